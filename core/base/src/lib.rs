@@ -1,0 +1,28 @@
+//! The words every layer shares: instants and durations in integer nanoseconds, sequence numbers,
+//! addresses, the seeded random source, and collections with a limit.
+//!
+//! Nothing here knows an operating system, a clock or a thread. Time is a value that the caller makes up:
+//!
+//! ```
+//! use inhost_base::{Duration, Instant};
+//! let start = Instant::ZERO;
+//! assert_eq!(start + Duration::from_millis(2), Instant::from_nanos(2_000_000));
+//! ```
+#![forbid(unsafe_code)]
+
+mod address;
+mod random;
+mod sequence;
+mod slab;
+mod time;
+
+pub use address::{Cidr, Endpoint, HardwareAddress, InvalidCidr};
+pub use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+pub use random::{Random, SipKey};
+pub use sequence::Sequence;
+pub use slab::{Key, Slab};
+pub use time::{Duration, Instant};
+
+/// Names one link of a host, in the order in which the links were added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub u16);

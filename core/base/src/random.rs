@@ -1,0 +1,97 @@
+//! One seeded source of randomness for a whole host.
+
+use core::hash::Hasher;
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use siphasher::sip::SipHasher24;
+
+/// A deterministic generator with two halves. The *private* half feeds what a peer must not guess (ports,
+/// initial sequence numbers, IP ids, keys); the *public* half feeds what may be seen (jitter, faults).
+/// Drawing from one tells nothing of the other.
+#[derive(Clone, Debug)]
+pub struct Random {
+    private: ChaCha12Rng,
+    public: ChaCha12Rng,
+}
+
+impl Random {
+    /// A source that follows from `seed` alone: 32 bytes of entropy in production, any bytes in a test.
+    pub fn from_seed(seed: [u8; 32]) -> Self {
+        let mut private = ChaCha12Rng::from_seed(seed);
+        let mut public_seed = [0; 32];
+        private.fill_bytes(&mut public_seed);
+        Random { private, public: ChaCha12Rng::from_seed(public_seed) }
+    }
+    /// A source for tests and simulations, from a number that a person can type.
+    pub fn from_number(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Random::from_seed(bytes)
+    }
+    /// 32 bits that a peer cannot guess.
+    pub fn private_u32(&mut self) -> u32 {
+        self.private.next_u32()
+    }
+    /// A number below `limit` that a peer cannot guess; 0 when `limit` is 0.
+    pub fn private_below(&mut self, limit: u32) -> u32 {
+        below(self.private.next_u32(), limit)
+    }
+    /// A key for a keyed hash.
+    pub fn private_key(&mut self) -> SipKey {
+        SipKey([self.private.next_u64(), self.private.next_u64()])
+    }
+    /// 64 bits that may be seen.
+    pub fn public_u64(&mut self) -> u64 {
+        self.public.next_u64()
+    }
+    /// A number below `limit` that may be seen; 0 when `limit` is 0.
+    pub fn public_below(&mut self, limit: u32) -> u32 {
+        below(self.public.next_u32(), limit)
+    }
+    /// True once in `1 / probability` draws.
+    pub fn public_chance(&mut self, probability: f64) -> bool {
+        let unit = (self.public.next_u64() >> 11) as f64 / 2f64.powi(53);
+        unit < probability
+    }
+}
+
+fn below(draw: u32, limit: u32) -> u32 {
+    ((u64::from(draw) * u64::from(limit)) >> 32) as u32
+}
+
+/// The key of a SipHash-2-4: what a peer cannot predict without it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SipKey([u64; 2]);
+
+impl SipKey {
+    /// A key that everybody may know, for hashes that need only spread.
+    pub const fn from_halves(first: u64, second: u64) -> SipKey {
+        SipKey([first, second])
+    }
+    /// The keyed hash of `bytes`.
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
+        hasher.write(bytes);
+        hasher.finish()
+    }
+}
+impl core::fmt::Debug for SipKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("SipKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_draws() {
+        let (mut a, mut b) = (Random::from_number(7), Random::from_number(7));
+        for _ in 0..100 {
+            assert_eq!((a.private_u32(), a.public_u64()), (b.private_u32(), b.public_u64()));
+            assert!(a.public_below(10) < 10 && b.public_below(10) < 10);
+        }
+        assert!(!a.public_chance(0.0) && a.public_chance(1.0));
+    }
+}

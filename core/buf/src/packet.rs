@@ -1,0 +1,141 @@
+//! One packet that somebody owns, and a bounded batch of them.
+
+use std::collections::VecDeque;
+
+/// What is known of the transport checksum of a received packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Checksum {
+    /// Nothing: the receiver computes it.
+    #[default]
+    Unknown,
+    /// The device, or the memory it came through, vouches for it.
+    Verified,
+}
+
+/// An owned buffer of which a window is visible. Trimming moves the window and never the bytes, so the headers that
+/// were read stay in the buffer, before the window, until the packet is given back.
+///
+/// `Packet::default()` owns no memory; `take` leaves it behind.
+#[derive(Debug, Default)]
+pub struct Packet {
+    storage: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// What is known of the transport checksum.
+    pub checksum: Checksum,
+}
+
+impl Packet {
+    pub(crate) fn from_storage(storage: Vec<u8>, headroom: usize) -> Self {
+        let start = headroom.min(storage.len());
+        Packet { storage, start, end: start, checksum: Checksum::Unknown }
+    }
+    pub(crate) fn into_storage(self) -> Vec<u8> {
+        self.storage
+    }
+    /// The visible bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.end]
+    }
+    /// The visible bytes, to change.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.end]
+    }
+    /// Visible bytes.
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+    /// Whether nothing is visible.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+    /// Memory held, visible or not: what limits count.
+    pub fn capacity(&self) -> usize {
+        self.storage.len()
+    }
+    /// Bytes before the window: headers already read, or room for headers to come.
+    pub fn headroom(&self) -> usize {
+        self.start
+    }
+    /// Bytes after the window.
+    pub fn tailroom(&self) -> usize {
+        self.storage.len() - self.end
+    }
+    /// Hides the first `bytes` of the window (all of it when it is shorter).
+    pub fn trim_front(&mut self, bytes: usize) {
+        self.start = (self.start + bytes).min(self.end);
+    }
+    /// Keeps the first `bytes` of the window.
+    pub fn truncate(&mut self, bytes: usize) {
+        self.end = self.end.min(self.start.saturating_add(bytes));
+    }
+    /// Shows `bytes` of what was hidden or reserved before the window, or `None` when there are fewer.
+    pub fn prepend(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        self.start = self.start.checked_sub(bytes)?;
+        self.storage.get_mut(self.start..self.start + bytes)
+    }
+    /// Shows `bytes` more after the window, to be filled in; `None` when there are fewer.
+    pub fn extend(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        if bytes > self.tailroom() {
+            return None;
+        }
+        let from = self.end;
+        self.end += bytes;
+        self.storage.get_mut(from..self.end)
+    }
+    /// Copies as much of `bytes` behind the window as there is room for, and says how much.
+    pub fn append(&mut self, bytes: &[u8]) -> usize {
+        let fits = bytes.len().min(self.tailroom());
+        crate::copy(&mut self.storage[self.end..self.end + fits], &bytes[..fits]);
+        self.end += fits;
+        fits
+    }
+    /// The room behind the window for a device to read into; follow with [`Packet::extend`] by what was read.
+    pub fn spare_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.end..]
+    }
+    /// Takes the packet and leaves an empty one that owns no memory.
+    pub fn take(&mut self) -> Packet {
+        core::mem::take(self)
+    }
+}
+
+/// Packets on their way up, at most [`Batch::LIMIT`].
+#[derive(Debug, Default)]
+pub struct Batch {
+    packets: VecDeque<Packet>,
+}
+
+impl Batch {
+    /// Most packets in a batch.
+    pub const LIMIT: usize = 64;
+
+    /// An empty batch; it keeps its memory between rounds.
+    pub fn new() -> Self {
+        Batch::default()
+    }
+    /// Packets held.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+    /// Whether the limit is reached.
+    pub fn is_full(&self) -> bool {
+        self.packets.len() >= Batch::LIMIT
+    }
+    /// Adds a packet, or hands it back when the batch is full.
+    pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
+        if self.is_full() {
+            return Err(packet);
+        }
+        self.packets.push_back(packet);
+        Ok(())
+    }
+    /// The oldest packet.
+    pub fn pop(&mut self) -> Option<Packet> {
+        self.packets.pop_front()
+    }
+}

@@ -1,0 +1,125 @@
+//! The memory of one shard: every packet buffer and every queued byte comes from here and goes back here.
+
+use crate::Packet;
+
+/// Room that every buffer keeps before its first byte, for the headers of any link.
+pub const HEADROOM_BYTES: usize = 128;
+
+/// Capacity of the smallest buffer.
+pub(crate) const LEAST_BUFFER_BYTES: usize = (2048 + HEADROOM_BYTES) / 4;
+
+/// Capacities of the buffers handed out, headroom included; each request gets the smallest that fits. Each is twice the
+/// one before, so that whatever is longer than the smallest fills at least half of some buffer. The third holds an
+/// Ethernet frame of any usual kind, the last 64 KiB.
+const CLASSES_BYTES: [usize; 8] = {
+    let third = 4 * LEAST_BUFFER_BYTES;
+    [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
+};
+
+/// Idle buffers kept for reuse in each class, by the bytes they hold in all.
+const KEPT_BYTES: usize = 8 << 20;
+
+/// A pool of buffers with one limit on what is out at any time: the host's memory limit.
+///
+/// Buffers are recycled, so that a steady state allocates nothing. What was taken must be given back; a packet that
+/// is merely dropped stays counted.
+#[derive(Debug)]
+pub struct Pool {
+    free: [Vec<Vec<u8>>; CLASSES_BYTES.len()],
+    outstanding_bytes: usize,
+    limit_bytes: usize,
+    refused: u64,
+}
+
+impl Pool {
+    /// A pool that lets at most `limit_bytes` be out at a time.
+    pub fn new(limit_bytes: usize) -> Self {
+        Pool { free: Default::default(), outstanding_bytes: 0, limit_bytes, refused: 0 }
+    }
+    /// An empty packet with [`HEADROOM_BYTES`] before it and room for at least `bytes`, or `None` when the limit
+    /// is reached or no class is so large.
+    pub fn take(&mut self, bytes: usize) -> Option<Packet> {
+        self.take_storage(bytes.checked_add(HEADROOM_BYTES)?)
+            .map(|storage| Packet::from_storage(storage, HEADROOM_BYTES))
+    }
+    /// Like [`Pool::take`] without headroom, for bytes that never become a packet.
+    pub fn take_bare(&mut self, bytes: usize) -> Option<Packet> {
+        self.take_storage(bytes).map(|storage| Packet::from_storage(storage, 0))
+    }
+    /// Takes a buffer back. A packet without memory is welcome too.
+    pub fn give(&mut self, packet: Packet) {
+        let storage = packet.into_storage();
+        self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
+        if let Some(class) = CLASSES_BYTES.iter().position(|&size| size == storage.len())
+            && self.free[class].len() < KEPT_BYTES / CLASSES_BYTES[class]
+        {
+            self.free[class].push(storage);
+        }
+    }
+    /// Capacity of all buffers that are out.
+    pub fn outstanding_bytes(&self) -> usize {
+        self.outstanding_bytes
+    }
+    /// Memory that is kept for reuse: buffers, and the lists that hold them.
+    pub fn idle_bytes(&self) -> usize {
+        let lists: usize = self.free.iter().map(|list| list.capacity() * size_of::<Vec<u8>>()).sum();
+        lists + self.free.iter().flatten().map(Vec::len).sum::<usize>()
+    }
+    /// The most that may be out.
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+    /// Changes the limit; what is out stays out.
+    pub fn set_limit_bytes(&mut self, limit_bytes: usize) {
+        self.limit_bytes = limit_bytes;
+    }
+    /// Whether less than an eighth of the limit is left, the sign to stop growing buffers.
+    pub fn is_under_pressure(&self) -> bool {
+        self.outstanding_bytes > self.limit_bytes / 8 * 7
+    }
+    /// Requests refused so far for want of memory.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn take_storage(&mut self, bytes: usize) -> Option<Vec<u8>> {
+        let class = CLASSES_BYTES.iter().position(|&size| size >= bytes)?;
+        let size = CLASSES_BYTES[class];
+        if self.outstanding_bytes + size > self.limit_bytes {
+            self.refused += 1;
+            return None;
+        }
+        self.outstanding_bytes += size;
+        Some(self.free[class].pop().unwrap_or_else(|| vec![0; size]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_fills_half_a_buffer_of_its_class() {
+        let mut pool = Pool::new(1 << 20);
+        for bytes in crate::COPY_BELOW_BYTES..=65_536 + HEADROOM_BYTES {
+            let packet = pool.take_bare(bytes).unwrap();
+            assert!(packet.capacity() <= 2 * bytes, "{bytes} bytes in {}", packet.capacity());
+            pool.give(packet);
+        }
+    }
+
+    #[test]
+    fn the_limit_counts_capacity_and_buffers_come_round() {
+        let mut pool = Pool::new(4096);
+        let a = pool.take(1500).unwrap();
+        assert_eq!(pool.outstanding_bytes(), a.capacity());
+        assert!(pool.take(2000).is_none() && pool.refused() == 1);
+        let capacity = a.capacity();
+        pool.give(a);
+        assert_eq!(pool.outstanding_bytes(), 0);
+        assert!(pool.idle_bytes() > capacity);
+        assert!(pool.take(2000).is_some());
+        assert!(pool.take(1 << 20).is_none());
+        pool.give(Packet::default());
+    }
+}

@@ -1,0 +1,143 @@
+//! Bytes of a stream that arrived in order and wait for the application.
+
+use crate::pool::LEAST_BUFFER_BYTES;
+use crate::{Packet, Pool};
+use std::collections::VecDeque;
+
+/// Payloads shorter than this, half of the smallest buffer, are copied together, so that they do not pin a large buffer
+/// each.
+pub const COPY_BELOW_BYTES: usize = LEAST_BUFFER_BYTES / 2;
+
+/// Received payload, kept in the packets that brought it. Limits count [`ReceiveQueue::capacity_bytes`].
+#[derive(Debug, Default)]
+pub struct ReceiveQueue {
+    packets: VecDeque<Packet>,
+    bytes: usize,
+    capacity_bytes: usize,
+}
+
+impl ReceiveQueue {
+    /// Bytes that wait.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+    /// Memory that the waiting bytes pin.
+    pub fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
+    }
+    /// Adds the visible bytes of `payload` at the end. Small ones are copied and their buffer returned to `pool`.
+    pub fn push(&mut self, payload: Packet, pool: &mut Pool) {
+        let length = payload.len();
+        if length == 0 {
+            return pool.give(payload);
+        }
+        self.bytes += length;
+        if length < COPY_BELOW_BYTES {
+            if let Some(last) = self.packets.back_mut().filter(|last| last.tailroom() >= length) {
+                last.append(payload.bytes());
+                return pool.give(payload);
+            }
+            // The room of the headers before it is better used by what follows.
+            if payload.headroom() > 0
+                && let Some(mut small) = pool.take_bare(COPY_BELOW_BYTES)
+            {
+                small.append(payload.bytes());
+                pool.give(payload);
+                return self.keep(small);
+            }
+        }
+        self.keep(payload);
+    }
+    /// Moves bytes from the front into `into`; gives their number.
+    pub fn read(&mut self, into: &mut [u8], pool: &mut Pool) -> usize {
+        let mut done = 0;
+        while done < into.len() {
+            let Some(front) = self.packets.front_mut() else { break };
+            let n = front.len().min(into.len() - done);
+            crate::copy(&mut into[done..done + n], &front.bytes()[..n]);
+            done += n;
+            self.discard_front(n, pool);
+        }
+        done
+    }
+    /// The first bytes that lie in one piece; empty when none waits.
+    pub fn front(&self) -> &[u8] {
+        self.packets.front().map_or(&[], Packet::bytes)
+    }
+    /// Copies bytes from the front without taking them.
+    pub fn peek(&self, into: &mut [u8]) -> usize {
+        let mut done = 0;
+        for packet in &self.packets {
+            let n = packet.len().min(into.len() - done);
+            crate::copy(&mut into[done..done + n], &packet.bytes()[..n]);
+            done += n;
+        }
+        done
+    }
+    /// Drops up to `bytes` from the front.
+    pub fn discard(&mut self, bytes: usize, pool: &mut Pool) {
+        let mut left = bytes;
+        while left > 0 {
+            let Some(front) = self.packets.front() else { return };
+            let n = front.len().min(left);
+            left -= n;
+            self.discard_front(n, pool);
+        }
+    }
+    /// Gives all memory back.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        self.packets.drain(..).for_each(|packet| pool.give(packet));
+        (self.bytes, self.capacity_bytes) = (0, 0);
+    }
+
+    fn keep(&mut self, packet: Packet) {
+        self.capacity_bytes += packet.capacity();
+        self.packets.push_back(packet);
+    }
+    fn discard_front(&mut self, bytes: usize, pool: &mut Pool) {
+        let Some(front) = self.packets.front_mut() else { return };
+        front.trim_front(bytes);
+        self.bytes -= bytes;
+        if front.is_empty()
+            && let Some(empty) = self.packets.pop_front()
+        {
+            self.capacity_bytes -= empty.capacity();
+            pool.give(empty);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_payloads_share_a_buffer_and_all_memory_returns() {
+        let mut pool = Pool::new(1 << 20);
+        let mut queue = ReceiveQueue::default();
+        let mut sent = Vec::new();
+        for n in [10usize, 1400, 3, 4, 255, 256, 1] {
+            let mut packet = pool.take(1500).unwrap();
+            let bytes: Vec<u8> = (0..n).map(|i| (i + n) as u8).collect();
+            packet.append(&bytes);
+            sent.extend_from_slice(&bytes);
+            queue.push(packet, &mut pool);
+        }
+        assert_eq!(queue.capacity_bytes(), pool.outstanding_bytes());
+        let mut peeked = vec![0; sent.len()];
+        assert_eq!(queue.peek(&mut peeked), sent.len());
+        assert_eq!(peeked, sent);
+        let mut got = Vec::new();
+        let mut piece = [0; 77];
+        while !queue.is_empty() {
+            let n = queue.read(&mut piece, &mut pool);
+            got.extend_from_slice(&piece[..n]);
+        }
+        assert_eq!(got, sent);
+        assert_eq!((pool.outstanding_bytes(), queue.capacity_bytes()), (0, 0));
+    }
+}

@@ -1,0 +1,306 @@
+//! The events, one plain struct each.
+
+use crate::{ReceiveCause, SendCause};
+use inhost_base::{Duration, Endpoint, HardwareAddress, IpAddr, Key, LinkId, Sequence};
+
+/// Something that happened.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs)] // Each variant is the struct of the same name.
+pub enum Event {
+    FrameReceived(FrameReceived),
+    FrameSent(FrameSent),
+    FrameDropped(FrameDropped),
+    NeighbourChanged(NeighbourChanged),
+    SegmentReceived(SegmentReceived),
+    SegmentSent(SegmentSent),
+    Connected(Connected),
+    Disconnected(Disconnected),
+    PhaseChanged(PhaseChanged),
+    Retransmitted(Retransmitted),
+    WindowChanged(WindowChanged),
+    CauseChanged(CauseChanged),
+}
+
+/// A frame came in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameReceived {
+    /// Where.
+    pub link: LinkId,
+    /// Its length with all headers.
+    pub length_bytes: u32,
+}
+
+/// A frame was accepted by its device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameSent {
+    /// Where.
+    pub link: LinkId,
+    /// Its length with all headers.
+    pub length_bytes: u32,
+}
+
+/// A received frame, or a datagram in it, went no further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameDropped {
+    /// Where it came in.
+    pub link: LinkId,
+    /// Why.
+    pub why: Drop,
+}
+
+/// Why something received went no further. Each is also a counter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Drop {
+    /// Too short, or lengths that contradict each other.
+    Malformed,
+    /// A checksum is wrong.
+    Checksum,
+    /// Not for any address of ours.
+    NotForUs,
+    /// From an address that cannot be a source.
+    BadSource,
+    /// A protocol or EtherType that we do not speak.
+    UnknownProtocol,
+    /// An IP option or extension header that we refuse.
+    BadOption,
+    /// A fragment that overlaps, exceeds a limit, or timed out.
+    Fragment,
+    /// Nobody listens.
+    NoSocket,
+    /// The receiver's queue, or the listener's, is full.
+    QueueFull,
+    /// No buffer memory is left.
+    NoMemory,
+    /// A limit on the rate of something.
+    RateLimited,
+    /// An ICMP, ARP or neighbour message that does not fit what we know.
+    NotCredible,
+    /// A TCP segment outside the window, or with an acknowledgment out of range.
+    OutOfWindow,
+    /// A TCP segment with an old timestamp (PAWS).
+    OldTimestamp,
+}
+
+impl Drop {
+    /// Every reason, in the order of display.
+    pub const ALL: &[Drop] = &[
+        Drop::Malformed,
+        Drop::Checksum,
+        Drop::NotForUs,
+        Drop::BadSource,
+        Drop::UnknownProtocol,
+        Drop::BadOption,
+        Drop::Fragment,
+        Drop::NoSocket,
+        Drop::QueueFull,
+        Drop::NoMemory,
+        Drop::RateLimited,
+        Drop::NotCredible,
+        Drop::OutOfWindow,
+        Drop::OldTimestamp,
+    ];
+    /// How many reasons there are.
+    pub const COUNT: usize = Drop::ALL.len();
+    /// The reason in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Drop::Malformed => "malformed",
+            Drop::Checksum => "bad checksum",
+            Drop::NotForUs => "not for us",
+            Drop::BadSource => "bad source",
+            Drop::UnknownProtocol => "unknown protocol",
+            Drop::BadOption => "bad option",
+            Drop::Fragment => "bad fragment",
+            Drop::NoSocket => "no socket",
+            Drop::QueueFull => "queue full",
+            Drop::NoMemory => "no memory",
+            Drop::RateLimited => "rate limited",
+            Drop::NotCredible => "not credible",
+            Drop::OutOfWindow => "out of window",
+            Drop::OldTimestamp => "old timestamp",
+        }
+    }
+}
+
+/// A neighbour's state changed (RFC 4861 §7.3.2; ARP has the same states here).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NeighbourChanged {
+    /// On which link.
+    pub link: LinkId,
+    /// Whose.
+    pub address: IpAddr,
+    /// Where it is, once known.
+    pub hardware: Option<HardwareAddress>,
+    /// The new state.
+    pub state: NeighbourState,
+}
+
+/// How sure a host is of where a neighbour is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // The names are those of RFC 4861 §7.3.2.
+pub enum NeighbourState {
+    Incomplete,
+    Reachable,
+    Stale,
+    Delay,
+    Probe,
+    Failed,
+}
+
+/// A TCP segment arrived for a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentReceived {
+    /// The connection's socket.
+    pub socket: Key,
+    /// First sequence number.
+    pub sequence: Sequence,
+    /// Acknowledgment number, where the ACK flag is set.
+    pub acknowledgment: Option<Sequence>,
+    /// The TCP flags as on the wire.
+    pub flags: u16,
+    /// Payload bytes.
+    pub payload_bytes: u32,
+    /// The window field, unscaled.
+    pub window_field: u16,
+}
+
+/// A TCP segment was accepted by the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentSent {
+    /// The connection's socket.
+    pub socket: Key,
+    /// First sequence number.
+    pub sequence: Sequence,
+    /// Acknowledgment number, where the ACK flag is set.
+    pub acknowledgment: Option<Sequence>,
+    /// The TCP flags as on the wire.
+    pub flags: u16,
+    /// Payload bytes.
+    pub payload_bytes: u32,
+    /// The window field, unscaled.
+    pub window_field: u16,
+}
+
+/// A connection came into being.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Connected {
+    /// Its socket.
+    pub socket: Key,
+    /// Our end.
+    pub local: Endpoint,
+    /// The other end.
+    pub remote: Endpoint,
+    /// Whether we called.
+    pub active: bool,
+}
+
+/// A connection is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disconnected {
+    /// Its socket.
+    pub socket: Key,
+    /// How long it lived.
+    pub age: Duration,
+    /// Stream bytes sent and acknowledged.
+    pub sent_bytes: u64,
+    /// Stream bytes received in order.
+    pub received_bytes: u64,
+}
+
+/// The states of RFC 9293 §3.3.2, without LISTEN, which is a listener's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs)] // The names are those of RFC 9293 §3.3.2.
+#[repr(u8)]
+pub enum TcpPhase {
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+    Closed,
+}
+
+impl TcpPhase {
+    /// The state's name as RFC 9293 writes it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            TcpPhase::SynSent => "SYN-SENT",
+            TcpPhase::SynReceived => "SYN-RECEIVED",
+            TcpPhase::Established => "ESTABLISHED",
+            TcpPhase::FinWait1 => "FIN-WAIT-1",
+            TcpPhase::FinWait2 => "FIN-WAIT-2",
+            TcpPhase::CloseWait => "CLOSE-WAIT",
+            TcpPhase::Closing => "CLOSING",
+            TcpPhase::LastAck => "LAST-ACK",
+            TcpPhase::TimeWait => "TIME-WAIT",
+            TcpPhase::Closed => "CLOSED",
+        }
+    }
+}
+
+/// A connection changed its state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PhaseChanged {
+    /// Its socket.
+    pub socket: Key,
+    /// From this.
+    pub from: TcpPhase,
+    /// To this.
+    pub to: TcpPhase,
+}
+
+/// Data was sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retransmitted {
+    /// The connection's socket.
+    pub socket: Key,
+    /// First sequence number.
+    pub sequence: Sequence,
+    /// Bytes.
+    pub payload_bytes: u32,
+    /// What led to it.
+    pub why: RetransmittedWhy,
+}
+
+/// What led to a retransmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RetransmittedWhy {
+    /// The retransmission timer.
+    Timeout,
+    /// Duplicate acknowledgments.
+    Fast,
+    /// A zero-window probe.
+    Probe,
+}
+
+/// The sender's windows, after a change worth telling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowChanged {
+    /// The connection's socket.
+    pub socket: Key,
+    /// The congestion window.
+    pub congestion_window_bytes: u32,
+    /// The slow-start threshold.
+    pub slow_start_threshold_bytes: u32,
+    /// The peer's window.
+    pub send_window_bytes: u32,
+    /// The smoothed round-trip time.
+    pub smoothed_round_trip: Duration,
+}
+
+/// A connection waits for something else than before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CauseChanged {
+    /// The connection's socket.
+    pub socket: Key,
+    /// What sending waits for.
+    pub send: SendCause,
+    /// What receiving waits for.
+    pub receive: ReceiveCause,
+}

@@ -1,0 +1,26 @@
+//! What happened inside a host, as plain structs, and the sink that receives them.
+//!
+//! Protocol code has no logging calls. It declares an event, builds it only when the sink's [`Mask`] wants its kind,
+//! and hands it to the sink that the caller passed in. Recorders, captures, histograms and the assertions of tests
+//! are sinks elsewhere.
+//!
+//! ```
+//! use inhost_base::{Instant, LinkId};
+//! use inhost_event::{Drop, Event, FrameDropped, Mask, Recorded, Sink};
+//! let mut sink = Recorded::new(Mask::ALL, 100);
+//! sink.emit(Mask::LINK, Instant::ZERO, || Event::FrameDropped(FrameDropped { link: LinkId(0), why: Drop::Checksum }));
+//! assert_eq!(sink.events().count(), 1);
+//! ```
+#![forbid(unsafe_code)]
+
+mod cause;
+mod kinds;
+mod sink;
+
+pub use cause::{ReceiveCause, SendCause};
+pub use kinds::{
+    CauseChanged, Connected, Disconnected, Drop, Event, FrameDropped, FrameReceived, FrameSent,
+    NeighbourChanged, NeighbourState, PhaseChanged, Retransmitted, RetransmittedWhy, SegmentReceived,
+    SegmentSent, TcpPhase, WindowChanged,
+};
+pub use sink::{Ignore, Mask, Recorded, Sink};

@@ -1,0 +1,104 @@
+//! Who receives events, and which kinds.
+
+use crate::Event;
+use inhost_base::Instant;
+use std::collections::VecDeque;
+
+/// A set of kinds of event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mask(u32);
+
+impl Mask {
+    /// No kind.
+    pub const NONE: Mask = Mask(0);
+    /// Every kind.
+    pub const ALL: Mask = Mask(u32::MAX);
+    /// Frames received, sent and dropped.
+    pub const LINK: Mask = Mask(1);
+    /// Neighbours, routes, fragments, ICMP.
+    pub const IP: Mask = Mask(1 << 1);
+    /// Every TCP segment in and out.
+    pub const SEGMENT: Mask = Mask(1 << 2);
+    /// Phases of connections, their beginning and end.
+    pub const CONNECTION: Mask = Mask(1 << 3);
+    /// Retransmissions, time-outs, windows.
+    pub const RECOVERY: Mask = Mask(1 << 4);
+    /// Changes of the cause of waiting.
+    pub const CAUSE: Mask = Mask(1 << 5);
+
+    /// Whether any kind of `other` is in this set.
+    pub const fn wants(self, other: Mask) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Both sets.
+    pub const fn and(self, other: Mask) -> Mask {
+        Mask(self.0 | other.0)
+    }
+}
+
+/// A receiver of events.
+pub trait Sink {
+    /// The kinds it wants; others are never built.
+    fn mask(&self) -> Mask;
+    /// Takes an event that happened at `at`.
+    fn record(&mut self, at: Instant, event: Event);
+}
+
+impl dyn Sink + '_ {
+    /// Builds and records an event of `kind` when the sink wants it.
+    pub fn emit(&mut self, kind: Mask, at: Instant, build: impl FnOnce() -> Event) {
+        if self.mask().wants(kind) {
+            self.record(at, build());
+        }
+    }
+}
+
+/// Wants nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignore;
+
+impl Sink for Ignore {
+    fn mask(&self) -> Mask {
+        Mask::NONE
+    }
+    fn record(&mut self, _: Instant, _: Event) {}
+}
+
+/// Keeps the latest events, for tests and post-mortems.
+#[derive(Debug)]
+pub struct Recorded {
+    mask: Mask,
+    limit: usize,
+    events: VecDeque<(Instant, Event)>,
+}
+
+impl Recorded {
+    /// Keeps the last `limit` events of the kinds in `mask`.
+    pub fn new(mask: Mask, limit: usize) -> Self {
+        Recorded { mask, limit: limit.max(1), events: VecDeque::new() }
+    }
+    /// Builds and records an event of `kind` when it is wanted.
+    pub fn emit(&mut self, kind: Mask, at: Instant, build: impl FnOnce() -> Event) {
+        <dyn Sink>::emit(self, kind, at, build);
+    }
+    /// What is kept, oldest first.
+    pub fn events(&self) -> impl Iterator<Item = &(Instant, Event)> {
+        self.events.iter()
+    }
+    /// Forgets what is kept.
+    pub fn clear(&mut self) {
+        self.events.clear();
+    }
+}
+
+impl Sink for Recorded {
+    fn mask(&self) -> Mask {
+        self.mask
+    }
+    fn record(&mut self, at: Instant, event: Event) {
+        if self.events.len() == self.limit {
+            self.events.pop_front();
+        }
+        self.events.push_back((at, event));
+    }
+}

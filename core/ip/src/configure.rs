@@ -1,0 +1,358 @@
+//! What the owner of the host sets: links, addresses, routes, gateways, groups.
+
+use crate::address_state::{AddressOrigin, Assigned};
+use crate::gateway::Gateways;
+use crate::icmp::limits::ErrorLimit;
+use crate::ident::{Identifications, write_address};
+use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Medium};
+use crate::path_mtu::PathMtu;
+use crate::reassembly::Reassembly;
+use crate::redirect::Redirects;
+use crate::route::{PREFERENCE_CONFIGURED, Route, RouteOrigin, RouteTable};
+use crate::table::Keyed;
+use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, StableKey, limits, scope};
+use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
+use inhost_buf::Pool;
+use inhost_wire::ndp::solicited_node_multicast;
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+/// The least that a link must carry without fragmentation (RFC 791 §3.2). The 576 bytes that every IPv4 host must take may
+/// come in fragments; a noisy serial line wants packets that are shorter.
+const LEAST_MTU_BYTES: u16 = 68;
+
+impl Ip {
+    /// A host with nothing but its loopback, link 0, which has 127.0.0.1 and ::1.
+    pub fn new(config: IpConfig, random: &mut Random) -> Ip {
+        let IpConfig { stable_secret } = config;
+        let keyed = Keyed::new(random);
+        let loopback =
+            InterfaceConfig { mtu_bytes: u16::MAX, ..InterfaceConfig::new("loopback", Medium::Loopback) };
+        let mut loopback = Interface::new(LinkId(0), loopback, keyed);
+        for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let bits = if address.is_ipv4() { 8 } else { 128 };
+            loopback
+                .addresses
+                .extend(Cidr::new(address, bits).map(|cidr| Assigned::new(cidr, AddressOrigin::Configured)));
+        }
+        Ip {
+            interfaces: vec![loopback],
+            routes: RouteTable::default(),
+            gateways: Gateways::default(),
+            redirects: Redirects::default(),
+            path_mtu: PathMtu::new(keyed),
+            reassembly: Reassembly::new(keyed),
+            identifications: Identifications::new(random),
+            error_limit: ErrorLimit::default(),
+            resolved: VecDeque::new(),
+            stable_key: StableKey { key: random.private_key(), secret: stable_secret },
+            keyed,
+            generation: 0,
+            sender: None,
+            deadline: Cell::new(None),
+        }
+    }
+    /// Adds a link. Its first frames (address tests, solicitations, reports) come out of [`Ip::transmit`].
+    pub fn add_interface(
+        &mut self,
+        config: InterfaceConfig,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<LinkId, ConfigureError> {
+        if self.interfaces.len() >= limits::INTERFACES {
+            return Err(ConfigureError::Limit);
+        }
+        if config.mtu_bytes < LEAST_MTU_BYTES || config.medium == Medium::Loopback {
+            return Err(ConfigureError::Invalid);
+        }
+        let link = LinkId(self.interfaces.len() as u16);
+        let (addresses, gateways) = (config.addresses.clone(), config.gateways.clone());
+        self.interfaces.push(Interface::new(link, config, self.keyed));
+        let configured = self.set_up(link, &addresses, &gateways, env);
+        if let Err(error) = configured {
+            self.remove_routes_of(link);
+            if let Some(mut interface) = self.interfaces.pop() {
+                interface.control.clear(env.pool);
+            }
+            return Err(error);
+        }
+        self.carry_out(link, env);
+        Ok(link)
+    }
+    fn set_up(
+        &mut self,
+        link: LinkId,
+        addresses: &[Cidr],
+        gateways: &[IpAddr],
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        let Some(interface) = self.interface_mut(link) else { return Err(ConfigureError::NoLink) };
+        let config = &interface.config;
+        let (ipv6, link_local, discovers) =
+            (config.ipv6, config.link_local, config.ipv6 && config.accept_router_advertisements);
+        interface.neighbours.set_base_reachable(crate::neighbour::cache::BASE_REACHABLE, env.random);
+        interface.groups.join(scope::ALL_SYSTEMS.into(), env.now)?;
+        if ipv6 {
+            interface.groups.join(scope::ALL_NODES.into(), env.now)?;
+        }
+        if discovers {
+            interface.discovery.begin(env.now, env.random);
+        }
+        for address in addresses {
+            self.add_address(link, *address, env)?;
+        }
+        let has_link_local =
+            addresses.iter().any(|cidr| cidr.address().is_ipv6() && scope::is_link_local(cidr.address()));
+        if ipv6 && link_local && !has_link_local {
+            let prefix = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
+            self.make_stable_address(link, prefix, 0, env);
+        }
+        for (index, gateway) in gateways.iter().enumerate() {
+            self.add_gateway(link, *gateway, PREFERENCE_CONFIGURED + index as u32)?;
+        }
+        Ok(())
+    }
+    /// Adds an address and the route to its prefix.
+    pub fn add_address(
+        &mut self,
+        link: LinkId,
+        address: Cidr,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        self.assign(link, Assigned::new(address, AddressOrigin::Configured), true, env)
+    }
+    /// Gives a link an address; `connects` when its prefix is on the link.
+    // spec: RFC5227 2.1, RFC4862 5.4
+    pub(crate) fn assign(
+        &mut self,
+        link: LinkId,
+        mut assigned: Assigned,
+        connects: bool,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        let (cidr, address) = (assigned.cidr, assigned.address());
+        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        let is_wrong = !scope::is_unicast(address)
+            || scope::is_loopback(address) != interface.is_loopback()
+            || address.is_ipv6() && !interface.config.ipv6
+            || address.is_ipv4()
+                && cidr.prefix_bits() < 31
+                && (cidr.network() == address || cidr.broadcast().map(IpAddr::V4) == Some(address));
+        if is_wrong {
+            return Err(ConfigureError::Invalid);
+        }
+        if interface.assigned(address).is_some() {
+            return Err(ConfigureError::Exists);
+        }
+        if !interface.has_address_room() {
+            return Err(ConfigureError::Limit);
+        }
+        if let IpAddr::V6(v6) = address {
+            interface.groups.join(solicited_node_multicast(v6).into(), env.now)?;
+        }
+        match (interface.hardware(), interface.config.duplicate_detection) {
+            (None, _) => {}
+            (Some(_), DuplicateDetection::Off) => assigned.announce(env.now),
+            (Some(_), how) => {
+                assigned.test(how == DuplicateDetection::BeforeUse, env.now, env.random);
+            }
+        }
+        interface.addresses.push(assigned);
+        if connects {
+            let network =
+                Cidr::new(cidr.network(), cidr.prefix_bits()).map_err(|_| ConfigureError::Invalid)?;
+            let route = Route {
+                destination: network,
+                link,
+                gateway: None,
+                preference: 0,
+                origin: RouteOrigin::Connected,
+            };
+            if !self.routes.insert(route) {
+                return Err(ConfigureError::Limit);
+            }
+        }
+        self.paths_changed();
+        Ok(())
+    }
+    /// Takes an address away. Connections that use it are not told; their paths are no longer given.
+    pub fn remove_address(
+        &mut self,
+        link: LinkId,
+        address: IpAddr,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        let at = interface
+            .addresses
+            .iter()
+            .position(|assigned| assigned.address() == address)
+            .ok_or(ConfigureError::Absent)?;
+        let gone = interface.addresses.remove(at);
+        let still = interface.addresses.iter().any(|other| {
+            other.cidr.network() == gone.cidr.network() && other.cidr.prefix_bits() == gone.cidr.prefix_bits()
+        });
+        if let IpAddr::V6(v6) = address {
+            self.leave_group(link, solicited_node_multicast(v6).into(), env).ok();
+        }
+        if !still {
+            self.routes.remove_where(|route| {
+                route.link == link
+                    && route.origin == RouteOrigin::Connected
+                    && route.destination.network() == gone.cidr.network()
+                    && route.destination.prefix_bits() == gone.cidr.prefix_bits()
+            });
+        }
+        self.paths_changed();
+        Ok(())
+    }
+    /// Adds a gateway for everything that no other route covers. Those of lower preference are tried first.
+    pub fn add_gateway(
+        &mut self,
+        link: LinkId,
+        gateway: IpAddr,
+        preference: u32,
+    ) -> Result<(), ConfigureError> {
+        let everything = if gateway.is_ipv4() {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+        } else {
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+        };
+        let destination = Cidr::new(everything, 0).map_err(|_| ConfigureError::Invalid)?;
+        let origin = RouteOrigin::Configured;
+        self.add_route(Route { destination, link, gateway: Some(gateway), preference, origin })
+    }
+    /// Adds a route, or changes the one with the same destination, link and gateway.
+    pub fn add_route(&mut self, route: Route) -> Result<(), ConfigureError> {
+        let interface = self.interface(route.link).ok_or(ConfigureError::NoLink)?;
+        if let Some(gateway) = route.gateway {
+            let is_wrong = gateway.is_ipv4() != route.destination.address().is_ipv4()
+                || !scope::is_unicast(gateway)
+                || scope::is_loopback(gateway)
+                || interface.owns(gateway);
+            if is_wrong {
+                return Err(ConfigureError::Invalid);
+            }
+        }
+        if !self.routes.insert(route) {
+            return Err(ConfigureError::Limit);
+        }
+        if let Some(gateway) = route.gateway {
+            self.gateways.watch(route.link, gateway);
+        }
+        self.paths_changed();
+        Ok(())
+    }
+    /// Removes the route with the same destination, link and gateway.
+    pub fn remove_route(&mut self, route: &Route) -> Result<(), ConfigureError> {
+        if !self.routes.remove(route) {
+            return Err(ConfigureError::Absent);
+        }
+        self.forget_unused_gateways();
+        self.paths_changed();
+        Ok(())
+    }
+    /// Listens to a group on a link; calls add up.
+    pub fn join_group(
+        &mut self,
+        link: LinkId,
+        group: IpAddr,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        if group.is_ipv6() && !interface.config.ipv6 {
+            return Err(ConfigureError::Invalid);
+        }
+        interface.groups.join(group, env.now)?;
+        self.deadline_moved();
+        Ok(())
+    }
+    /// Takes back one [`Ip::join_group`].
+    pub fn leave_group(
+        &mut self,
+        link: LinkId,
+        group: IpAddr,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        if interface.groups.leave(group, env.now)? {
+            match group {
+                IpAddr::V4(group) => crate::group::igmp::send_leave(interface, group, env.pool),
+                IpAddr::V6(group) => crate::group::mld::send_done(interface, group, env.pool),
+            }
+        }
+        self.deadline_moved();
+        Ok(())
+    }
+    /// Gives all packet memory back, before the host is dropped.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        for interface in &mut self.interfaces {
+            interface.control.clear(pool);
+        }
+        self.reassembly.clear(pool);
+        self.deadline_moved();
+    }
+
+    pub(crate) fn forget_unused_gateways(&mut self) {
+        let routes = &self.routes;
+        self.gateways.retain(|link, address| {
+            routes.all().iter().any(|route| route.link == link && route.gateway == Some(address))
+        });
+    }
+    fn remove_routes_of(&mut self, link: LinkId) {
+        self.routes.remove_where(|route| route.link == link);
+        self.forget_unused_gateways();
+        self.paths_changed();
+    }
+    /// Makes an address under a /64 prefix that is the same whenever the host is here, tells nothing of the card, and
+    /// is another on every network. `attempts` counts those that were taken already.
+    // spec: RFC7217 5
+    pub(crate) fn make_stable_address(
+        &mut self,
+        link: LinkId,
+        prefix: Ipv6Addr,
+        attempts: u8,
+        env: &mut IpEnvironment<'_>,
+    ) -> Option<IpAddr> {
+        let name = self.interface(link)?.config.name.clone();
+        let [a, b, c, d, ..] = prefix.segments();
+        let hash = self.stable_key.hash(prefix, &name, attempts);
+        let bits = u128::from(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)) | u128::from(hash);
+        let address = IpAddr::V6(Ipv6Addr::from(bits));
+        let mut assigned = Assigned::new(Cidr::new(address, 64).ok()?, AddressOrigin::Autoconfigured);
+        assigned.attempts = attempts;
+        let connects = scope::is_link_local(address);
+        self.assign(link, assigned, connects, env).ok().map(|()| address)
+    }
+    /// Ends what has ended at `now`, of addresses with a lifetime.
+    pub(crate) fn expired_address(&self, link: LinkId, now: Instant) -> Option<IpAddr> {
+        let interface = self.interface(link)?;
+        interface.addresses.iter().find(|assigned| assigned.valid_until <= now).map(Assigned::address)
+    }
+}
+
+impl StableKey {
+    fn hash(&self, prefix: Ipv6Addr, name: &str, attempts: u8) -> u64 {
+        let mut bytes = Vec::with_capacity(64);
+        bytes.extend_from_slice(self.secret.as_ref().map_or(&[], |secret| secret.as_slice()));
+        let mut octets = [0; 16];
+        write_address(&mut octets, IpAddr::V6(prefix));
+        bytes.extend_from_slice(&octets);
+        bytes.push(attempts);
+        bytes.extend_from_slice(name.as_bytes());
+        match self.secret {
+            // With a secret of the owner's the key must not be this start's.
+            Some(_) => keyed_by_secret(&bytes),
+            None => self.key.hash(&bytes),
+        }
+    }
+}
+
+/// A hash of bytes that begin with a secret of 16.
+fn keyed_by_secret(bytes: &[u8]) -> u64 {
+    use core::hash::Hasher;
+    let mut key = [0; 16];
+    inhost_buf::copy(&mut key, bytes);
+    let mut hasher = siphasher::sip::SipHasher24::new_with_key(&key);
+    hasher.write(bytes.get(16..).unwrap_or(&[]));
+    hasher.finish()
+}

@@ -1,0 +1,72 @@
+//! IP's own packets on their way to one link's device: address requests, answers, errors, reports.
+
+use inhost_base::IpAddr;
+use inhost_buf::{Packet, Pool};
+use std::collections::VecDeque;
+
+/// Most frames that wait for the device.
+pub(crate) const READY_LIMIT: usize = 64;
+/// Most packets that wait for a neighbour's address; they are given up when it does not answer.
+pub(crate) const WAITING_LIMIT: usize = 16;
+
+/// The queue of one link. Transports' packets are never in it, except the later fragments of a datagram whose first
+/// fragments the device has taken.
+#[derive(Debug, Default)]
+pub(crate) struct ControlQueue {
+    ready: VecDeque<Packet>,
+    waiting: VecDeque<(IpAddr, Packet)>,
+    /// A neighbour's state changed since the waiting packets were last looked at.
+    pub recheck: bool,
+}
+
+impl ControlQueue {
+    /// A whole frame for the device; false, and the packet is given back, when the queue is full.
+    pub fn push_ready(&mut self, packet: Packet, pool: &mut Pool) -> bool {
+        if self.ready.len() >= READY_LIMIT {
+            pool.give(packet);
+            return false;
+        }
+        self.ready.push_back(packet);
+        true
+    }
+    /// An IP packet whose next hop is not resolved yet; false, and it is given back, when too many wait.
+    // spec: RFC1122 2.3.2.2
+    pub fn push_waiting(&mut self, next_hop: IpAddr, packet: Packet, pool: &mut Pool) -> bool {
+        if self.waiting.len() >= WAITING_LIMIT {
+            pool.give(packet);
+            return false;
+        }
+        self.waiting.push_back((next_hop, packet));
+        self.recheck = true;
+        true
+    }
+    /// The oldest frame for the device.
+    pub fn front(&self) -> Option<&Packet> {
+        self.ready.front()
+    }
+    /// The oldest frame was taken by the device.
+    pub fn pop(&mut self, pool: &mut Pool) {
+        if let Some(packet) = self.ready.pop_front() {
+            pool.give(packet);
+        }
+    }
+    /// Takes all that waits, to be looked at anew.
+    pub fn take_waiting(&mut self) -> VecDeque<(IpAddr, Packet)> {
+        self.recheck = false;
+        core::mem::take(&mut self.waiting)
+    }
+    /// Puts one back that still waits.
+    pub fn still_waiting(&mut self, next_hop: IpAddr, packet: Packet) {
+        self.waiting.push_back((next_hop, packet));
+    }
+    /// Whether the device should be offered something.
+    pub fn wants_transmit(&self) -> bool {
+        !self.ready.is_empty() || self.recheck && !self.waiting.is_empty()
+    }
+    /// Gives all memory back.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        for packet in self.ready.drain(..).chain(self.waiting.drain(..).map(|(_, packet)| packet)) {
+            pool.give(packet);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is counted.
+
+use inhost_event::Drop;
+
+/// What IP counted on one interface since it was added. Frames and bytes are counted by whoever drives the link, who
+/// sees those of the transports too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct InterfaceCounters {
+    /// Datagrams handed to transports.
+    pub delivered_datagrams: u64,
+    /// Fragments that came in.
+    pub received_fragments: u64,
+    /// Datagrams put together from fragments.
+    pub reassembled_datagrams: u64,
+    /// Fragments sent.
+    pub sent_fragments: u64,
+    /// ICMP errors that came in and were passed on.
+    pub received_errors: u64,
+    /// ICMP errors of ours that were queued.
+    pub sent_errors: u64,
+    /// ICMP errors of ours that the limit on their rate kept back.
+    pub suppressed_errors: u64,
+    /// Echo requests answered.
+    pub answered_echoes: u64,
+    /// Frames of our own that were not sent: queue full, no memory, neighbour silent.
+    pub lost_control_frames: u64,
+    /// Signs that another host uses an address of ours.
+    pub address_conflicts: u64,
+    /// Redirects believed.
+    pub accepted_redirects: u64,
+    drops: [u64; Drop::COUNT],
+}
+
+impl InterfaceCounters {
+    /// Frames or datagrams that went no further for this reason.
+    pub fn drops(&self, why: Drop) -> u64 {
+        self.drops.get(why as usize).copied().unwrap_or(0)
+    }
+    /// Each reason that occurred, with its count, in the order of display.
+    pub fn all_drops(&self) -> impl Iterator<Item = (Drop, u64)> + '_ {
+        Drop::ALL.iter().map(|&why| (why, self.drops(why))).filter(|&(_, count)| count > 0)
+    }
+    pub(crate) fn count_drop(&mut self, why: Drop) {
+        if let Some(count) = self.drops.get_mut(why as usize) {
+            *count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_own_counter() {
+        let mut counters = InterfaceCounters::default();
+        for (times, &why) in Drop::ALL.iter().enumerate() {
+            (0..times).for_each(|_| counters.count_drop(why));
+        }
+        for (times, &why) in Drop::ALL.iter().enumerate() {
+            assert_eq!(counters.drops(why), times as u64);
+        }
+        assert_eq!(counters.all_drops().count(), Drop::COUNT - 1);
+    }
+}

@@ -1,0 +1,193 @@
+//! Which gateways are alive: dead-gateway fall-over (RFC 1122 §3.3.1.4, UCLA §2.3).
+//!
+//! A gateway is out of use in two ways. It is *silent* when it does not answer as a neighbour; it is asked again
+//! from time to time, and is back at its first sign of life. It is *not forwarding* when it answers, but transports
+//! keep hearing nothing through it; it is given a rest then, if there is another. While all are out, they are used
+//! nevertheless, in turn: a host that has one gateway has no choice.
+
+use inhost_base::{Duration, Instant, IpAddr, LinkId};
+
+/// Most gateways watched; others are taken to be alive.
+pub(crate) const GATEWAY_LIMIT: usize = 32;
+/// Between questions to a silent gateway.
+const SILENT_RETRY: Duration = Duration::from_secs(30);
+/// How long a gateway that does not forward rests.
+const NOT_FORWARDING_REST: Duration = Duration::from_secs(60);
+/// Suspicions without a confirmation between them, after which a gateway is taken not to forward.
+const SUSPICION_LIMIT: u8 = 3;
+
+#[derive(Clone, Copy, Debug)]
+struct Gateway {
+    link: LinkId,
+    address: IpAddr,
+    /// It does not answer; ask again then.
+    silent: Option<Instant>,
+    rests_until: Instant,
+    suspicions: u8,
+    /// When it was last chosen although it was out of use.
+    chosen: u64,
+}
+
+/// The gateways of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Gateways {
+    list: Vec<Gateway>,
+    choices: u64,
+}
+
+impl Gateways {
+    fn find(&mut self, link: LinkId, address: IpAddr) -> Option<&mut Gateway> {
+        self.list.iter_mut().find(|gateway| gateway.link == link && gateway.address == address)
+    }
+    /// Watches a gateway from now on.
+    pub fn watch(&mut self, link: LinkId, address: IpAddr) {
+        if self.list.len() < GATEWAY_LIMIT && self.find(link, address).is_none() {
+            self.list.push(Gateway {
+                link,
+                address,
+                silent: None,
+                rests_until: Instant::ZERO,
+                suspicions: 0,
+                chosen: 0,
+            });
+        }
+    }
+    /// Forgets gateways that no route uses any more.
+    pub fn retain(&mut self, mut is_used: impl FnMut(LinkId, IpAddr) -> bool) {
+        self.list.retain(|gateway| is_used(gateway.link, gateway.address));
+    }
+    /// Whether it may be used.
+    pub fn is_usable(&self, link: LinkId, address: IpAddr, now: Instant) -> bool {
+        self.list
+            .iter()
+            .find(|gateway| gateway.link == link && gateway.address == address)
+            .is_none_or(|gateway| gateway.silent.is_none() && gateway.rests_until <= now)
+    }
+    /// Of gateways that are all out of use, the one whose turn it is.
+    // spec: RFC4861 6.3.6
+    pub fn in_turn(&mut self, candidates: &[(LinkId, IpAddr)]) -> Option<(LinkId, IpAddr)> {
+        let turn = |gateways: &Gateways, &(link, address): &(LinkId, IpAddr)| {
+            gateways
+                .list
+                .iter()
+                .find(|gateway| gateway.link == link && gateway.address == address)
+                .map_or(0, |gateway| gateway.chosen)
+        };
+        let next = *candidates.iter().min_by_key(|candidate| turn(self, candidate))?;
+        self.choices += 1;
+        let choice = self.choices;
+        if let Some(gateway) = self.find(next.0, next.1) {
+            gateway.chosen = choice;
+        }
+        Some(next)
+    }
+    /// It does not answer as a neighbour. True when that is news.
+    // spec: RFC1122 3.3.1.4
+    pub fn fell_silent(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
+        match self.find(link, address) {
+            Some(gateway) => {
+                let is_news = gateway.silent.is_none();
+                gateway.silent = Some(now + SILENT_RETRY);
+                is_news
+            }
+            None => false,
+        }
+    }
+    /// It gave a sign of life. True when that is news.
+    pub fn is_heard(&mut self, link: LinkId, address: IpAddr) -> bool {
+        self.find(link, address).is_some_and(|gateway| gateway.silent.take().is_some())
+    }
+    /// A transport heard from beyond it. True when it was at rest.
+    pub fn confirmed(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
+        self.find(link, address).is_some_and(|gateway| {
+            gateway.suspicions = 0;
+            let rested = gateway.rests_until > now;
+            gateway.rests_until = Instant::ZERO;
+            rested
+        })
+    }
+    /// A transport hears nothing from beyond it. True when it goes to rest for that.
+    // spec: RFC1122 3.3.1.4
+    pub fn suspected(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
+        self.find(link, address).is_some_and(|gateway| {
+            gateway.suspicions = gateway.suspicions.saturating_add(1);
+            let rests = gateway.suspicions >= SUSPICION_LIMIT && gateway.rests_until <= now;
+            if rests {
+                gateway.suspicions = 0;
+                gateway.rests_until = now + NOT_FORWARDING_REST;
+            }
+            rests
+        })
+    }
+    /// When a silent one is to be asked, or a rest is over.
+    pub fn deadline(&self) -> Instant {
+        self.list
+            .iter()
+            .flat_map(|gateway| {
+                let rest = Some(gateway.rests_until).filter(|until| *until > Instant::ZERO);
+                [gateway.silent, rest]
+            })
+            .flatten()
+            .min()
+            .unwrap_or(Instant::FAR_FUTURE)
+    }
+    /// Ends rests that are over (true when there was one), and gives the silent ones that are to be asked.
+    pub fn timeout(&mut self, now: Instant) -> (bool, Vec<(LinkId, IpAddr)>) {
+        let mut ended = false;
+        let mut ask = Vec::new();
+        for gateway in &mut self.list {
+            if gateway.rests_until > Instant::ZERO && gateway.rests_until <= now {
+                gateway.rests_until = Instant::ZERO;
+                ended = true;
+            }
+            if let Some(at) = &mut gateway.silent
+                && *at <= now
+            {
+                *at = now + SILENT_RETRY;
+                ask.push((gateway.link, gateway.address));
+            }
+        }
+        (ended, ask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: RFC1122 3.3.1.4
+    #[test]
+    fn suspicions_add_up_only_without_confirmation() {
+        let (link, address, now) = (LinkId(1), "10.0.0.1".parse().unwrap(), Instant::from_millis(1));
+        let mut gateways = Gateways::default();
+        gateways.watch(link, address);
+        for _ in 0..10 {
+            assert!(!gateways.suspected(link, address, now));
+            assert!(!gateways.suspected(link, address, now));
+            gateways.confirmed(link, address, now);
+        }
+        gateways.suspected(link, address, now);
+        gateways.suspected(link, address, now);
+        assert!(gateways.suspected(link, address, now));
+        assert!(!gateways.is_usable(link, address, now));
+        assert_eq!(gateways.deadline(), now + NOT_FORWARDING_REST);
+        assert!(gateways.timeout(now + NOT_FORWARDING_REST).0);
+        assert!(gateways.is_usable(link, address, now));
+    }
+
+    // spec: RFC4861 6.3.6
+    #[test]
+    fn gateways_that_are_all_silent_take_turns_and_are_asked() {
+        let (a, b) =
+            ((LinkId(1), "10.0.0.1".parse().unwrap()), (LinkId(1), "10.0.0.2".parse::<IpAddr>().unwrap()));
+        let mut gateways = Gateways::default();
+        for (link, address) in [a, b] {
+            gateways.watch(link, address);
+            assert!(gateways.fell_silent(link, address, Instant::ZERO));
+        }
+        let turns: Vec<_> = (0..4).filter_map(|_| gateways.in_turn(&[a, b])).collect();
+        assert_eq!(turns, [a, b, a, b]);
+        assert_eq!(gateways.timeout(gateways.deadline()).1, [a, b]);
+        assert!(gateways.is_heard(a.0, a.1) && gateways.is_usable(a.0, a.1, Instant::ZERO));
+    }
+}

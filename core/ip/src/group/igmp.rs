@@ -1,0 +1,89 @@
+//! IGMPv2 (RFC 2236): what a host says and hears. Only an Ethernet has routers that ask.
+
+use crate::{Interface, Ip, IpEnvironment, scope};
+use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
+use inhost_buf::Pool;
+use inhost_event::Drop;
+use inhost_wire::ethernet::EtherType;
+use inhost_wire::igmp::{self, IgmpMessage, IgmpView, QueryVersion};
+use inhost_wire::ipv4::{self, Ipv4Header};
+use inhost_wire::protocol;
+
+/// Tells the link's routers that `group` has a member.
+// spec: RFC2236 3
+pub(crate) fn send_report(interface: &mut Interface, group: Ipv4Addr, now: Instant, pool: &mut Pool) {
+    let message = if interface.groups.speaks_version_1(now) {
+        IgmpMessage::ReportV1 { group }
+    } else {
+        IgmpMessage::Report { group }
+    };
+    send(interface, group, &message, pool);
+}
+
+/// Tells them that `group` may have none any more.
+// spec: RFC2236 3
+pub(crate) fn send_leave(interface: &mut Interface, group: Ipv4Addr, pool: &mut Pool) {
+    send(interface, scope::ALL_ROUTERS_V4, &IgmpMessage::Leave { group }, pool);
+}
+
+// spec: RFC2236 2
+fn send(interface: &mut Interface, destination: Ipv4Addr, message: &IgmpMessage, pool: &mut Pool) {
+    if interface.hardware().is_none() {
+        return;
+    }
+    let own = interface.addresses.iter().find_map(|assigned| match assigned.address() {
+        IpAddr::V4(address) if assigned.is_usable() => Some(address),
+        _ => None,
+    });
+    let source = own.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    let room = ipv4::LENGTH + ipv4::ROUTER_ALERT.len() + message.length();
+    let Some(mut packet) = pool.take(room) else {
+        interface.counters.lost_control_frames += 1;
+        return;
+    };
+    let header = Ipv4Header {
+        time_to_live: igmp::TIME_TO_LIVE,
+        ..Ipv4Header::new(source, destination, protocol::IGMP, message.length() as u16)
+    };
+    let mut written = header.emit_with_options(&ipv4::ROUTER_ALERT, packet.spare_mut());
+    packet.extend(written);
+    written = message.emit(packet.spare_mut());
+    packet.extend(written);
+    let to = scope::group_hardware(destination.into());
+    interface.push_frame(packet, EtherType::IPV4, to, pool);
+}
+
+impl Ip {
+    /// Takes a message.
+    // spec: RFC2236 3, 4
+    pub(crate) fn receive_igmp(
+        &mut self,
+        link: LinkId,
+        bytes: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let view = IgmpView::new(bytes).map_err(|_| Drop::Malformed)?;
+        if !view.checksum_ok() {
+            return Err(Drop::Checksum);
+        }
+        let message = IgmpMessage::parse(&view).map_err(|_| Drop::Malformed)?;
+        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        match message {
+            IgmpMessage::Query { version, group, .. } => {
+                if version == QueryVersion::V1 {
+                    interface.groups.heard_version_1(env.now);
+                }
+                let group = Some(IpAddr::V4(group)).filter(|group| !group.is_unspecified());
+                let within = message.max_response();
+                interface.groups.queried(group, false, within, env.now, env.random);
+            }
+            IgmpMessage::Report { group } | IgmpMessage::ReportV1 { group } => {
+                interface.groups.reported_by_other(group.into());
+            }
+            // For routers.
+            IgmpMessage::Leave { .. } => {}
+        }
+        self.deadline_moved();
+        Ok(())
+    }
+}

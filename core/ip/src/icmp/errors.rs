@@ -1,0 +1,226 @@
+//! ICMP errors of ours: when one may be sent, and what it quotes.
+
+use crate::path::HeaderHow;
+use crate::received::Datagram;
+use crate::{Ip, IpEnvironment, scope};
+use inhost_base::{IpAddr, LinkId};
+use inhost_buf::Packet;
+use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View};
+use inhost_wire::icmpv6::{self, Icmpv6Message};
+use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
+use inhost_wire::ipv6::{self, Ipv6View};
+use inhost_wire::{icmpv4 as v4, protocol};
+
+/// The longest IPv4 error, IP header included (RFC 1812 §4.3.2.3).
+const IPV4_LONGEST_BYTES: usize = 576;
+/// The longest IPv6 error, IP header included (RFC 4443 §2.4 (c)).
+const IPV6_LONGEST_BYTES: usize = 1280;
+
+/// What is wrong with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Complaint {
+    PortUnreachable,
+    /// Where, from the start of the IP header, the protocol is named.
+    ProtocolUnreachable {
+        named_at: u32,
+    },
+    ReassemblyTimeExceeded,
+    /// Of IPv6 only.
+    ParameterProblem {
+        code: u8,
+        pointer: u32,
+    },
+}
+
+impl Ip {
+    /// Tells the sender of `datagram` that nobody listens at its port. `packet` is as [`Ip::receive`] left it. Nothing
+    /// is said where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, nor beyond the limit on the rate.
+    // spec: RFC1122 4.1.3.1, RFC4443 3.1
+    pub fn port_unreachable(
+        &mut self,
+        datagram: &Datagram,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        self.complain_about_datagram(datagram, Complaint::PortUnreachable, packet, env);
+    }
+    /// Tells the sender of `datagram` that its transport is not spoken here, under the same conditions.
+    // spec: RFC1122 3.2.2.1, RFC4443 3.4
+    pub fn protocol_unreachable(
+        &mut self,
+        datagram: &Datagram,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        let complaint = Complaint::ProtocolUnreachable { named_at: u32::from(datagram.protocol_offset) };
+        self.complain_about_datagram(datagram, complaint, packet, env);
+    }
+    fn complain_about_datagram(
+        &mut self,
+        datagram: &Datagram,
+        complaint: Complaint,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        let header_bytes = usize::from(datagram.header_bytes);
+        if !datagram.to_unicast || packet.prepend(header_bytes).is_none() {
+            return;
+        }
+        self.complain(datagram.link, complaint, packet.bytes(), env);
+        packet.trim_front(header_bytes);
+    }
+    /// Queues an error about `invoking`, a packet from its IP header on, which came in by `link`.
+    // spec: RFC1122 3.2.2, RFC4443 2.4
+    pub(crate) fn complain(
+        &mut self,
+        link: LinkId,
+        complaint: Complaint,
+        invoking: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) {
+        let is_multicast_allowed = matches!(complaint, Complaint::ParameterProblem { .. });
+        let Some((reply_to, about)) = self.may_complain(link, invoking, is_multicast_allowed) else {
+            return;
+        };
+        let source = Some(about).filter(|about| scope::is_unicast(*about));
+        let Ok(path) = self.route(reply_to, source, Some(link), env.now) else { return };
+        if !self.error_limit.allows(env.now, env.random) {
+            if let Some(interface) = self.interface_mut(link) {
+                interface.counters.suppressed_errors += 1;
+            }
+            return;
+        }
+        let longest = if reply_to.is_ipv4() { IPV4_LONGEST_BYTES } else { IPV6_LONGEST_BYTES };
+        let quote = longest - path.ip_header_bytes() - v4::LENGTH;
+        let invoking = invoking.get(..quote).unwrap_or(invoking);
+        let Some(mut message) = env.pool.take(icmpv6::LENGTH.max(icmpv4::LENGTH) + invoking.len()) else {
+            return;
+        };
+        let (written, protocol) = match (path.source, path.destination) {
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                let error = complaint_v6(complaint, invoking);
+                (error.emit(source, destination, message.spare_mut()), protocol::ICMPV6)
+            }
+            _ => (complaint_v4(complaint, invoking).emit(message.spare_mut()), protocol::ICMPV4),
+        };
+        message.extend(written);
+        let is_queued = written > 0
+            && self.queue_datagram(&path, &HeaderHow::new(protocol), message.bytes(), env).is_ok();
+        env.pool.give(message);
+        if let (true, Some(interface)) = (is_queued, self.interface_mut(link)) {
+            interface.counters.sent_errors += 1;
+        }
+        self.deadline_moved();
+    }
+    /// Whether an error about this packet is allowed; then whom to tell, and whom the packet was for.
+    // spec: RFC1122 3.2.2, RFC4443 2.4
+    fn may_complain(
+        &self,
+        link: LinkId,
+        invoking: &[u8],
+        is_multicast_allowed: bool,
+    ) -> Option<(IpAddr, IpAddr)> {
+        let interface = self.interface(link)?;
+        let (source, destination, is_error) = match invoking.first()? >> 4 {
+            4 => {
+                let view = Ipv4View::new(invoking).ok()?;
+                let header = Ipv4Header::parse(&view);
+                if header.fragment_offset_bytes != 0 {
+                    return None;
+                }
+                let is_error = header.protocol == protocol::ICMPV4
+                    && Icmpv4View::new(view.payload())
+                        .map_or(true, |icmp| Icmpv4Message::parse(&icmp).is_error());
+                (IpAddr::V4(header.source), IpAddr::V4(header.destination), is_error)
+            }
+            6 => {
+                let view = Ipv6View::new(invoking).ok()?;
+                let upper = ipv6::walk(&view).ok();
+                let is_later_part = upper
+                    .is_some_and(|upper| upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0));
+                if is_later_part {
+                    return None;
+                }
+                let is_error = upper.is_some_and(|upper| {
+                    // Types below 128 are errors, and nothing is said about redirects.
+                    upper.protocol == protocol::ICMPV6
+                        && upper.payload.first().is_none_or(|kind| *kind < 128 || *kind == 137)
+                });
+                (IpAddr::V6(view.source()), IpAddr::V6(view.destination()), is_error)
+            }
+            _ => return None,
+        };
+        let is_for_many = destination.is_multicast() || interface.is_broadcast(destination);
+        let is_single_source = scope::is_unicast(source) && !interface.is_broadcast(source);
+        let is_allowed = !is_error && is_single_source && (!is_for_many || is_multicast_allowed);
+        is_allowed.then_some((source, destination))
+    }
+    /// Gives up datagrams whose fragments did not all come, and tells the sender of those whose first did.
+    // spec: RFC1122 3.3.2, RFC8200 4.5
+    pub(crate) fn timeout_reassembly(&mut self, env: &mut IpEnvironment<'_>) {
+        while let Some(expired) = self.reassembly.pop_expired(env.now) {
+            self.count_drop(expired.link, inhost_event::Drop::Fragment, env);
+            if let Some(packet) = expired.packet {
+                self.complain_about_incomplete(expired.link, &packet, env);
+                env.pool.give(packet);
+            }
+        }
+    }
+    /// The headers kept are those of the first fragment, whose length field may promise more, or less, than came in one
+    /// run; the quotation is held to what the header says.
+    fn complain_about_incomplete(&mut self, link: LinkId, packet: &Packet, env: &mut IpEnvironment<'_>) {
+        let bytes = packet.bytes();
+        let claimed = match bytes.first().map(|byte| byte >> 4) {
+            Some(4) => bytes.get(2..4).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]]))),
+            Some(6) => return self.complain_about_incomplete_v6(link, bytes, env),
+            _ => None,
+        };
+        if let Some(first) = claimed.and_then(|claimed| bytes.get(..claimed)) {
+            self.complain(link, Complaint::ReassemblyTimeExceeded, first, env);
+        }
+    }
+    /// The fragment header was not kept; the quotation does without it, and says so in its length.
+    fn complain_about_incomplete_v6(&mut self, link: LinkId, bytes: &[u8], env: &mut IpEnvironment<'_>) {
+        let quoted = bytes.len().min(IPV6_LONGEST_BYTES);
+        let mut invoking = [0; IPV6_LONGEST_BYTES];
+        inhost_buf::copy(&mut invoking, bytes);
+        let Some(invoking) = invoking.get_mut(..quoted) else { return };
+        let Some(length) = quoted.checked_sub(ipv6::LENGTH) else { return };
+        if let Some(field) = invoking.get_mut(4..6) {
+            field.copy_from_slice(&(length as u16).to_be_bytes());
+        }
+        self.complain(link, Complaint::ReassemblyTimeExceeded, invoking, env);
+    }
+}
+
+fn complaint_v4(complaint: Complaint, invoking: &[u8]) -> Icmpv4Message<'_> {
+    let unreachable = |code| Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking };
+    match complaint {
+        Complaint::PortUnreachable => unreachable(icmpv4::UnreachableCode::Port),
+        Complaint::ProtocolUnreachable { .. } => unreachable(icmpv4::UnreachableCode::Protocol),
+        Complaint::ReassemblyTimeExceeded => {
+            Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
+        }
+        Complaint::ParameterProblem { code, pointer } => {
+            Icmpv4Message::ParameterProblem { code, pointer: pointer as u8, invoking }
+        }
+    }
+}
+
+fn complaint_v6(complaint: Complaint, invoking: &[u8]) -> Icmpv6Message<'_> {
+    match complaint {
+        Complaint::PortUnreachable => {
+            Icmpv6Message::DestinationUnreachable { code: icmpv6::UnreachableCode::Port, invoking }
+        }
+        // spec: RFC8200 4 (unrecognised next header)
+        Complaint::ProtocolUnreachable { named_at } => {
+            Icmpv6Message::ParameterProblem { code: 1, pointer: named_at, invoking }
+        }
+        Complaint::ReassemblyTimeExceeded => {
+            Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
+        }
+        Complaint::ParameterProblem { code, pointer } => {
+            Icmpv6Message::ParameterProblem { code, pointer, invoking }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! ICMP that comes in: echo, errors for transports, redirects.
+
+use crate::path_mtu::{IPV4_FLOOR_BYTES, plateau_below};
+use crate::receive::{Arrival, Target};
+use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, TransportError};
+use crate::{Ip, IpEnvironment, scope};
+use inhost_base::{IpAddr, LinkId};
+use inhost_buf::Packet;
+use inhost_event::Drop;
+use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View, TimeExceededCode};
+use inhost_wire::icmpv6::{self, Icmpv6Message, Icmpv6View};
+use inhost_wire::ipv6;
+use inhost_wire::quoted::Quoted;
+
+/// What a message asks for, when it is neither an error nor of IP's own protocols.
+#[derive(Clone, Copy)]
+struct Echo {
+    identifier: u16,
+    sequence: u16,
+}
+
+impl Ip {
+    // spec: RFC1122 3.2.2
+    pub(crate) fn receive_icmpv4(
+        &mut self,
+        arrival: &Arrival,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<Received, Drop> {
+        let view = Icmpv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        // spec: RFC792
+        if !view.checksum_ok() {
+            return Err(Drop::Checksum);
+        }
+        let message = Icmpv4Message::parse(&view);
+        match message {
+            Icmpv4Message::EchoRequest { identifier, sequence, data } => {
+                // Never to a broadcast, so that we amplify nothing (RFC 1122 §3.2.2.6 leaves the choice).
+                if arrival.target == Target::Many {
+                    return Err(Drop::NotForUs);
+                }
+                if arrival.target == Target::Us {
+                    self.answer_echo(arrival, Echo { identifier, sequence }, data, env);
+                    return Ok(Received::Handled);
+                }
+                packet.trim_front(icmpv4::LENGTH);
+                Ok(echo_request(arrival, Echo { identifier, sequence }))
+            }
+            Icmpv4Message::EchoReply { identifier, sequence, .. } => {
+                packet.trim_front(icmpv4::LENGTH);
+                Ok(echo_reply(arrival, Echo { identifier, sequence }))
+            }
+            Icmpv4Message::Redirect { gateway, .. } => {
+                let quoted = message.quoted().ok_or(Drop::Malformed)?;
+                self.check_quoted(arrival, &quoted)?;
+                let (link, from) = (arrival.link, arrival.source);
+                self.believe_redirect(link, from, quoted.destination, IpAddr::V4(gateway), env)?;
+                Ok(Received::Handled)
+            }
+            Icmpv4Message::DestinationUnreachable { .. }
+            | Icmpv4Message::TimeExceeded { .. }
+            | Icmpv4Message::ParameterProblem { .. } => {
+                let quoted = message.quoted().ok_or(Drop::Malformed)?;
+                let (kind, mtu_bytes) = kind_v4(&message, &quoted).ok_or(Drop::UnknownProtocol)?;
+                self.pass_error(arrival, quoted, kind, mtu_bytes)
+            }
+            // Queries that RFC 6918 and RFC 7126 retired, and what nobody defined: silently discarded.
+            // spec: RFC1122 3.2.2
+            // Source quench is one of these (RFC 6633).
+            // spec: RFC9293 MUST-55
+            Icmpv4Message::Other { .. } => Err(Drop::UnknownProtocol),
+        }
+    }
+    // spec: RFC4443 2.4
+    pub(crate) fn receive_icmpv6(
+        &mut self,
+        arrival: &Arrival,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<Received, Drop> {
+        let envelope = arrival.envelope().ok_or(Drop::Malformed)?;
+        let view = Icmpv6View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        // spec: RFC4443 2.3
+        if !view.checksum_ok(envelope.source, envelope.destination) {
+            return Err(Drop::Checksum);
+        }
+        let message = Icmpv6Message::parse(&view).map_err(|_| Drop::Malformed)?;
+        let is_from_nobody = arrival.source.is_unspecified();
+        match message {
+            Icmpv6Message::Ndp(message) => {
+                if self.interface(arrival.link).is_none_or(|link| link.hardware().is_none())
+                    && !matches!(message, inhost_wire::ndp::NdpMessage::RouterAdvertisement { .. })
+                {
+                    // Between two ends nothing is resolved.
+                    return Ok(Received::Handled);
+                }
+                self.receive_ndp(&envelope, &message, env).map(|()| Received::Handled)
+            }
+            Icmpv6Message::Mld(message) => self
+                .receive_mld(&envelope, arrival.has_router_alert, &message, env)
+                .map(|()| Received::Handled),
+            _ if is_from_nobody => Err(Drop::BadSource),
+            Icmpv6Message::EchoRequest { identifier, sequence, data } => {
+                if arrival.target == Target::Anybody {
+                    packet.trim_front(icmpv6::LENGTH);
+                    return Ok(echo_request(arrival, Echo { identifier, sequence }));
+                }
+                self.answer_echo(arrival, Echo { identifier, sequence }, data, env);
+                Ok(Received::Handled)
+            }
+            Icmpv6Message::EchoReply { identifier, sequence, .. } => {
+                packet.trim_front(icmpv6::LENGTH);
+                Ok(echo_reply(arrival, Echo { identifier, sequence }))
+            }
+            Icmpv6Message::PacketTooBig { mtu, .. } if (mtu as usize) < ipv6::MINIMUM_MTU_BYTES => {
+                // spec: RFC8201 4
+                Err(Drop::NotCredible)
+            }
+            Icmpv6Message::DestinationUnreachable { .. }
+            | Icmpv6Message::PacketTooBig { .. }
+            | Icmpv6Message::TimeExceeded { .. }
+            | Icmpv6Message::ParameterProblem { .. } => {
+                let quoted = message.quoted().ok_or(Drop::Malformed)?;
+                let (kind, mtu_bytes) = kind_v6(&message).ok_or(Drop::UnknownProtocol)?;
+                self.pass_error(arrival, quoted, kind, mtu_bytes)
+            }
+            // spec: RFC4443 2.4 (b)
+            Icmpv6Message::Other { .. } => Err(Drop::UnknownProtocol),
+        }
+    }
+    /// Queues the answer to a request, from the address that was asked.
+    // spec: RFC1122 3.2.2.6, RFC4443 4.2
+    fn answer_echo(&mut self, arrival: &Arrival, echo: Echo, data: &[u8], env: &mut IpEnvironment<'_>) {
+        // The answer to a group's request comes from the address that suits, and not at any rate.
+        let source = Some(arrival.destination).filter(|_| arrival.target == Target::Us);
+        if source.is_none() && !self.error_limit.allows(env.now, env.random) {
+            return;
+        }
+        let Ok(path) = self.route(arrival.source, source, Some(arrival.link), env.now) else { return };
+        if self.echo_reply(&path, echo.identifier, echo.sequence, data, env).is_ok()
+            && let Some(interface) = self.interface_mut(arrival.link)
+        {
+            interface.counters.answered_echoes += 1;
+        }
+    }
+    /// Whether the quoted packet may have been ours: the error came to the address that it is about.
+    // spec: RFC5927 4
+    fn check_quoted(&self, arrival: &Arrival, quoted: &Quoted) -> Result<(), Drop> {
+        let is_for_one = arrival.target != Target::Many;
+        let is_same =
+            quoted.source == arrival.destination && quoted.source.is_ipv4() == arrival.source.is_ipv4();
+        if is_for_one && is_same { Ok(()) } else { Err(Drop::NotCredible) }
+    }
+    // spec: RFC1122 3.2.2.1, RFC4443 2.4 (d)
+    fn pass_error(
+        &mut self,
+        arrival: &Arrival,
+        quoted: Quoted,
+        kind: ErrorKind,
+        mtu_bytes: Option<u16>,
+    ) -> Result<Received, Drop> {
+        self.check_quoted(arrival, &quoted)?;
+        if let Some(interface) = self.interface_mut(arrival.link) {
+            interface.counters.received_errors += 1;
+        }
+        Ok(Received::Error(TransportError {
+            link: arrival.link,
+            reporter: arrival.source,
+            quoted,
+            kind,
+            soft: kind.is_soft(),
+            mtu_bytes,
+        }))
+    }
+    /// Takes `next_hop` for packets to `destination` if `from` is who gets them now, and if `next_hop` can be reached
+    /// directly.
+    // spec: RFC1122 3.2.2.2, 3.3.1.2, RFC4861 8.1
+    pub(crate) fn believe_redirect(
+        &mut self,
+        link: LinkId,
+        from: IpAddr,
+        destination: IpAddr,
+        next_hop: IpAddr,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let interface = self.interface(link).ok_or(Drop::NotForUs)?;
+        let is_possible = interface.config.accept_redirects
+            && interface.hardware().is_some()
+            && scope::is_unicast(next_hop)
+            && !scope::is_loopback(next_hop)
+            && next_hop.is_ipv4() == destination.is_ipv4()
+            && (interface.is_on_link(next_hop) || next_hop == destination && destination.is_ipv6())
+            && !interface.is_broadcast(next_hop)
+            && !self.is_local(next_hop)
+            && scope::is_unicast(destination)
+            && !self.is_local(destination);
+        let now = self.route(destination, None, Some(link), env.now).map(|path| path.next_hop);
+        if !is_possible || now != Ok(from) || next_hop == from {
+            return Err(Drop::NotCredible);
+        }
+        self.redirects.insert(link, destination, next_hop, env.now);
+        if let Some(interface) = self.interface_mut(link) {
+            interface.counters.accepted_redirects += 1;
+        }
+        self.paths_changed();
+        Ok(())
+    }
+}
+
+fn echo_reply(arrival: &Arrival, echo: Echo) -> Received {
+    Received::EchoReply(EchoReply {
+        link: arrival.link,
+        source: arrival.source,
+        destination: arrival.destination,
+        identifier: echo.identifier,
+        sequence: echo.sequence,
+        hop_limit: arrival.hop_limit,
+    })
+}
+
+fn echo_request(arrival: &Arrival, echo: Echo) -> Received {
+    Received::EchoRequest(EchoRequest {
+        link: arrival.link,
+        source: arrival.source,
+        destination: arrival.destination,
+        identifier: echo.identifier,
+        sequence: echo.sequence,
+    })
+}
+
+// spec: RFC1122 3.2.2.1
+fn kind_v4(message: &Icmpv4Message<'_>, quoted: &Quoted) -> Option<(ErrorKind, Option<u16>)> {
+    use icmpv4::UnreachableCode as Code;
+    let kind = match *message {
+        Icmpv4Message::DestinationUnreachable { code: Code::FragmentationNeeded, next_hop_mtu, .. } => {
+            // spec: RFC1191 5, 7.1
+            let refused = u16::try_from(quoted.packet_length).unwrap_or(u16::MAX);
+            let mtu = if next_hop_mtu == 0 { plateau_below(refused) } else { next_hop_mtu };
+            return Some((ErrorKind::PacketTooBig, Some(mtu.max(IPV4_FLOOR_BYTES))));
+        }
+        Icmpv4Message::DestinationUnreachable { code, .. } => match code {
+            Code::Protocol => ErrorKind::ProtocolUnreachable,
+            Code::Port => ErrorKind::PortUnreachable,
+            Code::Network | Code::NetworkUnknown | Code::NetworkForService => ErrorKind::NetworkUnreachable,
+            Code::NetworkProhibited
+            | Code::HostProhibited
+            | Code::Prohibited
+            | Code::PrecedenceViolation
+            | Code::PrecedenceCutoff => ErrorKind::Prohibited,
+            _ => ErrorKind::HostUnreachable,
+        },
+        Icmpv4Message::TimeExceeded { code: TimeExceededCode::InTransit, .. } => ErrorKind::TimeExceeded,
+        Icmpv4Message::TimeExceeded { .. } => ErrorKind::ReassemblyTimeExceeded,
+        Icmpv4Message::ParameterProblem { .. } => ErrorKind::ParameterProblem,
+        _ => return None,
+    };
+    Some((kind, None))
+}
+
+// spec: RFC4443 3
+fn kind_v6(message: &Icmpv6Message<'_>) -> Option<(ErrorKind, Option<u16>)> {
+    use icmpv6::UnreachableCode as Code;
+    let kind = match *message {
+        Icmpv6Message::PacketTooBig { mtu, .. } => {
+            return Some((ErrorKind::PacketTooBig, Some(u16::try_from(mtu).unwrap_or(u16::MAX))));
+        }
+        Icmpv6Message::DestinationUnreachable { code, .. } => match code {
+            Code::NoRoute => ErrorKind::NetworkUnreachable,
+            Code::Prohibited | Code::SourcePolicy | Code::RouteRejected => ErrorKind::Prohibited,
+            Code::Port => ErrorKind::PortUnreachable,
+            _ => ErrorKind::HostUnreachable,
+        },
+        Icmpv6Message::TimeExceeded { code: TimeExceededCode::InTransit, .. } => ErrorKind::TimeExceeded,
+        Icmpv6Message::TimeExceeded { .. } => ErrorKind::ReassemblyTimeExceeded,
+        Icmpv6Message::ParameterProblem { code: 1, .. } => ErrorKind::ProtocolUnreachable,
+        Icmpv6Message::ParameterProblem { .. } => ErrorKind::ParameterProblem,
+        _ => return None,
+    };
+    Some((kind, None))
+}

@@ -1,0 +1,278 @@
+//! Everything of the Internet Protocol but sockets: interfaces and their addresses, neighbours (ARP and neighbour
+//! discovery), routes and gateways, choice of addresses, loopback, groups, fragments, path MTU, and ICMP, for IPv4
+//! and IPv6 alike.
+//!
+//! [`Ip`] is driven, it never drives. Frames go in by [`Ip::receive`], time by [`Ip::timeout`]; datagrams for
+//! transports and news for them come out of `receive`; IP's own frames come out of [`Ip::transmit`]. A transport that
+//! wants to send asks [`Ip::route`] for a [`Path`] and keeps it, asks [`Ip::resolve`] for the link's header, and
+//! writes both with [`Ip::header`] before its own, or hands a datagram over whole to [`Ip::send_datagram`]. IP never
+//! queues a transport's packet for a neighbour that is not resolved: the transport is told to wait, and
+//! [`Ip::take_resolved`] says when that is over.
+//!
+//! It knows no transport, reads no clock, and draws on no randomness but what it is given. Nothing that a frame says
+//! can make it panic, and every table has a limit: see [`limits`].
+//!
+//! ```
+//! use inhost_base::{Instant, Random};
+//! use inhost_buf::{Device, Frame, Full, Pool};
+//! use inhost_event::Ignore;
+//! use inhost_ip::{InterfaceConfig, Ip, IpConfig, IpEnvironment, Medium, Received, Resolution};
+//!
+//! /// A wire that remembers its last frame.
+//! struct Wire(Vec<u8>);
+//! impl Device for Wire {
+//!     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+//!         self.0 = vec![0; frame.len()];
+//!         frame.write_to(&mut self.0);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let (mut pool, mut random, mut sink) = (Pool::new(1 << 20), Random::from_number(1), Ignore);
+//! let now = Instant::ZERO;
+//! let mut env = IpEnvironment { now, pool: &mut pool, random: &mut random, sink: &mut sink };
+//! let mut ip = Ip::new(IpConfig::default(), env.random);
+//! let config = InterfaceConfig::new("point to point", Medium::Ip).with_address("10.9.0.2/24".parse()?);
+//! ip.add_interface(config, &mut env)?;
+//!
+//! // An echo request goes out to the other end of the line …
+//! let mut wire = Wire(Vec::new());
+//! let path = ip.route("10.9.0.1".parse()?, None, None, now)?;
+//! assert!(matches!(ip.resolve(&path, &mut env), Resolution::Ready(_)));
+//! ip.echo_request(&path, 7, 1, b"anybody there?", &mut env, &mut wire)?;
+//! assert_eq!(wire.0.len(), 20 + 8 + 14);
+//!
+//! // … and comes to a host there.
+//! let mut other = Ip::new(IpConfig::default(), env.random);
+//! let config = InterfaceConfig::new("point to point", Medium::Ip).with_address("10.9.0.1/24".parse()?);
+//! let link = other.add_interface(config, &mut env)?;
+//! let mut packet = env.pool.take(1500).unwrap();
+//! packet.append(&wire.0);
+//! assert_eq!(other.receive(link, &mut packet, &mut env), Received::Handled);
+//! other.transmit(link, &mut env, 8, &mut wire);
+//! packet.truncate(0);
+//! packet.append(&wire.0);
+//! assert!(matches!(ip.receive(path.link, &mut packet, &mut env), Received::EchoReply(_)));
+//! assert_eq!(packet.bytes(), b"anybody there?");
+//! env.pool.give(packet);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod address_state;
+mod configure;
+mod control_queue;
+mod counters;
+mod error;
+mod fragment;
+mod gateway;
+mod group;
+mod icmp;
+mod ident;
+mod interface;
+mod neighbour;
+mod path;
+mod path_mtu;
+mod reassembly;
+mod receive;
+mod received;
+mod redirect;
+mod route;
+mod scope;
+mod select;
+mod table;
+mod timeout;
+mod transmit;
+mod way;
+
+pub use address_state::{AddressOrigin, AddressState, Assigned};
+pub use counters::InterfaceCounters;
+pub use error::{ConfigureError, RouteError, SendDatagramError};
+pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
+pub use neighbour::cache::Neighbour;
+pub use path::{HeaderHow, LinkHeader, Path, Resolution};
+pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, TransportError};
+pub use route::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
+
+use inhost_base::{HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
+use inhost_buf::Pool;
+use inhost_event::Sink;
+use interface::Interface;
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+/// What bounds each table of a host's IP.
+pub mod limits {
+    /// Links of a host, loopback included.
+    pub const INTERFACES: usize = 64;
+    /// Addresses of one link.
+    pub const ADDRESSES: usize = crate::address_state::ADDRESS_LIMIT;
+    /// Neighbours of one link.
+    pub const NEIGHBOURS: usize = crate::neighbour::cache::NEIGHBOUR_LIMIT;
+    /// Routes.
+    pub const ROUTES: usize = crate::route::ROUTE_LIMIT;
+    /// Routers that advertise themselves, of one link.
+    pub const ADVERTISED_ROUTERS: usize = crate::neighbour::ndp::ROUTER_LIMIT;
+    /// Gateways watched for their health.
+    pub const GATEWAYS: usize = crate::gateway::GATEWAY_LIMIT;
+    /// Redirects believed at a time.
+    pub const REDIRECTS: usize = crate::redirect::REDIRECT_LIMIT;
+    /// Destinations whose path MTU is remembered.
+    pub const PATH_MTUS: usize = crate::path_mtu::PATH_MTU_LIMIT;
+    /// Groups of one link.
+    pub const GROUPS: usize = crate::group::GROUP_LIMIT;
+    /// Datagrams being put together from fragments.
+    pub const REASSEMBLIES: usize = crate::reassembly::DATAGRAM_LIMIT;
+    /// Of those, from one source.
+    pub const REASSEMBLIES_OF_ONE_SOURCE: usize = crate::reassembly::SOURCE_LIMIT;
+    /// Memory that they hold, in bytes.
+    pub const REASSEMBLY_BYTES: usize = crate::reassembly::MEMORY_LIMIT_BYTES;
+    /// Own frames that wait for one link's device.
+    pub const CONTROL_FRAMES: usize = crate::control_queue::READY_LIMIT;
+    /// Own packets that wait for a neighbour of one link.
+    pub const CONTROL_PACKETS_WAITING: usize = crate::control_queue::WAITING_LIMIT;
+    /// News of neighbours that nobody has taken yet. What is beyond is not told: whoever waits must have a timer too.
+    pub const RESOLVED: usize = 1024;
+}
+
+/// What every call that meets packets borrows for its length.
+pub struct IpEnvironment<'a> {
+    /// The time.
+    pub now: Instant,
+    /// Where packet memory comes from and goes to.
+    pub pool: &'a mut Pool,
+    /// The host's randomness.
+    pub random: &'a mut Random,
+    /// Who hears what happens.
+    pub sink: &'a mut dyn Sink,
+}
+
+/// Knobs of a host's IP.
+#[derive(Clone, Debug, Default)]
+pub struct IpConfig {
+    /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
+    /// others after every start of the host, unless its seed is the same.
+    pub stable_secret: Option<[u8; 16]>,
+}
+
+/// The Internet Protocol of one host.
+///
+/// Any call may be made at any time; a call for which nothing is due does nothing. After calls that take an
+/// [`IpEnvironment`], and after [`Ip::confirm`] and [`Ip::suspect`], ask [`Ip::wants_transmit`], [`Ip::take_resolved`]
+/// and [`Ip::deadline`] anew.
+#[derive(Debug)]
+pub struct Ip {
+    interfaces: Vec<Interface>,
+    routes: route::RouteTable,
+    gateways: gateway::Gateways,
+    redirects: redirect::Redirects,
+    path_mtu: path_mtu::PathMtu,
+    reassembly: reassembly::Reassembly,
+    identifications: ident::Identifications,
+    error_limit: icmp::limits::ErrorLimit,
+    resolved: VecDeque<(LinkId, IpAddr)>,
+    stable_key: StableKey,
+    keyed: table::Keyed,
+    generation: u32,
+    /// Where the frame that was received last came from.
+    sender: Option<(LinkId, HardwareAddress)>,
+    deadline: Cell<Option<Instant>>,
+}
+
+/// What stable addresses are made with.
+#[derive(Clone, Debug)]
+struct StableKey {
+    key: SipKey,
+    secret: Option<[u8; 16]>,
+}
+
+impl Ip {
+    /// Changes whenever a [`Path`] asked for earlier may be no longer right.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+    /// A neighbour that became ready, or failed, since it was last said; poll until `None`.
+    pub fn take_resolved(&mut self) -> Option<(LinkId, IpAddr)> {
+        self.resolved.pop_front()
+    }
+    /// The next instant at which [`Ip::timeout`] has something to do.
+    pub fn deadline(&self) -> Instant {
+        if let Some(deadline) = self.deadline.get() {
+            return deadline;
+        }
+        let links = self.interfaces.iter().map(Interface::deadline).min().unwrap_or(Instant::FAR_FUTURE);
+        let deadline = links
+            .min(self.routes.deadline())
+            .min(self.gateways.deadline())
+            .min(self.redirects.deadline())
+            .min(self.path_mtu.deadline())
+            .min(self.reassembly.deadline());
+        self.deadline.set(Some(deadline));
+        deadline
+    }
+    /// What is counted on a link.
+    pub fn counters(&self, link: LinkId) -> Option<&InterfaceCounters> {
+        self.interface(link).map(|interface| &interface.counters)
+    }
+    /// The links, in order.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
+        self.interfaces.iter().map(|interface| interface.link)
+    }
+    /// How a link is configured.
+    pub fn config(&self, link: LinkId) -> Option<&InterfaceConfig> {
+        self.interface(link).map(|interface| &interface.config)
+    }
+    /// The addresses of a link, in the order in which they came.
+    pub fn addresses(&self, link: LinkId) -> &[Assigned] {
+        self.interface(link).map_or(&[], |interface| &interface.addresses)
+    }
+    /// Whether no address is still being tested for a double.
+    pub fn addresses_settled(&self) -> bool {
+        let is_tentative = |assigned: &Assigned| assigned.state() == AddressState::Tentative;
+        !self.interfaces.iter().any(|interface| interface.addresses.iter().any(is_tentative))
+    }
+    /// The neighbours of a link, by address.
+    pub fn neighbours(&self, link: LinkId) -> Vec<Neighbour> {
+        self.interface(link).map_or(Vec::new(), |interface| interface.neighbours.list())
+    }
+    /// The routes, in the order in which they are tried.
+    pub fn routes(&self) -> &[Route] {
+        self.routes.all()
+    }
+    /// The groups that are listened to on a link.
+    pub fn groups(&self, link: LinkId) -> Vec<IpAddr> {
+        self.interface(link).map_or(Vec::new(), |interface| interface.groups.list().collect())
+    }
+    /// Redirects believed now.
+    pub fn redirects(&self) -> usize {
+        self.redirects.len()
+    }
+    /// Datagrams being put together from fragments, and the memory that they hold in bytes.
+    pub fn reassemblies(&self) -> (usize, usize) {
+        (self.reassembly.len(), self.reassembly.memory_bytes())
+    }
+    /// Whether `address` is a broadcast address on `link`: the limited one, or that of a network of the link.
+    pub fn is_broadcast(&self, link: LinkId, address: IpAddr) -> bool {
+        self.interface(link).is_some_and(|interface| interface.is_broadcast(address))
+    }
+    /// Whether `address` is one of ours, on any link, the loopback included.
+    pub fn is_local(&self, address: IpAddr) -> bool {
+        scope::is_loopback(address) || self.interfaces.iter().any(|interface| interface.owns(address))
+    }
+
+    pub(crate) fn interface(&self, link: LinkId) -> Option<&Interface> {
+        self.interfaces.get(usize::from(link.0))
+    }
+    pub(crate) fn interface_mut(&mut self, link: LinkId) -> Option<&mut Interface> {
+        self.interfaces.get_mut(usize::from(link.0))
+    }
+    /// A path given earlier may be wrong now.
+    pub(crate) fn paths_changed(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        self.deadline_moved();
+    }
+    /// The next deadline may be another.
+    pub(crate) fn deadline_moved(&mut self) {
+        self.deadline.set(None);
+    }
+}

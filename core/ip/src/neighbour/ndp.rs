@@ -1,0 +1,576 @@
+//! Neighbour discovery for IPv6 (RFC 4861) and stateless addresses (RFC 4862): the host's part.
+
+use super::cache::{Claim, Lookup};
+use crate::address_state::{AddressOrigin, Assigned};
+use crate::route::{PREFERENCE_ADVERTISED, Route, RouteOrigin};
+use crate::{Interface, Ip, IpEnvironment, scope};
+use inhost_base::{Cidr, Duration, HardwareAddress, Instant, IpAddr, Ipv6Addr, LinkId, Random};
+use inhost_buf::{Packet, Pool};
+use inhost_event::Drop;
+use inhost_wire::ethernet::EtherType;
+use inhost_wire::icmpv6::Icmpv6Message;
+use inhost_wire::ipv6::{self, Ipv6Header};
+use inhost_wire::ndp::{self, NdpMessage, NdpOptions, PrefixInformation, solicited_node_multicast};
+use inhost_wire::protocol;
+
+/// Most routers of one link that are believed.
+pub(crate) const ROUTER_LIMIT: usize = 8;
+/// Most prefixes of one link that are on it because a router says so.
+const PREFIX_LIMIT: usize = 16;
+// RFC 4861 §10.
+const SOLICITATION_DELAY_MS: u32 = 1000;
+const SOLICITATION_INTERVAL: Duration = Duration::from_secs(4);
+const SOLICITATION_LIMIT: u8 = 3;
+/// A router may not stretch the time between two questions to more: whoever waits for a neighbour is told in half a
+/// minute, whatever an advertisement says.
+const LONGEST_RETRANSMIT: Duration = Duration::from_secs(10);
+/// A router may not shorten an address's valid lifetime to less (RFC 4862 §5.5.3 (e)).
+const LEAST_VALID: Duration = Duration::from_secs(2 * 3600);
+/// A router's word on reachable and retransmission times is held between these.
+const TIME_RANGE_MS: (u32, u32) = (100, 3_600_000);
+/// Addresses that were taken by others before no other is made (RFC 7217 §6 `IDGEN_RETRIES`).
+const STABLE_ATTEMPTS: u8 = 3;
+
+/// Looking for routers on one link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Discovery {
+    sent: u8,
+    next_at: Instant,
+}
+
+impl Default for Discovery {
+    fn default() -> Self {
+        Discovery { sent: 0, next_at: Instant::FAR_FUTURE }
+    }
+}
+
+impl Discovery {
+    /// Begins, after a random delay.
+    // spec: RFC4861 6.3.7
+    pub fn begin(&mut self, now: Instant, random: &mut Random) {
+        self.sent = 0;
+        self.next_at = now + Duration::from_millis(u64::from(random.public_below(SOLICITATION_DELAY_MS)));
+    }
+    /// When the next solicitation is due.
+    pub fn deadline(&self) -> Instant {
+        self.next_at
+    }
+    fn is_due(&mut self, now: Instant) -> bool {
+        if self.next_at > now {
+            return false;
+        }
+        self.sent += 1;
+        let is_last = self.sent >= SOLICITATION_LIMIT;
+        self.next_at = if is_last { Instant::FAR_FUTURE } else { now + SOLICITATION_INTERVAL };
+        true
+    }
+    fn end(&mut self) {
+        if self.sent > 0 {
+            self.next_at = Instant::FAR_FUTURE;
+        }
+    }
+}
+
+/// A message as a packet, with the hop limit that proves that it comes from this link; `None` without memory.
+fn compose(
+    interface: &mut Interface,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    message: NdpMessage<'_>,
+    pool: &mut Pool,
+) -> Option<Packet> {
+    let message = Icmpv6Message::Ndp(message);
+    let length = message.length();
+    let Some(mut packet) = pool.take(ipv6::LENGTH + length) else {
+        interface.counters.lost_control_frames += 1;
+        return None;
+    };
+    let header = Ipv6Header {
+        hop_limit: ndp::HOP_LIMIT,
+        ..Ipv6Header::new(source, destination, protocol::ICMPV6, length as u16)
+    };
+    let mut written = header.emit(packet.spare_mut());
+    packet.extend(written);
+    written = message.emit(source, destination, packet.spare_mut());
+    packet.extend(written);
+    Some(packet)
+}
+
+/// Queues a message for a card.
+fn send(
+    interface: &mut Interface,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    message: NdpMessage<'_>,
+    to: HardwareAddress,
+    pool: &mut Pool,
+) {
+    if let Some(packet) = compose(interface, source, destination, message, pool) {
+        interface.push_frame(packet, EtherType::IPV6, to, pool);
+    }
+}
+
+/// To everybody in a group.
+fn send_to_group(
+    interface: &mut Interface,
+    source: Ipv6Addr,
+    group: Ipv6Addr,
+    message: NdpMessage<'_>,
+    pool: &mut Pool,
+) {
+    send(interface, source, group, message, scope::group_hardware(group.into()), pool);
+}
+
+/// Asks where `target` is: its group, or the card where it was.
+// spec: RFC4861 7.2.2
+pub(crate) fn send_solicitation(
+    interface: &mut Interface,
+    target: Ipv6Addr,
+    at: Option<HardwareAddress>,
+    pool: &mut Pool,
+) {
+    let chosen = crate::select::select_source(interface, target.into(), None).map(|a| a.address());
+    let Some(IpAddr::V6(source)) = chosen.or_else(|| interface.link_local()) else { return };
+    let options = NdpOptions { source_link_layer: interface.hardware(), ..NdpOptions::default() };
+    let message = NdpMessage::NeighbourSolicitation { target, options };
+    match at {
+        Some(hardware) => send(interface, source, target, message, hardware, pool),
+        None => send_to_group(interface, source, solicited_node_multicast(target), message, pool),
+    }
+}
+
+/// Asks whether anybody has `target`.
+// spec: RFC4862 5.4.2
+pub(crate) fn send_duplicate_test(interface: &mut Interface, target: Ipv6Addr, pool: &mut Pool) {
+    let message = NdpMessage::NeighbourSolicitation { target, options: NdpOptions::default() };
+    let group = solicited_node_multicast(target);
+    send_to_group(interface, Ipv6Addr::UNSPECIFIED, group, message, pool);
+}
+
+/// States to everybody that `target` is ours.
+// spec: RFC4861 7.2.6
+pub(crate) fn send_defence(interface: &mut Interface, target: Ipv6Addr, pool: &mut Pool) {
+    let message = advertisement(interface, target, false);
+    send_to_group(interface, target, scope::ALL_NODES, message, pool);
+}
+
+fn advertisement(interface: &Interface, target: Ipv6Addr, solicited: bool) -> NdpMessage<'static> {
+    let options = NdpOptions { target_link_layer: interface.hardware(), ..NdpOptions::default() };
+    NdpMessage::NeighbourAdvertisement { router: false, solicited, override_cache: true, target, options }
+}
+
+/// Asks for routers when that is due.
+// spec: RFC4861 6.3.7
+pub(crate) fn solicit_routers(ip: &mut Ip, link: LinkId, env: &mut IpEnvironment<'_>) {
+    let Some(interface) = ip.interface_mut(link) else { return };
+    if !interface.discovery.is_due(env.now) {
+        return;
+    }
+    let (source, options) = match interface.link_local() {
+        Some(IpAddr::V6(source)) => {
+            (source, NdpOptions { source_link_layer: interface.hardware(), ..NdpOptions::default() })
+        }
+        _ => (Ipv6Addr::UNSPECIFIED, NdpOptions::default()),
+    };
+    let message = NdpMessage::RouterSolicitation { options };
+    send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool);
+}
+
+/// Where a message came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    pub link: LinkId,
+    pub source: Ipv6Addr,
+    pub destination: Ipv6Addr,
+    pub hop_limit: u8,
+    pub was_fragmented: bool,
+}
+
+impl Ip {
+    /// Takes a message of neighbour discovery.
+    // spec: RFC4861 6.1, 7.1, 8.1, RFC6980 5
+    pub(crate) fn receive_ndp(
+        &mut self,
+        envelope: &Envelope,
+        message: &NdpMessage<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let Envelope { link, source, destination, hop_limit, was_fragmented } = *envelope;
+        let is_acceptable = message.acceptable(hop_limit, source, destination).is_ok();
+        if was_fragmented || !is_acceptable {
+            return Err(Drop::NotCredible);
+        }
+        let claims_group = [message.options().source_link_layer, message.options().target_link_layer]
+            .into_iter()
+            .flatten()
+            .any(|hardware| !hardware.is_unicast());
+        if claims_group {
+            return Err(Drop::NotCredible);
+        }
+        self.deadline_moved();
+        match message {
+            NdpMessage::NeighbourSolicitation { target, options } => {
+                self.receive_solicitation(envelope, *target, options, env)
+            }
+            NdpMessage::NeighbourAdvertisement { .. } => self.receive_advertisement(link, message, env),
+            NdpMessage::RouterAdvertisement { .. } => self.receive_router(envelope, message, env),
+            NdpMessage::Redirect { target, destination, options } => {
+                self.receive_redirect_v6(envelope, *target, *destination, options, env)
+            }
+            // We are no router.
+            NdpMessage::RouterSolicitation { .. } => Ok(()),
+        }
+    }
+    // spec: RFC4861 7.2.3, 7.2.4, RFC4862 5.4.3
+    fn receive_solicitation(
+        &mut self,
+        envelope: &Envelope,
+        target: Ipv6Addr,
+        options: &NdpOptions<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let Envelope { link, source, .. } = *envelope;
+        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        let Some(assigned) = interface.assigned(target.into()) else { return Err(Drop::NotForUs) };
+        let (is_tested, is_usable) = (assigned.is_tested(), assigned.is_usable());
+        if is_tested && source.is_unspecified() {
+            self.address_conflict(link, target.into(), env);
+            return Ok(());
+        }
+        if !is_usable {
+            return Err(Drop::NotForUs);
+        }
+        if source.is_unspecified() {
+            let message = advertisement(interface, target, false);
+            send_to_group(interface, target, scope::ALL_NODES, message, env.pool);
+            return Ok(());
+        }
+        if let Some(hardware) = options.source_link_layer
+            && interface.is_on_link(source.into())
+        {
+            let claim = Claim {
+                hardware: Some(hardware),
+                solicited: false,
+                overrides: true,
+                is_router: None,
+                creates: true,
+            };
+            interface.neighbours.claim(source.into(), claim, env.now);
+        }
+        let message = advertisement(interface, target, true);
+        if let Some(hardware) = options.source_link_layer {
+            send(interface, target, source, message, hardware, env.pool);
+            return Ok(());
+        }
+        // It did not say where it is; the answer waits until that is known.
+        let found = interface.neighbours.resolve(source.into(), env.now);
+        let Some(packet) = compose(interface, target, source, message, env.pool) else { return Ok(()) };
+        match found {
+            Lookup::Known(hardware) => interface.push_frame(packet, EtherType::IPV6, hardware, env.pool),
+            Lookup::Pending => {
+                if !interface.control.push_waiting(source.into(), packet, env.pool) {
+                    interface.counters.lost_control_frames += 1;
+                }
+            }
+            Lookup::Failed => {
+                env.pool.give(packet);
+                interface.counters.lost_control_frames += 1;
+            }
+        }
+        Ok(())
+    }
+    // spec: RFC4861 7.2.5, RFC4862 5.4.4
+    fn receive_advertisement(
+        &mut self,
+        link: LinkId,
+        message: &NdpMessage<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let NdpMessage::NeighbourAdvertisement { router, solicited, override_cache, target, options } =
+            *message
+        else {
+            return Err(Drop::NotCredible);
+        };
+        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        let address = IpAddr::V6(target);
+        if interface.assigned(address).is_some() {
+            self.address_conflict(link, address, env);
+            return Ok(());
+        }
+        if interface.neighbours.state(address).is_none() {
+            // What we did not ask for is not learnt.
+            return Err(Drop::NotCredible);
+        }
+        let claim = Claim {
+            hardware: options.target_link_layer,
+            solicited,
+            overrides: override_cache,
+            is_router: Some(router),
+            creates: false,
+        };
+        interface.neighbours.claim(address, claim, env.now);
+        // A router that says it is none is no gateway any more.
+        if !router && self.remove_router(link, address) {
+            self.paths_changed();
+        }
+        Ok(())
+    }
+    fn remove_router(&mut self, link: LinkId, address: IpAddr) -> bool {
+        let removed = self.routes.remove_where(|route| {
+            route.link == link
+                && route.gateway == Some(address)
+                && matches!(route.origin, RouteOrigin::Advertised(_))
+        });
+        if removed {
+            self.forget_unused_gateways();
+        }
+        removed
+    }
+    // spec: RFC4861 6.3.4
+    fn receive_router(
+        &mut self,
+        envelope: &Envelope,
+        message: &NdpMessage<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let NdpMessage::RouterAdvertisement {
+            hop_limit,
+            router_lifetime_s,
+            reachable_time_ms,
+            retransmit_timer_ms,
+            options,
+            ..
+        } = message
+        else {
+            return Err(Drop::NotCredible);
+        };
+        let (link, router) = (envelope.link, IpAddr::V6(envelope.source));
+        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        if !interface.config.accept_router_advertisements {
+            return Err(Drop::NotCredible);
+        }
+        if *router_lifetime_s > 0 {
+            interface.discovery.end();
+        }
+        if *hop_limit > 0 {
+            interface.ipv6_hop_limit = *hop_limit;
+        }
+        let held = |ms: u32| Duration::from_millis(u64::from(ms.clamp(TIME_RANGE_MS.0, TIME_RANGE_MS.1)));
+        if *reachable_time_ms > 0 {
+            interface.neighbours.set_base_reachable(held(*reachable_time_ms), env.random);
+        }
+        if *retransmit_timer_ms > 0 {
+            interface.neighbours.retransmit = held(*retransmit_timer_ms).min(LONGEST_RETRANSMIT);
+        }
+        if let Some(mtu) = options.mtu {
+            self.learn_mtu(link, mtu);
+        }
+        if let (Some(hardware), Some(interface)) = (options.source_link_layer, self.interface_mut(link)) {
+            let claim = Claim {
+                hardware: Some(hardware),
+                solicited: false,
+                overrides: true,
+                is_router: Some(true),
+                creates: true,
+            };
+            interface.neighbours.claim(router, claim, env.now);
+        }
+        self.learn_router(link, router, *router_lifetime_s, env.now);
+        for prefix in options.prefixes.iter() {
+            self.learn_prefix(link, router, prefix, env);
+        }
+        Ok(())
+    }
+    // spec: RFC4861 6.3.4
+    fn learn_mtu(&mut self, link: LinkId, mtu_bytes: u32) {
+        let Some(interface) = self.interface_mut(link) else { return };
+        let mtu_bytes = u16::try_from(mtu_bytes).unwrap_or(u16::MAX).min(interface.config.mtu_bytes);
+        if usize::from(mtu_bytes) >= ipv6::MINIMUM_MTU_BYTES && mtu_bytes != interface.ipv6_mtu_bytes {
+            interface.ipv6_mtu_bytes = mtu_bytes;
+            self.paths_changed();
+        }
+    }
+    // spec: RFC4861 6.3.4
+    fn learn_router(&mut self, link: LinkId, router: IpAddr, lifetime_s: u16, now: Instant) {
+        if lifetime_s == 0 {
+            if self.remove_router(link, router) {
+                self.paths_changed();
+            }
+            return;
+        }
+        let advertised = |route: &&Route| {
+            route.link == link
+                && route.gateway.is_some()
+                && matches!(route.origin, RouteOrigin::Advertised(_))
+        };
+        let known = self.routes.all().iter().filter(advertised);
+        let is_known = known.clone().any(|route| route.gateway == Some(router));
+        if !is_known && known.count() >= ROUTER_LIMIT {
+            return;
+        }
+        let configured = |route: &Route| {
+            route.gateway == Some(router) && route.link == link && route.origin == RouteOrigin::Configured
+        };
+        if self.routes.all().iter().any(configured) {
+            return;
+        }
+        let Ok(destination) = Cidr::new(Ipv6Addr::UNSPECIFIED, 0) else { return };
+        let until = now + Duration::from_secs(u64::from(lifetime_s));
+        let route = Route {
+            destination,
+            link,
+            gateway: Some(router),
+            preference: PREFERENCE_ADVERTISED,
+            origin: RouteOrigin::Advertised(until),
+        };
+        if self.routes.insert(route) {
+            self.gateways.watch(link, router);
+        }
+        if !is_known {
+            self.paths_changed();
+        }
+    }
+    // spec: RFC4861 6.3.4, RFC4862 5.5.3
+    fn learn_prefix(
+        &mut self,
+        link: LinkId,
+        router: IpAddr,
+        prefix: &PrefixInformation,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        let is_wrong = prefix.prefix.is_unicast_link_local()
+            || !scope::is_unicast(prefix.prefix.into())
+            || prefix.prefix_bits == 0
+            || prefix.preferred_lifetime_s > prefix.valid_lifetime_s;
+        if is_wrong {
+            return;
+        }
+        if prefix.on_link {
+            self.learn_on_link(link, prefix, env.now);
+        }
+        if prefix.autonomous && prefix.prefix_bits == 64 {
+            self.learn_autonomous(link, router, prefix, env);
+        }
+    }
+    fn learn_on_link(&mut self, link: LinkId, prefix: &PrefixInformation, now: Instant) {
+        let Ok(cidr) = Cidr::new(prefix.prefix, prefix.prefix_bits) else { return };
+        let Ok(destination) = Cidr::new(cidr.network(), prefix.prefix_bits) else { return };
+        let same =
+            |route: &Route| route.link == link && route.gateway.is_none() && route.destination == destination;
+        let is_advertised = |route: &Route| {
+            route.gateway.is_none()
+                && route.link == link
+                && matches!(route.origin, RouteOrigin::Advertised(_))
+        };
+        let held = self.routes.all().iter().find(|route| same(route)).copied();
+        if held.is_some_and(|route| !is_advertised(&route)) {
+            return;
+        }
+        if held.is_none()
+            && self.routes.all().iter().filter(|route| is_advertised(route)).count() >= PREFIX_LIMIT
+        {
+            return;
+        }
+        let until = end_of(prefix.valid_lifetime_s, now);
+        let route = Route {
+            destination,
+            link,
+            gateway: None,
+            preference: PREFERENCE_ADVERTISED,
+            origin: RouteOrigin::Advertised(until),
+        };
+        let is_change = if until <= now {
+            self.routes.remove(&route)
+        } else {
+            self.routes.insert(route) && held.is_none()
+        };
+        if is_change {
+            self.paths_changed();
+        }
+    }
+    // spec: RFC4862 5.5.3
+    fn learn_autonomous(
+        &mut self,
+        link: LinkId,
+        router: IpAddr,
+        prefix: &PrefixInformation,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        let now = env.now;
+        let (preferred_until, mut valid_until) =
+            (end_of(prefix.preferred_lifetime_s, now), end_of(prefix.valid_lifetime_s, now));
+        let Ok(network) = Cidr::new(prefix.prefix, 64) else { return };
+        let Some(interface) = self.interface_mut(link) else { return };
+        let mut made = interface.addresses.iter_mut().filter(|assigned| {
+            assigned.origin == AddressOrigin::Autoconfigured && network.contains(assigned.address())
+        });
+        if let Some(assigned) = made.next() {
+            // spec: RFC4862 5.5.3 (e)
+            let remaining = assigned.valid_until.since(now);
+            let offered = valid_until.since(now);
+            if offered <= LEAST_VALID && offered <= remaining {
+                valid_until = now + remaining.min(LEAST_VALID);
+            }
+            assigned.set_lifetimes(preferred_until, valid_until, now);
+            return;
+        }
+        if prefix.valid_lifetime_s == 0 {
+            return;
+        }
+        let Some(address) = self.make_stable_address(link, prefix.prefix, 0, env) else { return };
+        let made = self.interface_mut(link).and_then(|interface| interface.assigned_mut(address));
+        if let Some(assigned) = made {
+            assigned.router = Some(router);
+            assigned.set_lifetimes(preferred_until, valid_until, now);
+        }
+    }
+    /// A stable address is somebody else's: another is made, a few times.
+    // spec: RFC7217 6
+    pub(crate) fn try_next_stable(&mut self, link: LinkId, lost: Assigned, env: &mut IpEnvironment<'_>) {
+        let IpAddr::V6(address) = lost.address() else { return };
+        if lost.origin != AddressOrigin::Autoconfigured || lost.attempts >= STABLE_ATTEMPTS {
+            return;
+        }
+        if self.remove_address(link, lost.address(), env).is_err() {
+            return;
+        }
+        let Some(next) = self.make_stable_address(link, address, lost.attempts + 1, env) else { return };
+        let made = self.interface_mut(link).and_then(|interface| interface.assigned_mut(next));
+        if let Some(assigned) = made {
+            assigned.router = lost.router;
+            assigned.set_lifetimes(lost.preferred_until, lost.valid_until, env.now);
+        }
+    }
+    // spec: RFC4861 8.1, 8.3
+    fn receive_redirect_v6(
+        &mut self,
+        envelope: &Envelope,
+        target: Ipv6Addr,
+        destination: Ipv6Addr,
+        options: &NdpOptions<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let (link, from) = (envelope.link, IpAddr::V6(envelope.source));
+        self.believe_redirect(link, from, destination.into(), target.into(), env)?;
+        if let (Some(hardware), Some(interface)) = (options.target_link_layer, self.interface_mut(link)) {
+            let claim = Claim {
+                hardware: Some(hardware),
+                solicited: false,
+                overrides: true,
+                is_router: (target != destination).then_some(true),
+                creates: true,
+            };
+            interface.neighbours.claim(target.into(), claim, env.now);
+        }
+        Ok(())
+    }
+}
+
+/// When a lifetime of so many seconds ends.
+fn end_of(lifetime_s: u32, now: Instant) -> Instant {
+    if lifetime_s == u32::MAX {
+        Instant::FAR_FUTURE
+    } else {
+        now + Duration::from_secs(u64::from(lifetime_s))
+    }
+}

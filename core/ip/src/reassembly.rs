@@ -1,0 +1,363 @@
+//! Datagrams put together from fragments, both families, within limits on count, memory and time.
+
+use crate::table::{Keyed, Map};
+use inhost_base::{Duration, Instant, IpAddr, LinkId};
+use inhost_buf::{HEADROOM_BYTES, Packet, Pool};
+use inhost_event::Drop;
+use inhost_wire::Ecn;
+use inhost_wire::checksum::Sum;
+use std::collections::BTreeMap;
+
+/// Most datagrams in the making.
+pub(crate) const DATAGRAM_LIMIT: usize = 64;
+/// Most of them from one source.
+pub(crate) const SOURCE_LIMIT: usize = 16;
+/// Most memory that they hold.
+pub(crate) const MEMORY_LIMIT_BYTES: usize = 1 << 20;
+/// Most separate runs of bytes in one; what is cut finer is refused.
+const RUN_LIMIT: usize = 64;
+/// The longest datagram with its header.
+const LONGEST_BYTES: usize = u16::MAX as usize;
+/// How long the rest of an IPv4 datagram is waited for. RFC 1122 §3.3.2 says 60 to 120 s, for a slower net; the
+/// identifications of a fast sender come round sooner (RFC 4963), so that 30 s do less harm.
+const IPV4_LIFETIME: Duration = Duration::from_secs(30);
+/// How long the rest of an IPv6 datagram is waited for.
+// spec: RFC8200 4.5
+const IPV6_LIFETIME: Duration = Duration::from_secs(60);
+
+/// What fragments of one datagram share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Key {
+    pub link: LinkId,
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    /// Of IPv4 only.
+    pub protocol: u8,
+    pub identification: u32,
+}
+
+/// One fragment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
+    /// The headers that stand before the fragmentable part.
+    pub header: &'a [u8],
+    /// Where the field that names the next header is in `header`, and what it is to say (IPv6).
+    pub named: Option<(usize, u8)>,
+    pub offset_bytes: usize,
+    pub more_fragments: bool,
+    pub payload: &'a [u8],
+    pub ecn: Ecn,
+}
+
+/// What became of a fragment.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It waits for others.
+    Kept,
+    /// The datagram is whole: headers and payload in the window.
+    Complete(Packet),
+    /// It is of no use.
+    Dropped(Drop),
+}
+
+#[derive(Debug)]
+struct Assembly {
+    expires: (Instant, u64),
+    /// Payload bytes at their places, none before the first has room. A spoiled datagram has no memory.
+    buffer: Packet,
+    is_spoiled: bool,
+    /// What has come: disjoint, not touching, in order.
+    runs: Vec<(usize, usize)>,
+    total_bytes: Option<usize>,
+    header: [u8; HEADROOM_BYTES],
+    header_bytes: usize,
+    named: Option<(usize, u8)>,
+    is_marked: bool,
+    is_unmarked: bool,
+}
+
+/// All datagrams in the making.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    assemblies: Map<Key, Assembly>,
+    timers: BTreeMap<(Instant, u64), Key>,
+    serial: u64,
+    memory_bytes: usize,
+}
+
+/// A datagram whose rest did not come.
+pub(crate) struct Expired {
+    pub link: LinkId,
+    /// Headers and the first run of bytes; `None` when the first fragment never came.
+    pub packet: Option<Packet>,
+}
+
+impl Reassembly {
+    pub fn new(keyed: Keyed) -> Self {
+        Reassembly {
+            assemblies: Map::with_hasher(keyed),
+            timers: BTreeMap::new(),
+            serial: 0,
+            memory_bytes: 0,
+        }
+    }
+    /// When the first is given up.
+    pub fn deadline(&self) -> Instant {
+        self.timers.first_key_value().map_or(Instant::FAR_FUTURE, |((at, _), _)| *at)
+    }
+    /// Datagrams in the making.
+    pub fn len(&self) -> usize {
+        self.assemblies.len()
+    }
+    /// Memory they hold.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+    /// Adds a fragment.
+    pub fn insert(&mut self, key: Key, piece: &Piece<'_>, now: Instant, pool: &mut Pool) -> Outcome {
+        let end = piece.offset_bytes + piece.payload.len();
+        let is_malformed = piece.payload.is_empty()
+            || piece.more_fragments && !piece.payload.len().is_multiple_of(8)
+            || piece.header.len() > HEADROOM_BYTES
+            || piece.header.len() + end > LONGEST_BYTES;
+        if is_malformed {
+            return Outcome::Dropped(Drop::Fragment);
+        }
+        if !self.assemblies.contains_key(&key) && !self.begin(key, now, pool) {
+            return Outcome::Dropped(Drop::Fragment);
+        }
+        if let Err(why) = self.make_room(key, end, pool) {
+            return Outcome::Dropped(why);
+        }
+        let Some(assembly) = self.assemblies.get_mut(&key) else { return Outcome::Dropped(Drop::Fragment) };
+        match assembly.add(piece, end) {
+            Added::Waiting => Outcome::Kept,
+            Added::Duplicate => Outcome::Dropped(Drop::Fragment),
+            Added::Spoiled => {
+                self.spoil(key, pool);
+                Outcome::Dropped(Drop::Fragment)
+            }
+            Added::Whole => match self.remove(key).and_then(Assembly::finish) {
+                Some(packet) => Outcome::Complete(packet),
+                None => Outcome::Dropped(Drop::Fragment),
+            },
+        }
+    }
+    /// Gives up the first datagram whose time is over.
+    pub fn pop_expired(&mut self, now: Instant) -> Option<Expired> {
+        let ((at, _), key) = self.timers.first_key_value()?;
+        if *at > now {
+            return None;
+        }
+        let key = *key;
+        let assembly = self.remove(key)?;
+        Some(Expired { link: key.link, packet: assembly.first_run() })
+    }
+    /// Gives all memory back.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        while let Some((_, key)) = self.timers.first_key_value() {
+            let key = *key;
+            match self.remove(key) {
+                Some(assembly) => pool.give(assembly.buffer),
+                None => return,
+            }
+        }
+    }
+
+    /// Makes an entry; false when the source has too many. When there are too many in all, the oldest goes.
+    fn begin(&mut self, key: Key, now: Instant, pool: &mut Pool) -> bool {
+        if self.assemblies.keys().filter(|other| other.source == key.source).count() >= SOURCE_LIMIT {
+            return false;
+        }
+        if self.assemblies.len() >= DATAGRAM_LIMIT {
+            self.give_up_oldest(key, pool);
+        }
+        let lifetime = if key.source.is_ipv4() { IPV4_LIFETIME } else { IPV6_LIFETIME };
+        self.serial += 1;
+        let expires = (now + lifetime, self.serial);
+        self.timers.insert(expires, key);
+        self.assemblies.insert(
+            key,
+            Assembly {
+                expires,
+                buffer: Packet::default(),
+                is_spoiled: false,
+                runs: Vec::new(),
+                total_bytes: None,
+                header: [0; HEADROOM_BYTES],
+                header_bytes: 0,
+                named: None,
+                is_marked: false,
+                is_unmarked: false,
+            },
+        );
+        true
+    }
+    /// Gives the buffer of `key` room for `end` bytes, at the cost of the oldest others.
+    fn make_room(&mut self, key: Key, end: usize, pool: &mut Pool) -> Result<(), Drop> {
+        let Some(assembly) = self.assemblies.get(&key) else { return Err(Drop::Fragment) };
+        let has_room = assembly.buffer.len() + assembly.buffer.tailroom() >= end;
+        if assembly.is_spoiled {
+            return Err(Drop::Fragment);
+        }
+        if has_room {
+            return Ok(());
+        }
+        let mut larger = pool.take(end).ok_or(Drop::NoMemory)?;
+        while self.memory_bytes + larger.capacity() > MEMORY_LIMIT_BYTES && self.give_up_oldest(key, pool) {}
+        let Some(assembly) = self.assemblies.get_mut(&key) else { return Err(Drop::Fragment) };
+        larger.append(assembly.buffer.bytes());
+        self.memory_bytes += larger.capacity();
+        let smaller = core::mem::replace(&mut assembly.buffer, larger);
+        self.memory_bytes -= smaller.capacity();
+        pool.give(smaller);
+        Ok(())
+    }
+    /// Gives up the oldest datagram that is not `except`; false when there is none.
+    fn give_up_oldest(&mut self, except: Key, pool: &mut Pool) -> bool {
+        let Some(oldest) = self.timers.values().find(|key| **key != except).copied() else { return false };
+        if let Some(assembly) = self.remove(oldest) {
+            pool.give(assembly.buffer);
+        }
+        true
+    }
+    fn remove(&mut self, key: Key) -> Option<Assembly> {
+        let assembly = self.assemblies.remove(&key)?;
+        self.timers.remove(&assembly.expires);
+        self.memory_bytes -= assembly.buffer.capacity();
+        Some(assembly)
+    }
+    /// Overlap: the datagram is discarded whole, with what of it is still to come.
+    // spec: RFC5722 3
+    fn spoil(&mut self, key: Key, pool: &mut Pool) {
+        if let Some(assembly) = self.assemblies.get_mut(&key) {
+            assembly.is_spoiled = true;
+            assembly.runs = Vec::new();
+            let buffer = assembly.buffer.take();
+            self.memory_bytes -= buffer.capacity();
+            pool.give(buffer);
+        }
+    }
+}
+
+enum Added {
+    Waiting,
+    Duplicate,
+    Spoiled,
+    Whole,
+}
+
+impl Assembly {
+    /// Puts the piece in its place. There is room for it.
+    fn add(&mut self, piece: &Piece<'_>, end: usize) -> Added {
+        let start = piece.offset_bytes;
+        let highest = self.runs.last().map_or(0, |run| run.1);
+        let contradicts = match (self.total_bytes, piece.more_fragments) {
+            (Some(total), true) => end > total,
+            (Some(total), false) => end != total,
+            (None, true) => false,
+            (None, false) => highest > end,
+        };
+        if contradicts {
+            return Added::Spoiled;
+        }
+        if self.runs.iter().any(|run| run.0 < end && start < run.1) {
+            // The very bytes that are there already came twice, as nets do (RFC 8200 §4.5); anything else is an attack.
+            let is_same = self.runs.iter().any(|run| run.0 <= start && end <= run.1)
+                && self.buffer.bytes().get(start..end) == Some(piece.payload);
+            return if is_same { Added::Duplicate } else { Added::Spoiled };
+        }
+        let lacking = end.saturating_sub(self.buffer.len());
+        if self.buffer.extend(lacking).is_none() {
+            return Added::Spoiled;
+        }
+        match self.buffer.bytes_mut().get_mut(start..end) {
+            Some(place) => inhost_buf::copy(place, piece.payload),
+            None => return Added::Spoiled,
+        }
+        if !self.note_run(start, end) {
+            return Added::Spoiled;
+        }
+        if !piece.more_fragments {
+            self.total_bytes = Some(end);
+        }
+        if start == 0 {
+            inhost_buf::copy(&mut self.header, piece.header);
+            self.header_bytes = piece.header.len();
+            self.named = piece.named;
+        }
+        self.is_marked |= piece.ecn == Ecn::CongestionExperienced;
+        self.is_unmarked |= piece.ecn == Ecn::NotCapable;
+        match self.total_bytes {
+            Some(total) if self.runs.as_slice() == [(0, total)] => {
+                // A mark on one part of a datagram whose other parts cannot bear one is no mark of a router.
+                // spec: RFC3168 5.3
+                let is_odd = self.is_marked && self.is_unmarked;
+                if is_odd { Added::Spoiled } else { Added::Whole }
+            }
+            _ => Added::Waiting,
+        }
+    }
+    /// Notes that `start..end` has come, which nothing overlapped; false when there are too many runs.
+    fn note_run(&mut self, mut start: usize, mut end: usize) -> bool {
+        let mut at = self.runs.partition_point(|run| run.1 < start);
+        while let Some(&run) = self.runs.get(at)
+            && run.0 <= end
+        {
+            start = start.min(run.0);
+            end = end.max(run.1);
+            self.runs.remove(at);
+        }
+        at = at.min(self.runs.len());
+        self.runs.insert(at, (start, end));
+        self.runs.len() <= RUN_LIMIT
+    }
+    /// The whole datagram, with headers that say so.
+    fn finish(mut self) -> Option<Packet> {
+        let payload_bytes = self.buffer.len();
+        let header = self.header.get_mut(..self.header_bytes)?;
+        let is_ipv4 = self.named.is_none();
+        if is_ipv4 {
+            let total = u16::try_from(header.len() + payload_bytes).ok()?;
+            header.get_mut(2..4)?.copy_from_slice(&total.to_be_bytes());
+            header.get_mut(6..8)?.copy_from_slice(&[0, 0]);
+            if self.is_marked {
+                *header.get_mut(1)? |= Ecn::CongestionExperienced.bits();
+            }
+            header.get_mut(10..12)?.copy_from_slice(&[0, 0]);
+            let checksum = Sum::of(header).finish();
+            header.get_mut(10..12)?.copy_from_slice(&checksum.to_be_bytes());
+        } else {
+            let behind = header.len().checked_sub(inhost_wire::ipv6::LENGTH)?;
+            let length = u16::try_from(behind + payload_bytes).ok()?;
+            header.get_mut(4..6)?.copy_from_slice(&length.to_be_bytes());
+            if self.is_marked {
+                *header.get_mut(1)? |= Ecn::CongestionExperienced.bits() << 4;
+            }
+            let (at, next) = self.named?;
+            *header.get_mut(at)? = next;
+        }
+        let place = self.buffer.prepend(header.len())?;
+        inhost_buf::copy(place, header);
+        Some(self.buffer)
+    }
+    /// Headers and the bytes that came from the front, for the error that tells the sender.
+    fn first_run(mut self) -> Option<Packet> {
+        let is_first_there = self.header_bytes > 0 && !self.is_spoiled;
+        match self.runs.first() {
+            Some(&(0, end)) if is_first_there => {
+                self.buffer.truncate(end);
+                let place = self.buffer.prepend(self.header_bytes)?;
+                inhost_buf::copy(place, self.header.get(..self.header_bytes)?);
+                Some(self.buffer)
+            }
+            _ => Some(self.buffer).filter(|buffer| buffer.capacity() > 0).map(|mut buffer| {
+                buffer.truncate(0);
+                buffer
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Better first hops, by hearsay: bounded in number and in time.
+
+use inhost_base::{Duration, Instant, IpAddr, LinkId};
+
+/// Most destinations with a redirect.
+pub(crate) const REDIRECT_LIMIT: usize = 128;
+/// A redirect is believed for so long.
+const LIFETIME: Duration = Duration::from_secs(600);
+
+#[derive(Clone, Copy, Debug)]
+struct Redirect {
+    link: LinkId,
+    destination: IpAddr,
+    next_hop: IpAddr,
+    until: Instant,
+}
+
+/// The redirects believed, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Redirects {
+    list: Vec<Redirect>,
+}
+
+impl Redirects {
+    /// Whom to send to instead.
+    pub fn next_hop(&self, link: LinkId, destination: IpAddr, now: Instant) -> Option<IpAddr> {
+        self.list
+            .iter()
+            .find(|r| r.link == link && r.destination == destination && r.until > now)
+            .map(|r| r.next_hop)
+    }
+    /// Believes one; the oldest goes when there are too many.
+    // spec: RFC1122 3.2.2.2, 3.3.1.2
+    pub fn insert(&mut self, link: LinkId, destination: IpAddr, next_hop: IpAddr, now: Instant) {
+        self.list.retain(|r| r.link != link || r.destination != destination);
+        if self.list.len() >= REDIRECT_LIMIT {
+            self.list.remove(0);
+        }
+        self.list.push(Redirect { link, destination, next_hop, until: now + LIFETIME });
+    }
+    /// Forgets those to a next hop that died or left; true when there was any.
+    // spec: RFC1122 3.3.1.4
+    pub fn forget_through(&mut self, link: LinkId, next_hop: IpAddr) -> bool {
+        let before = self.list.len();
+        self.list.retain(|r| r.link != link || r.next_hop != next_hop);
+        self.list.len() != before
+    }
+    /// When the first ends.
+    pub fn deadline(&self) -> Instant {
+        self.list.iter().map(|r| r.until).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+    /// Forgets those that ended; true when there was any.
+    pub fn timeout(&mut self, now: Instant) -> bool {
+        let before = self.list.len();
+        self.list.retain(|r| r.until > now);
+        self.list.len() != before
+    }
+    /// How many are believed.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+}

@@ -1,0 +1,166 @@
+//! Which way a destination lies: the longest prefix wins, then the preference, then who came first.
+
+use inhost_base::{Cidr, Instant, IpAddr, LinkId};
+
+/// Most routes of a host.
+pub(crate) const ROUTE_LIMIT: usize = 256;
+
+/// Preference of what the configuration says; lower is better, and gateways of a list count up from here.
+pub const PREFERENCE_CONFIGURED: u32 = 100;
+/// Preference of a router that advertises itself as of medium preference (RFC 4191); high is one less, low one more.
+pub(crate) const PREFERENCE_ADVERTISED: u32 = 1001;
+
+/// Where a route comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RouteOrigin {
+    /// An address of ours has this prefix.
+    Connected,
+    /// It was configured.
+    Configured,
+    /// A router advertised it until then (RFC 4861 §6.3.4).
+    Advertised(Instant),
+}
+
+/// One route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// The destinations: a network. `0.0.0.0/0` and `::/0` are everything, and make the list of gateways.
+    pub destination: Cidr,
+    /// Where packets leave.
+    pub link: LinkId,
+    /// Through whom; `None` when the destinations are on the link.
+    pub gateway: Option<IpAddr>,
+    /// Lower is tried first among routes with one prefix.
+    pub preference: u32,
+    /// Where it comes from.
+    pub origin: RouteOrigin,
+}
+
+/// The routes, longest prefix first, then by preference, then by age.
+#[derive(Debug, Default)]
+pub(crate) struct RouteTable {
+    routes: Vec<Route>,
+}
+
+impl RouteTable {
+    pub fn all(&self) -> &[Route] {
+        &self.routes
+    }
+    /// Adds a route, or renews the one with the same destination, link and gateway, which keeps its place unless its
+    /// preference changes. False when the table is full.
+    pub fn insert(&mut self, route: Route) -> bool {
+        let is_same = |other: &&mut Route| {
+            other.destination == route.destination
+                && other.link == route.link
+                && other.gateway == route.gateway
+                && other.preference == route.preference
+        };
+        if let Some(held) = self.routes.iter_mut().find(is_same) {
+            *held = route;
+            return true;
+        }
+        self.remove(&route);
+        if self.routes.len() >= ROUTE_LIMIT {
+            return false;
+        }
+        let order = |route: &Route| (u8::MAX - route.destination.prefix_bits(), route.preference);
+        let at = self.routes.partition_point(|other| order(other) <= order(&route));
+        self.routes.insert(at, route);
+        true
+    }
+    /// Removes the route with the same destination, link and gateway.
+    pub fn remove(&mut self, route: &Route) -> bool {
+        let before = self.routes.len();
+        self.routes.retain(|other| {
+            other.destination.network() != route.destination.network()
+                || other.destination.prefix_bits() != route.destination.prefix_bits()
+                || other.link != route.link
+                || other.gateway != route.gateway
+        });
+        self.routes.len() != before
+    }
+    /// Removes what a test picks; true when there was any.
+    pub fn remove_where(&mut self, mut is_out: impl FnMut(&Route) -> bool) -> bool {
+        let before = self.routes.len();
+        self.routes.retain(|route| !is_out(route));
+        self.routes.len() != before
+    }
+    /// The routes of the longest prefix that covers `destination`, in order of preference, among those of `links`
+    /// that the caller allows.
+    // spec: RFC1122 3.3.1.1, 3.3.1.2
+    pub fn longest(
+        &self,
+        destination: IpAddr,
+        mut allows: impl FnMut(&Route) -> bool,
+    ) -> impl Iterator<Item = &Route> {
+        let mut bits = None;
+        self.routes.iter().filter(move |route| {
+            let fits = bits.is_none_or(|bits| bits == route.destination.prefix_bits())
+                && route.destination.contains(destination)
+                && allows(route);
+            if fits {
+                bits = Some(route.destination.prefix_bits());
+            }
+            fits
+        })
+    }
+    /// When the first advertised route ends.
+    pub fn deadline(&self) -> Instant {
+        let ends = |route: &Route| match route.origin {
+            RouteOrigin::Advertised(until) => until,
+            RouteOrigin::Connected | RouteOrigin::Configured => Instant::FAR_FUTURE,
+        };
+        self.routes.iter().map(ends).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+    /// Removes advertised routes that have ended; true when there was any.
+    pub fn timeout(&mut self, now: Instant) -> bool {
+        self.remove_where(|route| matches!(route.origin, RouteOrigin::Advertised(until) if until <= now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(destination: &str, gateway: Option<&str>, preference: u32) -> Route {
+        Route {
+            destination: destination.parse().unwrap(),
+            link: LinkId(1),
+            gateway: gateway.map(|g| g.parse().unwrap()),
+            preference,
+            origin: RouteOrigin::Configured,
+        }
+    }
+
+    // spec: RFC1122 3.3.1.1
+    #[test]
+    fn the_longest_prefix_wins_and_then_preference() {
+        let mut table = RouteTable::default();
+        table.insert(route("0.0.0.0/0", Some("10.0.0.2"), 2));
+        table.insert(route("0.0.0.0/0", Some("10.0.0.1"), 1));
+        table.insert(route("10.0.0.0/8", None, 9));
+        table.insert(route("10.1.0.0/16", Some("10.0.0.3"), 9));
+        let ways = |to: &str| -> Vec<Option<IpAddr>> {
+            table.longest(to.parse().unwrap(), |_| true).map(|route| route.gateway).collect()
+        };
+        assert_eq!(ways("10.1.2.3"), [Some("10.0.0.3".parse().unwrap())]);
+        assert_eq!(ways("10.2.2.3"), [None]);
+        assert_eq!(ways("192.0.2.1"), [Some("10.0.0.1".parse().unwrap()), Some("10.0.0.2".parse().unwrap())]);
+        assert!(ways("2001:db8::1").is_empty());
+    }
+
+    #[test]
+    fn a_route_is_renewed_not_doubled_and_the_table_is_bounded() {
+        let mut table = RouteTable::default();
+        for i in 0..1000u32 {
+            let octets = i.to_be_bytes();
+            let inserted = table.insert(route(&format!("10.{}.{}.0/24", octets[2], octets[3]), None, 1));
+            assert_eq!(inserted, (i as usize) < ROUTE_LIMIT);
+        }
+        assert!(table.insert(route("10.0.0.0/24", None, 7)));
+        let before: Vec<_> = table.all().to_vec();
+        assert!(table.insert(before[3]));
+        assert_eq!(table.all(), before, "a renewed route keeps its place");
+        assert_eq!(table.all().len(), ROUTE_LIMIT);
+    }
+}

@@ -1,0 +1,183 @@
+//! What time brings, and carrying out what the neighbour cache wants.
+
+use crate::address_state::{AddressAction, Conflict};
+use crate::group::{igmp, mld};
+use crate::neighbour::cache::Action;
+use crate::neighbour::{arp, ndp};
+use crate::{Ip, IpEnvironment};
+use inhost_base::{IpAddr, LinkId};
+use inhost_event::{Event, Mask, NeighbourChanged, NeighbourState};
+
+/// Most steps of one address, or reports of one link, in one call; what is beyond is due at once again.
+const STEP_LIMIT: usize = 64;
+
+impl Ip {
+    /// Does what is due: neighbours, address tests and lifetimes, router solicitations, group reports, gateways, and
+    /// what is to be forgotten. Call at [`Ip::deadline`]; earlier it does nothing.
+    pub fn timeout(&mut self, env: &mut IpEnvironment<'_>) {
+        if self.deadline() > env.now {
+            return;
+        }
+        self.deadline_moved();
+        for index in 0..self.interfaces.len() {
+            let link = LinkId(index as u16);
+            self.timeout_addresses(link, env);
+            if let Some(interface) = self.interface_mut(link) {
+                interface.neighbours.timeout(env.now);
+            }
+            ndp::solicit_routers(self, link, env);
+            self.timeout_groups(link, env);
+        }
+        let routes_ended = self.routes.timeout(env.now);
+        if routes_ended {
+            self.forget_unused_gateways();
+        }
+        let redirects_ended = self.redirects.timeout(env.now);
+        let mtus_ended = self.path_mtu.timeout(env.now);
+        let (rests_ended, silent) = self.gateways.timeout(env.now);
+        for (link, gateway) in silent {
+            if let Some(interface) = self.interface_mut(link) {
+                match interface.hardware() {
+                    Some(_) => interface.neighbours.ask_again(gateway, env.now),
+                    None => {
+                        self.gateways.is_heard(link, gateway);
+                    }
+                }
+            }
+        }
+        self.timeout_reassembly(env);
+        if routes_ended || redirects_ended || mtus_ended || rests_ended {
+            self.paths_changed();
+        }
+        for index in 0..self.interfaces.len() {
+            self.carry_out(LinkId(index as u16), env);
+        }
+    }
+    fn timeout_addresses(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+        let addresses: Vec<IpAddr> = match self.interface(link) {
+            Some(interface) if interface.deadline() <= env.now => {
+                interface.addresses.iter().map(|assigned| assigned.address()).collect()
+            }
+            _ => return,
+        };
+        for address in addresses {
+            for _ in 0..STEP_LIMIT {
+                let before = self.interface(link).and_then(|interface| interface.assigned(address)).copied();
+                let Some(interface) = self.interface_mut(link) else { return };
+                let Some(assigned) = interface.assigned_mut(address) else { break };
+                let action = assigned.timeout(env.now, env.random);
+                let is_changed = before.is_some_and(|before| before.state() != assigned.state());
+                let is_done = action.is_none();
+                match action {
+                    Some(AddressAction::Probe) => match address {
+                        IpAddr::V4(v4) => arp::send_probe(interface, v4, env.pool),
+                        IpAddr::V6(v6) => ndp::send_duplicate_test(interface, v6, env.pool),
+                    },
+                    Some(AddressAction::Announce) => {
+                        if let IpAddr::V4(v4) = address {
+                            arp::send_announcement(interface, v4, env.pool);
+                        }
+                    }
+                    Some(AddressAction::Settled) | None => {}
+                }
+                if is_changed {
+                    self.paths_changed();
+                }
+                if is_done {
+                    break;
+                }
+            }
+        }
+        while let Some(address) = self.expired_address(link, env.now) {
+            if self.remove_address(link, address, env).is_err() {
+                break;
+            }
+        }
+    }
+    fn timeout_groups(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+        let Some(interface) = self.interface_mut(link) else { return };
+        for _ in 0..STEP_LIMIT {
+            match interface.groups.pop_report(env.now, env.random) {
+                Some(IpAddr::V4(group)) => igmp::send_report(interface, group, env.now, env.pool),
+                Some(IpAddr::V6(group)) => mld::send_report(interface, group, env.pool),
+                None => break,
+            }
+        }
+    }
+    /// Does what the neighbour cache of `link` wants done.
+    pub(crate) fn carry_out(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+        let mut has_any = false;
+        while let Some(action) =
+            self.interface_mut(link).and_then(|interface| interface.neighbours.take_action())
+        {
+            has_any = true;
+            match action {
+                Action::Solicit { address, at } => {
+                    let Some(interface) = self.interface_mut(link) else { return };
+                    match address {
+                        IpAddr::V4(address) => arp::send_request(interface, address, at, env.pool),
+                        IpAddr::V6(address) => ndp::send_solicitation(interface, address, at, env.pool),
+                    }
+                }
+                Action::Changed { address, hardware, state, awaited } => {
+                    let changed = NeighbourChanged { link, address, hardware, state };
+                    env.sink.emit(Mask::IP, env.now, || Event::NeighbourChanged(changed));
+                    self.neighbour_changed(link, address, state, awaited, env);
+                }
+            }
+        }
+        if has_any {
+            self.deadline_moved();
+        }
+    }
+    /// A neighbour that came or went: whoever waits for it, and the gateways.
+    // spec: RFC1122 3.3.1.4
+    fn neighbour_changed(
+        &mut self,
+        link: LinkId,
+        address: IpAddr,
+        state: NeighbourState,
+        awaited: bool,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        if let Some(interface) = self.interface_mut(link) {
+            interface.control.recheck = true;
+        }
+        let is_news = match state {
+            NeighbourState::Failed => {
+                let was_redirected = self.redirects.forget_through(link, address);
+                self.gateways.fell_silent(link, address, env.now) || was_redirected
+            }
+            NeighbourState::Reachable => self.gateways.is_heard(link, address),
+            NeighbourState::Incomplete
+            | NeighbourState::Stale
+            | NeighbourState::Delay
+            | NeighbourState::Probe => false,
+        };
+        if awaited && state != NeighbourState::Incomplete {
+            self.tell_resolved(link, address);
+        }
+        if is_news {
+            self.paths_changed();
+        }
+    }
+    /// An address under test, or in use, shows up elsewhere.
+    pub(crate) fn address_conflict(&mut self, link: LinkId, address: IpAddr, env: &mut IpEnvironment<'_>) {
+        let Some(interface) = self.interface_mut(link) else { return };
+        interface.counters.address_conflicts += 1;
+        let Some(assigned) = interface.assigned_mut(address) else { return };
+        match assigned.conflict(env.now) {
+            Conflict::Lost => {
+                let assigned = *assigned;
+                self.paths_changed();
+                self.try_next_stable(link, assigned, env);
+            }
+            Conflict::Defended => match address {
+                IpAddr::V4(v4) => arp::send_announcement(interface, v4, env.pool),
+                IpAddr::V6(v6) => ndp::send_defence(interface, v6, env.pool),
+            },
+            Conflict::Ignored => {}
+        }
+        self.deadline_moved();
+    }
+}

@@ -1,0 +1,313 @@
+//! What goes down: headers for transports, datagrams, and IP's own frames.
+
+use crate::fragment::{self, Output};
+use crate::neighbour::cache::Lookup;
+use crate::path::{HeaderHow, LinkHeader, Path, Resolution};
+use crate::{Ip, IpEnvironment, SendDatagramError, limits};
+use inhost_base::{Instant, IpAddr, LinkId};
+use inhost_buf::{Device, Frame, Full, Offload, Pool, Slices};
+use inhost_wire::ethernet::EtherType;
+use inhost_wire::icmpv4::Icmpv4Message;
+use inhost_wire::icmpv6::Icmpv6Message;
+use inhost_wire::{ethernet, icmpv4, ipv6, protocol};
+
+/// Room for the headers of a datagram's packets: link, IPv6 and fragment header.
+const HEADERS_BYTES: usize = ethernet::LENGTH + ipv6::LENGTH + 8;
+/// The longest echo data: what a datagram holds beside its headers.
+const ECHO_LIMIT_BYTES: usize = u16::MAX as usize - ipv6::LENGTH - icmpv4::LENGTH;
+
+impl Ip {
+    /// Writes the link's and the IP header of a packet that carries `payload_bytes` to the front of `into`, and gives
+    /// their length; 0 when they do not fit, or the packet would be longer than 65,535 bytes. Nothing is fragmented:
+    /// stay within [`Path::payload_limit_bytes`].
+    pub fn header(
+        &mut self,
+        path: &Path,
+        link_header: LinkHeader,
+        how: &HeaderHow,
+        payload_bytes: usize,
+        into: &mut [u8],
+    ) -> usize {
+        // A packet that is never fragmented needs no identification (RFC 6864 §4.1).
+        // spec: RFC6864 4.1
+        let is_atomic = how.dont_fragment || path.destination.is_ipv6();
+        let identification = if is_atomic {
+            0
+        } else {
+            self.identifications.next(path.source, path.destination, how.protocol)
+        };
+        let link = link_header.bytes();
+        let Some((front, rest)) = into.split_at_mut_checked(link.len()) else { return 0 };
+        inhost_buf::copy(front, link);
+        match fragment::write_header(path, how, identification, payload_bytes, rest) {
+            0 => 0,
+            written => link.len() + written,
+        }
+    }
+    /// Sends a datagram whose transport header and data are `payload`, in fragments if it is too long for the path and
+    /// `how` allows it. Fragments behind the first that the device has no room for go with IP's own frames, as far as
+    /// there is room there.
+    pub fn send_datagram(
+        &mut self,
+        path: &Path,
+        how: &HeaderHow,
+        payload: Slices<'_>,
+        env: &mut IpEnvironment<'_>,
+        device: &mut dyn Device,
+    ) -> Result<(), SendDatagramError> {
+        let link_header = match self.resolve(path, env) {
+            Resolution::Ready(link_header) => link_header,
+            Resolution::Pending => return Err(SendDatagramError::Pending),
+            Resolution::Failed => return Err(SendDatagramError::Unreachable),
+        };
+        let identification = self.identifications.next(path.source, path.destination, how.protocol);
+        let Some(interface) = self.interfaces.get_mut(usize::from(path.link.0)) else {
+            return Err(SendDatagramError::Unreachable);
+        };
+        let mut output = ToDevice { link_header, device, interface, env, taken: 0, path, is_queueing: false };
+        let fragments = fragment::send(path, how, identification, &payload, &mut output)?;
+        interface.counters.sent_fragments += u64::from(fragments);
+        Ok(())
+    }
+    /// Sends an echo request with `data`. An unpredictable `identifier` keeps others' answers out.
+    // spec: RFC1122 3.2.2.6, RFC4443 4.1
+    #[allow(clippy::too_many_arguments)]
+    pub fn echo_request(
+        &mut self,
+        path: &Path,
+        identifier: u16,
+        sequence: u16,
+        data: &[u8],
+        env: &mut IpEnvironment<'_>,
+        device: &mut dyn Device,
+    ) -> Result<(), SendDatagramError> {
+        let Some(mut message) = env.pool.take(icmpv4::LENGTH + data.len()) else {
+            return Err(too_long_or_no_memory(data));
+        };
+        let written = write_echo(path, true, identifier, sequence, data, message.spare_mut());
+        message.extend(written);
+        let how = HeaderHow::new(echo_protocol(path));
+        let sent = self.send_datagram(path, &how, Slices::one(message.bytes()), env, device);
+        env.pool.give(message);
+        sent
+    }
+    /// Answers an [`crate::EchoRequest`]: `path` leads back to who asked, from the address that was asked. It goes
+    /// with IP's own frames, and is lost when they are too many.
+    pub fn echo_reply(
+        &mut self,
+        path: &Path,
+        identifier: u16,
+        sequence: u16,
+        data: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), SendDatagramError> {
+        let Some(mut message) = env.pool.take(icmpv4::LENGTH + data.len()) else {
+            return Err(too_long_or_no_memory(data));
+        };
+        let written = write_echo(path, false, identifier, sequence, data, message.spare_mut());
+        message.extend(written);
+        let queued = self.queue_datagram(path, &HeaderHow::new(echo_protocol(path)), message.bytes(), env);
+        env.pool.give(message);
+        queued
+    }
+    /// Queues a datagram of IP's own, in fragments if need be.
+    pub(crate) fn queue_datagram(
+        &mut self,
+        path: &Path,
+        how: &HeaderHow,
+        payload: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), SendDatagramError> {
+        let identification = self.identifications.next(path.source, path.destination, how.protocol);
+        let Some(interface) = self.interfaces.get_mut(usize::from(path.link.0)) else {
+            return Err(SendDatagramError::Unreachable);
+        };
+        let mut output = ToQueue { interface, pool: env.pool, path, now: env.now };
+        let fragments = fragment::send(path, how, identification, &Slices::one(payload), &mut output)?;
+        interface.counters.sent_fragments += u64::from(fragments);
+        Ok(())
+    }
+    /// Whether [`Ip::transmit`] has something for the device of `link`.
+    pub fn wants_transmit(&self, link: LinkId) -> bool {
+        self.interface(link)
+            .is_some_and(|interface| interface.control.wants_transmit() || interface.neighbours.has_actions())
+    }
+    /// Sends IP's own frames, at most `budget_frames`; true when more could go at once. A frame that the device
+    /// refuses stays first.
+    pub fn transmit(
+        &mut self,
+        link: LinkId,
+        env: &mut IpEnvironment<'_>,
+        budget_frames: usize,
+        device: &mut dyn Device,
+    ) -> bool {
+        self.carry_out(link, env);
+        self.settle_waiting(link, env);
+        let Some(interface) = self.interface_mut(link) else { return false };
+        for _ in 0..budget_frames {
+            let Some(packet) = interface.control.front() else { return false };
+            let frame = Frame { header: packet.bytes(), payload: Slices::EMPTY, offload: Offload::None };
+            if device.transmit(&frame) == Err(Full) {
+                return true;
+            }
+            interface.control.pop(env.pool);
+        }
+        self.wants_transmit(link)
+    }
+    /// Moves on the packets whose neighbour has answered, and gives up those whose neighbour has not.
+    fn settle_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+        let Some(interface) = self.interface_mut(link) else { return };
+        if !interface.control.recheck {
+            return;
+        }
+        for (next_hop, packet) in interface.control.take_waiting() {
+            match interface.neighbours.peek(next_hop) {
+                Some(Lookup::Known(hardware)) => {
+                    let ethertype = ethertype_of(next_hop);
+                    interface.push_frame(packet, ethertype, hardware, env.pool);
+                }
+                Some(Lookup::Pending) => interface.control.still_waiting(next_hop, packet),
+                Some(Lookup::Failed) | None => {
+                    env.pool.give(packet);
+                    interface.counters.lost_control_frames += 1;
+                }
+            }
+        }
+    }
+    /// A neighbour's state is settled: whoever waits is to be told.
+    pub(crate) fn tell_resolved(&mut self, link: LinkId, address: IpAddr) {
+        if self.resolved.len() < limits::RESOLVED && !self.resolved.contains(&(link, address)) {
+            self.resolved.push_back((link, address));
+        }
+    }
+}
+
+pub(crate) fn ethertype_of(address: IpAddr) -> EtherType {
+    if address.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 }
+}
+
+fn too_long_or_no_memory(data: &[u8]) -> SendDatagramError {
+    if data.len() > ECHO_LIMIT_BYTES { SendDatagramError::TooLong } else { SendDatagramError::NoMemory }
+}
+
+fn echo_protocol(path: &Path) -> u8 {
+    if path.destination.is_ipv4() { protocol::ICMPV4 } else { protocol::ICMPV6 }
+}
+
+fn write_echo(
+    path: &Path,
+    is_request: bool,
+    identifier: u16,
+    sequence: u16,
+    data: &[u8],
+    into: &mut [u8],
+) -> usize {
+    match (path.source, path.destination) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let message = match is_request {
+                true => Icmpv6Message::EchoRequest { identifier, sequence, data },
+                false => Icmpv6Message::EchoReply { identifier, sequence, data },
+            };
+            message.emit(source, destination, into)
+        }
+        _ => {
+            let message = match is_request {
+                true => Icmpv4Message::EchoRequest { identifier, sequence, data },
+                false => Icmpv4Message::EchoReply { identifier, sequence, data },
+            };
+            message.emit(into)
+        }
+    }
+}
+
+/// A transport's packets, straight to the device.
+struct ToDevice<'a, 'b> {
+    link_header: LinkHeader,
+    device: &'a mut dyn Device,
+    interface: &'a mut crate::Interface,
+    env: &'a mut IpEnvironment<'b>,
+    taken: u32,
+    path: &'a Path,
+    /// The device was full behind the first fragment; the rest keeps its order by way of the queue.
+    is_queueing: bool,
+}
+
+impl Output for ToDevice<'_, '_> {
+    fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
+        if !self.is_queueing {
+            let mut headers = [0; HEADERS_BYTES];
+            let link = self.link_header.bytes();
+            let length = link.len() + header.len();
+            let Some((front, rest)) = headers.split_at_mut_checked(link.len()) else { return Err(Full) };
+            inhost_buf::copy(front, link);
+            inhost_buf::copy(rest, header);
+            let header = headers.get(..length).ok_or(Full)?;
+            let frame = Frame { header, payload, offload: Offload::None };
+            match self.device.transmit(&frame) {
+                Ok(()) => {
+                    self.taken += 1;
+                    return Ok(());
+                }
+                Err(Full) if self.taken == 0 => return Err(Full),
+                Err(Full) => self.is_queueing = true,
+            }
+        }
+        queue_packet(self.interface, self.path, header, payload, self.env.pool, self.env.now)
+    }
+}
+
+/// IP's own packets, to the queue.
+struct ToQueue<'a> {
+    interface: &'a mut crate::Interface,
+    pool: &'a mut Pool,
+    path: &'a Path,
+    now: Instant,
+}
+
+impl Output for ToQueue<'_> {
+    fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
+        queue_packet(self.interface, self.path, header, payload, self.pool, self.now)
+    }
+}
+
+/// Copies an IP packet to the queue of its link: as a frame if the next hop is known, else to wait for it.
+fn queue_packet(
+    interface: &mut crate::Interface,
+    path: &Path,
+    header: &[u8],
+    payload: Slices<'_>,
+    pool: &mut Pool,
+    now: Instant,
+) -> Result<(), Full> {
+    let Some(mut packet) = pool.take(header.len() + payload.len()) else {
+        interface.counters.lost_control_frames += 1;
+        return Err(Full);
+    };
+    packet.append(header);
+    for piece in payload.iter() {
+        packet.append(piece);
+    }
+    let ethertype = ethertype_of(path.next_hop);
+    let hardware = match (interface.hardware(), interface.mapped_hardware(path.next_hop)) {
+        (None, _) => Some(inhost_base::HardwareAddress::default()),
+        (Some(_), Some(hardware)) => Some(hardware),
+        (Some(_), None) => match interface.neighbours.resolve(path.next_hop, now) {
+            Lookup::Known(hardware) => Some(hardware),
+            Lookup::Pending => None,
+            Lookup::Failed => {
+                pool.give(packet);
+                interface.counters.lost_control_frames += 1;
+                return Ok(());
+            }
+        },
+    };
+    match hardware {
+        Some(hardware) => interface.push_frame(packet, ethertype, hardware, pool),
+        None => {
+            if !interface.control.push_waiting(path.next_hop, packet, pool) {
+                interface.counters.lost_control_frames += 1;
+            }
+        }
+    }
+    Ok(())
+}

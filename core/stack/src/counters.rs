@@ -1,0 +1,65 @@
+//! What is counted.
+
+use inhost_event::Drop;
+
+/// Counted on one link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // The names say it.
+pub struct LinkCounters {
+    pub received_frames: u64,
+    pub received_bytes: u64,
+    pub sent_frames: u64,
+    pub sent_bytes: u64,
+    /// By reason, in the order of [`Drop::ALL`].
+    pub dropped: [u64; Drop::COUNT],
+}
+
+impl Default for LinkCounters {
+    fn default() -> Self {
+        LinkCounters {
+            received_frames: 0,
+            received_bytes: 0,
+            sent_frames: 0,
+            sent_bytes: 0,
+            dropped: [0; Drop::COUNT],
+        }
+    }
+}
+
+impl LinkCounters {
+    /// Frames that went no further for one reason.
+    pub fn dropped_for(&self, why: Drop) -> u64 {
+        self.dropped[why as usize]
+    }
+    /// Every reason with its count, in the order of display.
+    pub fn drops(&self) -> impl Iterator<Item = (Drop, u64)> + '_ {
+        Drop::ALL.iter().map(|&why| (why, self.dropped_for(why)))
+    }
+}
+
+/// Counted on the whole host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Connections that we opened.
+    pub connections_opened: u64,
+    /// Connections that listeners took.
+    pub connections_accepted: u64,
+    /// Connections that ended with an error.
+    pub connections_failed: u64,
+    /// SYNs not taken because a listener's queue, or the host, was full.
+    pub listen_overflows: u64,
+    /// Connections aborted because too many were closing.
+    pub orphans_aborted: u64,
+    /// TIME-WAIT connections that gave way to a new one.
+    pub time_wait_reused: u64,
+    /// Resets sent without a connection, or at the end of one.
+    pub resets_sent: u64,
+    /// Resets not sent because of their rate.
+    pub resets_limited: u64,
+    /// UDP datagrams given to sockets.
+    pub datagrams_received: u64,
+    /// UDP datagrams sent.
+    pub datagrams_sent: u64,
+    /// Frames that the loopback had no room for.
+    pub loopback_full: u64,
+}

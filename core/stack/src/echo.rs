@@ -1,0 +1,228 @@
+//! Echo sockets: ping, with identifiers that nobody can guess.
+
+use crate::entry::Socket;
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::output::{Counting, Turn};
+use crate::socket::{EchoInfo, Readiness, SocketId};
+use crate::stack::{Stack, ip_environment, ready_on};
+use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
+use inhost_buf::{Packet, Pool};
+use inhost_event::{Drop, Sink};
+use inhost_ip::{EchoReply, Path, SendDatagramError, TransportError};
+use inhost_wire::protocol;
+use std::collections::VecDeque;
+
+/// Requests, and answers, that a socket may hold.
+const QUEUED: usize = 64;
+/// Identifiers that are tried for a free one.
+const TRIES: usize = 64;
+/// The most data in a request.
+const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - 8;
+
+/// An echo socket.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    pub(crate) identifier: u16,
+    pub(crate) opened: Instant,
+    incoming: VecDeque<(Packet, EchoInfo)>,
+    pub(crate) outgoing: VecDeque<Request>,
+    error: Option<DatagramError>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    data: Packet,
+    pub(crate) path: Path,
+    sequence: u16,
+}
+
+impl Echo {
+    pub(crate) fn readiness(&self) -> Readiness {
+        let failed = self.error.is_some();
+        Readiness::NONE
+            .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
+            .with_if(Readiness::WRITABLE, failed || self.outgoing.len() < QUEUED)
+            .with_if(Readiness::ERROR, failed)
+    }
+    /// Bytes that wait for the application, and for the link.
+    pub(crate) fn queued_bytes(&self) -> (usize, usize) {
+        let incoming = self.incoming.iter().map(|(data, _)| data.len()).sum();
+        (incoming, self.outgoing.iter().map(|request| request.data.len()).sum())
+    }
+    pub(crate) fn clear(self, pool: &mut Pool) {
+        self.incoming.into_iter().for_each(|(data, _)| pool.give(data));
+        self.outgoing.into_iter().for_each(|request| pool.give(request.data));
+    }
+}
+
+impl Stack {
+    /// An echo socket. Answers to its requests come to it alone.
+    pub fn echo_open(&mut self, now: Instant) -> Result<SocketId, BindError> {
+        self.tick(now);
+        if self.population.datagram_sockets >= self.config.datagram_socket_limit {
+            return Err(BindError::TooManySockets);
+        }
+        for _ in 0..TRIES {
+            let identifier = self.random.private_u32() as u16;
+            let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
+            let echo = Echo { identifier, opened: now, incoming, outgoing, error: None };
+            match self.bind(Socket::Echo(Box::new(echo))) {
+                Ok(key) => {
+                    self.population.datagram_sockets += 1;
+                    return Ok(SocketId(key));
+                }
+                Err(BindError::InUse) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Err(BindError::NoPort)
+    }
+    /// Asks `to` for an echo of `data`. The request leaves with the next [`Stack::transmit`].
+    pub fn echo_send(
+        &mut self,
+        socket: SocketId,
+        to: IpAddr,
+        sequence: u16,
+        data: &[u8],
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.tick(now);
+        let echo = self.echo_mut(socket)?;
+        if let Some(error) = echo.error.take() {
+            return Err(error);
+        }
+        if echo.outgoing.len() >= QUEUED {
+            return Err(DatagramError::WouldBlock);
+        }
+        if data.len() > LARGEST_BYTES {
+            return Err(DatagramError::TooLong);
+        }
+        let path = self.ip.route(to, None, None, now)?;
+        if self.is_broadcast(&path, to) {
+            return Err(DatagramError::Broadcast);
+        }
+        let Some(mut copied) = self.pool.take_bare(data.len()) else {
+            self.starve(socket.0, now);
+            return Err(DatagramError::WouldBlock);
+        };
+        copied.append(data);
+        let echo = self.echo_mut(socket)?;
+        let first = echo.outgoing.is_empty();
+        echo.outgoing.push_back(Request { data: copied, path, sequence });
+        if first {
+            self.sending.push_back(ready_on(path.link), socket.0.index());
+        }
+        Ok(())
+    }
+    /// Takes the next answer: as much of its data as `into` has room for, and what came with it.
+    pub fn echo_receive(
+        &mut self,
+        socket: SocketId,
+        into: &mut [u8],
+        now: Instant,
+    ) -> Result<EchoInfo, DatagramError> {
+        self.tick(now);
+        let echo = self.echo_mut(socket)?;
+        if let Some(error) = echo.error.take() {
+            return Err(error);
+        }
+        let (data, info) = echo.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
+        inhost_buf::copy(into, data.bytes());
+        self.pool.give(data);
+        Ok(info)
+    }
+
+    /// Takes an answer.
+    pub(crate) fn echo_input(
+        &mut self,
+        reply: &EchoReply,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) {
+        let taken = match self.find_echo(reply.identifier) {
+            None => Err(Drop::NoSocket),
+            Some(key) => match self.sockets.at_mut(key) {
+                Some(Socket::Echo(echo)) if echo.incoming.len() < QUEUED => {
+                    let info = EchoInfo {
+                        length_bytes: packet.len(),
+                        from: reply.source,
+                        sequence: reply.sequence,
+                        hop_limit: reply.hop_limit,
+                    };
+                    echo.incoming.push_back((packet.take(), info));
+                    self.tell(key);
+                    Ok(())
+                }
+                _ => Err(Drop::QueueFull),
+            },
+        };
+        if let Err(why) = taken {
+            self.drop_frame(reply.link, why, now, sink);
+        }
+    }
+    fn find_echo(&self, identifier: u16) -> Option<Key> {
+        let nowhere = crate::entry::NOWHERE;
+        let local = Endpoint { port: identifier, ..nowhere };
+        let name = crate::entry::binding(protocol::ICMPV4, local, false);
+        self.bindings.find(&self.sockets, &name)
+    }
+    /// Takes an error about a request; a quoted request's identifier stands where ports do.
+    pub(crate) fn echo_error(&mut self, error: &TransportError, _now: Instant) -> Result<(), Drop> {
+        let key = self.find_echo(error.quoted.source_port).ok_or(Drop::NoSocket)?;
+        if let Some(Socket::Echo(echo)) = self.sockets.at_mut(key) {
+            echo.error = Some(DatagramError::Unreachable(error.kind));
+        }
+        self.tell(key);
+        Ok(())
+    }
+    /// Sends some of a socket's requests.
+    pub(crate) fn echo_turn(
+        &mut self,
+        link: LinkId,
+        key: Key,
+        now: Instant,
+        budget: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) -> Turn {
+        for _ in 0..budget {
+            let Some(Socket::Echo(echo)) = self.sockets.at_mut(key) else { return Turn::Done };
+            let identifier = echo.identifier;
+            let Some(next) = echo.outgoing.front() else { return Turn::Done };
+            if next.path.link != link {
+                let elsewhere = ready_on(next.path.link);
+                self.sending.push_back(elsewhere, key.index());
+                return Turn::Done;
+            }
+            let mut environment = ip_environment!(self, now, sink);
+            let data = next.data.bytes();
+            let sent =
+                self.ip.echo_request(&next.path, identifier, next.sequence, data, &mut environment, device);
+            let failure = match sent {
+                Ok(()) => None,
+                Err(SendDatagramError::Full) => return Turn::Full,
+                Err(SendDatagramError::Pending) => return Turn::Pending,
+                Err(why) => Some(DatagramError::from(why)),
+            };
+            let full = echo.outgoing.len() >= QUEUED;
+            let Some(request) = echo.outgoing.pop_front() else { return Turn::Done };
+            let failed = failure.is_some();
+            echo.error = failure.or(echo.error);
+            self.pool.give(request.data);
+            if full || failed {
+                self.tell(key);
+            }
+        }
+        match self.sockets.at(key) {
+            Some(Socket::Echo(echo)) if !echo.outgoing.is_empty() => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+    fn echo_mut(&mut self, socket: SocketId) -> Result<&mut Echo, SocketError> {
+        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Echo(echo) => Ok(echo),
+            _ => Err(SocketError::WrongKind),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What the socket table holds.
+
+use crate::echo::Echo;
+use crate::listener::Listener;
+use crate::table::Name;
+use crate::udp::Udp;
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
+use inhost_ip::Path;
+use inhost_tcp::Connection;
+use inhost_wire::protocol;
+
+/// Added to a protocol number in the names of any-address bindings, so that they do not meet the others.
+pub(crate) const ANY_ADDRESS: u8 = 0x80;
+
+/// One entry. A connection lies in it whole; the other kinds are few, and boxed.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Connections are what there are many of.
+pub(crate) enum Socket {
+    Flow(Flow),
+    Listener(Box<Listener>),
+    Udp(Box<Udp>),
+    Echo(Box<Echo>),
+}
+
+/// A connection with its two ends and its way. There may be many, so what is small stands together.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) connection: Connection,
+    /// The listener that waits for it, or waited.
+    listener: Key,
+    /// The state of IP's tables from which the way follows.
+    pub(crate) generation: u32,
+    local_port: u16,
+    remote_port: u16,
+    link: LinkId,
+    mtu_bytes: u16,
+    local_address: IpAddr,
+    remote_address: IpAddr,
+    next_hop: IpAddr,
+    path_hop_limit: u8,
+    pub(crate) marks: Marks,
+    /// Differentiated services, shifted into place.
+    pub(crate) traffic_class: u8,
+    /// What the application asks for instead of the path's own.
+    pub(crate) hop_limit: Option<u8>,
+}
+
+/// What is out of the ordinary about a flow: a set of bits. Zero is the common case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// The application has not been given it yet.
+    pub(crate) const UNCLAIMED: Marks = Marks(1);
+    /// Its handshake is in progress and counts in the listener's SYN queue.
+    pub(crate) const EMBRYO: Marks = Marks(1 << 1);
+    /// Its SYN is held until the application decides.
+    pub(crate) const HELD: Marks = Marks(1 << 2);
+    /// The application has let go of it.
+    pub(crate) const ORPHAN: Marks = Marks(1 << 3);
+    /// It is no longer found by its ends.
+    pub(crate) const UNLISTED: Marks = Marks(1 << 4);
+    /// It keeps to its link, whatever the routes say.
+    pub(crate) const BOUND: Marks = Marks(1 << 5);
+    /// We called.
+    pub(crate) const ACTIVE: Marks = Marks(1 << 6);
+    /// Incoming segments need a look before the connection gets them.
+    pub(crate) const CHECK_INPUT: Marks = Marks(Marks::EMBRYO.0 | Marks::HELD.0);
+    /// Changes are nobody's business.
+    pub(crate) const SILENT: Marks = Marks(Marks::UNCLAIMED.0 | Marks::ORPHAN.0);
+
+    /// Both sets.
+    pub(crate) const fn and(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
+    }
+    pub(crate) const fn any(self, of: Marks) -> bool {
+        self.0 & of.0 != 0
+    }
+    pub(crate) fn set(&mut self, marks: Marks) {
+        self.0 |= marks.0;
+    }
+    pub(crate) fn clear(&mut self, marks: Marks) {
+        self.0 &= !marks.0;
+    }
+}
+
+impl Flow {
+    /// A connection from `local` to the port at the end of `path`. `listener` counts unless it is
+    /// [`Marks::ACTIVE`].
+    pub(crate) fn new(
+        connection: Connection,
+        path: &Path,
+        local_port: u16,
+        remote_port: u16,
+        listener: Key,
+        marks: Marks,
+    ) -> Flow {
+        let Path { link, next_hop, source, destination, mtu_bytes, hop_limit, generation } = *path;
+        Flow {
+            connection,
+            listener,
+            generation,
+            local_port,
+            remote_port,
+            link,
+            mtu_bytes,
+            local_address: source,
+            remote_address: destination,
+            next_hop,
+            path_hop_limit: hop_limit,
+            marks,
+            traffic_class: 0,
+            hop_limit: None,
+        }
+    }
+    pub(crate) fn local(&self) -> Endpoint {
+        Endpoint { address: self.local_address, port: self.local_port }
+    }
+    pub(crate) fn remote(&self) -> Endpoint {
+        Endpoint { address: self.remote_address, port: self.remote_port }
+    }
+    pub(crate) fn link(&self) -> LinkId {
+        self.link
+    }
+    /// The link that the application, or the caller, fixed.
+    pub(crate) fn bound_link(&self) -> Option<LinkId> {
+        self.marks.any(Marks::BOUND).then_some(self.link)
+    }
+    pub(crate) fn listener(&self) -> Option<Key> {
+        (!self.marks.any(Marks::ACTIVE)).then_some(self.listener)
+    }
+    /// The way that its packets take.
+    pub(crate) fn path(&self) -> Path {
+        Path {
+            link: self.link,
+            next_hop: self.next_hop,
+            source: self.local_address,
+            destination: self.remote_address,
+            mtu_bytes: self.mtu_bytes,
+            hop_limit: self.path_hop_limit,
+            generation: self.generation,
+        }
+    }
+    /// Takes another way between the same ends.
+    pub(crate) fn set_path(&mut self, path: &Path) {
+        let Path { link, next_hop, source: _, destination: _, mtu_bytes, hop_limit, generation } = *path;
+        (self.link, self.next_hop, self.mtu_bytes) = (link, next_hop, mtu_bytes);
+        (self.path_hop_limit, self.generation) = (hop_limit, generation);
+    }
+}
+
+/// The other end of what has none.
+pub(crate) const NOWHERE: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
+
+impl Socket {
+    /// The name of a socket that talks with one other end.
+    pub(crate) fn flow_name(&self) -> Option<Name> {
+        match self {
+            Socket::Flow(flow) => {
+                Some(Name { protocol: protocol::TCP, local: flow.local(), remote: flow.remote() })
+            }
+            Socket::Udp(udp) => {
+                let remote = udp.remote?;
+                Some(Name { protocol: protocol::UDP, local: udp.local, remote })
+            }
+            Socket::Listener(_) | Socket::Echo(_) => None,
+        }
+    }
+    /// The name of a socket that takes from anybody.
+    pub(crate) fn binding_name(&self) -> Option<Name> {
+        let (number, local, any_address) = match self {
+            Socket::Listener(listener) => (protocol::TCP, listener.local, listener.options.any_address),
+            Socket::Udp(udp) => (protocol::UDP, udp.bound, udp.options.any_address),
+            Socket::Echo(echo) => {
+                let local = Endpoint { port: echo.identifier, ..NOWHERE };
+                return Some(Name { protocol: protocol::ICMPV4, local, remote: NOWHERE });
+            }
+            Socket::Flow(_) => return None,
+        };
+        Some(binding(number, local, any_address))
+    }
+}
+
+/// The name of a binding.
+pub(crate) fn binding(number: u8, local: Endpoint, any_address: bool) -> Name {
+    let protocol = if any_address { number | ANY_ADDRESS } else { number };
+    Name { protocol, local, remote: NOWHERE }
+}

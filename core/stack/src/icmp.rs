@@ -1,0 +1,114 @@
+//! ICMP errors on their way to the socket whose packet they quote.
+
+use crate::entry::Socket;
+use crate::error::DatagramError;
+use crate::input::segment_limit;
+use crate::stack::{Stack, tcp_environment};
+use crate::table::Name;
+use inhost_base::{Endpoint, Instant, Key, Sequence};
+use inhost_event::{Drop, Sink};
+use inhost_ip::{ErrorKind, TransportError};
+use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
+use inhost_wire::protocol;
+
+impl Stack {
+    /// Hands an error to the socket that it concerns.
+    // spec: RFC9293 MUST-54
+    // spec: RFC1122 3.2.2
+    pub(crate) fn network_error(&mut self, error: &TransportError, now: Instant, sink: &mut dyn Sink) {
+        let local = Endpoint { address: error.quoted.source, port: error.quoted.source_port };
+        let remote = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
+        let done = match error.quoted.protocol {
+            protocol::TCP => self.tcp_error(error, local, remote, now, sink),
+            protocol::UDP => self.udp_error(error, local, remote, now),
+            protocol::ICMPV4 | protocol::ICMPV6 => self.echo_error(error, now),
+            _ => Err(Drop::UnknownProtocol),
+        };
+        if let Err(why) = done {
+            self.drop_frame(error.link, why, now, sink);
+        }
+    }
+
+    fn tcp_error(
+        &mut self,
+        error: &TransportError,
+        local: Endpoint,
+        remote: Endpoint,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let name = Name { protocol: protocol::TCP, local, remote };
+        let key = self.flows.find(&self.sockets, &name).ok_or(Drop::NoSocket)?;
+        let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
+        if !self.is_in_flight(key, sequence, now) {
+            return Err(Drop::NotCredible);
+        }
+        let kind = match error.kind {
+            ErrorKind::PacketTooBig => {
+                // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
+                self.ip.path_mtu_confirmed(error, now);
+                let Some(path_mtu_mss) = self.new_segment_limit(key, now) else { return Ok(()) };
+                NetworkErrorKind::TooBig { path_mtu_mss }
+            }
+            ErrorKind::PortUnreachable => NetworkErrorKind::Hard(ConnectionError::Refused),
+            ErrorKind::ProtocolUnreachable => NetworkErrorKind::Hard(ConnectionError::Unreachable),
+            // spec: RFC9293 MUST-56
+            // spec: RFC9293 SHLD-25
+            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::Prohibited => {
+                NetworkErrorKind::Soft(SoftError::Unreachable)
+            }
+            ErrorKind::TimeExceeded | ErrorKind::ReassemblyTimeExceeded => {
+                NetworkErrorKind::Soft(SoftError::TimeExceeded)
+            }
+            ErrorKind::ParameterProblem => NetworkErrorKind::Soft(SoftError::ParameterProblem),
+        };
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let error = NetworkError { sequence, kind };
+        let outcome = flow.connection.unreachable(error, &mut tcp_environment!(self, now, key, sink));
+        self.apply(key, outcome, now, sink);
+        Ok(())
+    }
+
+    /// Whether a connection has sent `sequence` and nothing has acknowledged it yet (RFC 5927 §4.1).
+    fn is_in_flight(&self, key: Key, sequence: Sequence, now: Instant) -> bool {
+        let Some(flow) = self.flow(key) else { return false };
+        let info = flow.connection.info(now);
+        let sent = info.send_next.since(info.send_unacknowledged);
+        sequence.within(info.send_unacknowledged, sent)
+    }
+    /// A flow's largest segment after its path was asked for again.
+    fn new_segment_limit(&mut self, key: Key, now: Instant) -> Option<u16> {
+        let flow = self.flow(key)?;
+        let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
+        let path = self.ip.route(remote, Some(local), link, now).ok()?;
+        self.flow_mut(key)?.set_path(&path);
+        Some(segment_limit(&path))
+    }
+
+    fn udp_error(
+        &mut self,
+        error: &TransportError,
+        local: Endpoint,
+        remote: Endpoint,
+        now: Instant,
+    ) -> Result<(), Drop> {
+        let name = Name { protocol: protocol::UDP, local, remote };
+        let key = match self.flows.find(&self.sockets, &name) {
+            Some(key) => key,
+            None => self.find_binding(protocol::UDP, error.link, local).ok_or(Drop::NoSocket)?,
+        };
+        if error.kind == ErrorKind::PacketTooBig {
+            self.ip.path_mtu_confirmed(error, now);
+        }
+        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        // spec: RFC1122 4.1.3.3
+        let connected = udp.remote == Some(remote);
+        let reported = connected || (udp.remote.is_none() && udp.options.report_unconnected_errors);
+        if !reported {
+            return Ok(());
+        }
+        udp.error = Some(DatagramError::Unreachable(error.kind));
+        self.tell(key);
+        Ok(())
+    }
+}

@@ -1,0 +1,353 @@
+//! TCP segments on their way up: what must be checked before a connection sees them, and what is answered when there
+//! is none.
+
+use crate::entry::{ANY_ADDRESS, Flow, Marks, NOWHERE, Socket};
+use crate::listener::{acceptable_of, embryos_of};
+use crate::stack::{Stack, tcp_environment};
+use crate::table::Name;
+use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Sequence};
+use inhost_buf::{Checksum, Packet};
+use inhost_event::{Drop, Sink};
+use inhost_ip::{Datagram, Path};
+use inhost_tcp::{Connection, Header, Open, ResetReply};
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Flags, Segment, TcpView};
+
+/// A handshake in progress that is older than this gives way to a new one when the SYN queue is full.
+const EMBRYO_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
+/// What a peer takes that names no maximum (RFC 9293 §3.7.1).
+// spec: RFC9293 MUST-15
+const DEFAULT_MSS_V4: u16 = 536;
+const DEFAULT_MSS_V6: u16 = 1220;
+
+impl Stack {
+    /// Takes a segment; an error says why it went no further.
+    pub(crate) fn tcp_input(
+        &mut self,
+        datagram: &Datagram,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        // spec: RFC9293 MUST-57
+        if !datagram.to_unicast {
+            return Err(Drop::NotForUs);
+        }
+        // spec: RFC9293 MUST-63
+        if !can_talk(datagram.source) {
+            return Err(Drop::BadSource);
+        }
+        let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        // spec: RFC9293 MUST-3
+        if packet.checksum == Checksum::Unknown && !view.checksum_ok(datagram.source, datagram.destination) {
+            return Err(Drop::Checksum);
+        }
+        let header = Segment::parse(&view).header();
+        let header_bytes = view.header_length();
+        if header.source_port == 0 || header.destination_port == 0 {
+            return Err(Drop::Malformed);
+        }
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        let remote = Endpoint { address: datagram.source, port: header.source_port };
+        packet.trim_front(header_bytes);
+
+        let name = Name { protocol: protocol::TCP, local, remote };
+        let mut least_sequence = None;
+        if let Some(key) = self.flows.find(&self.sockets, &name) {
+            match self.yield_time_wait(key, &header, datagram.link) {
+                Some(sequence) => least_sequence = Some(sequence),
+                None => return self.flow_input(key, &header, packet, datagram, now, sink),
+            }
+        }
+        match self.find_listener(datagram.link, local) {
+            Some(listener) => {
+                let call = Call { header: &header, datagram, least_sequence };
+                self.listener_input(listener, call, packet.len(), now, sink)
+            }
+            None => {
+                self.no_connection(&header, packet.len(), datagram.link, local, remote, now);
+                Err(Drop::NoSocket)
+            }
+        }
+    }
+
+    fn flow_input(
+        &mut self,
+        key: Key,
+        header: &Header,
+        packet: &mut Packet,
+        datagram: &Datagram,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let pressed = !packet.is_empty() && self.pool.is_under_pressure();
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        if flow.marks.any(Marks::CHECK_INPUT) {
+            let (marks, listener) = (flow.marks, flow.listener());
+            self.check_embryo(marks, listener, header)?;
+        }
+        if pressed && self.takes_more_than_its_share(key, now) {
+            return Err(Drop::NoMemory);
+        }
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let mut environment = tcp_environment!(self, now, key, sink);
+        let outcome = flow.connection.receive(header, packet, datagram.ecn, &mut environment);
+        self.apply(key, outcome, now, sink);
+        Ok(())
+    }
+
+    /// What an unfinished handshake does not get to see.
+    fn check_embryo(&self, marks: Marks, listener: Option<Key>, header: &Header) -> Result<(), Drop> {
+        if header.flags.rst() {
+            return Ok(());
+        }
+        // Nothing was answered yet, so nothing but the SYN once more, or a mistake, can come.
+        if marks.any(Marks::HELD) {
+            return Err(Drop::NotCredible);
+        }
+        // The last step of the handshake waits for room to be accepted in; the caller sends it again.
+        let Some(listener) = listener else { return Ok(()) };
+        let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Ok(()) };
+        let full = self.acceptable(listener) >= held.options.backlog.max(1);
+        if marks.any(Marks::UNCLAIMED) && header.flags.ack() && full {
+            return Err(Drop::QueueFull);
+        }
+        Ok(())
+    }
+
+    /// Whether memory is short and this connection pins more of it than is its part.
+    pub(crate) fn takes_more_than_its_share(&self, key: Key, now: Instant) -> bool {
+        let Some(flow) = self.flow(key) else { return false };
+        let info = flow.connection.info(now);
+        let pinned = info.receive_queue_capacity_bytes + info.send_queue_capacity_bytes;
+        pinned > self.share_bytes()
+    }
+    /// The memory that each connection may pin while memory is short.
+    pub(crate) fn share_bytes(&self) -> usize {
+        self.pool.limit_bytes() / self.population.flows.max(2)
+    }
+
+    /// The answer where there is neither connection nor listener.
+    fn no_connection(
+        &mut self,
+        header: &Header,
+        payload_bytes: usize,
+        link: LinkId,
+        local: Endpoint,
+        remote: Endpoint,
+        now: Instant,
+    ) {
+        // RFC 9293 §3.10.7.1; a reset is never answered.
+        if let Some(reply) = ResetReply::to(header, payload_bytes) {
+            self.answer_with_reset(link, local, remote, reply, now);
+        }
+    }
+
+    /// The listener that takes calls to `local` on `link`: the one at that very address before one at any, that one
+    /// before one that takes every address, and that one before one that takes every port as well.
+    pub(crate) fn find_listener(&mut self, link: LinkId, local: Endpoint) -> Option<Key> {
+        self.find_binding(protocol::TCP, link, local)
+    }
+    /// As [`Stack::find_listener`], for any transport.
+    pub(crate) fn find_binding(&mut self, number: u8, link: LinkId, local: Endpoint) -> Option<Key> {
+        let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let any_own = match local.address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => any_v6,
+        };
+        let find = |protocol: u8, address: IpAddr, port: u16| {
+            let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
+            self.flows_on(link, self.bindings.find(&self.sockets, &name))
+        };
+        if let Some(exact) = find(number, local.address, local.port) {
+            return Some(exact);
+        }
+        let any = find(number, any_own, local.port).or_else(|| find(number, any_v6, local.port));
+        let every = [(any_own, local.port), (any_v6, local.port), (any_own, 0), (any_v6, 0)]
+            .into_iter()
+            .find_map(|(address, port)| find(number | ANY_ADDRESS, address, port));
+        // An ordinary socket at any address means any address of ours; others' are for those that take every one.
+        match every {
+            Some(_) if !self.ip.is_local(local.address) => every,
+            _ => any.or(every),
+        }
+    }
+    /// `key`, unless it is bound to another link.
+    fn flows_on(&self, link: LinkId, key: Option<Key>) -> Option<Key> {
+        let bound = match self.sockets.at(key?)? {
+            Socket::Listener(listener) => listener.options.link,
+            Socket::Udp(udp) => udp.options.link,
+            Socket::Flow(_) | Socket::Echo(_) => None,
+        };
+        key.filter(|_| bound.is_none_or(|bound| bound == link))
+    }
+
+    /// A segment for a listener (RFC 9293 §3.10.7.2).
+    fn listener_input(
+        &mut self,
+        listener: Key,
+        call: Call<'_>,
+        payload_bytes: usize,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let header = call.header;
+        if header.flags.rst() {
+            return Err(Drop::NoSocket);
+        }
+        if header.flags.ack() {
+            let (local, remote) = call.ends();
+            self.no_connection(header, payload_bytes, call.datagram.link, local, remote, now);
+            return Err(Drop::NoSocket);
+        }
+        if !header.flags.contains(Flags::SYN) {
+            return Err(Drop::NoSocket);
+        }
+        let done = self.call(listener, call, now, sink);
+        if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
+            self.counters.listen_overflows += 1;
+            if let Some(Socket::Listener(listener)) = self.sockets.at_mut(listener) {
+                listener.overflows += 1;
+            }
+        }
+        done
+    }
+
+    /// A SYN for a listener: a new connection, if there is room.
+    fn call(&mut self, listener: Key, call: Call<'_>, now: Instant, sink: &mut dyn Sink) -> Result<(), Drop> {
+        let Call { header, datagram, least_sequence } = call;
+        let (local, remote) = call.ends();
+        let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Err(Drop::NoSocket) };
+        let (backlog, syn_queue) = (held.options.backlog.max(1), held.options.syn_queue.max(1));
+        let (hold, config) = (held.options.hold_syn, held.tcp.clone());
+        if self.acceptable(listener) >= backlog {
+            return Err(Drop::QueueFull);
+        }
+        if self.embryos(listener) >= syn_queue {
+            self.make_room(listener, now)?;
+        }
+        if self.pool.is_under_pressure() {
+            return Err(Drop::NoMemory);
+        }
+        let gateway = self.ip.came_through(datagram.link, datagram.source);
+        let path = self
+            .ip
+            .route_through(gateway, remote.address, Some(local.address), Some(datagram.link), now)
+            .map_err(|_| Drop::BadSource)?;
+        let mut open = self.open(&path, local, remote, now);
+        if let Some(least) = least_sequence {
+            open.initial_sequence = open.initial_sequence.later(least);
+        }
+        let key = self.sockets.next_key().ok_or(Drop::QueueFull)?;
+        let mut environment = tcp_environment!(self, now, key, sink);
+        let connection = Connection::accept(&config, open, header, hold, &mut environment);
+        let mut marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
+        if hold {
+            marks.set(Marks::HELD);
+        }
+        let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
+        let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
+        self.counters.connections_accepted += 1;
+        if hold {
+            self.queues.push_back(acceptable_of(listener.index()), key.index());
+            self.tell(listener);
+        } else {
+            self.queues.push_back(embryos_of(listener.index()), key.index());
+        }
+        self.follow(key, now);
+        Ok(())
+    }
+
+    /// Puts a flow into the tables; `None` when they are full or its ends are taken.
+    pub(crate) fn add_flow(&mut self, flow: Flow) -> Option<Key> {
+        let key = match self.sockets.insert(Socket::Flow(flow)) {
+            Ok(key) => key,
+            Err(Socket::Flow(mut flow)) => {
+                flow.connection.clear(&mut self.pool);
+                return None;
+            }
+            Err(_) => return None,
+        };
+        if !self.flows.insert(&self.sockets, key) {
+            if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
+                flow.connection.clear(&mut self.pool);
+            }
+            return None;
+        }
+        self.population.flows += 1;
+        Some(key)
+    }
+
+    /// Ends the oldest handshake in progress, when it is old enough.
+    fn make_room(&mut self, listener: Key, now: Instant) -> Result<(), Drop> {
+        let oldest = self.queues.first(embryos_of(listener.index())).ok_or(Drop::QueueFull)?;
+        let key = self.sockets.key_at(oldest).ok_or(Drop::QueueFull)?;
+        let age = self.flow(key).map(|flow| flow.connection.ledgers(now).send.total());
+        if age.is_none_or(|age| age < EMBRYO_GIVES_WAY_AFTER) {
+            return Err(Drop::QueueFull);
+        }
+        self.reap(key);
+        Ok(())
+    }
+
+    /// Lets a connection in TIME-WAIT give way to a new one of the same ends, where that is safe and somebody listens:
+    /// the least initial sequence number that the new one may choose.
+    // spec: RFC9293 MAY-2
+    fn yield_time_wait(&mut self, key: Key, header: &Header, link: LinkId) -> Option<Sequence> {
+        if !header.flags.contains(Flags::SYN) {
+            return None;
+        }
+        let flow = self.flow(key)?;
+        let (least, local) = (flow.connection.yields_to(header)?, flow.local());
+        self.find_listener(link, local)?;
+        if self.flow(key)?.marks.any(Marks::ORPHAN) {
+            self.reap(key);
+        } else {
+            // The application still holds it, and keeps what it can read of it.
+            self.unlist(key);
+        }
+        self.counters.time_wait_reused += 1;
+        Some(least)
+    }
+
+    /// What the host decides for a new connection.
+    pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
+        let (initial_sequence, timestamp_offset) = self.identity.initial_sequence(local, remote, now);
+        let default_mss = if remote.address.is_ipv4() { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 };
+        Open { initial_sequence, timestamp_offset, path_mtu_mss: segment_limit(path), default_mss }
+    }
+}
+
+/// A segment for a listener, and what it came in.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    header: &'a Header,
+    datagram: &'a Datagram,
+    /// The least initial sequence number that may be chosen, where a connection in TIME-WAIT gives way.
+    least_sequence: Option<Sequence>,
+}
+
+impl Call<'_> {
+    /// Our end and theirs.
+    fn ends(&self) -> (Endpoint, Endpoint) {
+        let Call { header, datagram, .. } = self;
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        (local, Endpoint { address: datagram.source, port: header.source_port })
+    }
+}
+
+/// The largest payload of a segment without options (RFC 9293 §3.7.1, RFC 6691).
+// spec: RFC9293 MUST-67
+pub(crate) fn segment_limit(path: &Path) -> u16 {
+    path.payload_limit_bytes().saturating_sub(inhost_wire::tcp::LENGTH) as u16
+}
+
+/// Whether an address can be one end of a TCP connection.
+pub(crate) fn can_talk(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            !address.is_unspecified() && !address.is_multicast() && !address.is_broadcast()
+        }
+        IpAddr::V6(address) => !address.is_unspecified() && !address.is_multicast(),
+    }
+}

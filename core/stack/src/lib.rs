@@ -1,0 +1,48 @@
+//! A whole Internet host as one value: the [`Stack`], which drives IP and TCP and is itself driven.
+//!
+//! Frames, time and calls go in; frames, events and the next deadline come out. This crate finds the socket that a
+//! frame is for, keeps listeners, connections, UDP and echo sockets and their timers, and shares links and memory
+//! out among them. It never reads a clock, never touches an operating system, never waits and never wakes anybody.
+//! How it is driven is written on [`Stack`], with an example.
+#![forbid(unsafe_code)]
+
+mod apply;
+mod bind;
+mod counters;
+mod echo;
+mod entry;
+mod error;
+mod icmp;
+mod input;
+mod instruments;
+mod limit;
+mod list;
+mod listener;
+mod loopback;
+mod options;
+mod output;
+mod ports;
+mod reset;
+mod socket;
+mod stack;
+mod stream;
+mod table;
+mod udp;
+mod wheel;
+
+pub use counters::{Counters, LinkCounters};
+pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
+pub use inhost_base::{Endpoint, LinkId};
+pub use inhost_ip::{
+    ConfigureError, DuplicateDetection, ErrorKind, InterfaceConfig, IpConfig, Medium, RouteError,
+};
+pub use inhost_tcp::{Config as TcpConfig, ConnectionError, KeepAlive, SendHow, SoftError};
+pub use instruments::SocketOption;
+pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, UdpOptions};
+pub use ports::PortSelection;
+pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
+pub use stack::{Stack, Transmitted};
+
+/// A stack may move to another thread, with everything in it.
+const fn assert_send<T: Send>() {}
+const _: () = assert_send::<Stack>();

@@ -1,0 +1,145 @@
+//! Doubly linked lists over table places, for everything a socket can wait in.
+
+/// No place, or no list.
+const NONE: u32 = u32::MAX;
+
+/// A set of lists of small numbers (places in the socket table). A number is in at most one list of a set; every
+/// operation takes constant time, so that a socket which goes away leaves its list at once.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    heads: Vec<Head>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    first: u32,
+    last: u32,
+    count: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    next: u32,
+    previous: u32,
+    list: u32,
+}
+
+impl Lists {
+    /// `count` empty lists.
+    pub(crate) fn new(count: usize) -> Self {
+        let mut lists = Lists { heads: Vec::new(), nodes: Vec::new() };
+        lists.grow(count);
+        lists
+    }
+    /// Makes the lists number `count` at least.
+    pub(crate) fn grow(&mut self, count: usize) {
+        if self.heads.len() < count {
+            self.heads.resize(count, Head { first: NONE, last: NONE, count: 0 });
+        }
+    }
+    /// Members of a list.
+    pub(crate) fn count(&self, list: usize) -> usize {
+        self.heads.get(list).map_or(0, |head| head.count as usize)
+    }
+    /// The list that `place` is in.
+    pub(crate) fn list_of(&self, place: usize) -> Option<usize> {
+        self.nodes.get(place).filter(|node| node.list != NONE).map(|node| node.list as usize)
+    }
+    /// The first member.
+    pub(crate) fn first(&self, list: usize) -> Option<usize> {
+        self.heads.get(list).filter(|head| head.first != NONE).map(|head| head.first as usize)
+    }
+    /// The member behind `place` in its list.
+    pub(crate) fn next(&self, place: usize) -> Option<usize> {
+        self.nodes.get(place).filter(|node| node.next != NONE).map(|node| node.next as usize)
+    }
+    /// Puts `place` at the end of `list`, out of any other.
+    pub(crate) fn push_back(&mut self, list: usize, place: usize) {
+        self.insert(list, place, false);
+    }
+    /// Puts `place` at the front of `list`, out of any other.
+    pub(crate) fn push_front(&mut self, list: usize, place: usize) {
+        self.insert(list, place, true);
+    }
+    /// Takes `place` out of its list, if it is in one, and says which.
+    pub(crate) fn remove(&mut self, place: usize) -> Option<usize> {
+        let node = *self.nodes.get(place).filter(|node| node.list != NONE)?;
+        match self.nodes.get_mut(node.previous as usize) {
+            Some(previous) if node.previous != NONE => previous.next = node.next,
+            _ => self.heads.get_mut(node.list as usize)?.first = node.next,
+        }
+        match self.nodes.get_mut(node.next as usize) {
+            Some(next) if node.next != NONE => next.previous = node.previous,
+            _ => self.heads.get_mut(node.list as usize)?.last = node.previous,
+        }
+        let head = self.heads.get_mut(node.list as usize)?;
+        head.count = head.count.saturating_sub(1);
+        *self.nodes.get_mut(place)? = Node { next: NONE, previous: NONE, list: NONE };
+        Some(node.list as usize)
+    }
+    /// Takes the first member out.
+    pub(crate) fn pop_front(&mut self, list: usize) -> Option<usize> {
+        let first = self.first(list)?;
+        self.remove(first);
+        Some(first)
+    }
+
+    fn insert(&mut self, list: usize, place: usize, in_front: bool) {
+        self.remove(place);
+        self.grow(list + 1);
+        if self.nodes.len() <= place {
+            self.nodes.resize(place + 1, Node { next: NONE, previous: NONE, list: NONE });
+        }
+        let head = self.heads[list];
+        let (next, previous) = if in_front { (head.first, NONE) } else { (NONE, head.last) };
+        self.nodes[place] = Node { next, previous, list: list as u32 };
+        if next != NONE {
+            self.nodes[next as usize].previous = place as u32;
+        }
+        if previous != NONE {
+            self.nodes[previous as usize].next = place as u32;
+        }
+        let head = &mut self.heads[list];
+        head.count += 1;
+        if next == NONE {
+            head.last = place as u32;
+        }
+        if previous == NONE {
+            head.first = place as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(lists: &Lists, list: usize) -> Vec<usize> {
+        let mut at = lists.first(list);
+        let mut found = Vec::new();
+        while let Some(place) = at {
+            found.push(place);
+            at = lists.next(place);
+        }
+        assert_eq!(found.len(), lists.count(list));
+        found
+    }
+
+    #[test]
+    fn a_member_leaves_from_anywhere() {
+        let mut lists = Lists::new(2);
+        for place in [3, 0, 7, 5] {
+            lists.push_back(0, place);
+        }
+        lists.push_front(0, 9);
+        assert_eq!(members(&lists, 0), [9, 3, 0, 7, 5]);
+        assert_eq!(lists.remove(0), Some(0));
+        assert_eq!(lists.remove(0), None);
+        lists.push_back(1, 9);
+        lists.push_back(1, 5);
+        assert_eq!((members(&lists, 0), members(&lists, 1)), (vec![3, 7], vec![9, 5]));
+        assert_eq!((lists.pop_front(0), lists.pop_front(0), lists.pop_front(0)), (Some(3), Some(7), None));
+        assert_eq!((lists.list_of(5), lists.list_of(3), lists.list_of(100)), (Some(1), None, None));
+    }
+}

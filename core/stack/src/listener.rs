@@ -1,0 +1,29 @@
+//! Listeners: their SYN queue, their accept queue, and the connections that wait in them.
+
+use crate::options::ListenOptions;
+use inhost_base::{Endpoint, Instant};
+use inhost_tcp::Config;
+use std::sync::Arc;
+
+/// A listener. The two queues are lists of the stack's, named by the listener's place.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) local: Endpoint,
+    pub(crate) options: ListenOptions,
+    pub(crate) tcp: Arc<Config>,
+    pub(crate) opened: Instant,
+    /// SYNs that were not taken for want of room.
+    pub(crate) overflows: u64,
+}
+
+/// The list of sockets whose readiness changed.
+pub(crate) const CHANGED: usize = 0;
+
+/// The list of a listener's handshakes in progress.
+pub(crate) const fn embryos_of(place: usize) -> usize {
+    1 + place * 2
+}
+/// The list of a listener's connections that can be accepted.
+pub(crate) const fn acceptable_of(place: usize) -> usize {
+    2 + place * 2
+}

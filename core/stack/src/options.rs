@@ -1,0 +1,147 @@
+//! The knobs of a host and of its sockets.
+
+use crate::ports::PortSelection;
+use inhost_base::LinkId;
+use inhost_ip::IpConfig;
+use inhost_tcp::Config;
+
+/// How a host is configured. Begin with [`StackConfig::default`].
+#[derive(Clone, Debug)]
+pub struct StackConfig {
+    /// Memory for packets and queues of the whole host, in bytes. Default: 64 MiB. Cost: what is refused when it is
+    /// spent is sent again by somebody.
+    pub memory_limit_bytes: usize,
+    /// Sockets of all kinds. Default: 65,536. Each connection takes less than 512 bytes while it is idle.
+    pub socket_limit: usize,
+    /// UDP sockets and echo sockets, of the above. Default: 4,096.
+    pub datagram_socket_limit: usize,
+    /// Connections that nobody holds any more and that are still closing, TIME-WAIT included. Default: 16,384. Beyond
+    /// it, closing is aborting.
+    pub orphan_limit: usize,
+    /// Stateless resets in a second, of the host. Default: 1,000. Cost: a scanner's or a reborn peer's segments beyond
+    /// it stay unanswered and are tried again.
+    pub resets_per_second: u32,
+    /// The first ephemeral port. Default: 49,152 (RFC 6335 §6).
+    pub ephemeral_ports_first: u16,
+    /// The last ephemeral port. Default: 65,535.
+    pub ephemeral_ports_last: u16,
+    /// How ephemeral ports are chosen. Default: [`PortSelection::DoubleHash`].
+    pub port_selection: PortSelection,
+    /// What every connection begins with, where its own options do not say otherwise.
+    pub tcp: Config,
+    /// The knobs of IP.
+    pub ip: IpConfig,
+}
+
+impl Default for StackConfig {
+    fn default() -> Self {
+        StackConfig {
+            memory_limit_bytes: 64 << 20,
+            socket_limit: 65_536,
+            datagram_socket_limit: 4_096,
+            orphan_limit: 16_384,
+            resets_per_second: 1_000,
+            ephemeral_ports_first: 49_152,
+            ephemeral_ports_last: 65_535,
+            port_selection: PortSelection::DoubleHash,
+            tcp: Config::default(),
+            ip: IpConfig::default(),
+        }
+    }
+}
+
+/// What may be said about a connection before it is opened.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectOptions {
+    /// Our end. An address of `None` and a port of 0 are chosen by the host. Default: both chosen.
+    // spec: RFC9293 MUST-43
+    pub local: Local,
+    /// The only link to use. Default: whichever leads there.
+    pub link: Option<LinkId>,
+    /// How the connection behaves. Default: as [`StackConfig::tcp`].
+    pub tcp: Option<Config>,
+}
+
+/// Our end of something, as far as it is prescribed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Local {
+    /// The address, or `None` for the host to choose.
+    pub address: Option<inhost_base::IpAddr>,
+    /// The port, or 0 for the host to choose.
+    pub port: u16,
+}
+
+/// How a listener behaves.
+#[derive(Clone, Debug)]
+pub struct ListenOptions {
+    /// Connections that may wait to be accepted. Default: 128. While it is full, handshakes are not completed and
+    /// new SYNs stay unanswered, so that the caller tries again.
+    pub backlog: usize,
+    /// Handshakes that may be in progress. Default: 256. When it is full, the oldest one that has lasted three seconds
+    /// makes room; a younger one does not, and the SYN stays unanswered.
+    pub syn_queue: usize,
+    /// Listen to every destination address of links with [`inhost_ip::InterfaceConfig::any_address`], also those that
+    /// are not ours, and with port 0 to every port. For gateways. Default: no.
+    pub any_address: bool,
+    /// Hand connections out by [`crate::Stack::accept`] before their SYN is answered; [`crate::Stack::proceed`] then
+    /// answers and [`crate::Stack::refuse`] resets. Default: no.
+    pub hold_syn: bool,
+    /// The only link to listen on. Default: every link.
+    pub link: Option<LinkId>,
+    /// How accepted connections behave. Default: as [`StackConfig::tcp`].
+    pub tcp: Option<Config>,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        ListenOptions {
+            backlog: 128,
+            syn_queue: 256,
+            any_address: false,
+            hold_syn: false,
+            link: None,
+            tcp: None,
+        }
+    }
+}
+
+/// How a UDP socket behaves.
+#[derive(Clone, Debug)]
+pub struct UdpOptions {
+    /// Receive what is sent to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`],
+    /// with port 0 on any port, and send from any address there. For gateways. Default: no.
+    pub any_address: bool,
+    /// Whether broadcast destinations are allowed. Default: no.
+    pub broadcast: bool,
+    /// Whether an ICMP error about a datagram of an unconnected socket is reported, too. Default: no, for one
+    /// destination's error says nothing about the next one's.
+    pub report_unconnected_errors: bool,
+    /// Memory that received datagrams may pin, in bytes of buffer capacity. Default: 256 KiB.
+    pub receive_limit_bytes: usize,
+    /// Memory that datagrams on their way out may pin, in bytes of buffer capacity. Default: 256 KiB.
+    pub send_limit_bytes: usize,
+    /// Hops that datagrams may take. Default: the path's.
+    pub hop_limit: Option<u8>,
+    /// Differentiated services, six bits. Default: 0.
+    pub differentiated_services: u8,
+    /// Whether routers, and the host itself, are kept from fragmenting. Default: no.
+    pub dont_fragment: bool,
+    /// The only link to use. Default: whichever leads there.
+    pub link: Option<LinkId>,
+}
+
+impl Default for UdpOptions {
+    fn default() -> Self {
+        UdpOptions {
+            any_address: false,
+            broadcast: false,
+            report_unconnected_errors: false,
+            receive_limit_bytes: 256 << 10,
+            send_limit_bytes: 256 << 10,
+            hop_limit: None,
+            differentiated_services: 0,
+            dont_fragment: false,
+            link: None,
+        }
+    }
+}

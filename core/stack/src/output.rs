@@ -1,0 +1,301 @@
+//! Down through TCP and IP to the device, in one pass.
+
+use crate::entry::Socket;
+use crate::input::segment_limit;
+use crate::reset::Reset;
+use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_environment};
+use inhost_base::{Instant, Key, LinkId};
+use inhost_buf::{Device, Frame, Full, Offload, Slices};
+use inhost_event::{Event, FrameSent, Mask, Sink};
+use inhost_ip::{HeaderHow, Ip, LinkHeader, Path, Resolution, RouteError};
+use inhost_tcp::{Blocked, Header, SegmentOutput};
+use inhost_wire::checksum::{Sum, pseudo_header};
+use inhost_wire::{ethernet, ipv6, protocol, tcp};
+
+/// Segments that one connection sends before the next has its turn (DEC: transmit fairness).
+const SEGMENTS_PER_TURN: usize = 4;
+/// Room for the largest headers: link, IP and TCP with all options.
+const HEADERS_BYTES: usize = ethernet::LENGTH + ipv6::LENGTH + tcp::MAX_LENGTH;
+
+/// What became of a socket's turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// It has nothing more to send.
+    Done,
+    /// It would send more.
+    More,
+    /// The device is full.
+    Full,
+    /// Its neighbour is being asked for.
+    Pending,
+    /// Its neighbour does not answer, or its route is gone.
+    Unreachable,
+}
+
+/// A device that counts what it accepts.
+pub(crate) struct Counting<'a> {
+    device: &'a mut dyn Device,
+    pub(crate) frames: usize,
+    bytes: u64,
+    pub(crate) full: bool,
+    /// Lengths of the frames accepted, when somebody wants to hear of them.
+    lengths: Option<&'a mut Vec<u32>>,
+}
+
+impl Device for Counting<'_> {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        let done = self.device.transmit(frame);
+        match done {
+            Ok(()) => {
+                self.frames += 1;
+                let length = frame.len();
+                self.bytes += length as u64;
+                if let Some(lengths) = &mut self.lengths {
+                    lengths.push(length as u32);
+                }
+            }
+            Err(Full) => self.full = true,
+        }
+        done
+    }
+}
+
+/// Puts link and IP headers before segments and gives them to the device: each header is written once, the payload
+/// stays where it lies.
+struct Segments<'a, 'b> {
+    ip: &'a mut Ip,
+    device: &'a mut Counting<'b>,
+    path: &'a Path,
+    link_header: LinkHeader,
+    how: HeaderHow,
+    local_port: u16,
+    remote_port: u16,
+}
+
+impl SegmentOutput for Segments<'_, '_> {
+    // spec: RFC9293 MUST-2
+    fn segment(&mut self, header: &Header, payload: Slices<'_>) -> Result<(), Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        let tcp_bytes = header.length();
+        let segment_bytes = tcp_bytes + payload.len();
+        let front = self.ip.header(self.path, self.link_header, &self.how, segment_bytes, &mut scratch);
+        let Some(place) = scratch.get_mut(front..front + tcp_bytes) else { return Err(Blocked::Link) };
+        if front == 0 || header.emit(place) != tcp_bytes {
+            return Err(Blocked::Link);
+        }
+        if let Some(ports) = place.get_mut(..4) {
+            ports[..2].copy_from_slice(&self.local_port.to_be_bytes());
+            ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
+        }
+        let Path { source, destination, .. } = *self.path;
+        let pseudo = pseudo_header(source, destination, protocol::TCP, segment_bytes as u32);
+        tcp::fill_checksum(place, pseudo, sum_of(&payload));
+        let frame = Frame {
+            header: scratch.get(..front + tcp_bytes).unwrap_or(&[]),
+            payload,
+            offload: Offload::None,
+        };
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+    }
+}
+
+/// The sum of a payload in pieces, any of which may be of odd length.
+pub(crate) fn sum_of(payload: &Slices<'_>) -> Sum {
+    let (mut sum, mut at_odd) = (Sum::ZERO, false);
+    for piece in payload.iter() {
+        sum = sum.combine(Sum::of(piece), at_odd);
+        at_odd ^= piece.len() % 2 == 1;
+    }
+    sum
+}
+
+impl Stack {
+    /// One pass over everything that wants to leave by `link`.
+    pub(crate) fn transmit_on(
+        &mut self,
+        link: LinkId,
+        now: Instant,
+        budget_frames: usize,
+        device: &mut dyn Device,
+        sink: &mut dyn Sink,
+    ) -> Transmitted {
+        let mut lengths = core::mem::take(&mut self.sent_lengths);
+        let wanted = sink.mask().wants(Mask::LINK);
+        let mut device =
+            Counting { device, frames: 0, bytes: 0, full: false, lengths: wanted.then_some(&mut lengths) };
+        let mut more = false;
+        if self.ip.wants_transmit(link) {
+            let mut environment = ip_environment!(self, now, sink);
+            more |= self.ip.transmit(link, &mut environment, budget_frames, &mut device);
+        }
+        self.transmit_resets(link, now, budget_frames, &mut device, sink);
+        // No socket has more turns in a pass than there are frames to send.
+        let mut turns = self.sending.count(ready_on(link)) + budget_frames;
+        while device.frames < budget_frames && !device.full && turns > 0 {
+            let Some(place) = self.sending.first(ready_on(link)) else { break };
+            turns -= 1;
+            self.turn(link, place, now, budget_frames, &mut device, sink);
+        }
+        let Counting { frames, bytes, full, .. } = device;
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.sent_frames += frames as u64;
+            link.counters.sent_bytes += bytes;
+        }
+        for length_bytes in lengths.drain(..) {
+            sink.emit(Mask::LINK, now, || Event::FrameSent(FrameSent { link, length_bytes }));
+        }
+        self.sent_lengths = lengths;
+        Transmitted { frames, more: more || self.has_output(link), device_full: full }
+    }
+
+    /// Gives the first socket in the list its turn and puts it where it then belongs.
+    fn turn(
+        &mut self,
+        link: LinkId,
+        place: usize,
+        now: Instant,
+        budget_frames: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) {
+        self.sending.remove(place);
+        let Some(key) = self.sockets.key_at(place) else { return };
+        let budget = SEGMENTS_PER_TURN.min(budget_frames - device.frames);
+        let before = device.frames;
+        let turn = match self.sockets.at(key) {
+            Some(Socket::Flow(_)) => self.flow_turn(link, key, now, budget, device, sink),
+            Some(Socket::Udp(_)) => self.udp_turn(link, key, now, budget, device, sink),
+            Some(Socket::Echo(_)) => self.echo_turn(link, key, now, budget, device, sink),
+            Some(Socket::Listener(_)) | None => Turn::Done,
+        };
+        if self.sockets.at(key).is_none() {
+            return;
+        }
+        // Whoever queued itself meanwhile, elsewhere for instance after a change of route, stays there.
+        match turn {
+            Turn::Done => {}
+            Turn::More if self.sending.list_of(place).is_none() => {
+                self.sending.push_back(ready_on(link), place);
+            }
+            // It had its turn, as far as the device went; at the front it would have every turn of a slow device.
+            Turn::Full if device.frames > before => self.sending.push_back(ready_on(link), place),
+            Turn::Full => self.sending.push_front(ready_on(link), place),
+            Turn::Pending => self.sending.push_back(parked_on(link), place),
+            Turn::Unreachable => self.rest(link, place, now),
+            Turn::More => {}
+        }
+    }
+
+    fn flow_turn(
+        &mut self,
+        link: LinkId,
+        key: Key,
+        now: Instant,
+        budget: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) -> Turn {
+        if let Err(why) = self.refresh_way(key, now, sink) {
+            return self.flow_unreachable(key, why != RouteError::Tentative, now, sink);
+        }
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
+        if flow.link() != link {
+            let elsewhere = ready_on(flow.link());
+            self.sending.push_back(elsewhere, key.index());
+            return Turn::Done;
+        }
+        let path = flow.path();
+        let link_header = match self.ip.resolve(&path, &mut ip_environment!(self, now, sink)) {
+            Resolution::Ready(link_header) => link_header,
+            Resolution::Pending => return Turn::Pending,
+            Resolution::Failed => return self.flow_unreachable(key, true, now, sink),
+        };
+        let mut how = HeaderHow::new(protocol::TCP);
+        how.dont_fragment = true;
+        how.dscp_ecn = flow.traffic_class;
+        // spec: RFC9293 MUST-49
+        how.hop_limit = flow.hop_limit;
+        let (local_port, remote_port) = (flow.local().port, flow.remote().port);
+        let mut output =
+            Segments { ip: &mut self.ip, device, path: &path, link_header, how, local_port, remote_port };
+        let mut environment = tcp_environment!(self, now, key, sink);
+        let before = output.device.frames;
+        let outcome = flow.connection.transmit(&mut environment, budget, &mut output);
+        let stuck = output.device.frames == before;
+        let more = flow.connection.wants_transmit(now);
+        self.apply(key, outcome, now, sink);
+        match more {
+            _ if device.full => Turn::Full,
+            // A segment that cannot be made, whatever the reason, must not keep the driver busy.
+            true if stuck => Turn::Unreachable,
+            true => Turn::More,
+            false => Turn::Done,
+        }
+    }
+
+    /// Asks for the route again when the tables have changed since.
+    fn refresh_way(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> Result<(), RouteError> {
+        let generation = self.ip.generation();
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Ok(()) };
+        if flow.generation == generation {
+            return Ok(());
+        }
+        let (remote, local) = (flow.remote().address, flow.local().address);
+        // Whoever called through another gateway than the preferred one is answered through it while it lives.
+        let gateway = flow.listener().map(|_| flow.path().next_hop);
+        // spec: RFC9293 MUST-45
+        let path = self.ip.route_through(gateway, remote, Some(local), flow.bound_link(), now)?;
+        let shrunk_or_grown = path.mtu_bytes != flow.path().mtu_bytes;
+        flow.set_path(&path);
+        if shrunk_or_grown {
+            let mut environment = tcp_environment!(self, now, key, sink);
+            flow.connection.set_path_mtu_mss(segment_limit(&path), &mut environment);
+        }
+        Ok(())
+    }
+
+    /// Tells a connection that its first hop does not answer: that ends an attempt to open, and nothing else.
+    fn flow_unreachable(&mut self, key: Key, ends_opening: bool, now: Instant, sink: &mut dyn Sink) -> Turn {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
+        if flow.is_opening() && !ends_opening {
+            return Turn::Unreachable;
+        }
+        let outcome = flow.connection.cannot_leave(&mut tcp_environment!(self, now, key, sink));
+        self.apply(key, outcome, now, sink);
+        Turn::Unreachable
+    }
+
+    fn transmit_resets(
+        &mut self,
+        link: LinkId,
+        now: Instant,
+        budget_frames: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) {
+        while device.frames < budget_frames && !device.full {
+            let Some(reset) = self.resets.pop(link) else { return };
+            let Reset { path, header } = reset;
+            match self.ip.resolve(&path, &mut ip_environment!(self, now, sink)) {
+                Resolution::Pending => self.resets.park(reset),
+                Resolution::Failed => {}
+                Resolution::Ready(link_header) => {
+                    let mut output = Segments {
+                        ip: &mut self.ip,
+                        device,
+                        path: &path,
+                        link_header,
+                        how: HeaderHow::new(protocol::TCP),
+                        local_port: header.source_port,
+                        remote_port: header.destination_port,
+                    };
+                    match output.segment(&header, Slices::EMPTY) {
+                        Ok(()) => self.counters.resets_sent += 1,
+                        Err(Blocked::Link) if device.full => self.resets.put_back(reset),
+                        Err(Blocked::Link) => {}
+                    }
+                }
+            }
+        }
+    }
+}

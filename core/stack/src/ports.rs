@@ -1,0 +1,193 @@
+//! What a peer must not guess and a network must not confuse: ephemeral ports, initial sequence numbers, offsets of
+//! the timestamp clock.
+
+use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
+
+/// How ephemeral ports are chosen (RFC 6056 §3.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PortSelection {
+    /// Algorithm 1: each at random. A port may come back while a peer still remembers its last use.
+    Random,
+    /// Algorithm 3: an offset that is a keyed hash of the two addresses and the remote port, and one counter.
+    Hash,
+    /// Algorithm 4: as algorithm 3 with many counters, so that conversations do not tell of each other.
+    #[default]
+    DoubleHash,
+}
+
+/// Counters of algorithm 4.
+const COUNTERS: usize = 64;
+
+/// The secrets of a host and the counters beside them.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    sequence_key: SipKey,
+    port_key: SipKey,
+    counter_key: SipKey,
+    counters: [u16; COUNTERS],
+}
+
+/// The bytes by which two ends are told apart, for keyed hashes.
+pub(crate) struct Tuple {
+    bytes: [u8; 37],
+    length: usize,
+}
+
+impl Tuple {
+    pub(crate) fn new(protocol: u8, local: Endpoint, remote: Endpoint) -> Tuple {
+        let mut tuple = Tuple { bytes: [0; 37], length: 0 };
+        tuple.push(&[protocol]);
+        tuple.push_address(local.address);
+        tuple.push(&local.port.to_le_bytes());
+        tuple.push_address(remote.address);
+        tuple.push(&remote.port.to_le_bytes());
+        tuple
+    }
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+    fn push_address(&mut self, address: IpAddr) {
+        match address {
+            IpAddr::V4(address) => self.push(&address.octets()),
+            IpAddr::V6(address) => self.push(&address.octets()),
+        }
+    }
+    fn push(&mut self, more: &[u8]) {
+        inhost_buf::copy(&mut self.bytes[self.length..], more);
+        self.length = (self.length + more.len()).min(self.bytes.len());
+    }
+}
+
+impl Identity {
+    pub(crate) fn new(random: &mut Random) -> Identity {
+        let mut counters = [0; COUNTERS];
+        counters.fill_with(|| random.private_u32() as u16);
+        Identity {
+            sequence_key: random.private_key(),
+            port_key: random.private_key(),
+            counter_key: random.private_key(),
+            counters,
+        }
+    }
+    /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock: a clock of
+    /// 4 us plus a keyed hash of the two ends (RFC 6528 §3), and the other half of that hash. The same two ends get
+    /// the same offset, so that their timestamps go on from one connection to the next (RFC 6191).
+    // spec: RFC9293 MUST-8
+    // spec: RFC9293 MUST-9
+    // spec: RFC9293 SHLD-1
+    pub(crate) fn initial_sequence(
+        &self,
+        local: Endpoint,
+        remote: Endpoint,
+        now: Instant,
+    ) -> (Sequence, u32) {
+        let hash = self.sequence_key.hash(Tuple::new(6, local, remote).bytes());
+        let clock = (now.as_micros() / 4) as u32;
+        (Sequence(clock.wrapping_add(hash as u32)), (hash >> 32) as u32)
+    }
+    /// A port of `first..=last` for which `free` holds, or `None` when none is. Tries each once at most.
+    pub(crate) fn ephemeral_port(
+        &mut self,
+        selection: PortSelection,
+        (first, last): (u16, u16),
+        local: Option<IpAddr>,
+        remote: Endpoint,
+        random: &mut Random,
+        mut free: impl FnMut(u16) -> bool,
+    ) -> Option<u16> {
+        let first = first.max(1);
+        let count = u32::from(last.checked_sub(first)?) + 1;
+        // The port is what is asked for, so the local end is hashed without one.
+        let unspecified = IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED);
+        let local = Endpoint { address: local.unwrap_or(unspecified), port: 0 };
+        let tuple = Tuple::new(0, local, remote);
+        let offset = self.port_key.hash(tuple.bytes()) as u32;
+        let counter = match selection {
+            PortSelection::DoubleHash => self.counter_key.hash(tuple.bytes()) as usize % COUNTERS,
+            PortSelection::Hash | PortSelection::Random => 0,
+        };
+        let start = random.private_u32();
+        for step in 0..count {
+            let place = match selection {
+                PortSelection::Random => start.wrapping_add(step),
+                PortSelection::Hash | PortSelection::DoubleHash => {
+                    let count = self.counters[counter];
+                    self.counters[counter] = count.wrapping_add(1);
+                    offset.wrapping_add(u32::from(count))
+                }
+            };
+            let port = first + (place % count) as u16;
+            if free(port) {
+                return Some(port);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_base::Ipv4Addr;
+    use std::collections::HashSet;
+
+    fn end(last: u8, port: u16) -> Endpoint {
+        Endpoint::new(Ipv4Addr::new(10, 0, 0, last), port)
+    }
+
+    // spec: RFC9293 MUST-8
+    // spec: RFC9293 MUST-9
+    // spec: RFC9293 SHLD-1
+    #[test]
+    fn initial_sequence_numbers_follow_the_clock_for_the_same_ends_and_nothing_else() {
+        let identity = Identity::new(&mut Random::from_number(1));
+        let at =
+            |local, remote, millis| identity.initial_sequence(local, remote, Instant::from_millis(millis));
+        let (first, offset) = at(end(1, 1000), end(2, 23), 0);
+        let (later, same_offset) = at(end(1, 1000), end(2, 23), 4000);
+        assert_eq!(later.since(first), 1_000_000, "250,000 a second");
+        assert_eq!(offset, same_offset);
+        let others: HashSet<u32> = (0..200).map(|port| at(end(1, port), end(2, 23), 0).0.0).collect();
+        assert_eq!(others.len(), 200);
+        let stranger = Identity::new(&mut Random::from_number(2));
+        assert_ne!(stranger.initial_sequence(end(1, 1000), end(2, 23), Instant::ZERO).0, first);
+    }
+
+    #[test]
+    fn every_selection_finds_the_last_free_port_and_stays_in_range() {
+        let mut random = Random::from_number(4);
+        for selection in [PortSelection::Random, PortSelection::Hash, PortSelection::DoubleHash] {
+            let mut identity = Identity::new(&mut random);
+            let mut choose = |free: &dyn Fn(u16) -> bool, range| {
+                identity.ephemeral_port(selection, range, None, end(2, 80), &mut random, free)
+            };
+            let mut taken = HashSet::new();
+            for _ in 0..100 {
+                let port = choose(&|port| !taken.contains(&port), (50_000, 50_099)).unwrap();
+                assert!((50_000..50_100).contains(&port) && taken.insert(port), "{selection:?}");
+            }
+            assert_eq!(choose(&|port| !taken.contains(&port), (50_000, 50_099)), None);
+            assert_eq!(choose(&|_| true, (65_535, 65_535)), Some(65_535));
+            assert_eq!(choose(&|_| true, (9, 8)), None);
+        }
+    }
+
+    #[test]
+    fn hashed_ports_step_for_one_remote_and_start_elsewhere_for_another() {
+        let mut random = Random::from_number(5);
+        let mut identity = Identity::new(&mut random);
+        let mut starts = HashSet::new();
+        for last in 0..50 {
+            let mut choose = || {
+                let range = (49_152, 65_535);
+                identity
+                    .ephemeral_port(PortSelection::Hash, range, None, end(last, 80), &mut random, |_| true)
+                    .unwrap()
+            };
+            let (a, b) = (choose(), choose());
+            assert!(b == a.wrapping_add(1) || b == 49_152);
+            starts.insert(a);
+        }
+        assert!(starts.len() > 40);
+    }
+}

@@ -1,0 +1,400 @@
+//! What applications do with connections and listeners.
+
+use crate::apply::is_over;
+use crate::entry::{Flow, Marks, Socket};
+use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
+use crate::input::can_talk;
+use crate::listener::{Listener, acceptable_of, embryos_of};
+use crate::options::{ConnectOptions, ListenOptions};
+use crate::socket::{Accepted, Readiness, SocketId};
+use crate::stack::{Stack, tcp_environment};
+use crate::table::Name;
+use inhost_base::{Endpoint, Instant, IpAddr, Key};
+use inhost_event::{Sink, TcpPhase};
+use inhost_ip::Path;
+use inhost_tcp::{Connection, Outcome, SendError, SendHow, SoftError};
+use inhost_wire::protocol;
+use std::sync::Arc;
+
+impl Stack {
+    /// Opens a connection to `remote`. Its SYN leaves with the next [`Stack::transmit`];
+    /// [`Readiness::CONNECTED`] or [`Readiness::ERROR`] tells how it ended.
+    pub fn connect(
+        &mut self,
+        remote: Endpoint,
+        options: ConnectOptions,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<SocketId, ConnectError> {
+        self.tick(now);
+        let ConnectOptions { local, link, tcp } = options;
+        // spec: RFC9293 MUST-46
+        if !can_talk(remote.address) || remote.port == 0 {
+            return Err(ConnectError::BadRemote);
+        }
+        // spec: RFC9293 MUST-43
+        // spec: RFC9293 MUST-44
+        let path = self.ip.route(remote.address, local.address, link, now)?;
+        if self.is_broadcast(&path, remote.address) {
+            return Err(ConnectError::BadRemote);
+        }
+        if self.sockets.is_full() {
+            return Err(ConnectError::TooManySockets);
+        }
+        let port = match local.port {
+            0 => self.choose_port(&path, remote).ok_or(ConnectError::NoPort)?,
+            port => port,
+        };
+        let local = Endpoint { address: path.source, port };
+        self.give_up_time_wait(local, remote, now);
+        let name = Name { protocol: protocol::TCP, local, remote };
+        if local == remote || self.flows.find(&self.sockets, &name).is_some() {
+            return Err(ConnectError::InUse);
+        }
+        let config = tcp.map_or_else(|| self.tcp_config.clone(), Arc::new);
+        let open = self.open(&path, local, remote, now);
+        let key = self.sockets.next_key().ok_or(ConnectError::TooManySockets)?;
+        let connection = Connection::connect(&config, open, &mut tcp_environment!(self, now, key, sink));
+        let bound = if link.is_some() { Marks::BOUND } else { Marks::default() };
+        let marks = Marks::ACTIVE.and(bound);
+        let flow = Flow::new(connection, &path, local.port, remote.port, key, marks);
+        let key = self.add_flow(flow).ok_or(ConnectError::TooManySockets)?;
+        self.counters.connections_opened += 1;
+        self.follow(key, now);
+        Ok(SocketId(key))
+    }
+
+    /// Whether `address` is a broadcast address on the link that leads there.
+    pub(crate) fn is_broadcast(&self, path: &Path, address: IpAddr) -> bool {
+        self.ip.is_broadcast(path.link, address)
+    }
+    fn choose_port(&mut self, path: &Path, remote: Endpoint) -> Option<u16> {
+        let Stack { identity, config, flows, bindings, sockets, random, .. } = self;
+        let range = (config.ephemeral_ports_first, config.ephemeral_ports_last);
+        let address = path.source;
+        identity.ephemeral_port(config.port_selection, range, Some(address), remote, random, |port| {
+            let local = Endpoint { address, port };
+            let name = Name { protocol: protocol::TCP, local, remote };
+            flows.find(sockets, &name).is_none()
+                && !crate::bind::is_bound(bindings, sockets, protocol::TCP, local)
+        })
+    }
+    /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
+    /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of
+    /// old segments do not fit (RFC 9293 §3.4.3).
+    fn give_up_time_wait(&mut self, local: Endpoint, remote: Endpoint, now: Instant) {
+        let name = Name { protocol: protocol::TCP, local, remote };
+        let Some(key) = self.flows.find(&self.sockets, &name) else { return };
+        let Some(flow) = self.flow(key) else { return };
+        let next = flow.connection.info(now).send_next;
+        let (initial, _) = self.identity.initial_sequence(local, remote, now);
+        let safe = next.precedes(initial) && flow.marks.any(Marks::ORPHAN);
+        if safe && flow.connection.phase() == TcpPhase::TimeWait {
+            self.counters.time_wait_reused += 1;
+            self.reap(key);
+        }
+    }
+
+    /// Listens for connections to `local`. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,
+    /// `::` for both families.
+    // spec: RFC9293 MUST-41
+    // spec: RFC9293 MUST-42
+    pub fn listen(
+        &mut self,
+        local: Endpoint,
+        options: ListenOptions,
+        now: Instant,
+    ) -> Result<SocketId, ListenError> {
+        self.tick(now);
+        if local.port == 0 && !options.any_address {
+            return Err(BindError::NoPort);
+        }
+        if !local.address.is_unspecified() && !options.any_address && !self.ip.is_local(local.address) {
+            return Err(BindError::NotOurs);
+        }
+        let tcp = options.tcp.clone().map_or_else(|| self.tcp_config.clone(), Arc::new);
+        let listener = Listener { local, options, tcp, opened: now, overflows: 0 };
+        let key = self.bind(Socket::Listener(Box::new(listener)))?;
+        Ok(SocketId(key))
+    }
+
+    /// Takes a connection from a listener, or `None` when none waits. With [`ListenOptions::hold_syn`] its SYN is not
+    /// answered yet.
+    pub fn accept(&mut self, listener: SocketId, now: Instant) -> Result<Option<Accepted>, SocketError> {
+        self.tick(now);
+        match self.sockets.at(listener.0).ok_or(SocketError::NoSocket)? {
+            Socket::Listener(_) => {}
+            _ => return Err(SocketError::WrongKind),
+        }
+        while let Some(place) = self.queues.pop_front(acceptable_of(listener.0.index())) {
+            let Some(key) = self.sockets.key_at(place) else { continue };
+            let Some(flow) = self.flow_mut(key) else { continue };
+            flow.marks.clear(Marks::UNCLAIMED);
+            let held = flow.marks.any(Marks::HELD);
+            let accepted =
+                Accepted { socket: SocketId(key), local: flow.local(), remote: flow.remote(), held };
+            self.tell(key);
+            return Ok(Some(accepted));
+        }
+        Ok(None)
+    }
+    /// Answers the held SYN of an accepted connection; [`Readiness::CONNECTED`] follows.
+    pub fn proceed(
+        &mut self,
+        socket: SocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.tick(now);
+        let flow = self.held_flow(socket)?;
+        flow.marks.clear(Marks::HELD);
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(socket.0) else {
+            return Err(SocketError::NoSocket);
+        };
+        flow.connection.release(&mut tcp_environment!(self, now, socket.0, sink));
+        self.follow(socket.0, now);
+        Ok(())
+    }
+    /// Resets a connection whose SYN is held, as if nobody listened. The socket is gone.
+    pub fn refuse(&mut self, socket: SocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+        self.tick(now);
+        self.held_flow(socket)?;
+        self.abort(socket, now, sink)
+    }
+    fn held_flow(&mut self, socket: SocketId) -> Result<&mut Flow, SocketError> {
+        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Flow(flow) if flow.marks.any(Marks::HELD) && !flow.marks.any(Marks::SILENT) => Ok(flow),
+            _ => Err(SocketError::WrongKind),
+        }
+    }
+
+    /// Takes as many of `bytes` as there is room for, pushed. An `Ok` is never 0 unless `bytes` is empty.
+    pub fn send(
+        &mut self,
+        socket: SocketId,
+        bytes: &[u8],
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        self.send_with(socket, bytes, SendHow::default(), now, sink)
+    }
+    /// As [`Stack::send`], and says how.
+    pub fn send_with(
+        &mut self,
+        socket: SocketId,
+        bytes: &[u8],
+        how: SendHow,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        self.tick(now);
+        claimed(self.sockets.at_mut(socket.0))?;
+        if self.pool.is_under_pressure() && self.takes_more_than_its_share(socket.0, now) {
+            self.starve(socket.0, now);
+            return Err(StreamError::WouldBlock);
+        }
+        let flow = claimed(self.sockets.at_mut(socket.0))?;
+        let mut environment = tcp_environment!(self, now, socket.0, sink);
+        let sent = flow.connection.send(bytes, how, &mut environment);
+        let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection.writable_bytes() > 0;
+        self.follow(socket.0, now);
+        if lacks_memory {
+            self.starve(socket.0, now);
+        }
+        match sent {
+            Ok(0) if !bytes.is_empty() => Err(StreamError::WouldBlock),
+            other => other.map_err(StreamError::from),
+        }
+    }
+    /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
+    /// stream.
+    pub fn read(
+        &mut self,
+        socket: SocketId,
+        into: &mut [u8],
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        self.tick(now);
+        let flow = claimed(self.sockets.at_mut(socket.0))?;
+        let mut environment = tcp_environment!(self, now, socket.0, sink);
+        let read = flow.connection.read(into, &mut environment);
+        self.follow(socket.0, now);
+        read.map_err(StreamError::from)
+    }
+    /// The first bytes that wait, as far as they lie in one piece; [`Stack::consume`] takes them.
+    pub fn front(&self, socket: SocketId) -> Result<&[u8], SocketError> {
+        Ok(claimed_ref(self.sockets.at(socket.0))?.connection.front())
+    }
+    /// Drops up to `bytes` from the front of what waits.
+    pub fn consume(
+        &mut self,
+        socket: SocketId,
+        bytes: usize,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.tick(now);
+        let flow = claimed(self.sockets.at_mut(socket.0))?;
+        flow.connection.consume(bytes, &mut tcp_environment!(self, now, socket.0, sink));
+        self.follow(socket.0, now);
+        Ok(())
+    }
+    /// Copies bytes that arrived in order without taking them.
+    pub fn peek(&self, socket: SocketId, into: &mut [u8]) -> Result<usize, StreamError> {
+        claimed_ref(self.sockets.at(socket.0))?.connection.peek(into).map_err(StreamError::from)
+    }
+    /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
+    // spec: RFC9293 MUST-33
+    pub fn urgent_ahead(&self, socket: SocketId) -> Option<usize> {
+        self.flow(socket.0)?.connection.urgent_ahead()
+    }
+    /// Closes our side: what was sent before still goes, then a FIN. The other side can still be read.
+    pub fn shutdown(
+        &mut self,
+        socket: SocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.tick(now);
+        let flow = claimed(self.sockets.at_mut(socket.0))?;
+        let outcome = flow.connection.close(&mut tcp_environment!(self, now, socket.0, sink));
+        self.apply(socket.0, outcome, now, sink);
+        Ok(())
+    }
+    /// Resets the connection. The socket is gone; for other kinds this is [`Stack::close`].
+    pub fn abort(&mut self, socket: SocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+        self.tick(now);
+        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => Err(SocketError::NoSocket),
+            Socket::Flow(_) => {
+                self.abort_flow(socket.0, now, sink);
+                Ok(())
+            }
+            _ => self.close(socket, now, sink),
+        }
+    }
+    /// Lets go of the socket, whatever it is. A connection finishes by itself: what was sent still goes and is sent
+    /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read, or too many
+    /// connections are closing, it is reset instead, so that the peer knows that data was lost. A listener takes the
+    /// connections with it that nobody accepted.
+    pub fn close(&mut self, socket: SocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+        self.tick(now);
+        let key = socket.0;
+        match self.sockets.at(key).ok_or(SocketError::NoSocket)? {
+            Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => return Err(SocketError::NoSocket),
+            Socket::Flow(_) => self.close_flow(key, now, sink),
+            Socket::Listener(_) => self.close_listener(key, now, sink),
+            Socket::Udp(_) | Socket::Echo(_) => self.remove_datagram_socket(key),
+        }
+        Ok(())
+    }
+    fn close_flow(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
+        self.queues.remove(key.index());
+        let Some(flow) = self.flow(key) else { return };
+        if is_over(flow) {
+            return self.reap(key);
+        }
+        let held = flow.marks.any(Marks::HELD);
+        let crowded = self.population.orphans >= self.config.orphan_limit;
+        if held || crowded {
+            self.counters.orphans_aborted += u64::from(crowded);
+            return self.abort_flow(key, now, sink);
+        }
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        flow.marks.set(Marks::ORPHAN);
+        self.population.orphans += 1;
+        // spec: RFC9293 SHLD-3
+        let outcome = flow.connection.detach(&mut tcp_environment!(self, now, key, sink));
+        self.apply(key, outcome, now, sink);
+    }
+    /// Resets a flow and removes it.
+    pub(crate) fn abort_flow(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        let Outcome { reset, .. } = flow.connection.abort(&mut tcp_environment!(self, now, key, sink));
+        if let Some(reply) = reset {
+            self.reset_flow(key, reply);
+        }
+        self.reap(key);
+    }
+    fn close_listener(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
+        for list in [embryos_of(key.index()), acceptable_of(key.index())] {
+            while let Some(place) = self.queues.pop_front(list) {
+                if let Some(flow) = self.sockets.key_at(place) {
+                    self.abort_flow(flow, now, sink);
+                }
+            }
+        }
+        self.unbind(key);
+        self.sockets.remove(key);
+    }
+
+    /// What a socket is ready for.
+    pub fn readiness(&self, socket: SocketId) -> Readiness {
+        match self.sockets.at(socket.0) {
+            None => Readiness::NONE,
+            Some(Socket::Flow(flow)) if flow.marks.any(Marks::SILENT) => Readiness::NONE,
+            Some(Socket::Flow(flow)) => flow_readiness(flow),
+            Some(Socket::Listener(_)) => {
+                Readiness::NONE.with_if(Readiness::ACCEPTABLE, self.acceptable(socket.0) > 0)
+            }
+            Some(Socket::Udp(udp)) => udp.readiness(),
+            Some(Socket::Echo(echo)) => echo.readiness(),
+        }
+    }
+    /// The two ends of a connection, or of a connected UDP socket.
+    pub fn endpoints(&self, socket: SocketId) -> Option<(Endpoint, Option<Endpoint>)> {
+        match self.sockets.at(socket.0)? {
+            Socket::Flow(flow) => Some((flow.local(), Some(flow.remote()))),
+            Socket::Listener(listener) => Some((listener.local, None)),
+            Socket::Udp(udp) => Some((udp.local, udp.remote)),
+            Socket::Echo(_) => None,
+        }
+    }
+    /// The trouble of a connection that did not end it.
+    // spec: RFC9293 MUST-47
+    pub fn soft_error(&self, socket: SocketId) -> Option<SoftError> {
+        self.flow(socket.0)?.connection.soft_error()
+    }
+    /// Why a connection ended, when it did not end by both sides closing.
+    pub fn connection_error(&self, socket: SocketId) -> Option<inhost_tcp::ConnectionError> {
+        self.flow(socket.0)?.connection.error()
+    }
+}
+
+fn flow_readiness(flow: &Flow) -> Readiness {
+    let connection = &flow.connection;
+    let phase = connection.phase();
+    let closed = phase == TcpPhase::Closed;
+    let peer_closed = matches!(
+        phase,
+        TcpPhase::CloseWait | TcpPhase::Closing | TcpPhase::LastAck | TcpPhase::TimeWait | TcpPhase::Closed
+    );
+    let readable = connection.readable_bytes() > 0 || peer_closed;
+    let sendable = matches!(phase, TcpPhase::Established | TcpPhase::CloseWait);
+    let failed = connection.error().is_some();
+    Readiness::NONE
+        .with_if(Readiness::READABLE, readable)
+        .with_if(Readiness::WRITABLE, closed || (sendable && connection.writable_bytes() > 0))
+        .with_if(Readiness::CONNECTED, !flow.is_opening() && !failed)
+        .with_if(Readiness::PEER_CLOSED, peer_closed)
+        .with_if(Readiness::URGENT, connection.urgent_ahead().is_some())
+        .with_if(Readiness::ERROR, failed)
+        .with_if(Readiness::CLOSED, closed)
+}
+
+/// The flow in `entry`, while the application holds it.
+pub(crate) fn claimed(entry: Option<&mut Socket>) -> Result<&mut Flow, SocketError> {
+    match entry.ok_or(SocketError::NoSocket)? {
+        Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => Err(SocketError::NoSocket),
+        Socket::Flow(flow) => Ok(flow),
+        _ => Err(SocketError::WrongKind),
+    }
+}
+fn claimed_ref(entry: Option<&Socket>) -> Result<&Flow, SocketError> {
+    match entry.ok_or(SocketError::NoSocket)? {
+        Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => Err(SocketError::NoSocket),
+        Socket::Flow(flow) => Ok(flow),
+        _ => Err(SocketError::WrongKind),
+    }
+}

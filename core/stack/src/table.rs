@@ -1,0 +1,65 @@
+//! From the two ends in a packet to the socket that they belong to, in one look-up.
+
+use crate::entry::Socket;
+use crate::ports::Tuple;
+use hashbrown::HashTable;
+use inhost_base::{Endpoint, Key, SipKey, Slab};
+
+/// What a table finds sockets by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    /// The transport, or one of the marks below.
+    pub(crate) protocol: u8,
+    pub(crate) local: Endpoint,
+    pub(crate) remote: Endpoint,
+}
+
+/// A hash table of socket keys. The hash is keyed, so that a peer cannot choose ends that collide; nothing iterates
+/// over the table, so that runs repeat. An entry is the key alone: what it is compared with stands in the socket.
+#[derive(Debug)]
+pub(crate) struct Table {
+    keys: HashTable<Key>,
+    secret: SipKey,
+    /// Which of a socket's names this table holds.
+    name: fn(&Socket) -> Option<Name>,
+}
+
+impl Table {
+    pub(crate) fn new(secret: SipKey, name: fn(&Socket) -> Option<Name>) -> Self {
+        Table { keys: HashTable::new(), secret, name }
+    }
+    /// The socket with this name.
+    pub(crate) fn find(&self, sockets: &Slab<Socket>, name: &Name) -> Option<Key> {
+        let is_it = |key: &Key| sockets.at(*key).and_then(self.name).as_ref() == Some(name);
+        self.keys.find(self.hash(name), is_it).copied()
+    }
+    /// Adds a socket by its name; false when it has none, or another has the same.
+    pub(crate) fn insert(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
+        let Some(name) = sockets.at(key).and_then(self.name) else { return false };
+        if self.find(sockets, &name).is_some() {
+            return false;
+        }
+        let (secret, name_of) = (self.secret, self.name);
+        let hash_of = |key: &Key| sockets.at(*key).and_then(name_of).map_or(0, |name| hash(&secret, &name));
+        self.keys.insert_unique(hash(&secret, &name), key, hash_of);
+        true
+    }
+    /// Takes a socket out, while it still has its name.
+    pub(crate) fn remove(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
+        let Some(name) = sockets.at(key).and_then(self.name) else { return false };
+        match self.keys.find_entry(self.hash(&name), |found| *found == key) {
+            Ok(entry) => {
+                entry.remove();
+                true
+            }
+            Err(_) => false,
+        }
+    }
+    fn hash(&self, name: &Name) -> u64 {
+        hash(&self.secret, name)
+    }
+}
+
+fn hash(secret: &SipKey, name: &Name) -> u64 {
+    secret.hash(Tuple::new(name.protocol, name.local, name.remote).bytes())
+}

@@ -1,0 +1,468 @@
+//! UDP sockets (RFC 768): connected and not, with the checksum always on.
+
+use crate::bind::is_bound;
+use crate::entry::Socket;
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::input::can_talk;
+use crate::options::UdpOptions;
+use crate::output::{Counting, Turn};
+use crate::socket::{DatagramInfo, Readiness, SocketId};
+use crate::stack::{Stack, ip_environment, ready_on};
+use crate::table::Name;
+use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
+use inhost_buf::{COPY_BELOW_BYTES, Checksum, Packet, Slices};
+use inhost_event::{Drop, Sink};
+use inhost_ip::{Datagram, HeaderHow, Path, SendDatagramError};
+use inhost_wire::checksum::Sum;
+use inhost_wire::protocol;
+use inhost_wire::udp::{self, UdpHeader, UdpView};
+use std::collections::VecDeque;
+
+/// The most that a datagram carries over IPv4; over IPv6 the header counts differently and 20 bytes more fit.
+const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - udp::LENGTH;
+/// Datagrams that a socket may hold in each direction, whatever they pin.
+const QUEUED_DATAGRAMS: usize = 4096;
+/// Memory that a datagram of no bytes counts.
+const LEAST_BYTES: usize = 64;
+
+/// A UDP socket.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    /// The end that it was bound to, under which it is found in the table of bindings.
+    pub(crate) bound: Endpoint,
+    /// Our end: as bound, or with the source address chosen when it was connected.
+    pub(crate) local: Endpoint,
+    pub(crate) remote: Option<Endpoint>,
+    pub(crate) options: UdpOptions,
+    pub(crate) opened: Instant,
+    incoming: VecDeque<Incoming>,
+    incoming_capacity: usize,
+    pub(crate) outgoing: VecDeque<Outgoing>,
+    outgoing_capacity: usize,
+    /// To be reported once.
+    pub(crate) error: Option<DatagramError>,
+    /// A send found no room.
+    writer_waits: bool,
+}
+
+#[derive(Debug)]
+struct Incoming {
+    payload: Packet,
+    info: DatagramInfo,
+}
+
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    payload: Packet,
+    pub(crate) path: Path,
+    source_port: u16,
+    destination: Endpoint,
+}
+
+impl Udp {
+    pub(crate) fn readiness(&self) -> Readiness {
+        let failed = self.error.is_some();
+        Readiness::NONE
+            .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
+            .with_if(Readiness::WRITABLE, failed || self.has_room(1))
+            .with_if(Readiness::CONNECTED, self.remote.is_some())
+            .with_if(Readiness::ERROR, failed)
+    }
+    fn has_room(&self, bytes: usize) -> bool {
+        self.outgoing.is_empty()
+            || (self.outgoing.len() < QUEUED_DATAGRAMS
+                && self.outgoing_capacity + bytes <= self.options.send_limit_bytes)
+    }
+    /// Bytes that wait for the application, and for the link.
+    pub(crate) fn queued_bytes(&self) -> (usize, usize) {
+        let incoming = self.incoming.iter().map(|datagram| datagram.payload.len()).sum();
+        (incoming, self.outgoing.iter().map(|datagram| datagram.payload.len()).sum())
+    }
+    fn take_outgoing(&mut self) -> Option<Outgoing> {
+        let datagram = self.outgoing.pop_front()?;
+        self.outgoing_capacity -= datagram.payload.capacity();
+        Some(datagram)
+    }
+}
+
+impl Stack {
+    /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
+    /// 0 for one that the host chooses, and on an any-address socket for every port.
+    pub fn udp_bind(
+        &mut self,
+        local: Endpoint,
+        options: UdpOptions,
+        now: Instant,
+    ) -> Result<SocketId, BindError> {
+        self.tick(now);
+        if self.population.datagram_sockets >= self.config.datagram_socket_limit {
+            return Err(BindError::TooManySockets);
+        }
+        let Endpoint { address, port } = local;
+        if !address.is_unspecified() && !options.any_address && !self.can_bind(address) {
+            return Err(BindError::NotOurs);
+        }
+        let port = match port {
+            0 if options.any_address => 0,
+            0 => self.choose_udp_port(address).ok_or(BindError::NoPort)?,
+            port => port,
+        };
+        let local = Endpoint { address, port };
+        let udp = Udp {
+            bound: local,
+            local,
+            remote: None,
+            options,
+            opened: now,
+            incoming: VecDeque::new(),
+            incoming_capacity: 0,
+            outgoing: VecDeque::new(),
+            outgoing_capacity: 0,
+            error: None,
+            writer_waits: false,
+        };
+        let key = self.bind(Socket::Udp(Box::new(udp)))?;
+        self.population.datagram_sockets += 1;
+        Ok(SocketId(key))
+    }
+    fn can_bind(&self, address: IpAddr) -> bool {
+        address.is_multicast() || self.ip.is_local(address)
+    }
+    fn choose_udp_port(&mut self, address: IpAddr) -> Option<u16> {
+        let Stack { identity, config, bindings, sockets, random, .. } = self;
+        let range = (config.ephemeral_ports_first, config.ephemeral_ports_last);
+        let remote = Endpoint { address, port: 0 };
+        // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
+        let selection = crate::ports::PortSelection::Random;
+        identity.ephemeral_port(selection, range, None, remote, random, |port| {
+            !is_bound(bindings, sockets, protocol::UDP, Endpoint { address, port })
+        })
+    }
+
+    /// Connects a UDP socket: it sends to `remote`, takes datagrams from nowhere else, and hears of ICMP errors. Its
+    /// source address is chosen now. A connected socket can be connected anew.
+    pub fn udp_connect(
+        &mut self,
+        socket: SocketId,
+        remote: Endpoint,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.tick(now);
+        let udp = self.udp(socket)?;
+        let (bound, link, any_address) = (udp.bound, udp.options.link, udp.options.any_address);
+        if any_address {
+            return Err(SocketError::WrongKind.into());
+        }
+        if remote.port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        let source = (!bound.address.is_unspecified()).then_some(bound.address);
+        let path = self.ip.route(remote.address, source, link, now)?;
+        let local = Endpoint { address: path.source, port: bound.port };
+        self.flows.remove(&self.sockets, socket.0);
+        let udp = self.udp_mut(socket)?;
+        (udp.local, udp.remote) = (local, Some(remote));
+        if self.flows.insert(&self.sockets, socket.0) {
+            return Ok(());
+        }
+        let udp = self.udp_mut(socket)?;
+        (udp.local, udp.remote) = (udp.bound, None);
+        Err(DatagramError::InUse)
+    }
+
+    /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
+    /// that open. It is queued and leaves with the next [`Stack::transmit`].
+    pub fn udp_send_to(
+        &mut self,
+        socket: SocketId,
+        bytes: &[u8],
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.tick(now);
+        let udp = self.udp_mut(socket)?;
+        if let Some(error) = udp.error.take() {
+            return Err(error);
+        }
+        let (local, link, any_address) = (udp.local, udp.options.link, udp.options.any_address);
+        let broadcast_allowed = udp.options.broadcast;
+        let destination = to.or(udp.remote).ok_or(DatagramError::NoDestination)?;
+        if destination.port == 0 || destination.address.is_unspecified() {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > LARGEST_BYTES {
+            return Err(DatagramError::TooLong);
+        }
+        if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
+            udp.writer_waits = true;
+            return Err(DatagramError::WouldBlock);
+        }
+        let source = self.source_of(local, from, any_address)?;
+        let address = (!source.address.is_unspecified()).then_some(source.address);
+        let path = self.ip.route(destination.address, address, link, now)?;
+        if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
+            return Err(DatagramError::Broadcast);
+        }
+        let Some(mut payload) = self.pool.take_bare(bytes.len().max(LEAST_BYTES)) else {
+            self.starve(socket.0, now);
+            return Err(DatagramError::WouldBlock);
+        };
+        payload.append(bytes);
+        let udp = self.udp_mut(socket)?;
+        udp.outgoing_capacity += payload.capacity();
+        let first = udp.outgoing.is_empty();
+        udp.outgoing.push_back(Outgoing { payload, path, source_port: source.port, destination });
+        if first {
+            self.sending.push_back(ready_on(path.link), socket.0.index());
+        }
+        Ok(())
+    }
+    /// The end to send from, of what the socket has and what is asked for.
+    fn source_of(
+        &self,
+        local: Endpoint,
+        from: Option<Endpoint>,
+        any_address: bool,
+    ) -> Result<Endpoint, DatagramError> {
+        // A group that the socket listens to cannot be a source.
+        let local = match local.address.is_multicast() {
+            true => Endpoint { address: unspecified_like(local.address), ..local },
+            false => local,
+        };
+        let Some(from) = from else {
+            return if local.port == 0 { Err(DatagramError::NotOurs) } else { Ok(local) };
+        };
+        let address = if from.address.is_unspecified() { local.address } else { from.address };
+        let port = if from.port == 0 { local.port } else { from.port };
+        let port_fits = port != 0 && (local.port == 0 || port == local.port);
+        let address_fits = any_address || local.address.is_unspecified() || address == local.address;
+        if port_fits && address_fits { Ok(Endpoint { address, port }) } else { Err(DatagramError::NotOurs) }
+    }
+
+    /// Takes the next datagram: as much of it as `into` has room for, and what came with it.
+    pub fn udp_receive_from(
+        &mut self,
+        socket: SocketId,
+        into: &mut [u8],
+        now: Instant,
+    ) -> Result<DatagramInfo, DatagramError> {
+        self.tick(now);
+        let udp = self.udp_mut(socket)?;
+        if let Some(error) = udp.error.take() {
+            return Err(error);
+        }
+        let Incoming { payload, info } = udp.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
+        udp.incoming_capacity -= payload.capacity();
+        inhost_buf::copy(into, payload.bytes());
+        self.pool.give(payload);
+        Ok(info)
+    }
+
+    /// Takes a datagram; an error says why it went no further.
+    pub(crate) fn udp_input(
+        &mut self,
+        datagram: &Datagram,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        if !can_talk(datagram.source) {
+            return Err(Drop::BadSource);
+        }
+        let view = UdpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        if packet.checksum == Checksum::Unknown && !view.checksum_ok(datagram.source, datagram.destination) {
+            return Err(Drop::Checksum);
+        }
+        let header = UdpHeader::parse(&view);
+        let length_bytes = view.payload().len();
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        let remote = Endpoint { address: datagram.source, port: header.source_port };
+        let Some(key) = self.find_udp(datagram.link, local, remote) else {
+            // spec: RFC1122 4.1.3.1
+            if datagram.to_unicast {
+                let mut environment = ip_environment!(self, now, sink);
+                self.ip.port_unreachable(datagram, packet, &mut environment);
+            }
+            return Err(Drop::NoSocket);
+        };
+        packet.trim_front(udp::LENGTH);
+        packet.truncate(length_bytes);
+        let (link, hop_limit) = (datagram.link, datagram.hop_limit);
+        let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit };
+        self.udp_deliver(key, packet, info)
+    }
+    /// The socket that takes what `remote` sends to `local`.
+    fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<Key> {
+        let name = Name { protocol: protocol::UDP, local, remote };
+        if let Some(key) = self.flows.find(&self.sockets, &name) {
+            return Some(key);
+        }
+        let key = self.find_binding(protocol::UDP, link, local)?;
+        // A connected socket takes from nobody else.
+        matches!(self.sockets.at(key), Some(Socket::Udp(udp)) if udp.remote.is_none()).then_some(key)
+    }
+    fn udp_deliver(&mut self, key: Key, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
+        let pressed = self.pool.is_under_pressure();
+        let share = self.share_bytes();
+        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let small = packet.len() < COPY_BELOW_BYTES;
+        let copied = match small {
+            true => self.pool.take_bare(packet.len().max(LEAST_BYTES)),
+            false => None,
+        };
+        let capacity = copied.as_ref().map_or(packet.capacity(), Packet::capacity);
+        let pinned = udp.incoming_capacity + capacity;
+        // The first datagram is taken whatever it pins, or a small limit would take none at all.
+        let fits = udp.incoming.is_empty() || pinned <= udp.options.receive_limit_bytes;
+        let refused = match () {
+            _ if !fits || udp.incoming.len() >= QUEUED_DATAGRAMS => Some(Drop::QueueFull),
+            _ if pressed && pinned > share => Some(Drop::NoMemory),
+            _ => None,
+        };
+        if let Some(why) = refused {
+            self.pool.give(copied.unwrap_or_default());
+            return Err(why);
+        }
+        let payload = match copied {
+            Some(mut payload) => {
+                payload.append(packet.bytes());
+                payload
+            }
+            None => packet.take(),
+        };
+        udp.incoming_capacity = pinned;
+        udp.incoming.push_back(Incoming { payload, info });
+        self.counters.datagrams_received += 1;
+        self.tell(key);
+        Ok(())
+    }
+
+    /// Sends some of a socket's datagrams.
+    pub(crate) fn udp_turn(
+        &mut self,
+        link: LinkId,
+        key: Key,
+        now: Instant,
+        budget: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) -> Turn {
+        for _ in 0..budget {
+            let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Turn::Done };
+            let Some(next) = udp.outgoing.front_mut() else { return Turn::Done };
+            if next.path.generation != self.ip.generation() {
+                let Path { source, destination, .. } = next.path;
+                match self.ip.route(destination, Some(source), udp.options.link, now) {
+                    Ok(path) => next.path = path,
+                    Err(why) => {
+                        self.udp_give_up(key, Some(DatagramError::Route(why)));
+                        continue;
+                    }
+                }
+            }
+            if next.path.link != link {
+                let elsewhere = ready_on(next.path.link);
+                self.sending.push_back(elsewhere, key.index());
+                return Turn::Done;
+            }
+            let mut how = HeaderHow::new(protocol::UDP);
+            how.dscp_ecn = udp.options.differentiated_services << 2;
+            how.hop_limit = udp.options.hop_limit;
+            how.dont_fragment = udp.options.dont_fragment;
+            let mut header = [0; udp::LENGTH];
+            let (source, destination) = (next.path.source, next.destination);
+            let bytes = next.payload.bytes();
+            UdpHeader { source_port: next.source_port, destination_port: destination.port }.emit(
+                source,
+                destination.address,
+                bytes.len(),
+                Sum::of(bytes),
+                &mut header,
+            );
+            let mut payload = Slices::one(&header);
+            payload.push(bytes);
+            let mut environment = ip_environment!(self, now, sink);
+            let sent = self.ip.send_datagram(&next.path, &how, payload, &mut environment, device);
+            match sent {
+                Ok(()) => {
+                    self.counters.datagrams_sent += 1;
+                    self.udp_give_up(key, None);
+                }
+                Err(SendDatagramError::Full) => return Turn::Full,
+                Err(SendDatagramError::Pending) => return Turn::Pending,
+                Err(why) => self.udp_give_up(key, Some(why.into())),
+            }
+        }
+        match self.sockets.at(key) {
+            Some(Socket::Udp(udp)) if !udp.outgoing.is_empty() => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+    /// Is done with a socket's first datagram.
+    fn udp_give_up(&mut self, key: Key, error: Option<DatagramError>) {
+        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return };
+        if let Some(datagram) = udp.take_outgoing() {
+            self.pool.give(datagram.payload);
+        }
+        let woken = udp.writer_waits;
+        udp.writer_waits = false;
+        let reported = error.is_some() && (udp.remote.is_some() || udp.options.report_unconnected_errors);
+        if reported {
+            udp.error = error;
+        }
+        if reported || woken {
+            self.tell(key);
+        }
+    }
+    /// Removes a UDP or echo socket with all that it holds.
+    pub(crate) fn remove_datagram_socket(&mut self, key: Key) {
+        self.unbind(key);
+        self.flows.remove(&self.sockets, key);
+        self.sending.remove(key.index());
+        self.starved.remove(key.index());
+        match self.sockets.remove(key) {
+            Some(Socket::Udp(udp)) => {
+                let incoming = udp.incoming.into_iter().map(|datagram| datagram.payload);
+                incoming.for_each(|payload| self.pool.give(payload));
+                let outgoing = udp.outgoing.into_iter().map(|datagram| datagram.payload);
+                outgoing.for_each(|payload| self.pool.give(payload));
+            }
+            Some(Socket::Echo(echo)) => echo.clear(&mut self.pool),
+            _ => return,
+        }
+        self.population.datagram_sockets -= 1;
+    }
+
+    fn udp(&self, socket: SocketId) -> Result<&Udp, SocketError> {
+        match self.sockets.at(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Udp(udp) => Ok(udp),
+            _ => Err(SocketError::WrongKind),
+        }
+    }
+    pub(crate) fn udp_mut(&mut self, socket: SocketId) -> Result<&mut Udp, SocketError> {
+        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Udp(udp) => Ok(udp),
+            _ => Err(SocketError::WrongKind),
+        }
+    }
+}
+
+impl From<SendDatagramError> for DatagramError {
+    fn from(why: SendDatagramError) -> Self {
+        match why {
+            SendDatagramError::Pending | SendDatagramError::Full | SendDatagramError::NoMemory => {
+                DatagramError::WouldBlock
+            }
+            SendDatagramError::Unreachable => DatagramError::NoNeighbour,
+            SendDatagramError::TooLong | SendDatagramError::WouldFragment { .. } => DatagramError::TooLong,
+        }
+    }
+}
+
+fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(inhost_base::Ipv6Addr::UNSPECIFIED),
+    }
+}

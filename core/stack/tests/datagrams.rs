@@ -1,0 +1,382 @@
+//! UDP and echo sockets, and ICMP errors on their way to the socket that they concern.
+
+mod common;
+
+use common::packets::{Lone, emit, header, ip_frame};
+use common::{LINK, Net, address, address_v6, endpoint};
+use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
+use inhost_event::{Drop, Ignore};
+use inhost_stack::{
+    BindError, ConnectOptions, ConnectionError, DatagramError, ErrorKind, Readiness, SocketId, SoftError,
+    StackConfig, UdpOptions,
+};
+use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
+use inhost_wire::protocol;
+use inhost_wire::tcp::Flags;
+
+fn peer(port: u16) -> Endpoint {
+    endpoint(1, port)
+}
+fn here(port: u16) -> Endpoint {
+    endpoint(0, port)
+}
+fn bind(lone: &mut Lone, port: u16, options: UdpOptions) -> SocketId {
+    let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
+    lone.stack.udp_bind(any, options, lone.now).unwrap()
+}
+fn receive(lone: &mut Lone, socket: SocketId) -> Result<(Vec<u8>, Endpoint, Endpoint), DatagramError> {
+    let mut place = [0; 2000];
+    let info = lone.stack.udp_receive_from(socket, &mut place, lone.now)?;
+    Ok((place[..info.length_bytes.min(2000)].to_vec(), info.from, info.to))
+}
+fn send(lone: &mut Lone, socket: SocketId, bytes: &[u8], to: Option<Endpoint>) -> Result<(), DatagramError> {
+    let done = lone.stack.udp_send_to(socket, bytes, to, None, lone.now);
+    lone.flush();
+    done
+}
+/// An unreachable message about a frame that the host sent.
+fn unreachable(lone: &mut Lone, from: IpAddr, code: UnreachableCode, frame: &[u8]) {
+    let invoking = &frame[..frame.len().min(28)];
+    let next_hop_mtu = if code == UnreachableCode::FragmentationNeeded { 1000 } else { 0 };
+    let message = emit(&Icmpv4Message::DestinationUnreachable { code, next_hop_mtu, invoking });
+    lone.icmp(from, &message);
+}
+
+#[test]
+fn datagrams_go_both_ways_with_checksum_and_addresses() {
+    let mut lone = Lone::new();
+    let socket = bind(&mut lone, 53, UdpOptions::default());
+    lone.datagram(peer(4000), here(53), b"question");
+    let (socket_ready, ready) = lone.stack.ready().unwrap();
+    assert!(socket_ready == socket && ready.contains(Readiness::READABLE));
+    assert_eq!(receive(&mut lone, socket), Ok((b"question".to_vec(), peer(4000), here(53))));
+    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
+    send(&mut lone, socket, b"answer", Some(peer(4000))).unwrap();
+    assert_eq!(lone.datagrams(), [(here(53), peer(4000), b"answer".to_vec())]);
+    send(&mut lone, socket, b"", Some(peer(4000))).unwrap();
+    assert_eq!(lone.datagrams(), [(here(53), peer(4000), Vec::new())]);
+    assert_eq!(send(&mut lone, socket, b"x", None), Err(DatagramError::NoDestination));
+    assert_eq!(send(&mut lone, socket, &[0; 65_508], Some(peer(1))), Err(DatagramError::TooLong));
+    lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+    assert_eq!((lone.stack.socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
+}
+
+#[test]
+fn a_bad_udp_checksum_or_length_is_dropped() {
+    let mut lone = Lone::new();
+    let socket = bind(&mut lone, 53, UdpOptions::default());
+    let body = [0x0f, 0xa0, 0, 53, 0, 9, 0xab, 0xcd, 1];
+    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body));
+    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 99, 0, 0, 1]));
+    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body[..7]));
+    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
+    let counters = lone.stack.link_counters(LINK).unwrap();
+    assert_eq!((counters.dropped_for(Drop::Checksum), counters.dropped_for(Drop::Malformed)), (1, 2));
+    // IPv4 allows none to have been computed.
+    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 9, 0, 0, 1]));
+    assert_eq!(receive(&mut lone, socket).unwrap().0, [1]);
+}
+
+// spec: RFC1122 4.1.3.1
+#[test]
+fn a_port_without_a_socket_answers_that_it_is_unreachable() {
+    let mut lone = Lone::new();
+    lone.datagram(peer(4000), here(99), b"anybody?");
+    let messages = lone.messages();
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0][..2], [3, 3]);
+    // The IP header and what follows it are quoted.
+    assert_eq!(messages[0][8 + 20..8 + 24], [0x0f, 0xa0, 0, 99]);
+    lone.datagram(peer(4000), Endpoint::new(Ipv4Addr::BROADCAST, 99), b"anybody?");
+    assert!(lone.messages().is_empty(), "never to what was sent to many");
+}
+
+#[test]
+fn the_receive_queue_counts_memory_and_its_limit_holds() {
+    let mut lone = Lone::new();
+    let options = UdpOptions { receive_limit_bytes: 10_000, ..UdpOptions::default() };
+    let socket = bind(&mut lone, 53, options);
+    for _ in 0..100 {
+        lone.datagram(peer(4000), here(53), &[9; 1000]);
+    }
+    assert!(lone.stack.memory().outstanding_bytes() <= 10_000);
+    let kept = core::iter::from_fn(|| receive(&mut lone, socket).ok()).count();
+    assert!((3..10).contains(&kept), "{kept}");
+    let full = lone.stack.link_counters(LINK).unwrap().dropped_for(Drop::QueueFull);
+    assert_eq!(full as usize, 100 - kept);
+    assert_eq!(lone.stack.memory().outstanding_bytes(), 0);
+}
+
+#[test]
+fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
+    let mut lone = Lone::new();
+    let socket = bind(&mut lone, 53, UdpOptions::default());
+    lone.stack.udp_connect(socket, peer(4000), lone.now).unwrap();
+    lone.datagram(peer(4001), here(53), b"stranger");
+    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
+    lone.datagram(peer(4000), here(53), b"friend");
+    assert_eq!(receive(&mut lone, socket).unwrap().0, b"friend");
+    lone.sent.clear();
+    send(&mut lone, socket, b"hello", None).unwrap();
+    let frame = lone.sent.pop().unwrap();
+    unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
+    assert!(lone.stack.readiness(socket).contains(Readiness::ERROR));
+    let refused = DatagramError::Unreachable(ErrorKind::PortUnreachable);
+    assert_eq!(receive(&mut lone, socket), Err(refused), "reported once");
+    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
+    lone.stack.udp_connect(socket, peer(5000), lone.now).unwrap();
+    assert_eq!(lone.stack.endpoints(socket), Some((here(53), Some(peer(5000)))));
+}
+
+#[test]
+fn an_unconnected_socket_hears_of_errors_when_it_asks() {
+    for asks in [false, true] {
+        let mut lone = Lone::new();
+        let options = UdpOptions { report_unconnected_errors: asks, ..UdpOptions::default() };
+        let socket = bind(&mut lone, 53, options);
+        send(&mut lone, socket, b"hello", Some(peer(7))).unwrap();
+        let frame = lone.sent.pop().unwrap();
+        unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
+        let expected = match asks {
+            true => DatagramError::Unreachable(ErrorKind::HostUnreachable),
+            false => DatagramError::WouldBlock,
+        };
+        assert_eq!(receive(&mut lone, socket), Err(expected));
+    }
+}
+
+#[test]
+fn broadcast_needs_leave() {
+    let mut lone = Lone::new();
+    let socket = bind(&mut lone, 68, UdpOptions::default());
+    for to in [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255)] {
+        let port = 1000 + to.to_string().len() as u16;
+        let to = Some(Endpoint::new(to, 67));
+        let link = UdpOptions { broadcast: true, link: Some(LINK), ..UdpOptions::default() };
+        let refused = send(&mut lone, socket, b"x", to);
+        assert!(matches!(refused, Err(DatagramError::Broadcast | DatagramError::Route(_))), "{refused:?}");
+        let allowed = bind(&mut lone, port, link);
+        send(&mut lone, allowed, b"x", to).unwrap();
+        assert_eq!(lone.datagrams().len(), 1);
+    }
+}
+
+#[test]
+fn a_group_is_heard_while_the_host_is_a_member() {
+    let mut net = Net::ethernet(9);
+    let group = Endpoint::new(Ipv4Addr::new(239, 1, 2, 3), 5000);
+    let listener = net.stacks[1].udp_bind(group, UdpOptions::default(), net.now).unwrap();
+    let options = UdpOptions { link: Some(LINK), ..UdpOptions::default() };
+    let speaker = net.stacks[0].udp_bind(here(5001), options, net.now).unwrap();
+    let say = |net: &mut Net, text: &[u8]| {
+        net.stacks[0].udp_send_to(speaker, text, Some(group), None, net.now).unwrap();
+        net.pass(Duration::from_secs(1));
+        let mut place = [0; 20];
+        let info = net.stacks[1].udp_receive_from(listener, &mut place, net.now).ok()?;
+        assert_eq!((info.from, info.to), (here(5001), group));
+        Some(place[..info.length_bytes].to_vec())
+    };
+    assert_eq!(say(&mut net, b"before"), None);
+    let now = net.now;
+    net.stacks[1].with_ip(now, &mut Ignore, |ip, env| ip.join_group(LINK, group.address, env)).unwrap();
+    assert_eq!(say(&mut net, b"within"), Some(b"within".to_vec()));
+    let now = net.now;
+    net.stacks[1].with_ip(now, &mut Ignore, |ip, env| ip.leave_group(LINK, group.address, env)).unwrap();
+    assert_eq!(say(&mut net, b"after"), None);
+}
+
+#[test]
+fn local_ends_of_datagram_sockets() {
+    let mut lone = Lone::new();
+    bind(&mut lone, 53, UdpOptions::default());
+    let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 53);
+    let mut bind = |local| lone.stack.udp_bind(local, UdpOptions::default(), lone.now);
+    assert_eq!(bind(any), Err(BindError::InUse));
+    assert_eq!(bind(Endpoint::new(Ipv4Addr::new(9, 9, 9, 9), 53)), Err(BindError::NotOurs));
+    let chosen = bind(Endpoint { port: 0, ..any }).unwrap();
+    assert!(lone.stack.endpoints(chosen).unwrap().0.port >= 49_152);
+}
+
+#[test]
+fn a_gateway_answers_from_any_address_and_port() {
+    let mut lone = Lone::with(StackConfig::default(), |mut link| {
+        link.any_address = true;
+        link
+    });
+    let options = UdpOptions { any_address: true, ..UdpOptions::default() };
+    let socket = bind(&mut lone, 0, options);
+    let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
+    lone.datagram(peer(4000), far, b"question");
+    assert_eq!(receive(&mut lone, socket), Ok((b"question".to_vec(), peer(4000), far)));
+    lone.stack.udp_send_to(socket, b"answer", Some(peer(4000)), Some(far), lone.now).unwrap();
+    lone.flush();
+    assert_eq!(lone.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
+    let nameless = lone.stack.udp_send_to(socket, b"?", Some(peer(4000)), None, lone.now);
+    assert_eq!(nameless, Err(DatagramError::NotOurs));
+}
+
+#[test]
+fn large_datagrams_travel_in_fragments_over_both_families() {
+    for mut net in [Net::new(3), Net::ethernet(4)] {
+        let any = Endpoint::new(Ipv6Addr::UNSPECIFIED, 9);
+        let sockets: Vec<SocketId> = (0..2)
+            .map(|host| net.stacks[host].udp_bind(any, UdpOptions::default(), net.now).unwrap())
+            .collect();
+        let text: Vec<u8> = (0..9_000u32).map(|i| ((i * 31) >> 2) as u8).collect();
+        for to in [address(1), address_v6(1)] {
+            let to = Some(Endpoint::new(to, 9));
+            net.stacks[0].udp_send_to(sockets[0], &text, to, None, net.now).unwrap();
+            let mut place = vec![0; 10_000];
+            let mut got = None;
+            let done = net.run(Duration::from_secs(10), |net| {
+                got = net.stacks[1].udp_receive_from(sockets[1], &mut place, net.now).ok();
+                got.is_some()
+            });
+            assert!(done, "nothing at {to:?}");
+            assert_eq!(&place[..got.unwrap().length_bytes], &text[..]);
+        }
+        for (host, &socket) in sockets.iter().enumerate() {
+            net.close(host, socket);
+        }
+        net.pass(Duration::from_secs(1));
+        net.assert_clean();
+    }
+}
+
+#[test]
+fn a_socket_waits_for_its_neighbour_and_hears_when_there_is_none() {
+    let mut net = Net::ethernet(8);
+    let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
+    let socket = net.stacks[0].udp_bind(any, UdpOptions::default(), net.now).unwrap();
+    let nobody = Endpoint::new(Ipv4Addr::new(10, 0, 0, 99), 9);
+    net.stacks[0].udp_connect(socket, nobody, net.now).unwrap();
+    net.stacks[0].udp_send_to(socket, b"hello?", None, None, net.now).unwrap();
+    let call = net.connect(0, Endpoint { port: 80, ..nobody });
+    net.pass(Duration::from_secs(20));
+    let error = net.stacks[0].udp_receive_from(socket, &mut [0; 9], net.now).unwrap_err();
+    assert_eq!(error, DatagramError::NoNeighbour);
+    assert_eq!(net.stacks[0].connection_error(call), Some(ConnectionError::Unreachable));
+    assert_eq!(net.stacks[0].memory().outstanding_bytes(), 0);
+}
+
+#[test]
+fn a_refused_call_fails_and_a_doubtful_message_does_not() {
+    let mut lone = Lone::new();
+    let call = |lone: &mut Lone| {
+        let options = ConnectOptions::default();
+        let socket = lone.stack.connect(peer(80), options, lone.now, &mut Ignore).unwrap();
+        lone.flush();
+        (socket, lone.sent.pop().unwrap())
+    };
+    let (first, frame) = call(&mut lone);
+    let mut stale = frame.clone();
+    stale[24] ^= 0x80;
+    unreachable(&mut lone, address(1), UnreachableCode::Port, &stale);
+    assert_eq!(lone.stack.connection_error(first), None, "not a number in flight");
+    unreachable(&mut lone, address(1), UnreachableCode::Network, &frame);
+    assert_eq!(lone.stack.connection_error(first), None);
+    assert_eq!(lone.stack.soft_error(first), Some(SoftError::Unreachable));
+    unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
+    assert_eq!(lone.stack.connection_error(first), Some(ConnectionError::Refused));
+    assert!(lone.stack.readiness(first).contains(Readiness::ERROR));
+}
+
+// spec: RFC9293 MUST-54
+// spec: RFC9293 MUST-56
+// spec: RFC9293 SHLD-25
+#[test]
+fn messages_reach_an_open_connection_and_do_not_end_it() {
+    let mut lone = Lone::new();
+    let socket = lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let syn = lone.segment_sent();
+    let next = syn.header.sequence.0.wrapping_add(1);
+    lone.segment(peer(80), syn.from, header(Flags::SYN | Flags::ACK, 900, next), b"");
+    lone.sent.clear();
+    lone.stack.send(socket, &[7; 536], lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let frame = lone.sent.pop().unwrap();
+    for code in [UnreachableCode::Host, UnreachableCode::Port, UnreachableCode::Protocol] {
+        unreachable(&mut lone, address(1), code, &frame);
+        assert_eq!(lone.stack.connection_error(socket), None);
+        assert!(lone.stack.soft_error(socket).is_some());
+    }
+    assert!(lone.stack.readiness(socket).contains(Readiness::CONNECTED));
+}
+
+// spec: RFC9293 MUST-55
+#[test]
+fn a_source_quench_is_nothing() {
+    let mut lone = Lone::new();
+    let socket = lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let frame = lone.sent.pop().unwrap();
+    let before = format!("{:?}", lone.stack.info(socket, lone.now));
+    let body: Vec<u8> = [0; 4].iter().chain(&frame[..28]).copied().collect();
+    lone.icmp(address(1), &emit(&Icmpv4Message::Other { kind: 4, code: 0, body: &body }));
+    assert_eq!(format!("{:?}", lone.stack.info(socket, lone.now)), before);
+    assert!(lone.sent.is_empty());
+}
+
+#[test]
+fn a_narrow_path_is_learnt_from_what_is_in_flight() {
+    let mut lone = Lone::new();
+    let far = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 80);
+    let socket = lone.stack.connect(far, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let syn = lone.segment_sent();
+    let next = syn.header.sequence.0.wrapping_add(1);
+    let mut answer = header(Flags::SYN | Flags::ACK, 900, next);
+    answer.options.mss = Some(1460);
+    lone.segment(far, syn.from, answer, b"");
+    lone.sent.clear();
+    lone.stack.send(socket, &[7; 5000], lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let frame = lone.sent.first().unwrap().clone();
+    assert_eq!(frame.len(), 1500);
+    lone.sent.clear();
+    unreachable(&mut lone, address(1), UnreachableCode::FragmentationNeeded, &frame);
+    lone.pass(Duration::from_secs(1));
+    let again = lone.sent.clone();
+    assert!(
+        !again.is_empty() && again.iter().all(|frame| frame.len() <= 1000),
+        "sent again in smaller pieces"
+    );
+}
+
+#[test]
+fn echo_goes_out_and_comes_back_to_its_own_socket() {
+    for mut net in [Net::new(6), Net::ethernet(7)] {
+        let first = net.stacks[0].echo_open(net.now).unwrap();
+        let second = net.stacks[0].echo_open(net.now).unwrap();
+        let mut place = [0; 100];
+        for to in [address(1), address_v6(1), address(0)] {
+            net.stacks[0].echo_send(first, to, 7, b"ping", net.now).unwrap();
+            let mut got = None;
+            net.run(Duration::from_secs(5), |net| {
+                got = net.stacks[0].echo_receive(first, &mut place, net.now).ok();
+                got.is_some()
+            });
+            let got = got.unwrap_or_else(|| panic!("no echo from {to}"));
+            assert_eq!((got.from, got.sequence, &place[..got.length_bytes]), (to, 7, &b"ping"[..]));
+        }
+        let nothing = net.stacks[0].echo_receive(second, &mut place, net.now);
+        assert_eq!(nothing, Err(DatagramError::WouldBlock));
+        net.close(0, first);
+        net.close(0, second);
+        net.pass(Duration::from_secs(1));
+        net.assert_clean();
+    }
+}
+
+#[test]
+fn an_echo_that_cannot_be_delivered_says_so() {
+    let mut lone = Lone::new();
+    let socket = lone.stack.echo_open(lone.now).unwrap();
+    lone.stack.echo_send(socket, address(1), 1, b"ping", lone.now).unwrap();
+    lone.flush();
+    let frame = lone.sent.pop().unwrap();
+    unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
+    let error = lone.stack.echo_receive(socket, &mut [0; 9], lone.now);
+    assert_eq!(error, Err(DatagramError::Unreachable(ErrorKind::HostUnreachable)));
+}

@@ -1,0 +1,260 @@
+//! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
+
+use crate::config::KeepAlive;
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome, ResetReply, SendHow};
+use crate::phase::Allows;
+use crate::{Config, Connection, ConnectionError, Environment, ReceiveError, SendError};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_event::TcpPhase;
+use std::sync::Arc;
+
+impl Connection {
+    /// Adds as many of `bytes` to the stream as there is room for, and says how many; they leave with the next
+    /// [`Connection::transmit`]. While the connection opens they wait.
+    ///
+    /// # Errors
+    /// [`SendError::WouldBlock`] when not one byte fits; a change WRITABLE follows. [`SendError::Closed`] after
+    /// [`Connection::close`], and [`SendError::Connection`] after the connection's end.
+    pub fn send(
+        &mut self,
+        bytes: &[u8],
+        how: SendHow,
+        env: &mut Environment<'_>,
+    ) -> Result<usize, SendError> {
+        if let Some(error) = self.error {
+            return Err(SendError::Connection(error));
+        }
+        if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            return Err(SendError::Closed);
+        }
+        let room = self.writable_bytes();
+        let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
+        let taken = if fits.is_empty() { 0 } else { self.buffers_mut().send.write(fits, env.pool) };
+        // A write that just filled the buffer is owed the news as well: whoever looks for room before he writes
+        // never makes the write that fails.
+        if taken < bytes.len() || self.writable_bytes() == 0 {
+            self.marks.set(Marks::WRITER_WAITS);
+        }
+        if taken == 0 && !bytes.is_empty() {
+            self.settle(env);
+            return Err(SendError::WouldBlock);
+        }
+        let end = self.end_of_queue();
+        if how.urgent && taken == bytes.len() && taken > 0 {
+            self.send.urgent = end;
+            self.marks.set(Marks::ANNOUNCE_URGENT);
+        }
+        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
+        // write that was cut short is followed by the rest.
+        let pushed = how.push && !how.more && taken == bytes.len();
+        if pushed {
+            self.send.push = end;
+        } else if taken > 0 {
+            self.aggregate(env.now);
+        }
+        self.settle(env);
+        Ok(taken)
+    }
+    /// Starts the time for which unpushed bytes are held back, unless it runs.
+    fn aggregate(&mut self, now: Instant) {
+        let until = now + self.config.aggregation_delay;
+        let buffers = self.buffers_mut();
+        buffers.aggregate_until = buffers.aggregate_until.min(until);
+    }
+    /// After the last queued byte, handshake or not.
+    fn end_of_queue(&self) -> Sequence {
+        self.stream_end() + u32::from(self.phase.opens())
+    }
+    /// Bytes that [`Connection::send`] would take now, memory permitting.
+    pub fn writable_bytes(&self) -> usize {
+        if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            return 0;
+        }
+        self.config.send_buffer_limit_bytes.saturating_sub(self.queued_bytes() as usize)
+    }
+    /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
+    pub fn unacknowledged_bytes(&self) -> usize {
+        self.queued_bytes() as usize
+    }
+
+    /// Moves bytes of the stream into `into`, in order; `Ok(0)` at the stream's end (or for an empty `into`). A read
+    /// stops at the urgent mark, so that [`Connection::urgent_ahead`] tells on which side of it the next byte lies.
+    ///
+    /// # Errors
+    /// [`ReceiveError::WouldBlock`] while nothing is there, [`ReceiveError::Connection`] after an end by error.
+    pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, ReceiveError> {
+        let most = self.readable_to_mark(into.len())?;
+        let Some(into) = into.get_mut(..most) else { return Ok(0) };
+        let count = match &mut self.buffers {
+            Some(buffers) => buffers.receive.read(into, env.pool),
+            None => 0,
+        };
+        self.after_reading(env);
+        Ok(count)
+    }
+    /// Copies bytes without taking them; otherwise as [`Connection::read`].
+    ///
+    /// # Errors
+    /// As [`Connection::read`].
+    pub fn peek(&self, into: &mut [u8]) -> Result<usize, ReceiveError> {
+        let most = self.readable_to_mark(into.len())?;
+        let Some(into) = into.get_mut(..most) else { return Ok(0) };
+        Ok(self.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
+    }
+    /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by
+    /// [`Connection::consume`].
+    pub fn front(&self) -> &[u8] {
+        let front = self.buffers.as_ref().map_or(&[][..], |buffers| buffers.receive.front());
+        let most = self.urgent_ahead().unwrap_or(usize::MAX).min(front.len());
+        front.get(..most).unwrap_or(front)
+    }
+    /// Drops up to `bytes` bytes from the front of what waits.
+    pub fn consume(&mut self, bytes: usize, env: &mut Environment<'_>) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.receive.discard(bytes, env.pool);
+        }
+        self.after_reading(env);
+    }
+    /// Bytes that wait to be read.
+    pub fn readable_bytes(&self) -> usize {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
+    }
+    /// Whether all that the peer sent was read and no more comes.
+    pub fn is_at_end(&self) -> bool {
+        self.readable_bytes() == 0
+            && (self.marks.has(Marks::RECEIVE_CLOSED)
+                || self.phase.peer_has_closed()
+                || self.phase == TcpPhase::Closed)
+    }
+    /// How many of `most` bytes a read may give now.
+    fn readable_to_mark(&self, most: usize) -> Result<usize, ReceiveError> {
+        let readable = self.readable_bytes();
+        if readable == 0 {
+            return match self.error {
+                Some(error) => Err(ReceiveError::Connection(error)),
+                None if self.is_at_end() || most == 0 => Ok(0),
+                None => Err(ReceiveError::WouldBlock),
+            };
+        }
+        Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))
+    }
+    fn after_reading(&mut self, env: &mut Environment<'_>) {
+        self.receive.urgent = self.receive.urgent.later(self.read_position());
+        self.consider_window_update();
+        self.settle(env);
+    }
+
+    /// Closes our side: FIN follows what is queued (RFC 9293 §3.10.4). The peer's data still arrives.
+    // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
+    pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        match self.phase {
+            TcpPhase::SynSent => self.finish(None, env, &mut outcome),
+            TcpPhase::SynReceived => self.marks.set(Marks::CLOSE_AFTER_OPEN),
+            TcpPhase::Established => self.enter(TcpPhase::FinWait1, env),
+            TcpPhase::CloseWait => self.enter(TcpPhase::LastAck, env),
+            _ => {}
+        }
+        if !self.phase.opens() && self.phase.has_fin_outstanding() {
+            self.send.push = self.stream_end();
+        }
+        self.finish_call(&mut outcome, env);
+        outcome
+    }
+    /// The application reads no more: what waits is dropped, and so is what still comes.
+    pub fn close_receive(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.marks.set(Marks::RECEIVE_CLOSED);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.receive.clear(env.pool);
+        }
+        if self.phase == TcpPhase::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
+            self.linger_at = env.now + self.config.fin_wait_2;
+        }
+        self.after_reading(env);
+        self.finish_call(&mut outcome, env);
+        outcome
+    }
+    /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
+    /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
+    pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
+        if self.readable_bytes() > 0 && !self.phase.opens() && self.phase != TcpPhase::Closed {
+            return self.abort(env);
+        }
+        let mut outcome = self.close(env);
+        outcome.changes |= self.close_receive(env).changes;
+        outcome
+    }
+    /// Ends the connection at once, with a reset where the peer knows of it (RFC 9293 §3.10.5).
+    pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let reset = match self.phase {
+            TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
+            TcpPhase::SynReceived if self.send.next == self.send.unacknowledged => {
+                // Our SYN has not left: the answer of a port where nobody listens.
+                Some(ResetReply { sequence: Sequence(0), acknowledgment: Some(self.receive.next) })
+            }
+            _ => Some(ResetReply { sequence: self.send.next, acknowledgment: Some(self.receive.next) }),
+        };
+        let mut outcome = Outcome { reset, ..Outcome::default() };
+        self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
+        self.settle(env);
+        outcome
+    }
+    fn finish_call(&mut self, outcome: &mut Outcome, env: &mut Environment<'_>) {
+        self.settle(env);
+        if self.wants_transmit(env.now) {
+            outcome.changes |= Changes::TRANSMIT;
+        }
+    }
+
+    /// The connection's configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Nagle's algorithm on or off. What it holds back goes with the next [`Connection::transmit`].
+    // spec: RFC9293 MUST-17
+    pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {
+        self.change(env, |config| config.nagle = on);
+    }
+    /// Keep-alive probes: when, or none.
+    // spec: RFC9293 MUST-24
+    pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, env: &mut Environment<'_>) {
+        self.keep_alive_probes = 0;
+        self.change(env, |config| config.keep_alive = keep_alive);
+    }
+    /// How long data may stay unacknowledged.
+    // spec: RFC9293 MUST-21
+    pub fn set_user_timeout(&mut self, user_timeout: Duration, env: &mut Environment<'_>) {
+        self.change(env, |config| config.user_timeout = user_timeout);
+        if self.retransmit_at != Instant::FAR_FUTURE {
+            self.arm_retransmission(env.now);
+        }
+    }
+    /// The send buffer's limit. What is queued stays.
+    pub fn set_send_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {
+        self.change(env, |config| config.send_buffer_limit_bytes = bytes);
+    }
+    /// The receive buffer's limit. What was offered stays offered; the window scale was chosen with the SYN.
+    pub fn set_receive_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {
+        self.change(env, |config| config.receive_buffer_limit_bytes = bytes);
+        self.consider_window_update();
+        self.settle(env);
+    }
+    /// Longest wait before data is acknowledged.
+    pub fn set_acknowledgment_delay(&mut self, delay: Duration, env: &mut Environment<'_>) {
+        self.change(env, |config| config.acknowledgment_delay = delay);
+    }
+    /// Lets what was sent without push go now.
+    pub fn push(&mut self, env: &mut Environment<'_>) {
+        if self.queued_bytes() > 0 {
+            self.send.push = self.end_of_queue();
+            self.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
+        }
+        self.settle(env);
+    }
+    fn change(&mut self, env: &mut Environment<'_>, change: impl FnOnce(&mut Config)) {
+        change(Arc::make_mut(&mut self.config));
+        self.settle(env);
+    }
+}

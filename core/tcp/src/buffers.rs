@@ -1,0 +1,50 @@
+//! What a connection keeps only while it has data: one box, made when needed and freed when idle.
+
+use crate::reassembly::Reassembly;
+use inhost_base::Instant;
+use inhost_buf::{Pool, ReceiveQueue, SendQueue};
+
+/// The queues of both directions.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    /// From the first unacknowledged byte on.
+    pub send: SendQueue,
+    /// In order, for the application.
+    pub receive: ReceiveQueue,
+    /// Ahead of what is missing.
+    pub reassembly: Reassembly,
+    /// When bytes that were held back to fill a segment go as they are.
+    pub aggregate_until: Instant,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Buffers {
+            send: SendQueue::default(),
+            receive: ReceiveQueue::default(),
+            reassembly: Reassembly::default(),
+            aggregate_until: Instant::FAR_FUTURE,
+        }
+    }
+}
+
+impl Buffers {
+    /// Whether nothing is held.
+    pub fn are_empty(&self) -> bool {
+        self.send.is_empty()
+            && self.receive.is_empty()
+            && self.reassembly.is_empty()
+            && self.reassembly.fin.is_none()
+    }
+    /// Memory that received data pins.
+    pub fn received_capacity_bytes(&self) -> usize {
+        self.receive.capacity_bytes() + self.reassembly.capacity_bytes()
+    }
+    /// Gives all memory back.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        self.send.clear(pool);
+        self.receive.clear(pool);
+        self.reassembly.clear(pool);
+        self.aggregate_until = Instant::FAR_FUTURE;
+    }
+}

@@ -1,0 +1,418 @@
+//! The connection's hot state and what its caller may do with it.
+
+use crate::buffers::Buffers;
+use crate::congestion::Congestion;
+use crate::ledger::Accounts;
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome, SegmentOutput};
+use crate::phase::Allows;
+use crate::recovery::{Recovery, Repair};
+use crate::rtt::RoundTrip;
+use crate::{Config, ConnectionError, Ecn, Environment, Header, Info, Ledgers, SoftError};
+use inhost_base::{Instant, Sequence};
+use inhost_buf::{Packet, Pool};
+use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, TcpPhase};
+use std::sync::Arc;
+
+/// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
+///
+/// It is driven by its owner, in rounds: [`receive`](Connection::receive) for every segment that arrived; then
+/// [`timeout`](Connection::timeout) when [`deadline`](Connection::deadline) has come; then the application's calls;
+/// and at the end of the round [`transmit`](Connection::transmit) once, when
+/// [`wants_transmit`](Connection::wants_transmit). Nothing else makes a segment, so that what the round has made due
+/// (acknowledgment, reply, window update) shares segments (MIT §3.3). The one exception is a
+/// [`ResetReply`](crate::ResetReply) in an [`Outcome`], which the owner sends at once.
+///
+/// - Any call may come at any time; a spurious one changes nothing. `now` never goes back.
+/// - After each call that takes an [`Environment`], `deadline` and `wants_transmit` may have changed. `wants_transmit`
+///   is true exactly when `transmit`, with room on the link, would send a segment.
+/// - State changes by `transmit` only as far as its output accepted segments.
+/// - Before it is dropped, [`clear`](Connection::clear) gives its buffers back to the pool.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) config: Arc<Config>,
+    /// Made when there is data, freed after [`crate::timers::TIDY_AFTER`] without.
+    pub(crate) buffers: Option<Box<Buffers>>,
+    pub(crate) accounts: Accounts,
+    pub(crate) congestion: Congestion,
+    pub(crate) round_trip: RoundTrip,
+    /// The retransmission timer; while the peer's window holds us up, the persist timer.
+    pub(crate) retransmit_at: Instant,
+    /// The delayed acknowledgment's.
+    pub(crate) acknowledge_at: Instant,
+    /// End of TIME-WAIT, or of patience in FIN-WAIT-2.
+    pub(crate) linger_at: Instant,
+    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    pub(crate) progress_at: Instant,
+    /// When the last segment came.
+    pub(crate) received_at: Instant,
+    /// When data last left.
+    pub(crate) sent_at: Instant,
+    pub(crate) acknowledged_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) send: SendSpace,
+    pub(crate) receive: ReceiveSpace,
+    pub(crate) recovery: Recovery,
+    pub(crate) timestamps: Timestamps,
+    pub(crate) retransmitted_segments: u32,
+    pub(crate) timeouts: u32,
+    /// Second of the host's time in which challenge acknowledgments are counted.
+    pub(crate) challenge_second: u32,
+    pub(crate) challenges: u8,
+    pub(crate) keep_alive_probes: u8,
+    /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
+    pub(crate) duplicates_due: u8,
+    pub(crate) marks: Marks,
+    /// Largest payload that the peer said it takes.
+    pub(crate) peer_mss: u16,
+    /// Largest payload that the path allows, options not counted.
+    pub(crate) path_mss: u16,
+    /// Payload of what counts as a full-sized segment of the peer's.
+    pub(crate) receive_mss: u16,
+    pub(crate) error: Option<ConnectionError>,
+    pub(crate) soft_error: Option<SoftError>,
+    pub(crate) phase: TcpPhase,
+}
+
+/// The send sequence space (RFC 9293 §3.3.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendSpace {
+    /// `SND.UNA`
+    pub unacknowledged: Sequence,
+    /// `SND.NXT`: after all that was ever sent.
+    pub next: Sequence,
+    /// `SND.WND`, in bytes.
+    // spec: RFC9293 MUST-1 (unsigned)
+    pub window: u32,
+    /// `SND.WL1`
+    pub window_sequence: Sequence,
+    /// `SND.WL2`
+    pub window_acknowledgment: Sequence,
+    /// Largest window that the peer offered.
+    pub largest_window: u32,
+    /// `SND.UP`: after the last urgent byte; at or before `unacknowledged` when nothing is urgent.
+    pub urgent: Sequence,
+    /// After the last pushed byte.
+    pub push: Sequence,
+    /// Bits by which the peer's windows are shifted.
+    pub scale: u8,
+}
+
+/// The receive sequence space (RFC 9293 §3.3.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReceiveSpace {
+    /// `IRS`
+    pub initial: Sequence,
+    /// `RCV.NXT`
+    pub next: Sequence,
+    /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
+    pub edge: Sequence,
+    /// The last acknowledgment that left.
+    pub acknowledged: Sequence,
+    /// `RCV.UP`: after the last urgent byte; at or before what is read when nothing is urgent.
+    pub urgent: Sequence,
+    /// Bits by which our windows are shifted.
+    pub scale: u8,
+}
+
+/// Timestamps (RFC 7323 §3).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timestamps {
+    pub offset: u32,
+    /// `TS.Recent`
+    pub recent: u32,
+    /// Second of the host's time when that was learned.
+    pub recent_second: u32,
+    /// Our timestamp at the last time-out, or at birth: an older echo is no measure of the round trip.
+    pub least_echo: u32,
+}
+
+impl Connection {
+    /// Takes a segment for this connection. `payload`'s window is the segment's data; what is kept of it is taken,
+    /// and the caller gives the rest back to the pool.
+    pub fn receive(
+        &mut self,
+        header: &Header,
+        payload: &mut Packet,
+        ecn: Ecn,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
+        // The mark means something once ECN is negotiated, which this connection does not offer.
+        let _ = ecn;
+        let deadline = self.deadline();
+        let mut outcome = self.arrive(header, payload, env);
+        self.settle(env);
+        self.tell(&mut outcome, deadline);
+        outcome
+    }
+    /// Lets the timers that are due by `env.now` fire.
+    pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.fire(env, &mut outcome);
+        self.settle(env);
+        self.tell(&mut outcome, Instant::ZERO);
+        outcome
+    }
+    /// When [`Connection::timeout`] wants to be called next; [`Instant::FAR_FUTURE`] for never.
+    pub fn deadline(&self) -> Instant {
+        self.next_deadline()
+    }
+    /// Whether [`Connection::transmit`] would send something at `now`.
+    pub fn wants_transmit(&self, now: Instant) -> bool {
+        // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it.
+        let _ = now;
+        self.next_segment().is_ok()
+    }
+    /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
+    /// `out` refuses one. TRANSMIT among the changes says that more waits.
+    pub fn transmit(
+        &mut self,
+        env: &mut Environment<'_>,
+        budget_segments: usize,
+        out: &mut dyn SegmentOutput,
+    ) -> Outcome {
+        let deadline = self.deadline();
+        let mut outcome = Outcome::default();
+        self.transmit_pass(env, budget_segments, out);
+        self.settle(env);
+        self.tell(&mut outcome, deadline);
+        outcome
+    }
+    /// The state of RFC 9293 §3.3.2.
+    pub fn phase(&self) -> TcpPhase {
+        self.phase
+    }
+    /// Why the connection ended, when it did not end by both sides closing.
+    // spec: RFC9293 MUST-12 (the user can tell an abort from a close)
+    pub fn error(&self) -> Option<ConnectionError> {
+        self.error
+    }
+    /// The latest trouble that did not end the connection.
+    // spec: RFC9293 MUST-47 (soft errors are reported)
+    pub fn soft_error(&self) -> Option<SoftError> {
+        self.soft_error
+    }
+    /// Both ledgers as they stand at `now`; each sums exactly to the connection's age.
+    pub fn ledgers(&self, now: Instant) -> Ledgers {
+        self.accounts.at(now)
+    }
+    /// All figures as they stand at `now`.
+    pub fn info(&self, now: Instant) -> Info {
+        self.figures(now)
+    }
+    /// The smoothed round trip, once measured.
+    pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
+        self.round_trip.smoothed()
+    }
+    /// Gives all memory back to the pool. What comes after is as for a connection without data.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        if let Some(mut buffers) = self.buffers.take() {
+            buffers.clear(pool);
+        }
+    }
+    /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
+    /// RFC 6191): the least initial sequence number that the new connection must choose.
+    pub fn yields_to(&self, header: &Header) -> Option<Sequence> {
+        use inhost_wire::tcp::Flags;
+        let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        if self.phase != TcpPhase::TimeWait || flags != Flags::SYN {
+            return None;
+        }
+        let newer_number = self.receive.next.precedes(header.sequence);
+        let newer = match header.options.timestamps {
+            Some((value, _)) if self.marks.has(Marks::TIMESTAMPS) => {
+                let ahead = value.wrapping_sub(self.timestamps.recent) as i32;
+                ahead > 0 || (ahead == 0 && newer_number)
+            }
+            _ => newer_number,
+        };
+        // A distance that no earlier segment of ours can bridge.
+        newer.then(|| self.send.next + (self.send.largest_window.max(0xffff)))
+    }
+
+    // What the rest of the crate shares.
+
+    /// Moves to `phase` and says so.
+    pub(crate) fn enter(&mut self, phase: TcpPhase, env: &mut Environment<'_>) {
+        let from = core::mem::replace(&mut self.phase, phase);
+        let socket = env.socket;
+        env.emit(Mask::CONNECTION, || Event::PhaseChanged(PhaseChanged { socket, from, to: phase }));
+    }
+    /// The connection is over: CLOSED, no timers, nothing to send. What was received stays readable unless the
+    /// end is an error (RFC 9293 §3.10.7.4: a reset flushes the queues).
+    pub(crate) fn finish(
+        &mut self,
+        error: Option<ConnectionError>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if self.phase == TcpPhase::Closed {
+            return;
+        }
+        self.stop_timers();
+        self.marks.clear(Marks::DUE);
+        self.recovery.end();
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send.clear(env.pool);
+            buffers.reassembly.clear(env.pool);
+            if error.is_some() {
+                buffers.receive.clear(env.pool);
+            }
+        }
+        self.enter(TcpPhase::Closed, env);
+        self.error = error;
+        outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
+        if error.is_some() {
+            outcome.changes |= Changes::ERROR;
+        }
+        let (socket, now) = (env.socket, env.now);
+        let (sent_bytes, received_bytes) = (self.acknowledged_bytes, self.received_bytes);
+        let age = self.accounts.at(now).send.total();
+        env.emit(Mask::CONNECTION, || {
+            Event::Disconnected(Disconnected { socket, age, sent_bytes, received_bytes })
+        });
+    }
+    /// The box of queues, made when it is not there.
+    pub(crate) fn buffers_mut(&mut self) -> &mut Buffers {
+        self.buffers.get_or_insert_default()
+    }
+    /// Bytes in the send queue.
+    pub(crate) fn queued_bytes(&self) -> u32 {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
+    }
+    /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
+    pub(crate) fn stream_end(&self) -> Sequence {
+        self.send.unacknowledged + self.queued_bytes()
+    }
+    /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
+    /// `SND.UNA`, which a segment that was overtaken may have moved since.
+    pub(crate) fn send_edge(&self) -> Sequence {
+        self.send.window_acknowledgment + self.send.window
+    }
+    /// Payload of a full segment of ours.
+    pub(crate) fn segment_bytes(&self) -> u32 {
+        self.congestion.window.segment_bytes
+    }
+    /// Bytes thought to be in the network.
+    pub(crate) fn in_flight_bytes(&self) -> u32 {
+        self.recovery.in_flight_bytes(self.send.unacknowledged, self.send.next)
+    }
+    /// Whether something is sent and not acknowledged.
+    pub(crate) fn has_outstanding(&self) -> bool {
+        self.send.unacknowledged != self.send.next
+    }
+    /// Our timestamp at `now`: milliseconds from an offset.
+    pub(crate) fn timestamp(&self, now: Instant) -> u32 {
+        (now.as_millis() as u32).wrapping_add(self.timestamps.offset)
+    }
+    /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
+    pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
+        use inhost_event::SendCause;
+        let cause = match self.next_segment() {
+            // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
+            Ok(_) if self.phase.opens() => SendCause::Opening,
+            Ok(_) => SendCause::Link,
+            Err(cause) => cause,
+        };
+        if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
+            && !self.has_outstanding()
+            && self.retransmit_at == Instant::FAR_FUTURE
+        {
+            self.progress_at = env.now;
+            self.arm_retransmission(env.now);
+        }
+        let mut changed = self.accounts.send_waits_for(cause, env.now);
+        changed |= self.accounts.receive_waits_for(self.receive_cause(), env.now);
+        if changed {
+            let (socket, send, receive) =
+                (env.socket, self.accounts.send_cause(), self.accounts.receive_cause());
+            env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
+        }
+    }
+    fn receive_cause(&self) -> inhost_event::ReceiveCause {
+        use inhost_event::ReceiveCause;
+        if self.phase.opens() {
+            return ReceiveCause::Opening;
+        }
+        if let Some(buffers) = &self.buffers {
+            if !buffers.receive.is_empty() {
+                let closed = self.receive.edge == self.receive.next && self.phase.expects_data();
+                return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
+            }
+            if !buffers.reassembly.is_empty() {
+                return ReceiveCause::Hole;
+            }
+        }
+        if self.phase.peer_has_closed() || self.phase == TcpPhase::Closed {
+            ReceiveCause::Closed
+        } else {
+            ReceiveCause::AwaitingData
+        }
+    }
+    fn tell(&self, outcome: &mut Outcome, deadline: Instant) {
+        if matches!(
+            self.accounts.send_cause(),
+            inhost_event::SendCause::Link | inhost_event::SendCause::Opening
+        ) || self.marks.has(Marks::DUE)
+        {
+            // Cheap to ask only when the ledger says that something may be due.
+            if self.next_segment().is_ok() {
+                outcome.changes |= Changes::TRANSMIT;
+            }
+        }
+        if self.deadline() < deadline || deadline == Instant::ZERO {
+            outcome.changes |= Changes::DEADLINE;
+        }
+    }
+    fn figures(&self, now: Instant) -> Info {
+        let ledgers = self.accounts.at(now);
+        let buffers = self.buffers.as_deref();
+        Info {
+            phase: self.phase,
+            age: ledgers.send.total(),
+            send_unacknowledged: self.send.unacknowledged,
+            send_next: self.send.next,
+            send_window_bytes: self.send.window,
+            send_window_scale: self.send.scale,
+            send_segment_bytes: self.segment_bytes() as u16,
+            send_queue_bytes: buffers.map_or(0, |b| b.send.len()),
+            send_queue_capacity_bytes: buffers.map_or(0, |b| b.send.capacity_bytes()),
+            in_flight_bytes: self.in_flight_bytes(),
+            receive_next: self.receive.next,
+            receive_window_bytes: self.receive.edge.since(self.receive.next),
+            receive_window_scale: self.receive.scale,
+            receive_queue_bytes: buffers.map_or(0, |b| b.receive.len()),
+            receive_queue_capacity_bytes: buffers.map_or(0, |b| b.receive.capacity_bytes()),
+            reassembly_pieces: buffers.map_or(0, |b| b.reassembly.pieces()),
+            reassembly_bytes: buffers.map_or(0, |b| b.reassembly.bytes()),
+            urgent_ahead_bytes: self.urgent_ahead(),
+            smoothed_round_trip: self.round_trip.smoothed(),
+            round_trip_variation: self.round_trip.variation(),
+            retransmission_timeout: self.round_trip.timeout(&self.config),
+            retransmission_backoff: self.round_trip.backoff,
+            congestion_control: self.congestion.name(),
+            congestion_window_bytes: self.congestion.window.window_bytes,
+            slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
+            timestamps: self.marks.has(Marks::TIMESTAMPS),
+            sent_bytes: self.acknowledged_bytes,
+            received_bytes: self.received_bytes,
+            retransmitted_segments: self.retransmitted_segments,
+            timeouts: self.timeouts,
+            idle: now.since(self.received_at.max(self.sent_at)),
+            error: self.error,
+            soft_error: self.soft_error,
+            send_cause: self.accounts.send_cause(),
+            receive_cause: self.accounts.receive_cause(),
+            ledgers,
+        }
+    }
+    /// The cause of waiting while a repair is under way, or `otherwise`.
+    pub(crate) fn repair_cause_or(&self, otherwise: inhost_event::SendCause) -> inhost_event::SendCause {
+        use inhost_event::SendCause;
+        match self.recovery.repair {
+            Repair::None => otherwise,
+            Repair::Fast | Repair::Resend => SendCause::LossRecovery,
+            Repair::Timeout => SendCause::Timeout,
+        }
+    }
+}

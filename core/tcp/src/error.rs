@@ -1,0 +1,123 @@
+//! What can go wrong, one type for each operation.
+
+use core::fmt;
+use inhost_base::Sequence;
+
+/// Why a connection ended other than by both sides closing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ConnectionError {
+    /// The peer answered our SYN with a reset.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer did not answer within the user timeout, or the connect timeout.
+    TimedOut,
+    /// The peer did not answer keep-alive probes.
+    KeepAliveTimedOut,
+    /// While opening, the network said that the destination cannot be reached.
+    Unreachable,
+    /// Our side aborted it.
+    Aborted,
+}
+
+/// What the network said that does not end a connection (RFC 1122 §4.2.3.9), kept for the user to ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SoftError {
+    /// A router has no way to the network or host.
+    Unreachable,
+    /// The destination's host refuses the protocol or the port, said while the connection is synchronised.
+    Refused,
+    /// The hop limit or the reassembly time ran out.
+    TimeExceeded,
+    /// Some field of the IP header was not understood.
+    ParameterProblem,
+    /// Retransmissions have passed the threshold R1 (RFC 9293 §3.8.3) unanswered.
+    NotResponding,
+}
+
+/// An ICMP error that quotes a segment of this connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NetworkError {
+    /// The sequence number in the quoted header. The error counts only while it is in flight (RFC 5927 §4.1).
+    pub sequence: Sequence,
+    /// What it says.
+    pub kind: NetworkErrorKind,
+}
+
+/// What an ICMP error says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NetworkErrorKind {
+    /// Never fatal.
+    Soft(SoftError),
+    /// Protocol or port unreachable: ends an attempt to open; soft in every synchronised state.
+    Hard(ConnectionError),
+    /// A datagram did not fit a link of the path.
+    TooBig {
+        /// The largest payload that the path allows now: its new MTU less the IP header and 20 bytes.
+        path_mtu_mss: u16,
+    },
+}
+
+/// Why nothing was taken to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendError {
+    /// The send buffer is full, or no buffer memory is left; there will be a change WRITABLE.
+    WouldBlock,
+    /// Our side is closed.
+    Closed,
+    /// The connection ended.
+    Connection(ConnectionError),
+}
+
+/// Why nothing was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReceiveError {
+    /// Nothing is there yet; there will be a change READABLE.
+    WouldBlock,
+    /// The connection ended.
+    Connection(ConnectionError),
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ConnectionError::Refused => "connection refused",
+            ConnectionError::Reset => "connection reset by the peer",
+            ConnectionError::TimedOut => "connection timed out",
+            ConnectionError::KeepAliveTimedOut => "peer did not answer keep-alive probes",
+            ConnectionError::Unreachable => "destination unreachable",
+            ConnectionError::Aborted => "connection aborted",
+        })
+    }
+}
+impl fmt::Display for SoftError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SoftError::Unreachable => "destination unreachable",
+            SoftError::Refused => "refused by the destination's host",
+            SoftError::TimeExceeded => "time exceeded",
+            SoftError::ParameterProblem => "parameter problem",
+            SoftError::NotResponding => "the peer does not respond",
+        })
+    }
+}
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendError::WouldBlock => f.write_str("the send buffer is full"),
+            SendError::Closed => f.write_str("the sending side is closed"),
+            SendError::Connection(error) => error.fmt(f),
+        }
+    }
+}
+impl fmt::Display for ReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReceiveError::WouldBlock => f.write_str("nothing to read yet"),
+            ReceiveError::Connection(error) => error.fmt(f),
+        }
+    }
+}
+impl core::error::Error for ConnectionError {}
+impl core::error::Error for SendError {}
+impl core::error::Error for ReceiveError {}

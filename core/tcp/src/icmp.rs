@@ -1,0 +1,92 @@
+//! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
+
+use crate::outcome::{Changes, Outcome};
+use crate::phase::Allows;
+use crate::recovery::Repair;
+use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
+use inhost_base::Instant;
+use inhost_event::{Drop, TcpPhase};
+
+/// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
+const LEAST_PATH_MSS: u16 = 28;
+
+impl Connection {
+    /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
+    // spec: RFC9293 MUST-54 (errors are acted on)
+    pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let in_flight = self.send.next.since(self.send.unacknowledged);
+        if self.phase == TcpPhase::Closed || !error.sequence.within(self.send.unacknowledged, in_flight) {
+            outcome.dropped = Some(Drop::NotCredible);
+            return outcome;
+        }
+        match error.kind {
+            // spec: RFC9293 MUST-56 (soft errors never abort)
+            NetworkErrorKind::Soft(soft) => self.note(soft, &mut outcome),
+            NetworkErrorKind::Hard(hard) if self.phase.opens() => {
+                self.finish(Some(hard), env, &mut outcome);
+            }
+            // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
+            NetworkErrorKind::Hard(ConnectionError::Refused) => {
+                self.note(SoftError::Refused, &mut outcome);
+            }
+            NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
+            NetworkErrorKind::TooBig { path_mtu_mss } => self.path_shrank(path_mtu_mss, env.now),
+        }
+        self.settle(env);
+        if self.wants_transmit(env.now) {
+            outcome.changes |= Changes::TRANSMIT;
+        }
+        outcome
+    }
+    /// The host itself knows that nothing can leave: there is no route any more, or the first hop does not answer. That
+    /// ends an attempt to call. Once the peer was heard, a handshake included, it is a soft error: the way may come
+    /// back before the retransmissions end.
+    pub fn cannot_leave(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        if self.phase == TcpPhase::SynSent {
+            self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
+        } else if self.phase != TcpPhase::Closed && self.soft_error != Some(SoftError::Unreachable) {
+            self.soft_error = Some(SoftError::Unreachable);
+            outcome.changes |= Changes::ERROR;
+        }
+        if self.phase == TcpPhase::SynReceived && self.retransmit_at == Instant::FAR_FUTURE {
+            // An answer that never left has no timer yet; without one the handshake would rest for ever.
+            self.arm_retransmission(env.now);
+            outcome.changes |= Changes::DEADLINE;
+        }
+        self.settle(env);
+        outcome
+    }
+    /// The path's largest payload has changed, as routing knows: its MTU less the IP header and 20 bytes.
+    pub fn set_path_mtu_mss(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
+        if path_mtu_mss < self.path_mss {
+            self.path_shrank(path_mtu_mss, env.now);
+        } else {
+            self.path_mss = path_mtu_mss.min(self.config.mss_limit_bytes);
+            self.congestion.resize(self.effective_mss());
+        }
+        self.settle(env);
+    }
+    fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
+        self.soft_error = Some(soft);
+        outcome.changes |= Changes::ERROR;
+    }
+    /// Smaller segments from now on, and what is in flight again in them (RFC 1191 §6.5): not a sign of congestion.
+    fn path_shrank(&mut self, path_mtu_mss: u16, now: Instant) {
+        if path_mtu_mss >= self.path_mss {
+            return;
+        }
+        self.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
+        if self.phase.opens() {
+            self.congestion.window.segment_bytes = self.effective_mss();
+            return;
+        }
+        self.congestion.resize(self.effective_mss());
+        if self.has_outstanding() {
+            self.recovery.begin(Repair::Resend, self.send.unacknowledged, self.send.next);
+            self.retransmit_at = Instant::FAR_FUTURE;
+            self.arm_retransmission(now);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! One TCP connection: its state, both directions of its stream, its timers, loss recovery, congestion control,
+//! and the two ledgers of its time.
+//!
+//! A [`Connection`] knows no address and no port, reads no clock and calls nobody: headers and payloads come in by
+//! [`Connection::receive`], time by [`Connection::timeout`], the application's wishes by [`Connection::send`],
+//! [`Connection::read`] and [`Connection::close`]; segments go out by [`Connection::transmit`] alone. The contract
+//! is on [`Connection`] itself. Ports in the headers it makes are 0, for the stack to fill in.
+//!
+//! ```
+//! use inhost_base::{Instant, Key, Random, Sequence};
+//! use inhost_buf::{Pool, Slices};
+//! use inhost_event::Ignore;
+//! use inhost_tcp::{Blocked, Config, Connection, Environment, Header, Open, SegmentOutput};
+//! use std::sync::Arc;
+//!
+//! struct Count(usize);
+//! impl SegmentOutput for Count {
+//!     fn segment(&mut self, header: &Header, _payload: Slices<'_>) -> Result<(), Blocked> {
+//!         assert!(header.flags.syn());
+//!         self.0 += 1;
+//!         Ok(())
+//!     }
+//! }
+//! let (mut pool, mut random, mut sink) = (Pool::new(1 << 20), Random::from_number(1), Ignore);
+//! let mut env = Environment {
+//!     now: Instant::ZERO,
+//!     socket: Key::from_bits(0),
+//!     pool: &mut pool,
+//!     random: &mut random,
+//!     sink: &mut sink,
+//! };
+//! let open = Open { initial_sequence: Sequence(7), timestamp_offset: 0, path_mtu_mss: 1460, default_mss: 536 };
+//! let mut connection = Connection::connect(&Arc::new(Config::default()), open, &mut env);
+//! let mut sent = Count(0);
+//! connection.transmit(&mut env, 10, &mut sent);
+//! assert_eq!(sent.0, 1);
+//! assert!(!connection.wants_transmit(env.now) && connection.deadline() > env.now);
+//! ```
+#![forbid(unsafe_code)]
+
+mod application;
+mod buffers;
+mod config;
+mod congestion;
+mod connection;
+mod environment;
+mod error;
+mod icmp;
+mod info;
+mod ledger;
+mod marks;
+mod open;
+mod outcome;
+mod phase;
+mod reassembly;
+mod receive;
+mod recovery;
+mod rtt;
+mod timers;
+mod transmit;
+mod urgent;
+mod window;
+
+pub use config::{Config, CongestionChoice, KeepAlive};
+pub use congestion::{CongestionController, CongestionWindow};
+pub use connection::Connection;
+pub use environment::{Environment, Open};
+pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
+pub use info::Info;
+pub use inhost_wire::Ecn;
+pub use inhost_wire::tcp::TcpHeader as Header;
+pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
+pub use outcome::{Blocked, Changes, Outcome, ResetReply, SegmentOutput, SendHow};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! What was negotiated, and what is due with the next segment: one bit each.
+
+/// A set of facts about a connection that its phase does not tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Marks(u16);
+
+impl Marks {
+    /// An acknowledgment is due now.
+    pub const ACKNOWLEDGE: Marks = Marks(1);
+    /// The SYN, or SYN and ACK, is due now.
+    pub const SYNCHRONISE: Marks = Marks(1 << 1);
+    /// A probe of the peer's window is due now.
+    pub const PROBE: Marks = Marks(1 << 2);
+    /// A keep-alive probe is due now.
+    pub const KEEP_ALIVE: Marks = Marks(1 << 3);
+    /// The peer is to be told of urgent data now, with data or without.
+    pub const ANNOUNCE_URGENT: Marks = Marks(1 << 4);
+    /// The next small segment goes whatever silly-window avoidance says (RFC 9293 §3.8.6.2.1, override).
+    pub const OVERRIDE: Marks = Marks(1 << 5);
+    /// Both sides sent timestamps.
+    pub const TIMESTAMPS: Marks = Marks(1 << 6);
+    /// Both sides sent a window scale.
+    pub const SCALING: Marks = Marks(1 << 7);
+    /// We called; the peer listened or called too.
+    pub const ACTIVE: Marks = Marks(1 << 8);
+    /// The SYN and ACK waits for the application's word.
+    pub const HELD: Marks = Marks(1 << 9);
+    /// Our side closed before the handshake was done.
+    pub const CLOSE_AFTER_OPEN: Marks = Marks(1 << 10);
+    /// The application reads no more.
+    pub const RECEIVE_CLOSED: Marks = Marks(1 << 11);
+    /// A write found the send buffer full; it is owed WRITABLE.
+    pub const WRITER_WAITS: Marks = Marks(1 << 12);
+    /// The SYN was sent more than once.
+    pub const SYN_REPEATED: Marks = Marks(1 << 13);
+    /// What is due of its own, for a quick look.
+    pub const DUE: Marks = Marks(0b1_1111);
+
+    pub const fn has(self, mark: Marks) -> bool {
+        self.0 & mark.0 != 0
+    }
+    pub fn set(&mut self, mark: Marks) {
+        self.0 |= mark.0;
+    }
+    pub fn clear(&mut self, mark: Marks) {
+        self.0 &= !mark.0;
+    }
+    pub fn put(&mut self, mark: Marks, on: bool) {
+        if on { self.set(mark) } else { self.clear(mark) }
+    }
+}

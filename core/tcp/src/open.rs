@@ -1,0 +1,243 @@
+//! The three-way handshake, from either side and from both (RFC 9293 §3.5).
+
+use crate::congestion::Congestion;
+use crate::connection::{ReceiveSpace, SendSpace, Timestamps};
+use crate::ledger::Accounts;
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome, ResetReply};
+use crate::receive::Arrival;
+use crate::recovery::Recovery;
+use crate::rtt::RoundTrip;
+use crate::window::scale_for;
+use crate::{Config, Connection, ConnectionError, Environment, Header, Open};
+use inhost_base::{Instant, Sequence};
+use inhost_event::{Drop, TcpPhase};
+use inhost_wire::tcp::{Flags, TcpOptions};
+use std::sync::Arc;
+
+/// Largest shift of a window (RFC 7323 §2.3).
+const MAX_SCALE: u8 = 14;
+/// Bytes that the timestamps option takes in every segment, padding included.
+const TIMESTAMPS_BYTES: u16 = 12;
+/// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
+const LEAST_MSS: u16 = 28;
+/// What counts as full-sized until larger segments were seen.
+const LEAST_RECEIVE_MSS: u16 = 536;
+
+impl Connection {
+    /// An active open: the SYN leaves with the next [`Connection::transmit`].
+    pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
+        let mut connection = Connection::new(config, open, TcpPhase::SynSent, env.now);
+        connection.marks.set(Marks::ACTIVE);
+        connection.marks.set(Marks::SYNCHRONISE);
+        connection
+    }
+    /// A passive open, from a SYN that the stack found acceptable. The SYN and ACK leaves with the next
+    /// [`Connection::transmit`], or when `hold` with the first after [`Connection::release`]. Data in the SYN is not
+    /// taken; it comes again.
+    pub fn accept(
+        config: &Arc<Config>,
+        open: Open,
+        syn: &Header,
+        hold: bool,
+        env: &mut Environment<'_>,
+    ) -> Connection {
+        let mut connection = Connection::new(config, open, TcpPhase::SynReceived, env.now);
+        connection.marks.set(Marks::SYNCHRONISE);
+        connection.marks.put(Marks::HELD, hold);
+        connection.learn_from_syn(syn, env.now);
+        connection
+    }
+    /// Lets a held SYN and ACK go.
+    pub fn release(&mut self, env: &mut Environment<'_>) {
+        self.marks.clear(Marks::HELD);
+        self.progress_at = env.now;
+        self.settle(env);
+    }
+    /// Whether the SYN and ACK waits for [`Connection::release`].
+    pub fn is_held(&self) -> bool {
+        self.marks.has(Marks::HELD)
+    }
+
+    fn new(config: &Arc<Config>, open: Open, phase: TcpPhase, now: Instant) -> Connection {
+        let initial = open.initial_sequence;
+        let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);
+        let mut connection = Connection {
+            config: Arc::clone(config),
+            buffers: None,
+            accounts: Accounts::new(now),
+            congestion: Congestion::new(config.congestion),
+            round_trip: RoundTrip::default(),
+            retransmit_at: Instant::FAR_FUTURE,
+            acknowledge_at: Instant::FAR_FUTURE,
+            linger_at: Instant::FAR_FUTURE,
+            progress_at: now,
+            received_at: now,
+            sent_at: now,
+            acknowledged_bytes: 0,
+            received_bytes: 0,
+            send: SendSpace {
+                unacknowledged: initial,
+                next: initial,
+                urgent: initial,
+                push: initial,
+                ..SendSpace::default()
+            },
+            receive: ReceiveSpace { scale: scale_for(config), ..ReceiveSpace::default() },
+            recovery: Recovery::new(initial),
+            timestamps: Timestamps { offset: open.timestamp_offset, ..Timestamps::default() },
+            retransmitted_segments: 0,
+            timeouts: 0,
+            challenge_second: 0,
+            challenges: 0,
+            keep_alive_probes: 0,
+            duplicates_due: 0,
+            marks: Marks::default(),
+            // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
+            peer_mss: open.default_mss,
+            path_mss,
+            receive_mss: LEAST_RECEIVE_MSS,
+            error: None,
+            soft_error: None,
+            phase,
+        };
+        connection.congestion.window.segment_bytes = u32::from(path_mss);
+        connection.timestamps.least_echo = connection.timestamp(now);
+        connection
+    }
+    /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
+    pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
+        let answering = self.phase == TcpPhase::SynReceived;
+        let timestamps = if answering { self.marks.has(Marks::TIMESTAMPS) } else { self.config.timestamps };
+        let scaling = if answering { self.marks.has(Marks::SCALING) } else { self.config.window_scaling };
+        TcpOptions {
+            // spec: RFC9293 MUST-14 (the option is sent)
+            // spec: RFC9293 MUST-65 (on SYNs only)
+            // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
+            mss: Some(self.path_mss),
+            window_scale: scaling.then_some(self.receive.scale),
+            timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
+            ..TcpOptions::NONE
+        }
+    }
+    /// Takes over what the peer's SYN says.
+    fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
+        self.receive.initial = syn.sequence;
+        self.receive.next = syn.sequence + 1;
+        self.receive.edge = self.receive.next;
+        self.receive.acknowledged = syn.sequence;
+        self.receive.urgent = self.receive.next;
+        // spec: RFC9293 MUST-14 (the option is taken in)
+        if let Some(mss) = syn.options.mss {
+            self.peer_mss = mss;
+        }
+        match syn.options.window_scale {
+            Some(scale) if self.config.window_scaling => {
+                self.send.scale = scale.min(MAX_SCALE);
+                self.marks.set(Marks::SCALING);
+            }
+            _ => self.receive.scale = 0,
+        }
+        if let Some((value, _)) = syn.options.timestamps
+            && self.config.timestamps
+        {
+            self.marks.set(Marks::TIMESTAMPS);
+            self.timestamps.recent = value;
+            self.timestamps.recent_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
+        }
+        self.send.window = u32::from(syn.window);
+        self.send.largest_window = self.send.window;
+        self.send.window_sequence = syn.sequence;
+        // The window counts from the first byte, whether or not this SYN acknowledges ours.
+        self.send.window_acknowledgment = self.send.unacknowledged + 1;
+        self.congestion.window.segment_bytes = self.effective_mss();
+    }
+    /// What a segment of ours can carry (RFC 9293 §3.7.1).
+    // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
+    pub(crate) fn effective_mss(&self) -> u32 {
+        let most = self.peer_mss.min(self.path_mss).max(LEAST_MSS);
+        let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
+    }
+    /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
+    pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        self.enter(TcpPhase::Established, env);
+        self.marks.clear(Marks::SYNCHRONISE);
+        self.send.push = self.send.push.later(self.send.unacknowledged);
+        self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
+        self.recovery = Recovery::new(self.send.unacknowledged);
+        // RFC 5681 §3.1: after a lost SYN one segment; RFC 6298 §5.7: and a time-out of three seconds, which the
+        // back-off that the loss left gives.
+        let segments =
+            if self.marks.has(Marks::SYN_REPEATED) { 1 } else { self.config.initial_window_segments };
+        self.congestion.open(segments, self.effective_mss());
+        self.retransmit_at = Instant::FAR_FUTURE;
+        self.progress_at = env.now;
+        self.receive_mss = self.receive_mss.min(self.path_mss);
+        outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
+        if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            self.marks.clear(Marks::CLOSE_AFTER_OPEN);
+            self.enter(TcpPhase::FinWait1, env);
+        }
+    }
+
+    /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
+    pub(crate) fn arrive_in_syn_sent(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let header = arrival.header;
+        let flags = header.flags;
+        let acknowledges = flags.ack()
+            && self.send.unacknowledged.precedes(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.send.next);
+        if flags.ack() && !acknowledges {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            if !flags.rst() {
+                outcome.reset = Some(ResetReply { sequence: header.acknowledgment, acknowledgment: None });
+            }
+            return;
+        }
+        if flags.rst() {
+            if acknowledges {
+                self.finish(Some(ConnectionError::Refused), env, outcome);
+            } else {
+                outcome.dropped = Some(Drop::OutOfWindow);
+            }
+            return;
+        }
+        if !flags.syn() {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
+        self.learn_from_syn(header, env.now);
+        arrival.start = header.sequence + 1;
+        if !acknowledges {
+            // Both called at once.
+            // spec: RFC9293 MUST-10 (simultaneous open)
+            // spec: RFC9293 MUST-11 (that we called is remembered)
+            self.enter(TcpPhase::SynReceived, env);
+            self.marks.set(Marks::SYNCHRONISE);
+            return;
+        }
+        let echoed = self.echoed_round_trip(header, env.now);
+        self.send.unacknowledged = header.acknowledgment;
+        self.send.window_acknowledgment = header.acknowledgment;
+        if !self.marks.has(Marks::SYN_REPEATED) {
+            self.round_trip.acknowledged(header.acknowledgment, echoed, env.now);
+        }
+        self.establish(env, outcome);
+        self.marks.set(Marks::ACKNOWLEDGE);
+        // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
+        self.receive.edge = self.receive.next + self.window_space();
+        self.take_urgent(arrival, outcome);
+        self.take_data(arrival, env, outcome);
+    }
+}
+
+/// Whether this is the peer's SYN again.
+pub(crate) fn is_repeated_syn(header: &Header, initial: Sequence) -> bool {
+    header.flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && header.sequence == initial
+}

@@ -1,0 +1,164 @@
+//! What a call tells its caller.
+
+use crate::Header;
+use core::ops::{BitOr, BitOrAssign};
+use inhost_base::Sequence;
+use inhost_buf::Slices;
+use inhost_event::Drop;
+use inhost_wire::tcp::Flags;
+
+/// What has changed about a connection in one call: a set.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes(u16);
+
+impl Changes {
+    /// Nothing.
+    pub const NONE: Changes = Changes(0);
+    /// There is something to read, or to learn by reading.
+    pub const READABLE: Changes = Changes(1);
+    /// There is room to send again.
+    pub const WRITABLE: Changes = Changes(1 << 1);
+    /// The handshake is done.
+    pub const CONNECTED: Changes = Changes(1 << 2);
+    /// The peer has closed its side, and all that it sent has arrived.
+    pub const PEER_CLOSED: Changes = Changes(1 << 3);
+    /// The peer announced urgent data further ahead than known before.
+    pub const URGENT: Changes = Changes(1 << 4);
+    /// [`Connection::error`](crate::Connection::error) or `soft_error` has something new.
+    pub const ERROR: Changes = Changes(1 << 5);
+    /// The connection is over for good; the stack may reap it once the application has let go.
+    pub const CLOSED: Changes = Changes(1 << 6);
+    /// There is something to transmit now.
+    pub const TRANSMIT: Changes = Changes(1 << 7);
+    /// [`Connection::deadline`](crate::Connection::deadline) is earlier than it was.
+    pub const DEADLINE: Changes = Changes(1 << 8);
+    /// The peer is there: it acknowledged something new. Advice for the neighbour cache (RFC 4861 §7.3.1).
+    pub const REACHED: Changes = Changes(1 << 9);
+    /// The peer seems not to be there: retransmissions passed R1. Advice for routing (RFC 9293 §3.8.3).
+    pub const SUSPECT: Changes = Changes(1 << 10);
+
+    const NAMES: [(Changes, &'static str); 11] = [
+        (Changes::READABLE, "READABLE"),
+        (Changes::WRITABLE, "WRITABLE"),
+        (Changes::CONNECTED, "CONNECTED"),
+        (Changes::PEER_CLOSED, "PEER_CLOSED"),
+        (Changes::URGENT, "URGENT"),
+        (Changes::ERROR, "ERROR"),
+        (Changes::CLOSED, "CLOSED"),
+        (Changes::TRANSMIT, "TRANSMIT"),
+        (Changes::DEADLINE, "DEADLINE"),
+        (Changes::REACHED, "REACHED"),
+        (Changes::SUSPECT, "SUSPECT"),
+    ];
+
+    /// Whether all of `other` are in the set.
+    pub const fn contains(self, other: Changes) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Whether one of `other` is in the set.
+    pub const fn intersects(self, other: Changes) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Whether nothing changed.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+impl BitOr for Changes {
+    type Output = Changes;
+    fn bitor(self, other: Changes) -> Changes {
+        Changes(self.0 | other.0)
+    }
+}
+impl BitOrAssign for Changes {
+    fn bitor_assign(&mut self, other: Changes) {
+        self.0 |= other.0;
+    }
+}
+impl core::fmt::Debug for Changes {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let mut between = "";
+        for (change, name) in Changes::NAMES {
+            if self.contains(change) {
+                write!(f, "{between}{name}")?;
+                between = "|";
+            }
+        }
+        if self.is_empty() { f.write_str("-") } else { Ok(()) }
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// What has changed.
+    pub changes: Changes,
+    /// Why the segment went no further, when it did not.
+    pub dropped: Option<Drop>,
+    /// A reset for the stack to send, outside the connection's own output.
+    pub reset: Option<ResetReply>,
+}
+
+/// A segment with RST that RFC 9293 §3.5.2 or §3.10.5 asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResetReply {
+    /// Its sequence number.
+    pub sequence: Sequence,
+    /// Its acknowledgment number; without one the ACK flag is not set.
+    pub acknowledgment: Option<Sequence>,
+}
+
+impl ResetReply {
+    /// The segment's header, ports 0.
+    pub fn header(&self) -> Header {
+        let flags = if self.acknowledgment.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
+        Header {
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment.unwrap_or_default(),
+            flags,
+            ..Header::default()
+        }
+    }
+    /// The answer to a segment for which there is no connection (RFC 9293 §3.10.7.1); a reset gets none.
+    pub fn to(header: &Header, payload_bytes: usize) -> Option<ResetReply> {
+        if header.flags.rst() {
+            return None;
+        }
+        if header.flags.ack() {
+            return Some(ResetReply { sequence: header.acknowledgment, acknowledgment: None });
+        }
+        let length = payload_bytes as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
+        Some(ResetReply { sequence: Sequence(0), acknowledgment: Some(header.sequence + length) })
+    }
+}
+
+/// How bytes are to be sent. The default is a push, as a socket's write is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendHow {
+    /// The receiver shall have these bytes without waiting for more. Successive pushes are promoted: one mark moves
+    /// to the end of what is queued (UCLA §2.4, RFC 9293 §3.9.1.2). Bytes without push may be held, a bounded time,
+    /// until they fill a segment.
+    pub push: bool,
+    /// The last of these bytes is urgent (RFC 9293 §3.8.5).
+    pub urgent: bool,
+    /// More follows at once: like no push.
+    pub more: bool,
+}
+impl Default for SendHow {
+    fn default() -> Self {
+        SendHow { push: true, urgent: false, more: false }
+    }
+}
+
+/// Takes the segments of one pass of [`Connection::transmit`](crate::Connection::transmit).
+pub trait SegmentOutput {
+    /// Takes one segment whole, or says why not and takes nothing of it.
+    fn segment(&mut self, header: &Header, payload: Slices<'_>) -> Result<(), Blocked>;
+}
+
+/// Why a segment could not leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocked {
+    /// The device is full, or the neighbour's address is not known yet.
+    Link,
+}

@@ -1,0 +1,117 @@
+//! Whether a segment's numbers are ours to look at: the first check of RFC 9293 §3.10.7.4, and PAWS before it
+//! (RFC 7323 §5.3).
+
+use super::Arrival;
+use crate::marks::Marks;
+use crate::open::is_repeated_syn;
+use crate::outcome::Outcome;
+use crate::{Connection, Environment};
+use inhost_event::{Drop, TcpPhase};
+
+/// A timestamp older than this says nothing any more (RFC 7323 §5.5): 24 days.
+const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
+
+impl Connection {
+    /// Checks the segment and cuts it to what lies in the window. When false, what the peer is owed is marked.
+    pub(super) fn is_acceptable(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if let Some(why) = self.fails_paws(arrival, env) {
+            outcome.dropped = Some(why);
+            if !arrival.header.flags.rst() {
+                self.answer_unacceptable(arrival, env);
+            }
+            return false;
+        }
+        if self.is_in_window(arrival) {
+            self.cut_to_window(arrival);
+            return true;
+        }
+        outcome.dropped = Some(Drop::OutOfWindow);
+        let header = arrival.header;
+        if header.flags.rst() {
+            return false;
+        }
+        if self.phase == TcpPhase::SynReceived && is_repeated_syn(header, self.receive.initial) {
+            // Our SYN and ACK may be lost; the peer's own timer paces this.
+            if self.send.next != self.send.unacknowledged && !self.marks.has(Marks::HELD) {
+                self.marks.set(Marks::SYNCHRONISE);
+            }
+            return false;
+        }
+        if self.phase == TcpPhase::TimeWait && header.flags.fin() {
+            // The last acknowledgment was lost: TIME-WAIT begins anew.
+            self.linger_at = env.now + self.config.time_wait;
+        }
+        self.answer_unacceptable(arrival, env);
+        false
+    }
+    /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
+    fn fails_paws(&self, arrival: &Arrival<'_>, env: &Environment<'_>) -> Option<Drop> {
+        if !self.marks.has(Marks::TIMESTAMPS) || arrival.header.flags.rst() {
+            return None;
+        }
+        let Some((value, _)) = arrival.header.options.timestamps else {
+            return Some(Drop::OldTimestamp);
+        };
+        let second = (env.now.as_nanos() / 1_000_000_000) as u32;
+        let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;
+        let old = (value.wrapping_sub(self.timestamps.recent) as i32) < 0;
+        (old && !stale).then_some(Drop::OldTimestamp)
+    }
+    /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
+    /// starts at its edge, for the sake of its acknowledgment, reset and urgent pointer. And what has no length may
+    /// stand at the edge of any window: a sender that filled the window has nowhere else to put an acknowledgment,
+    /// and two such senders that each miss something would never hear each other again.
+    fn is_in_window(&self, arrival: &Arrival<'_>) -> bool {
+        let header = arrival.header;
+        let length =
+            arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
+        let next = self.receive.next;
+        let window = self.receive.edge.since(next);
+        if length == 0 {
+            return header.sequence.within(next, window + 1);
+        }
+        if window == 0 {
+            // spec: RFC9293 MUST-66 (resets and urgent pointers count with the window closed)
+            return header.sequence == next;
+        }
+        header.sequence.within(next, window)
+            || (header.sequence + (length - 1)).within(next, window)
+            || (header.sequence.precedes(next) && self.receive.edge.precedes(header.sequence + length))
+    }
+    fn cut_to_window(&mut self, arrival: &mut Arrival<'_>) {
+        let header = arrival.header;
+        arrival.start = header.sequence + u32::from(header.flags.syn());
+        if arrival.start.precedes(self.receive.next) {
+            let old = self.receive.next.since(arrival.start);
+            if old as usize > arrival.payload.len() {
+                // Its FIN, too, is old.
+                arrival.fin = false;
+            }
+            arrival.payload.trim_front(old as usize);
+            arrival.start = self.receive.next;
+        }
+        let room = if arrival.start.at_or_before(self.receive.edge) {
+            self.receive.edge.since(arrival.start) as usize
+        } else {
+            0
+        };
+        if arrival.payload.len() > room {
+            // A probe of a closed window, or a sender that did not mind it: it learns where the edge is.
+            arrival.payload.truncate(room);
+            arrival.fin = false;
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
+    /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers
+    /// are counted, lest two ends answer each other for ever.
+    fn answer_unacceptable(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
+        if !arrival.payload.is_empty() || arrival.header.flags.fin() || self.may_challenge(env) {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
+}

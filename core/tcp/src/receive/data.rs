@@ -1,0 +1,146 @@
+//! Data and FIN (RFC 9293 §3.10.7.4, seventh and eighth step).
+
+use super::Arrival;
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome, ResetReply};
+use crate::phase::Allows;
+use crate::reassembly::Room;
+use crate::window::tighten;
+use crate::{Connection, ConnectionError, Environment};
+use inhost_base::Instant;
+use inhost_buf::Batch;
+use inhost_event::{Drop, TcpPhase};
+
+/// Duplicate acknowledgments owed at a time: one for each segment of a batch.
+const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
+
+impl Connection {
+    pub(crate) fn take_data(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if arrival.payload.is_empty() && !arrival.fin {
+            return;
+        }
+        if !self.phase.expects_data() {
+            // After the peer's FIN there is nothing more to take.
+            return;
+        }
+        if self.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+            return self.discard_data(arrival, env, outcome);
+        }
+        if arrival.start != self.receive.next {
+            return self.keep_for_later(arrival, env, outcome);
+        }
+        self.take_in_order(arrival, env, outcome);
+    }
+    /// The next bytes, and whatever they connect to.
+    fn take_in_order(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        let length = arrival.payload.len() as u32;
+        if length > 0 {
+            let most = self.path_mss;
+            self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
+            let packet = tighten(arrival.payload.take(), env.pool);
+            let buffers = self.buffers.get_or_insert_default();
+            buffers.receive.push(packet, env.pool);
+            let next = self.receive.next + length;
+            let had_hole = !buffers.reassembly.is_empty();
+            let joined = if had_hole {
+                buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool)
+            } else {
+                0
+            };
+            self.receive.next = next + joined;
+            self.duplicates_due = 0;
+            self.received_bytes += u64::from(length + joined);
+            outcome.changes |= Changes::READABLE;
+            if had_hole {
+                // RFC 5681 §4.2: what fills a hole is acknowledged at once.
+                self.marks.set(Marks::ACKNOWLEDGE);
+            } else {
+                self.schedule_acknowledgment(env.now);
+            }
+        }
+        let fin_came_ahead =
+            self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.fin == Some(self.receive.next));
+        if arrival.fin || fin_came_ahead {
+            self.take_fin(env, outcome);
+        }
+    }
+    /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
+    /// duplicate (RFC 5681 §4.2). Each such segment is owed one of its own, for the sender counts them: segments that
+    /// come in one batch would otherwise never make three.
+    fn keep_for_later(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        self.marks.set(Marks::ACKNOWLEDGE);
+        self.duplicates_due = self.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+        if env.pool.is_under_pressure() {
+            outcome.dropped = Some(Drop::NoMemory);
+            return;
+        }
+        let limit = self.config.receive_buffer_limit_bytes;
+        let pieces = self.config.reassembly_limit_pieces;
+        let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
+        let fin = arrival.fin;
+        let buffers = self.buffers.get_or_insert_default();
+        if fin {
+            buffers.reassembly.fin = Some(end);
+        }
+        if arrival.payload.is_empty() {
+            return;
+        }
+        let room = Room { capacity_bytes: limit.saturating_sub(buffers.receive.capacity_bytes()), pieces };
+        let packet = arrival.payload.take();
+        if !buffers.reassembly.insert(start, packet, room, env.pool) {
+            outcome.dropped = Some(Drop::QueueFull);
+        }
+    }
+    /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
+    /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
+    fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        if self.phase != TcpPhase::Established {
+            outcome.reset =
+                Some(ResetReply { sequence: self.send.next, acknowledgment: Some(self.receive.next) });
+            return self.finish(Some(ConnectionError::Aborted), env, outcome);
+        }
+        self.marks.set(Marks::ACKNOWLEDGE);
+        if arrival.start == self.receive.next {
+            self.receive.next += arrival.payload.len() as u32;
+            self.receive.edge = self.receive.edge.later(self.receive.next);
+            self.received_bytes += arrival.payload.len() as u64;
+            if arrival.fin {
+                self.take_fin(env, outcome);
+            }
+        }
+    }
+    /// The peer's stream is complete.
+    fn take_fin(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        self.receive.next += 1;
+        self.receive.edge = self.receive.edge.later(self.receive.next);
+        self.marks.set(Marks::ACKNOWLEDGE);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.clear(env.pool);
+        }
+        outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
+        match self.phase {
+            TcpPhase::Established => self.enter(TcpPhase::CloseWait, env),
+            TcpPhase::FinWait1 => self.enter(TcpPhase::Closing, env),
+            TcpPhase::FinWait2 => self.enter_time_wait(env),
+            _ => {}
+        }
+    }
+    /// Both sides are closed, and our last acknowledgment may be lost.
+    // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
+    pub(crate) fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
+        self.enter(TcpPhase::TimeWait, env);
+        self.retransmit_at = Instant::FAR_FUTURE;
+        self.linger_at = env.now + self.config.time_wait;
+        self.recovery.end();
+    }
+}

@@ -1,0 +1,164 @@
+//! What a segment that arrives does (RFC 9293 §3.10.7), in the order of its steps, and a straight road for the
+//! common case.
+
+mod acceptability;
+mod acknowledgment;
+mod data;
+mod reset;
+
+use crate::marks::Marks;
+use crate::outcome::Outcome;
+use crate::recovery::Repair;
+use crate::{Connection, Environment, Header};
+use inhost_base::Sequence;
+use inhost_buf::Packet;
+use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpPhase};
+use inhost_wire::tcp::Flags;
+
+/// A segment on its way through the steps.
+pub(crate) struct Arrival<'a> {
+    pub header: &'a Header,
+    /// Its data, cut to what is new and within the window.
+    pub payload: &'a mut Packet,
+    /// Number of the first byte of `payload`.
+    pub start: Sequence,
+    /// It ends the peer's stream, after `payload`.
+    pub fin: bool,
+}
+
+impl Connection {
+    pub(crate) fn arrive(
+        &mut self,
+        header: &Header,
+        payload: &mut Packet,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let socket = env.socket;
+        env.emit(Mask::SEGMENT, || {
+            Event::SegmentReceived(SegmentReceived {
+                socket,
+                sequence: header.sequence,
+                acknowledgment: header.flags.ack().then_some(header.acknowledgment),
+                flags: header.flags.bits(),
+                payload_bytes: payload.len() as u32,
+                window_field: header.window,
+            })
+        });
+        if self.is_predicted(header, payload) {
+            self.arrive_as_predicted(header, payload, env, &mut outcome);
+            return outcome;
+        }
+        let mut arrival = Arrival { header, payload, start: header.sequence, fin: header.flags.fin() };
+        match self.phase {
+            TcpPhase::Closed => {
+                outcome.reset = crate::ResetReply::to(header, arrival.payload.len());
+                outcome.dropped = Some(Drop::NoSocket);
+            }
+            TcpPhase::SynSent => self.arrive_in_syn_sent(&mut arrival, env, &mut outcome),
+            _ => self.arrive_synchronised(&mut arrival, env, &mut outcome),
+        }
+        outcome
+    }
+
+    /// Header prediction: the next data in order, or a new acknowledgment, and nothing else to think about.
+    #[inline]
+    fn is_predicted(&self, header: &Header, payload: &Packet) -> bool {
+        self.phase == TcpPhase::Established
+            && header.flags.without(Flags::PSH) == Flags::ACK
+            && header.sequence == self.receive.next
+            && payload.len() as u32 <= self.receive.edge.since(self.receive.next)
+            && self.send.unacknowledged.at_or_before(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.send.next)
+            // Otherwise it may be a duplicate acknowledgment.
+            && (!payload.is_empty() || header.acknowledgment != self.send.unacknowledged)
+            && header.window != 0
+            && self.send.window != 0
+            && self.recovery.repair == Repair::None
+            && !self.marks.has(Marks::RECEIVE_CLOSED)
+            && match header.options.timestamps {
+                Some((value, _)) => {
+                    self.marks.has(Marks::TIMESTAMPS)
+                        && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
+                }
+                None => !self.marks.has(Marks::TIMESTAMPS),
+            }
+    }
+    fn arrive_as_predicted(
+        &mut self,
+        header: &Header,
+        payload: &mut Packet,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        self.heard(header, env);
+        if header.acknowledgment != self.send.unacknowledged {
+            self.advance(header, env, outcome);
+        }
+        self.take_window(header, env.now);
+        if !payload.is_empty() {
+            let start = header.sequence;
+            self.take_data(&mut Arrival { header, payload, start, fin: false }, env, outcome);
+        }
+    }
+
+    /// SYN-RECEIVED and every later state (RFC 9293 §3.10.7.4), step by step.
+    fn arrive_synchronised(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let flags = arrival.header.flags;
+        if self.answers_simultaneous_open(arrival.header) {
+            // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
+            self.heard(arrival.header, env);
+            self.take_acknowledgment(arrival, env, outcome);
+            return;
+        }
+        if !self.is_acceptable(arrival, env, outcome) {
+            return;
+        }
+        if flags.rst() {
+            return self.take_reset(arrival, env, outcome);
+        }
+        if flags.syn() {
+            // RFC 5961 §4.2: a peer that restarted answers the challenge by a reset.
+            return self.challenge(env, outcome);
+        }
+        if !flags.ack() {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
+        if !self.take_acknowledgment(arrival, env, outcome) {
+            return;
+        }
+        // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
+        self.heard(arrival.header, env);
+        self.take_urgent(arrival, outcome);
+        self.take_data(arrival, env, outcome);
+    }
+    /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
+    fn answers_simultaneous_open(&self, header: &Header) -> bool {
+        let kind = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        self.phase == TcpPhase::SynReceived
+            && self.marks.has(Marks::ACTIVE)
+            && kind == Flags::SYN | Flags::ACK
+            && header.sequence == self.receive.initial
+            && header.acknowledgment == self.send.next
+    }
+    /// The peer is alive; its timestamp is kept for the echo (RFC 7323 §4.3).
+    fn heard(&mut self, header: &Header, env: &mut Environment<'_>) {
+        self.received_at = env.now;
+        self.keep_alive_probes = 0;
+        self.marks.clear(Marks::KEEP_ALIVE);
+        if let Some((value, _)) = header.options.timestamps
+            && self.marks.has(Marks::TIMESTAMPS)
+            && header.sequence.at_or_before(self.receive.acknowledged)
+            && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
+        {
+            self.timestamps.recent = value;
+            self.timestamps.recent_second = (env.now.as_nanos() / 1_000_000_000) as u32;
+        }
+    }
+}

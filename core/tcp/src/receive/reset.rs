@@ -1,0 +1,54 @@
+//! RST and SYN within the window: what RFC 9293 §3.10.7.4 says with the defences of RFC 5961.
+
+use super::Arrival;
+use crate::marks::Marks;
+use crate::outcome::Outcome;
+use crate::{Connection, ConnectionError, Environment};
+use inhost_event::{Drop, TcpPhase};
+
+impl Connection {
+    /// A reset counts when it bears exactly the next number; another one in the window asks for a challenge
+    /// (RFC 5961 §3.2).
+    pub(super) fn take_reset(
+        &mut self,
+        arrival: &Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if self.phase == TcpPhase::TimeWait {
+            // RFC 1337 §3: a stray reset does not cut TIME-WAIT short.
+            outcome.dropped = Some(Drop::NotCredible);
+            return;
+        }
+        if arrival.header.sequence != self.receive.next {
+            return self.challenge(env, outcome);
+        }
+        let error = match self.phase {
+            TcpPhase::SynReceived if self.marks.has(Marks::ACTIVE) => Some(ConnectionError::Refused),
+            // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
+            TcpPhase::Closing | TcpPhase::LastAck => None,
+            _ => Some(ConnectionError::Reset),
+        };
+        self.finish(error, env, outcome);
+    }
+    /// Drops the segment and answers it, within the limit.
+    pub(super) fn challenge(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        outcome.dropped = Some(Drop::OutOfWindow);
+        if self.may_challenge(env) {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        } else {
+            outcome.dropped = Some(Drop::RateLimited);
+        }
+    }
+    /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
+    pub(super) fn may_challenge(&mut self, env: &Environment<'_>) -> bool {
+        let second = (env.now.as_nanos() / 1_000_000_000) as u32;
+        if second != self.challenge_second {
+            self.challenge_second = second;
+            self.challenges = 0;
+        }
+        let may = self.challenges < self.config.challenge_limit_per_second;
+        self.challenges += u8::from(may);
+        may
+    }
+}

@@ -1,0 +1,232 @@
+//! Every way in which a connection ends.
+
+use super::trial::*;
+use crate::{Changes, Config, ConnectionError, ReceiveError, ResetReply, SendError, SendHow};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_event::TcpPhase;
+
+#[test]
+fn we_close_first() {
+    let mut trial = Trial::established(plain());
+    trial.write(b"last words");
+    trial.expect();
+    trial.close();
+    let fin = trial.expect();
+    assert_eq!((fin.at(), fin.flags(), fin.len()), (11, FIN | ACK, 0));
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait1);
+    assert_eq!(trial.connection.send(b"x", SendHow::default(), lend!(trial)), Err(SendError::Closed));
+    trial.give(segment(1, ACK, 12), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    // Half-closed: the peer still speaks.
+    trial.give(segment(1, ACK | PSH, 12), b"and another thing");
+    assert_eq!(trial.read(100), b"and another thing");
+    trial.pass(Duration::from_secs(3600));
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2, "for as long as somebody reads");
+    trial.sent.clear();
+    let outcome = trial.give(segment(18, ACK | FIN, 12), b"");
+    assert!(outcome.changes.contains(Changes::PEER_CLOSED));
+    trial.expect().is_ack(19);
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.read(10), b"");
+    // spec: RFC9293 MUST-13
+    trial.pass(Duration::from_millis(59_999));
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    trial.pass_ms(1);
+    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!((trial.connection.error(), trial.connection.deadline()), (None, Instant::FAR_FUTURE));
+    assert!(trial.changed().contains(Changes::CLOSED));
+    trial.nothing();
+}
+
+#[test]
+fn the_peer_closes_first() {
+    let mut trial = Trial::established(plain());
+    trial.give(segment(1, ACK | FIN, 1), b"bye");
+    trial.expect().is_ack(5);
+    assert_eq!(trial.connection.phase(), TcpPhase::CloseWait);
+    assert_eq!(trial.read(100), b"bye");
+    assert_eq!(trial.read(100), b"");
+    trial.write(b"wait");
+    trial.expect().is_data(1, 4);
+    trial.close();
+    let fin = trial.expect();
+    assert_eq!((fin.at(), fin.flags()), (5, FIN | ACK));
+    assert_eq!(trial.connection.phase(), TcpPhase::LastAck);
+    trial.give(segment(5, ACK, 6), b"");
+    assert_eq!((trial.connection.phase(), trial.connection.error()), (TcpPhase::Closed, None));
+    trial.nothing();
+}
+
+#[test]
+fn both_close_at_once() {
+    let mut trial = Trial::established(plain());
+    trial.close();
+    trial.expect();
+    trial.give(segment(1, ACK | FIN, 1), b"");
+    trial.expect().is_ack(2);
+    assert_eq!(trial.connection.phase(), TcpPhase::Closing);
+    trial.give(segment(2, ACK, 2), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+}
+
+#[test]
+fn the_fin_rides_with_the_last_data_and_is_sent_again_with_it() {
+    let mut trial = Trial::established(plain());
+    trial.connection.send(b"end", SendHow::default(), lend!(trial)).unwrap();
+    trial.close();
+    let last = trial.expect();
+    last.is_data(1, 3);
+    assert!(last.flags().fin());
+    trial.nothing();
+    trial.pass_ms(1000);
+    let again = trial.expect();
+    again.is_data(1, 3);
+    assert!(again.flags().fin());
+    trial.sent.clear();
+    // Only the data arrived.
+    trial.give(segment(1, ACK, 4), b"");
+    trial.pass_ms(1000);
+    let fin = trial.expect();
+    assert_eq!((fin.at(), fin.len(), fin.flags()), (4, 0, FIN | ACK));
+    trial.give(segment(1, ACK | FIN, 5), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+}
+
+fn in_time_wait(config: Config) -> Trial {
+    let mut trial = Trial::established(config);
+    let stamp = |header| {
+        if plain().timestamps { header } else { with_timestamps(header, 100, 0) }
+    };
+    let timestamps = trial.connection.info(trial.now).timestamps;
+    trial.close();
+    let fin = segment(1, ACK | FIN, 2);
+    trial.give(if timestamps { stamp(fin) } else { fin }, b"");
+    trial.sent.clear();
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    trial
+}
+
+// spec: RFC9293 MUST-13
+#[test]
+fn time_wait_answers_a_repeated_fin_and_starts_anew() {
+    let mut trial = in_time_wait(plain());
+    trial.pass(Duration::from_secs(50));
+    trial.give(segment(1, ACK | FIN, 2), b"");
+    trial.expect().is_ack(2);
+    trial.pass(Duration::from_secs(59));
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    // RFC 1337: a reset does not assassinate it.
+    trial.give(segment(2, RST, 0), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    trial.pass(Duration::from_secs(1));
+    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    trial.nothing();
+}
+
+// RFC 9293 MAY-2, RFC 6191
+#[test]
+fn time_wait_yields_to_a_newer_syn_only() {
+    let trial = in_time_wait(plain());
+    let least = trial.connection.yields_to(&segment(3, SYN, 0)).unwrap();
+    assert!(Sequence(OURS + 2).precedes(least));
+    assert_eq!(trial.connection.yields_to(&segment(2, SYN, 0)), None);
+    assert_eq!(trial.connection.yields_to(&segment(3, SYN | ACK, 0)), None);
+    assert_eq!(trial.connection.yields_to(&segment(3, ACK, 0)), None);
+    let trial = in_time_wait(Config { window_scaling: false, ..Config::default() });
+    let older_number = segment(0, SYN, 0);
+    assert!(trial.connection.yields_to(&with_timestamps(older_number, 101, 0)).is_some());
+    assert_eq!(trial.connection.yields_to(&with_timestamps(older_number, 99, 0)), None);
+    assert_eq!(Trial::established(plain()).connection.yields_to(&segment(3, SYN, 0)), None);
+}
+
+// RFC 9293 SHLD-3; RFC 2525 §2.17
+#[test]
+fn letting_go_of_unread_data_resets() {
+    let mut trial = Trial::established(plain());
+    trial.give(segment(1, ACK, 1), b"unread");
+    let outcome = trial.connection.detach(lend!(trial));
+    let expected = ResetReply { sequence: Sequence(OURS) + 1, acknowledgment: Some(Sequence(THEIRS) + 7) };
+    assert_eq!(outcome.reset, Some(expected));
+    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+}
+
+#[test]
+fn data_for_nobody_resets() {
+    let mut trial = Trial::established(plain());
+    trial.connection.detach(lend!(trial));
+    trial.round();
+    assert!(trial.expect().flags().fin());
+    trial.give(segment(1, ACK, 2), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    let outcome = trial.give(segment(1, ACK, 2), b"hello?");
+    assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 2);
+    assert!(outcome.changes.contains(Changes::CLOSED));
+}
+
+#[test]
+fn with_reading_closed_alone_data_is_taken_and_forgotten() {
+    let mut trial = Trial::established(plain());
+    trial.connection.close_receive(lend!(trial));
+    trial.give(segment(1, ACK, 1), b"nobody listens");
+    trial.expect().is_ack(15);
+    assert_eq!(trial.read(10), b"");
+    trial.write(b"but I speak");
+    trial.expect().is_data(1, 11);
+    trial.give(segment(15, ACK | FIN, 12), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::CloseWait);
+}
+
+#[test]
+fn fin_wait_2_ends_when_nobody_reads() {
+    let mut trial = Trial::established(plain());
+    trial.connection.detach(lend!(trial));
+    trial.round();
+    trial.give(segment(1, ACK, 2), b"");
+    trial.pass(Duration::from_secs(59));
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    trial.pass(Duration::from_secs(1));
+    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+}
+
+// spec: RFC9293 MUST-12
+#[test]
+fn an_abort_is_not_a_close() {
+    let mut trial = Trial::established(plain());
+    trial.write(b"12345");
+    trial.give(segment(1, ACK, 1), b"unread");
+    let outcome = trial.connection.abort(lend!(trial));
+    assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 6);
+    assert!(outcome.changes.contains(Changes::CLOSED | Changes::ERROR));
+    assert_eq!(trial.connection.error(), Some(ConnectionError::Aborted));
+    assert_eq!(trial.pool.outstanding_bytes(), 0);
+    let mut trial = Trial::established(plain());
+    trial.give(segment(1, ACK, 1), b"flushed");
+    trial.give(segment(8, RST, 0), b"with a reason");
+    let mut into = [0; 9];
+    let read = trial.connection.read(&mut into, lend!(trial));
+    assert_eq!(read, Err(ReceiveError::Connection(ConnectionError::Reset)));
+    let sent = trial.connection.send(b"x", SendHow::default(), lend!(trial));
+    assert_eq!(sent, Err(SendError::Connection(ConnectionError::Reset)));
+    // Nobody is there any more.
+    let outcome = trial.give(segment(8, ACK, 1), b"late");
+    assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 1);
+}
+
+#[test]
+fn closing_before_the_answer_ends_it() {
+    let mut trial = Trial::calling(plain());
+    trial.close();
+    assert_eq!((trial.connection.phase(), trial.connection.error()), (TcpPhase::Closed, None));
+}
+
+#[test]
+fn a_fin_into_a_closed_window_is_probed_until_taken() {
+    let mut trial = Trial::established(plain());
+    trial.give(with_window(segment(1, ACK, 1), 0), b"");
+    trial.close();
+    assert!(trial.expect().flags().fin());
+    trial.pass_ms(400);
+    assert!(trial.expect().flags().fin());
+    trial.give(with_window(segment(1, ACK, 2), 0), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+}

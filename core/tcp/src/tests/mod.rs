@@ -1,0 +1,15 @@
+//! Tests that speak packets: one connection against scripted segments (`trial`), and two connections over a pipe
+//! with seeded faults (`pipe`).
+
+mod closing;
+mod data;
+mod defence;
+mod ledger;
+mod loss;
+mod opening;
+mod pipe;
+mod sizes;
+mod timers;
+mod trial;
+mod urgent;
+mod windows;

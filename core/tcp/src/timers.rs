@@ -1,0 +1,167 @@
+//! What happens when time passes: one deadline, the least of a handful.
+
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome};
+use crate::phase::Allows;
+use crate::recovery::Repair;
+use crate::{Connection, ConnectionError, Environment, SoftError};
+use inhost_base::{Duration, Instant};
+use inhost_event::TcpPhase;
+
+/// The queues' box is freed after so long without data and without a segment.
+pub(crate) const TIDY_AFTER: Duration = Duration::from_secs(1);
+/// A timer that is served later than this was not late: the clock jumped, because the host slept. In that time nobody
+/// could be tried or heard, so that it does not count against anybody's patience.
+const CLOCK_JUMP: Duration = Duration::from_secs(5);
+/// The longest that an acknowledgment may wait (RFC 9293 §3.8.6.3).
+// spec: RFC9293 MUST-40
+const MOST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
+
+impl Connection {
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.retransmit_at
+            .min(self.acknowledge_at)
+            .min(self.linger_at)
+            .min(self.keep_alive_at())
+            .min(self.buffers_deadline())
+    }
+    fn buffers_deadline(&self) -> Instant {
+        match &self.buffers {
+            Some(buffers) if buffers.are_empty() => self.received_at.max(self.sent_at) + TIDY_AFTER,
+            Some(buffers) => buffers.aggregate_until,
+            None => Instant::FAR_FUTURE,
+        }
+    }
+    /// When the next keep-alive probe is due.
+    // spec: RFC9293 MUST-24 (the application can ask for it)
+    // spec: RFC9293 MUST-26 (only an idle connection is probed)
+    fn keep_alive_at(&self) -> Instant {
+        let Some(keep_alive) = &self.config.keep_alive else { return Instant::FAR_FUTURE };
+        let idle = matches!(self.phase, TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2)
+            && !self.has_outstanding()
+            && self.retransmit_at == Instant::FAR_FUTURE
+            && !self.marks.has(Marks::KEEP_ALIVE);
+        if !idle {
+            return Instant::FAR_FUTURE;
+        }
+        let probes = keep_alive.interval.times(u64::from(self.keep_alive_probes));
+        self.received_at.max(self.sent_at) + keep_alive.idle + probes
+    }
+    pub(crate) fn stop_timers(&mut self) {
+        self.retransmit_at = Instant::FAR_FUTURE;
+        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.linger_at = Instant::FAR_FUTURE;
+    }
+    /// Starts the retransmission timer anew; it never outlasts the user's patience.
+    pub(crate) fn arm_retransmission(&mut self, now: Instant) {
+        let patience = self.progress_at + self.patience();
+        let at = now + self.round_trip.timeout(&self.config);
+        self.retransmit_at = if patience > now { at.min(patience) } else { at };
+    }
+    /// R2, as time (RFC 9293 §3.8.3).
+    // spec: RFC9293 MUST-21 (the application sets it)
+    // spec: RFC9293 MUST-22 (SYNs are treated alike)
+    fn patience(&self) -> Duration {
+        if self.phase.opens() { self.config.connect_timeout } else { self.config.user_timeout }
+    }
+    /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
+    // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
+    // spec: RFC9293 MUST-59 (after all segments of the round are processed)
+    pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
+        let waiting = self.receive.next.since(self.receive.acknowledged);
+        let delay = self.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
+        if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        } else if self.acknowledge_at == Instant::FAR_FUTURE {
+            self.acknowledge_at = now + delay;
+        }
+    }
+
+    pub(crate) fn fire(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        let now = env.now;
+        if self.linger_at <= now {
+            // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
+            return self.finish(None, env, outcome);
+        }
+        if self.acknowledge_at <= now {
+            self.acknowledge_at = Instant::FAR_FUTURE;
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+        if self.keep_alive_at() <= now {
+            self.fire_keep_alive(env, outcome);
+        }
+        if self.retransmit_at <= now {
+            self.fire_retransmission(env, outcome);
+        }
+        if let Some(buffers) = &mut self.buffers
+            && buffers.aggregate_until <= now
+        {
+            // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            self.send.push = self.stream_end();
+        }
+        if let Some(buffers) = &self.buffers
+            && buffers.are_empty()
+            && self.received_at.max(self.sent_at) + TIDY_AFTER <= now
+        {
+            self.clear(env.pool);
+        }
+    }
+    fn fire_keep_alive(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        let Some(keep_alive) = self.config.keep_alive else { return };
+        let slept = slept_since(self.keep_alive_at(), env.now);
+        if slept > Duration::ZERO {
+            self.received_at = self.received_at.max(self.sent_at) + slept;
+        }
+        // spec: RFC9293 MUST-29 (one answer that is missing proves nothing)
+        if self.keep_alive_probes >= keep_alive.probes {
+            return self.finish(Some(ConnectionError::KeepAliveTimedOut), env, outcome);
+        }
+        self.keep_alive_probes += 1;
+        self.marks.set(Marks::KEEP_ALIVE);
+    }
+    fn fire_retransmission(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        let now = env.now;
+        self.progress_at += slept_since(self.retransmit_at, now);
+        // spec: RFC9293 MUST-20 (R2 ends the connection)
+        // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
+        if now.since(self.progress_at) >= self.patience() {
+            return self.finish(Some(ConnectionError::TimedOut), env, outcome);
+        }
+        self.round_trip.back_off();
+        self.timestamps.least_echo = self.timestamp(now);
+        if self.phase.opens() {
+            self.marks.set(Marks::SYNCHRONISE);
+        } else if self.send.window == 0 && (self.has_outstanding() || self.queued_bytes() > 0) {
+            // spec: RFC9293 MUST-35 (by the one mechanism)
+            self.marks.set(Marks::PROBE);
+        } else if self.has_outstanding() {
+            self.repair_after_timeout(now);
+        } else {
+            self.marks.set(Marks::OVERRIDE);
+        }
+        // spec: RFC9293 MUST-20 (R1 advises routing)
+        let probing = self.send.window == 0 && !self.phase.opens();
+        if self.round_trip.backoff == self.config.suspect_after_retransmissions && !probing {
+            self.soft_error = Some(SoftError::NotResponding);
+            outcome.changes |= Changes::SUSPECT | Changes::ERROR;
+        }
+        self.arm_retransmission(now);
+    }
+    /// RFC 5681 §3.1, RFC 6298 §5: one segment, and from there on by slow start.
+    fn repair_after_timeout(&mut self, now: Instant) {
+        self.timeouts += 1;
+        if self.recovery.repair != Repair::Timeout {
+            self.congestion.timed_out(self.in_flight_bytes(), now);
+        }
+        self.congestion.window.window_bytes = self.segment_bytes();
+        self.recovery.duplicates = 0;
+        self.recovery.begin(Repair::Timeout, self.send.unacknowledged, self.send.next);
+    }
+}
+
+/// How long the host slept, when a timer that was due at `due` is served `now`.
+fn slept_since(due: Instant, now: Instant) -> Duration {
+    let late = now.since(due);
+    if late > CLOCK_JUMP { late } else { Duration::ZERO }
+}

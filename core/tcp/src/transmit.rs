@@ -1,0 +1,373 @@
+//! What leaves: one decision, asked until it says why not. The answer that ends the asking is the cause in the
+//! send ledger.
+
+use crate::marks::Marks;
+use crate::outcome::{Blocked, SegmentOutput};
+use crate::phase::Allows;
+use crate::recovery::{DUPLICATES_FOR_LOSS, Repair};
+use crate::{Connection, Environment, Header};
+use inhost_base::{Instant, Sequence};
+use inhost_buf::{Pool, Slices};
+use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SegmentSent, SendCause, TcpPhase};
+use inhost_wire::tcp::{Flags, TcpOptions};
+
+/// The next segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// SYN, or SYN and ACK.
+    Synchronise,
+    /// Part of the stream.
+    Data(Data),
+    /// No part of the stream.
+    Acknowledge,
+    /// A number that the peer has, so that it answers.
+    KeepAlive,
+}
+
+/// A part of the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Data {
+    start: Sequence,
+    length: u32,
+    fin: bool,
+    again: Option<RetransmittedWhy>,
+}
+
+impl Data {
+    fn end(&self) -> Sequence {
+        self.start + self.length + u32::from(self.fin)
+    }
+}
+
+impl Connection {
+    /// The next segment to send, or what keeps it from being sent.
+    pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
+        if self.phase.opens() {
+            return match () {
+                () if self.marks.has(Marks::HELD) => Err(SendCause::Opening),
+                () if self.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.marks.has(Marks::ACKNOWLEDGE) && self.phase == TcpPhase::SynReceived => {
+                    Ok(Next::Acknowledge)
+                }
+                () => Err(SendCause::Opening),
+            };
+        }
+        match self.next_data() {
+            Ok(data) => Ok(Next::Data(data)),
+            // Data carries whatever else is due; only without any does that travel alone.
+            Err(_) if self.marks.has(Marks::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_) if self.marks.has(Marks::ACKNOWLEDGE) || self.marks.has(Marks::ANNOUNCE_URGENT) => {
+                Ok(Next::Acknowledge)
+            }
+            Err(cause) => Err(cause),
+        }
+    }
+
+    fn next_data(&self) -> Result<Data, SendCause> {
+        if self.phase.has_fin_acknowledged() {
+            return Err(SendCause::Closed);
+        }
+        let (send, end) = (&self.send, self.stream_end());
+        if self.marks.has(Marks::PROBE) && send.window == 0 {
+            return self.probe(end).ok_or(SendCause::ClosedWindow);
+        }
+        if let Some(start) = self.recovery.pending(send.unacknowledged) {
+            return self.data_again(start, end);
+        }
+        if end.precedes(send.next) {
+            // The FIN is out, and all before it.
+            return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
+        }
+        let unsent = end.since(send.next);
+        if unsent == 0 {
+            return match () {
+                () if self.phase.has_fin_outstanding() => self.data_from_next(0, true),
+                () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
+                () if self.marks.has(Marks::WRITER_WAITS) => Err(self.repair_cause_or(SendCause::SendBuffer)),
+                () => Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment)),
+            };
+        }
+        let length = self.sendable_bytes(unsent)?;
+        self.data_from_next(length, length == unsent && self.phase.has_fin_outstanding())
+    }
+    fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
+        Ok(Data { start: self.send.next, length, fin, again: None })
+    }
+
+    /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+    fn sendable_bytes(&self, unsent: u32) -> Result<u32, SendCause> {
+        let send = &self.send;
+        let edge = self.send_edge();
+        // The peer may have taken back what it offered: then the edge lies behind.
+        // spec: RFC9293 MUST-34 (a shrinking window does no harm)
+        let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
+        if usable == 0 {
+            let closed = if send.window == 0 { SendCause::ClosedWindow } else { SendCause::ReceiverWindow };
+            return Err(if send.window == 0 { closed } else { self.repair_cause_or(closed) });
+        }
+        let segment = self.segment_bytes();
+        let length = unsent.min(usable).min(segment);
+        let in_flight = self.in_flight_bytes();
+        let room =
+            (self.congestion.window.window_bytes + self.limited_transmit_bytes()).saturating_sub(in_flight);
+        if room < length && in_flight > 0 {
+            return Err(self.repair_cause_or(SendCause::CongestionWindow));
+        }
+        if length == segment || self.goes_small(length, unsent) {
+            return Ok(length);
+        }
+        let waits_for_data = length == unsent;
+        Err(self.repair_cause_or(if waits_for_data && self.marks.has(Marks::WRITER_WAITS) {
+            SendCause::SendBuffer
+        } else if waits_for_data {
+            SendCause::SmallData
+        } else {
+            SendCause::ReceiverWindow
+        }))
+    }
+    /// Whether a segment that is not full may go.
+    // spec: RFC9293 MUST-38 (the sender's silly-window avoidance)
+    fn goes_small(&self, length: u32, unsent: u32) -> bool {
+        let nothing_outstanding = !self.has_outstanding();
+        if self.marks.has(Marks::OVERRIDE) {
+            return true;
+        }
+        if length < unsent {
+            return nothing_outstanding && length >= self.send.largest_window.div_ceil(2);
+        }
+        let end = self.send.next + length;
+        let last = self.phase.has_fin_outstanding() || self.send.next.precedes(self.send.urgent);
+        let pushed = end.at_or_before(self.send.push);
+        // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
+        last || (pushed && (nothing_outstanding || !self.config.nagle))
+    }
+    /// The first two duplicate acknowledgments let one new segment out each (RFC 3042).
+    fn limited_transmit_bytes(&self) -> u32 {
+        let duplicates = self.recovery.duplicates;
+        if self.recovery.repair == Repair::None && duplicates < DUPLICATES_FOR_LOSS {
+            u32::from(duplicates) * self.segment_bytes()
+        } else {
+            0
+        }
+    }
+    /// The segment to send again from `start` on, if the congestion window allows.
+    fn data_again(&self, start: Sequence, end: Sequence) -> Result<Data, SendCause> {
+        if self.send.window == 0 {
+            return Err(SendCause::ClosedWindow);
+        }
+        let recover = self.recovery.recover;
+        // What was refused is sent with what follows it; after a loss only what was sent is sent again.
+        let to = match self.recovery.repair {
+            Repair::Resend => end,
+            _ if end.precedes(recover) => end,
+            _ => recover,
+        };
+        let mut length = to.since(start).min(self.segment_bytes());
+        if self.recovery.repair == Repair::Resend {
+            let edge = self.send_edge();
+            let room = if start.precedes(edge) { edge.since(start) } else { 0 };
+            if room == 0 && length > 0 {
+                return Err(self.repair_cause_or(SendCause::ReceiverWindow));
+            }
+            length = length.min(room);
+        }
+        let fin = start + length == end && self.phase.has_fin_outstanding() && end.precedes(self.send.next);
+        let in_flight = self.in_flight_bytes();
+        let again = Some(match self.recovery.repair {
+            Repair::Fast => RetransmittedWhy::Fast,
+            _ => RetransmittedWhy::Timeout,
+        });
+        let fits = in_flight + length <= self.congestion.window.window_bytes;
+        if self.recovery.repair == Repair::Fast || in_flight == 0 || fits {
+            return Ok(Data { start, length, fin, again });
+        }
+        Err(self.repair_cause_or(SendCause::CongestionWindow))
+    }
+    /// One byte, or the FIN, into a closed window.
+    // spec: RFC9293 MUST-36 (a closed window is probed)
+    fn probe(&self, end: Sequence) -> Option<Data> {
+        let start = self.send.unacknowledged;
+        let length = end.since(start).min(1);
+        let fin = length == 0 && self.phase.has_fin_outstanding();
+        let again = self.has_outstanding().then_some(RetransmittedWhy::Probe);
+        (length > 0 || fin).then_some(Data { start, length, fin, again })
+    }
+
+    /// Sends until nothing more may, the budget is spent, or `out` is full.
+    pub(crate) fn transmit_pass(
+        &mut self,
+        env: &mut Environment<'_>,
+        budget_segments: usize,
+        out: &mut dyn SegmentOutput,
+    ) {
+        self.restart_after_idle(env.now);
+        for _ in 0..budget_segments {
+            let Ok(next) = self.next_segment() else { return };
+            let header = self.header_of(next, env.now, env.pool);
+            let payload = match (&next, &self.buffers) {
+                (Next::Data(data), Some(buffers)) => {
+                    let offset = data.start.since(self.send.unacknowledged) as usize;
+                    buffers.send.slices(offset, data.length as usize)
+                }
+                _ => Slices::EMPTY,
+            };
+            let lent = payload.len() as u32;
+            match out.segment(&header, payload) {
+                Ok(()) => self.committed(next, &header, lent, env),
+                Err(Blocked::Link) => return,
+            }
+        }
+    }
+    /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
+    fn restart_after_idle(&mut self, now: Instant) {
+        if self.config.restart_after_idle
+            && !self.has_outstanding()
+            && !self.phase.opens()
+            && now.since(self.sent_at) > self.round_trip.base_timeout(&self.config)
+            && self.queued_bytes() > 0
+        {
+            self.congestion.restart(self.config.initial_window_segments);
+        }
+    }
+    /// The number that a segment without data bears.
+    fn acknowledgment_sequence(&self) -> Sequence {
+        let edge = self.send.unacknowledged.later(self.send_edge());
+        if edge.precedes(self.send.next) { edge } else { self.send.next }
+    }
+    fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
+        let (field, _) = self.window_to_offer(pool);
+        let timestamps =
+            self.marks.has(Marks::TIMESTAMPS).then(|| (self.timestamp(now), self.timestamps.recent));
+        let mut header = Header {
+            // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
+            sequence: self.acknowledgment_sequence(),
+            acknowledgment: self.receive.next,
+            flags: Flags::ACK,
+            window: field,
+            options: TcpOptions { timestamps, ..TcpOptions::NONE },
+            ..Header::default()
+        };
+        match next {
+            Next::Synchronise => {
+                header.sequence = self.send.unacknowledged;
+                header.flags = if self.phase == TcpPhase::SynSent {
+                    header.acknowledgment = Sequence(0);
+                    Flags::SYN
+                } else {
+                    Flags::SYN | Flags::ACK
+                };
+                // The field of a SYN is never scaled (RFC 7323 §2.2).
+                header.window = self.window_space().min(0xffff) as u16;
+                header.options = self.syn_options(now);
+                return header;
+            }
+            Next::Data(data) => {
+                header.sequence = data.start;
+                let end = data.start + data.length;
+                // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
+                let pushed = data.start.precedes(self.send.push) && self.send.push.at_or_before(end);
+                if data.length > 0 && (pushed || end == self.stream_end()) {
+                    header.flags |= Flags::PSH;
+                }
+                if data.fin {
+                    header.flags |= Flags::FIN;
+                }
+            }
+            Next::Acknowledge => {}
+            Next::KeepAlive => header.sequence = self.send.unacknowledged.back(1),
+        }
+        self.announce_urgent(&mut header);
+        header
+    }
+    /// `out` took the segment, with `lent` bytes of payload: now it counts.
+    fn committed(&mut self, next: Next, header: &Header, lent: u32, env: &mut Environment<'_>) {
+        let now = env.now;
+        match next {
+            Next::Synchronise => {
+                let end = self.send.unacknowledged + 1;
+                if self.send.next == end {
+                    self.retransmitted_segments += 1;
+                    self.round_trip.retransmitted();
+                    self.marks.set(Marks::SYN_REPEATED);
+                } else {
+                    self.round_trip.sent(end, now);
+                    self.progress_at = now;
+                }
+                self.send.next = end;
+                self.marks.clear(Marks::SYNCHRONISE);
+                self.arm_retransmission(now);
+            }
+            Next::Data(data) => self.committed_data(data, lent, env),
+            Next::Acknowledge => {}
+            Next::KeepAlive => self.marks.clear(Marks::KEEP_ALIVE),
+        }
+        if header.flags.ack() {
+            let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
+            self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
+            self.marks.put(Marks::ACKNOWLEDGE, self.duplicates_due > 0);
+            self.acknowledge_at = Instant::FAR_FUTURE;
+            self.receive.acknowledged = self.receive.next;
+            let offered =
+                if next == Next::Synchronise { u32::from(header.window) } else { self.offered_by(header) };
+            self.receive.edge = self.receive.edge.later(self.receive.next + offered);
+        }
+        if header.flags.urg() {
+            self.marks.clear(Marks::ANNOUNCE_URGENT);
+        }
+        let socket = env.socket;
+        env.emit(Mask::SEGMENT, || {
+            Event::SegmentSent(SegmentSent {
+                socket,
+                sequence: header.sequence,
+                acknowledgment: header.flags.ack().then_some(header.acknowledgment),
+                flags: header.flags.bits(),
+                payload_bytes: lent,
+                window_field: header.window,
+            })
+        });
+    }
+    fn offered_by(&self, header: &Header) -> u32 {
+        u32::from(header.window) << self.receive.scale
+    }
+    fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
+        let now = env.now;
+        // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
+        let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
+        let end = data.end();
+        if !self.has_outstanding() && self.send.window > 0 {
+            self.progress_at = now;
+        }
+        match data.again {
+            None => self.round_trip.sent(end, now),
+            Some(why) => {
+                self.retransmitted_segments += 1;
+                self.round_trip.retransmitted();
+                if self.recovery.is_active() {
+                    self.recovery.cursor = self.recovery.cursor.later(end);
+                }
+                let socket = env.socket;
+                env.emit(Mask::RECOVERY, || {
+                    Event::Retransmitted(Retransmitted {
+                        socket,
+                        sequence: data.start,
+                        payload_bytes: data.length,
+                        why,
+                    })
+                });
+            }
+        }
+        self.send.next = self.send.next.later(end);
+        self.sent_at = now;
+        self.marks.clear(Marks::PROBE);
+        self.marks.clear(Marks::OVERRIDE);
+        if self.retransmit_at == Instant::FAR_FUTURE {
+            self.arm_retransmission(now);
+        }
+        let all_sent = !self.send.next.precedes(self.stream_end());
+        if let Some(buffers) = &mut self.buffers
+            && all_sent
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The window that we offer: how large, when it moves, and when the peer is told (RFC 9293 §3.8.6.2.2, MIT §7.1).
+
+use crate::marks::Marks;
+use crate::{Config, Connection};
+use inhost_base::Sequence;
+use inhost_buf::{Packet, Pool};
+
+/// Largest window that the field can carry unscaled.
+const FIELD_BYTES: usize = 0xffff;
+
+/// The least shift by which the whole window can be told (RFC 7323 §2.3).
+pub(crate) fn scale_for(config: &Config) -> u8 {
+    let mut scale = 0;
+    while scale < 14 && FIELD_BYTES << scale < config.receive_buffer_limit_bytes / 2 {
+        scale += 1;
+    }
+    scale
+}
+
+impl Connection {
+    /// The window when nothing waits, in bytes.
+    fn window_limit(&self) -> u32 {
+        let limit = self.config.receive_buffer_limit_bytes / 2;
+        limit.min(FIELD_BYTES << self.receive.scale) as u32
+    }
+    /// The window that memory allows now. Half the free memory: a buffer holds half its size at least
+    /// ([`tighten`]).
+    pub(crate) fn window_space(&self) -> u32 {
+        let used = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
+        let free = self.config.receive_buffer_limit_bytes.saturating_sub(used);
+        ((free / 2) as u32).min(self.window_limit())
+    }
+    /// How far the right edge would move if the peer were told now.
+    fn edge_advance(&self) -> u32 {
+        let edge = self.receive.next + self.window_space();
+        if self.receive.edge.precedes(edge) { edge.since(self.receive.edge) } else { 0 }
+    }
+    /// The window field of a segment that leaves now, and the edge that it offers.
+    // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
+    pub(crate) fn window_to_offer(&self, pool: &Pool) -> (u16, Sequence) {
+        let next = self.receive.next;
+        let held = self.receive.edge.since(next);
+        let advance = self.edge_advance();
+        let worth = advance >= u32::from(self.receive_mss).min(self.window_limit() / 2);
+        let grows = worth && !pool.is_under_pressure();
+        let wanted = if grows { held + advance } else { held };
+        let scale = self.receive.scale;
+        // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
+        // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
+        let mut field = wanted >> scale;
+        if (field << scale) < held && held <= self.window_space() {
+            field += 1;
+        }
+        let field = field.min(FIELD_BYTES as u32);
+        (field as u16, self.receive.edge.later(next + (field << scale)))
+    }
+    /// After the application has read: tells the peer when the window has grown by two segments and by a quarter.
+    /// Early, while there is still something to read, so that the peer's next data arrives before all is drained
+    /// and the two do not move in lock step (MIT §7.1).
+    pub(crate) fn consider_window_update(&mut self) {
+        use crate::phase::Allows;
+        if !self.phase.expects_data() {
+            return;
+        }
+        let limit = self.window_limit();
+        let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
+        if self.edge_advance() >= enough {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
+}
+
+/// A buffer for the same bytes that is at least half full: where `packet` pins more than twice what it shows, the
+/// bytes move to a smaller buffer, if the pool has one.
+pub(crate) fn tighten(packet: Packet, pool: &mut Pool) -> Packet {
+    if packet.len() * 2 >= packet.capacity() {
+        return packet;
+    }
+    match pool.take_bare(packet.len()) {
+        Some(mut small) if small.capacity() < packet.capacity() => {
+            small.append(packet.bytes());
+            pool.give(packet);
+            small
+        }
+        Some(no_smaller) => {
+            pool.give(no_smaller);
+            packet
+        }
+        None => packet,
+    }
+}

@@ -1,0 +1,392 @@
+//! The Transmission Control Protocol's segment (RFC 9293 §3.1).
+//!
+//! [`TcpView`] reads a segment in place, [`Segment`] is what it means, and [`TcpHeader`] is a segment without
+//! its payload: what a sender writes in front of data that lies elsewhere.
+
+mod options;
+
+pub use options::{FastOpenCookie, MAX_OPTIONS_BYTES, MAX_SACK_BLOCKS, SackBlocks, TcpOptions};
+
+use crate::checksum::{Sum, pseudo_header};
+use crate::{Malformed, protocol};
+use core::fmt;
+use core::ops::{BitAnd, BitOr, BitOrAssign, Not};
+use inhost_base::{IpAddr, Sequence};
+
+/// Bytes of a header without options.
+pub const LENGTH: usize = 20;
+/// Most bytes of a header.
+pub const MAX_LENGTH: usize = LENGTH + MAX_OPTIONS_BYTES;
+
+/// The control bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// None.
+    pub const NONE: Flags = Flags(0);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x001);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x002);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x004);
+    /// Push.
+    pub const PSH: Flags = Flags(0x008);
+    /// The acknowledgment field means something.
+    pub const ACK: Flags = Flags(0x010);
+    /// The urgent pointer means something.
+    pub const URG: Flags = Flags(0x020);
+    /// Congestion echoed (RFC 3168 §6.1).
+    pub const ECE: Flags = Flags(0x040);
+    /// Congestion window reduced (RFC 3168 §6.1).
+    pub const CWR: Flags = Flags(0x080);
+    /// Nonce sum (RFC 3540, historic), now the AE bit of accurate ECN.
+    pub const NS: Flags = Flags(0x100);
+
+    const NAMES: [(Flags, &'static str); 9] = [
+        (Flags::SYN, "SYN"),
+        (Flags::FIN, "FIN"),
+        (Flags::RST, "RST"),
+        (Flags::PSH, "PSH"),
+        (Flags::ACK, "ACK"),
+        (Flags::URG, "URG"),
+        (Flags::ECE, "ECE"),
+        (Flags::CWR, "CWR"),
+        (Flags::NS, "NS"),
+    ];
+
+    /// The flags in the low nine bits of `bits`; the rest, which is reserved, is ignored.
+    pub const fn from_bits(bits: u16) -> Flags {
+        Flags(bits & 0x1ff)
+    }
+    /// The low nine bits of the header's seventh word.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+    /// Whether all of `flags` are set.
+    pub const fn contains(self, flags: Flags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+    /// Whether one of `flags` is set.
+    pub const fn intersects(self, flags: Flags) -> bool {
+        self.0 & flags.0 != 0
+    }
+    /// These and `flags`.
+    #[must_use]
+    pub const fn with(self, flags: Flags) -> Flags {
+        Flags(self.0 | flags.0)
+    }
+    /// These but `flags`.
+    #[must_use]
+    pub const fn without(self, flags: Flags) -> Flags {
+        Flags(self.0 & !flags.0)
+    }
+    /// FIN is set.
+    pub const fn fin(self) -> bool {
+        self.contains(Flags::FIN)
+    }
+    /// SYN is set.
+    pub const fn syn(self) -> bool {
+        self.contains(Flags::SYN)
+    }
+    /// RST is set.
+    pub const fn rst(self) -> bool {
+        self.contains(Flags::RST)
+    }
+    /// PSH is set.
+    pub const fn psh(self) -> bool {
+        self.contains(Flags::PSH)
+    }
+    /// ACK is set.
+    pub const fn ack(self) -> bool {
+        self.contains(Flags::ACK)
+    }
+    /// URG is set.
+    pub const fn urg(self) -> bool {
+        self.contains(Flags::URG)
+    }
+    /// ECE is set.
+    pub const fn ece(self) -> bool {
+        self.contains(Flags::ECE)
+    }
+    /// CWR is set.
+    pub const fn cwr(self) -> bool {
+        self.contains(Flags::CWR)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        self.with(other)
+    }
+}
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        *self = self.with(other);
+    }
+}
+impl BitAnd for Flags {
+    type Output = Flags;
+    fn bitand(self, other: Flags) -> Flags {
+        Flags(self.0 & other.0)
+    }
+}
+impl Not for Flags {
+    type Output = Flags;
+    fn not(self) -> Flags {
+        Flags::from_bits(!self.0)
+    }
+}
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for (flag, name) in Flags::NAMES {
+            if self.contains(flag) {
+                write!(f, "{between}{name}")?;
+                between = "|";
+            }
+        }
+        if self.0 == 0 { f.write_str("-") } else { Ok(()) }
+    }
+}
+
+/// A segment in place.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpView<'a> {
+    header: &'a [u8; LENGTH],
+    options: &'a [u8],
+    payload: &'a [u8],
+}
+
+impl<'a> TcpView<'a> {
+    /// Checks the data offset. Reserved bits are ignored.
+    pub fn new(segment: &'a [u8]) -> Result<Self, Malformed> {
+        let (header, rest) = segment.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
+        let header_length = usize::from(header[12] >> 4) * 4;
+        let options_length = header_length.checked_sub(LENGTH).ok_or(Malformed::HeaderLength)?;
+        let (options, payload) = rest.split_at_checked(options_length).ok_or(Malformed::HeaderLength)?;
+        Ok(TcpView { header, options, payload })
+    }
+    fn u16_at<const AT: usize>(&self) -> u16 {
+        u16::from_be_bytes([self.header[AT], self.header[AT + 1]])
+    }
+    fn u32_at<const AT: usize>(&self) -> u32 {
+        u32::from(self.u16_at::<AT>()) << 16
+            | u32::from(u16::from_be_bytes([self.header[AT + 2], self.header[AT + 3]]))
+    }
+    /// The sender's port.
+    pub fn source_port(&self) -> u16 {
+        self.u16_at::<0>()
+    }
+    /// The receiver's port.
+    pub fn destination_port(&self) -> u16 {
+        self.u16_at::<2>()
+    }
+    /// The number of the first byte, or of the SYN.
+    pub fn sequence(&self) -> Sequence {
+        Sequence(self.u32_at::<4>())
+    }
+    /// The number expected next, when ACK is set.
+    pub fn acknowledgment(&self) -> Sequence {
+        Sequence(self.u32_at::<8>())
+    }
+    /// The control bits.
+    pub fn flags(&self) -> Flags {
+        Flags::from_bits(self.u16_at::<12>())
+    }
+    /// The window field, not scaled.
+    pub fn window(&self) -> u16 {
+        self.u16_at::<14>()
+    }
+    /// The checksum field.
+    pub fn checksum(&self) -> u16 {
+        self.u16_at::<16>()
+    }
+    /// The urgent pointer, when URG is set.
+    pub fn urgent_pointer(&self) -> u16 {
+        self.u16_at::<18>()
+    }
+    /// The option list, raw.
+    pub fn options(&self) -> &'a [u8] {
+        self.options
+    }
+    /// The data.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+    /// Bytes of header and options.
+    pub fn header_length(&self) -> usize {
+        LENGTH + self.options.len()
+    }
+    /// Whether the checksum is right for a segment between these addresses. There is no leaving it out.
+    // spec: RFC9293 MUST-3
+    pub fn checksum_ok(&self, source: IpAddr, destination: IpAddr) -> bool {
+        let length = self.header_length() + self.payload.len();
+        self.checksum_ok_with(pseudo_header(source, destination, protocol::TCP, length as u32))
+    }
+    /// As [`TcpView::checksum_ok`], with the pseudo-header's sum (its length included) at hand.
+    pub fn checksum_ok_with(&self, pseudo_header: Sum) -> bool {
+        pseudo_header.add_bytes(self.header).add_bytes(self.options).add_bytes(self.payload).is_valid()
+    }
+}
+
+/// What a segment means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment<'a> {
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// The number of the first byte, or of the SYN.
+    pub sequence: Sequence,
+    /// The number expected next, when ACK is set.
+    pub acknowledgment: Sequence,
+    /// The control bits.
+    pub flags: Flags,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// Offset of the last urgent byte from `sequence`, when URG is set (RFC 9293 §3.8.5).
+    pub urgent_pointer: u16,
+    /// The options.
+    pub options: TcpOptions,
+    /// The data.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    /// The segment that `view` shows. It cannot fail: what is wrong in an option list is left out.
+    pub fn parse(view: &TcpView<'a>) -> Self {
+        Segment {
+            source_port: view.source_port(),
+            destination_port: view.destination_port(),
+            sequence: view.sequence(),
+            acknowledgment: view.acknowledgment(),
+            flags: view.flags(),
+            window: view.window(),
+            urgent_pointer: view.urgent_pointer(),
+            options: TcpOptions::parse(view.options()),
+            payload: view.payload(),
+        }
+    }
+    /// Sequence numbers that the segment occupies: its data, and one each for SYN and FIN (SEG.LEN of RFC 9293).
+    pub fn sequence_length(&self) -> u32 {
+        (self.payload.len() as u32)
+            .wrapping_add(u32::from(self.flags.syn()))
+            .wrapping_add(u32::from(self.flags.fin()))
+    }
+    /// The number after the last that the segment occupies.
+    pub fn sequence_end(&self) -> Sequence {
+        self.sequence + self.sequence_length()
+    }
+    /// The segment without its payload.
+    pub fn header(&self) -> TcpHeader {
+        TcpHeader {
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            flags: self.flags,
+            window: self.window,
+            urgent_pointer: self.urgent_pointer,
+            options: self.options,
+        }
+    }
+    /// Bytes that [`Segment::emit`] writes.
+    pub fn length(&self) -> usize {
+        self.header().length() + self.payload.len()
+    }
+    /// Writes header, options and payload with the checksum for these addresses; their length, or 0 when
+    /// `buffer` is too short.
+    // spec: RFC9293 MUST-2
+    pub fn emit(&self, source: IpAddr, destination: IpAddr, buffer: &mut [u8]) -> usize {
+        let header_length = self.header().emit(buffer);
+        let length = header_length + self.payload.len();
+        let Some((header, rest)) = buffer.split_at_mut_checked(header_length) else { return 0 };
+        let Some(place) = rest.get_mut(..self.payload.len()) else { return 0 };
+        if header_length == 0 {
+            return 0;
+        }
+        place.copy_from_slice(self.payload);
+        let pseudo_header = pseudo_header(source, destination, protocol::TCP, length as u32);
+        fill_checksum(header, pseudo_header, Sum::of(self.payload));
+        length
+    }
+}
+
+/// A segment without its payload, to be written in front of data that lies elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpHeader {
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// The number of the first byte, or of the SYN.
+    pub sequence: Sequence,
+    /// The number expected next, when ACK is set.
+    pub acknowledgment: Sequence,
+    /// The control bits.
+    pub flags: Flags,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// Offset of the last urgent byte from `sequence`, when URG is set.
+    pub urgent_pointer: u16,
+    /// The options.
+    pub options: TcpOptions,
+}
+
+impl TcpHeader {
+    /// Bytes that [`TcpHeader::emit`] writes: a multiple of 4, at most [`MAX_LENGTH`].
+    pub fn length(&self) -> usize {
+        LENGTH + self.options.length()
+    }
+    /// This header in front of `payload`.
+    pub fn with_payload<'a>(&self, payload: &'a [u8]) -> Segment<'a> {
+        Segment {
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            flags: self.flags,
+            window: self.window,
+            urgent_pointer: self.urgent_pointer,
+            options: self.options,
+            payload,
+        }
+    }
+    /// Writes header and options with a checksum field of 0, for [`fill_checksum`]; their length, or 0 when
+    /// `buffer` is too short.
+    pub fn emit(&self, buffer: &mut [u8]) -> usize {
+        let Some((place, rest)) = buffer.split_first_chunk_mut::<LENGTH>() else { return 0 };
+        let options_length = self.options.length();
+        let Some(options_place) = rest.get_mut(..options_length) else { return 0 };
+        self.options.emit(options_place);
+        let header_words = ((LENGTH + options_length) / 4) as u16;
+        let offset_and_flags = header_words << 12 | self.flags.bits();
+        place[..2].copy_from_slice(&self.source_port.to_be_bytes());
+        place[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
+        place[4..8].copy_from_slice(&self.sequence.0.to_be_bytes());
+        place[8..12].copy_from_slice(&self.acknowledgment.0.to_be_bytes());
+        place[12..14].copy_from_slice(&offset_and_flags.to_be_bytes());
+        place[14..16].copy_from_slice(&self.window.to_be_bytes());
+        place[16..18].copy_from_slice(&[0, 0]);
+        place[18..20].copy_from_slice(&self.urgent_pointer.to_be_bytes());
+        LENGTH + options_length
+    }
+}
+
+/// Puts the checksum into `header`, as [`TcpHeader::emit`] wrote it. `pseudo_header` includes the segment's
+/// whole length; `payload` is the sum of the data that follows the header.
+// spec: RFC9293 MUST-2
+pub fn fill_checksum(header: &mut [u8], pseudo_header: Sum, payload: Sum) {
+    let Some(field) = header.get_mut(16..18) else { return };
+    field.copy_from_slice(&[0, 0]);
+    let checksum = pseudo_header.add_bytes(header).combine(payload, false).finish();
+    if let Some(field) = header.get_mut(16..18) {
+        field.copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! TCP's options: RFC 9293 §3.1 (end, no-operation, MSS), RFC 7323 (window scale, timestamps),
+//! RFC 2018 (selective acknowledgments), RFC 7413 (fast open).
+
+use crate::Bounded;
+use crate::cursor::{Reader, Writer};
+use inhost_base::Sequence;
+
+/// Most bytes of options in one segment.
+pub const MAX_OPTIONS_BYTES: usize = 40;
+/// Most blocks that one SACK option can hold.
+pub const MAX_SACK_BLOCKS: usize = 4;
+/// Longest fast-open cookie (RFC 7413 §4.1.1).
+const MAX_COOKIE_BYTES: usize = 16;
+/// Shortest fast-open cookie, other than the empty one that asks for a cookie.
+const MIN_COOKIE_BYTES: usize = 4;
+
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+const FAST_OPEN: u8 = 34;
+
+/// Blocks received beyond the acknowledgment: first number, and number after the last.
+pub type SackBlocks = Bounded<(Sequence, Sequence), MAX_SACK_BLOCKS>;
+
+/// A fast-open cookie: 4 to 16 bytes, an even number, or none, which asks for one.
+pub type FastOpenCookie = Bounded<u8, MAX_COOKIE_BYTES>;
+
+/// The options of a segment that mean something to this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpOptions {
+    /// Largest segment the sender takes, in bytes of payload. On a SYN only.
+    pub mss: Option<u16>,
+    /// Bits by which the sender's windows are shifted. On a SYN only. As received: RFC 7323 §2.3 reads
+    /// more than 14 as 14.
+    pub window_scale: Option<u8>,
+    /// The sender understands SACK. On a SYN only.
+    pub sack_permitted: bool,
+    /// The sender's timestamp and its echo of the receiver's (TSval, TSecr).
+    pub timestamps: Option<(u32, u32)>,
+    /// Blocks received beyond the acknowledgment.
+    pub sack: SackBlocks,
+    /// A fast-open cookie, or the wish for one. On a SYN only.
+    pub fast_open: Option<FastOpenCookie>,
+}
+
+impl TcpOptions {
+    /// No options.
+    pub const NONE: TcpOptions = TcpOptions {
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: SackBlocks::filled_with((Sequence(0), Sequence(0))),
+        fast_open: None,
+    };
+
+    /// Reads an option list. Unknown options are stepped over, options whose length does not suit their kind
+    /// are left out, and after a length that makes no sense (below 2, or beyond the header) the rest is
+    /// ignored. Of several of a kind the last counts.
+    // spec: RFC9293 MUST-4 (end, no-operation and maximum segment size are understood)
+    // spec: RFC9293 MUST-5 (whatever the segment's flags)
+    // spec: RFC9293 MUST-64 (options may begin at any byte)
+    pub fn parse(list: &[u8]) -> Self {
+        let mut options = TcpOptions::default();
+        // What most segments carry (RFC 7323 appendix A).
+        if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *list {
+            let value = u32::from_be_bytes([a, b, c, d]);
+            options.timestamps = Some((value, u32::from_be_bytes([e, f, g, h])));
+            return options;
+        }
+        let mut r = Reader(list);
+        while let Some(kind) = r.u8() {
+            match kind {
+                END => break,
+                NO_OPERATION => continue,
+                _ => {}
+            }
+            // spec: RFC9293 MUST-68 (every other option has a length)
+            // spec: RFC9293 MUST-7 (a length that is illegal ends the list)
+            let Some(length) = r.u8().and_then(|length| usize::from(length).checked_sub(2)) else { break };
+            let Some(body) = r.bytes(length) else { break };
+            options.parse_one(kind, body);
+        }
+        options
+    }
+
+    fn parse_one(&mut self, kind: u8, body: &[u8]) {
+        match (kind, body) {
+            (MSS, [a, b]) => self.mss = Some(u16::from_be_bytes([*a, *b])),
+            (WINDOW_SCALE, [shift]) => self.window_scale = Some(*shift),
+            (SACK_PERMITTED, []) => self.sack_permitted = true,
+            (TIMESTAMPS, [a, b, c, d, e, f, g, h]) => {
+                let value = u32::from_be_bytes([*a, *b, *c, *d]);
+                self.timestamps = Some((value, u32::from_be_bytes([*e, *f, *g, *h])));
+            }
+            (SACK, blocks) => {
+                let (blocks, odd_rest) = blocks.as_chunks::<8>();
+                if odd_rest.is_empty() && !blocks.is_empty() {
+                    self.sack = SackBlocks::new();
+                    for [a, b, c, d, e, f, g, h] in blocks {
+                        let start = Sequence(u32::from_be_bytes([*a, *b, *c, *d]));
+                        self.sack.push((start, Sequence(u32::from_be_bytes([*e, *f, *g, *h]))));
+                    }
+                }
+            }
+            (FAST_OPEN, cookie) => {
+                let size_ok = matches!(cookie.len(), 0 | MIN_COOKIE_BYTES..=MAX_COOKIE_BYTES);
+                if size_ok && cookie.len().is_multiple_of(2) {
+                    self.fast_open = FastOpenCookie::from_slice(cookie);
+                }
+            }
+            // spec: RFC9293 MUST-6 (options that are not understood are ignored)
+            _ => {}
+        }
+    }
+
+    /// Bytes that the options take in a header, padding included: a multiple of 4, at most 40.
+    pub fn length(&self) -> usize {
+        if *self == TcpOptions::NONE { 0 } else { self.plan().padded_length(self) }
+    }
+
+    /// Whether all that is set fits; when not, [`TcpOptions::emit`] leaves SACK blocks out, from the last.
+    pub fn fits(&self) -> bool {
+        self.plan().sack_blocks == self.sack.len()
+    }
+
+    /// Writes [`TcpOptions::length`] bytes; returns their number, or 0 when `buffer` is shorter.
+    ///
+    /// On a SYN: MSS, SACK permitted, timestamps, no-operation, window scale. Timestamps alone: two
+    /// no-operations before them (RFC 7323 appendix A). All are aligned to 4 bytes where they fit so.
+    pub fn emit(&self, buffer: &mut [u8]) -> usize {
+        if *self == TcpOptions::NONE {
+            return 0;
+        }
+        let mut w = Writer::new(buffer);
+        self.write(self.plan(), &mut w);
+        // spec: RFC9293 MUST-69 (padding is zeros)
+        w.pad_to(4).finish()
+    }
+
+    /// Aligned when everything fits so, else packed when everything fits so, else aligned with fewer blocks.
+    fn plan(&self) -> Plan {
+        for aligned in [true, false] {
+            let plan = Plan { aligned, sack_blocks: self.sack.len() };
+            if plan.padded_length(self) <= MAX_OPTIONS_BYTES {
+                return plan;
+            }
+        }
+        let mut plan = Plan { aligned: true, sack_blocks: self.sack.len() };
+        while plan.sack_blocks > 0 && plan.padded_length(self) > MAX_OPTIONS_BYTES {
+            plan.sack_blocks -= 1;
+        }
+        plan
+    }
+
+    fn write(&self, plan: Plan, w: &mut Writer<'_>) {
+        if let Some(mss) = self.mss {
+            w.u8(MSS).u8(4).u16(mss);
+        }
+        if plan.aligned && self.sack_permitted != self.timestamps.is_some() {
+            w.u8(NO_OPERATION).u8(NO_OPERATION);
+        }
+        if self.sack_permitted {
+            w.u8(SACK_PERMITTED).u8(2);
+        }
+        if let Some((value, echo)) = self.timestamps {
+            w.u8(TIMESTAMPS).u8(10).u32(value).u32(echo);
+        }
+        if let Some(shift) = self.window_scale {
+            if plan.aligned {
+                w.u8(NO_OPERATION);
+            }
+            w.u8(WINDOW_SCALE).u8(3).u8(shift);
+        }
+        if plan.sack_blocks > 0 {
+            if plan.aligned {
+                w.u8(NO_OPERATION).u8(NO_OPERATION);
+            }
+            w.u8(SACK).u8((2 + 8 * plan.sack_blocks) as u8);
+            for (start, end) in self.sack.iter().take(plan.sack_blocks) {
+                w.u32(start.0).u32(end.0);
+            }
+        }
+        if let Some(cookie) = self.fast_open {
+            w.u8(FAST_OPEN).u8((2 + cookie.len()) as u8).bytes(&cookie);
+        }
+    }
+}
+
+/// How the options are laid out.
+#[derive(Clone, Copy)]
+struct Plan {
+    aligned: bool,
+    sack_blocks: usize,
+}
+
+impl Plan {
+    fn padded_length(self, options: &TcpOptions) -> usize {
+        let TcpOptions { mss, window_scale, sack_permitted, timestamps, sack: _, fast_open } = options;
+        let aligned = usize::from(self.aligned);
+        let mut length = 4 * usize::from(mss.is_some());
+        length += 2 * usize::from(*sack_permitted) + 10 * usize::from(timestamps.is_some());
+        length += 2 * aligned * usize::from(*sack_permitted != timestamps.is_some());
+        length += (3 + aligned) * usize::from(window_scale.is_some());
+        if self.sack_blocks > 0 {
+            length += 2 + 2 * aligned + 8 * self.sack_blocks;
+        }
+        length += fast_open.map_or(0, |cookie| 2 + cookie.len());
+        length.next_multiple_of(4)
+    }
+}
