@@ -1,0 +1,113 @@
+//! Link drivers: where frames enter and leave a host.
+//!
+//! A [`Driver`] is a [`Device`] that also receives. It never blocks, starts no thread and reads no clock: whoever
+//! drives it says what time it is, waits on its descriptor and its deadline, and calls it again. Nothing here
+//! decides anything about IP; a driver sees whole frames.
+//!
+//! ```
+//! use inhost_buf::{Batch, Device, Frame, Offload, Pool, Slices};
+//! use inhost_link::{Driver, memory};
+//!
+//! let (mut here, mut there) = memory::pair(&memory::Config::default()).unwrap();
+//! here.transmit(&Frame { header: b"frame", payload: Slices::EMPTY, offload: Offload::None }).unwrap();
+//!
+//! let (mut pool, mut batch) = (Pool::new(1 << 20), Batch::new());
+//! assert_eq!(there.receive(&mut pool, &mut batch).unwrap(), 1);
+//! assert_eq!(batch.pop().unwrap().bytes(), b"frame");
+//! ```
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod faults;
+pub mod memory;
+mod offload;
+mod open;
+mod serial;
+mod spec;
+mod statistics;
+mod tunnel;
+
+pub use faults::{Faults, Rates};
+pub use open::{OpenError, open};
+pub use serial::{LineUse, Serial, SerialConfig, SerialOffer};
+pub use spec::{Forward, Framing, Kind, Spec, SpecError, Transport};
+pub use statistics::{Discard, Statistics};
+pub use tunnel::{Tunnel, TunnelConfig};
+
+use inhost_base::{Cidr, HardwareAddress, Instant, IpAddr};
+use inhost_buf::{Batch, Device, Pool};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// What a driver's frames begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Medium {
+    /// An Ethernet header; the address is our end's.
+    Ethernet(HardwareAddress),
+    /// The IP header: TUN, serial lines, the `user` link.
+    Ip,
+}
+
+impl Medium {
+    /// Bytes that a frame has before its IP header.
+    pub const fn header_bytes(self) -> usize {
+        match self {
+            Medium::Ethernet(_) => 14,
+            Medium::Ip => 0,
+        }
+    }
+}
+
+/// An address that the other end of a link has given us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddressOffer {
+    /// Ours, with the length of the network's prefix.
+    pub address: Cidr,
+    /// The other end's, which is our gateway.
+    pub gateway: IpAddr,
+}
+
+/// A link as its host sees it.
+///
+/// One round of a host calls, in this order: [`advance`](Driver::advance) with the time; [`receive`](Driver::receive)
+/// until it gives less than a full batch or the round's budget is spent; then, after the host has worked,
+/// [`transmit`](Device::transmit) until nothing is left or the driver says [`Full`](inhost_buf::Full). Before it
+/// waits it asks [`has_received`](Driver::has_received) (then it must not wait), [`deadline`](Driver::deadline),
+/// and waits until the [`descriptor`](Driver::descriptor) is readable, or writable where
+/// [`wants_write`](Driver::wants_write) says so. Any call may be made at any time: a spurious one does nothing.
+///
+/// After `Full`, try again in the next round in which [`can_transmit`](Driver::can_transmit) holds.
+pub trait Driver: Device + Send {
+    /// Puts frames that have come in into `batch`, as far as it has room, in packets from `pool`, and says how
+    /// many. Frames for which the pool has no memory are discarded and counted. An error means that the link is
+    /// gone for good.
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize>;
+    /// What to wait on; `None` for a link inside the process, which is asked in every round instead.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+    /// Whether the driver waits for its descriptor to become writable.
+    fn wants_write(&self) -> bool;
+    /// Whether frames are held that the descriptor does not tell of.
+    fn has_received(&self) -> bool {
+        false
+    }
+    /// Whether a frame would be taken now.
+    fn can_transmit(&self) -> bool {
+        true
+    }
+    /// When the driver wants [`advance`](Driver::advance) to be called; `None` when it waits for nothing but its
+    /// descriptor. Never in the past unless there is work at `now`.
+    fn deadline(&self, now: Instant) -> Option<Instant>;
+    /// Tells the time, and lets the driver do what is due: pacing, time-outs, delayed frames.
+    fn advance(&mut self, now: Instant);
+    /// What frames begin with.
+    fn medium(&self) -> Medium;
+    /// The longest IP datagram that a frame carries.
+    fn mtu_bytes(&self) -> usize;
+    /// What this is, for a person: `tap inhost0, MTU 1500`.
+    fn describe(&self) -> String;
+    /// What has passed so far.
+    fn statistics(&self) -> Statistics;
+    /// The address that the other end has told us to use, once, when it has: LLP's answer to our request.
+    fn take_offer(&mut self) -> Option<AddressOffer> {
+        None
+    }
+}

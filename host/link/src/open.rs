@@ -1,0 +1,82 @@
+//! From a SPEC to a driver.
+
+use crate::{Driver, Faults, Framing, Kind, Serial, SerialConfig, SerialOffer, Spec, Tunnel, TunnelConfig};
+use core::fmt;
+use std::io;
+
+/// The MTU of TUN and TAP devices that were told none.
+const TUNNEL_MTU_BYTES: usize = 1500;
+/// The MTU of serial lines that were told none (RFC 1055).
+const SERIAL_MTU_BYTES: usize = inhost_wire::slip::CUSTOMARY_MTU_BYTES;
+
+/// Why a link could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The system refused a step.
+    Device {
+        /// The device.
+        device: String,
+        /// What was attempted.
+        step: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The kind has no device of its own: it is made of two ends, by whoever runs both.
+    NoDevice(Kind),
+}
+
+impl OpenError {
+    pub(crate) fn device(device: &str, step: &'static str, error: io::Error) -> Self {
+        OpenError::Device { device: device.to_owned(), step, error }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Device { device, step, error } => {
+                write!(f, "{device}: {step}: {error}")?;
+                f.write_str(match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        "; run as root, or use --link user, which needs no privilege"
+                    }
+                    io::ErrorKind::NotFound => "; is the device there? --link user needs none",
+                    io::ErrorKind::ResourceBusy => "; is another program using it?",
+                    _ => "",
+                })
+            }
+            OpenError::NoDevice(kind) => write!(f, "a link of kind {kind:?} is not opened from a device"),
+        }
+    }
+}
+impl core::error::Error for OpenError {}
+
+/// The serial line that `spec` describes. An end without an IPv4 address asks for one, where the framing can.
+fn serial(spec: &Spec) -> SerialConfig {
+    let own = spec.addresses.iter().find(|own| own.address().is_ipv4()).copied();
+    SerialConfig {
+        path: spec.device.clone(),
+        baud: spec.baud,
+        framing: spec.framing,
+        mtu_bytes: spec.mtu_bytes.unwrap_or(SERIAL_MTU_BYTES),
+        offer: spec.offer.zip(own).map(|(address, own)| SerialOffer { address, own }),
+        ask: spec.framing == Framing::Llp && own.is_none(),
+        noise: spec.noise,
+        seed: spec.faults.seed,
+    }
+}
+
+/// Opens the device that `spec` names, with its faults around it. The kinds `user` and `memory` have none.
+pub fn open(spec: &Spec) -> Result<Box<dyn Driver>, OpenError> {
+    let driver: Box<dyn Driver> = match spec.kind {
+        Kind::Tap | Kind::Tun => Box::new(Tunnel::open(TunnelConfig {
+            name: spec.device.clone(),
+            ethernet: spec.kind == Kind::Tap,
+            mtu_bytes: spec.mtu_bytes.unwrap_or(TUNNEL_MTU_BYTES),
+            host_addresses: spec.host_addresses.clone(),
+        })?),
+        Kind::Serial => Box::new(Serial::open(serial(spec))?),
+        Kind::User | Kind::Memory => return Err(OpenError::NoDevice(spec.kind)),
+    };
+    Ok(if spec.faults.any() { Box::new(Faults::new(driver, spec.faults)) } else { driver })
+}

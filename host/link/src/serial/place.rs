@@ -1,0 +1,116 @@
+//! Where a line is plugged in: a tty that may hang up and come back, behind one descriptor.
+
+use super::back::{Gone, NameIdentity};
+use super::port::Port;
+use inhost_base::{Duration, Instant};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// How often a tty that hung up is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// A tty, or the want of one, which is a line with the plug pulled: what is written is lost, and nothing comes.
+#[derive(Debug)]
+pub(super) struct Place {
+    state: State,
+    /// How it is opened again; `None` for a tty that was given to us open.
+    name: Option<(String, NameIdentity)>,
+    baud: u32,
+    /// What a host waits on. It outlives the tty, and is silent while there is none.
+    watch: OwnedFd,
+    watches_room: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Up(Port),
+    Down { gone: Gone, try_at: Instant },
+}
+
+impl Place {
+    pub(super) fn open(path: &str, baud: u32) -> io::Result<Place> {
+        let name = NameIdentity::of(path)?;
+        let port = Port::open(path, baud)?;
+        // A pty that we made ourselves does not hang up.
+        let name = port.other_end().is_none().then(|| (path.to_owned(), name));
+        Place::new(port, name, baud)
+    }
+    /// Takes over a tty that is open already.
+    pub(super) fn adopt(descriptor: OwnedFd, baud: u32) -> io::Result<Place> {
+        Place::new(Port::adopt(descriptor, baud)?, None, baud)
+    }
+    fn new(port: Port, name: Option<(String, NameIdentity)>, baud: u32) -> io::Result<Place> {
+        let watch = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&watch, &port, EventData::new_u64(0), EventFlags::IN)?;
+        Ok(Place { state: State::Up(port), name, baud, watch, watches_room: false })
+    }
+    /// Octets that have come in; 0 when there are none now, an error when the line is gone for good.
+    pub(super) fn read(&mut self, into: &mut [u8], now: Instant) -> io::Result<usize> {
+        let State::Up(port) = &self.state else { return Ok(0) };
+        let error = match port.read(into) {
+            Ok(count) => return Ok(count),
+            Err(error) => error,
+        };
+        let gone = self.name.as_ref().and_then(|(path, name)| Gone::of(path, *name)).ok_or(error)?;
+        // Closing it takes it off the watch.
+        self.state = State::Down { gone, try_at: now + TRY_AGAIN };
+        self.watches_room = false;
+        Ok(0)
+    }
+    /// Writes what the line takes now, and says how much. That it hung up, reading finds out.
+    pub(super) fn write(&mut self, octets: &[u8]) -> usize {
+        let State::Up(port) = &self.state else { return octets.len() };
+        let written = port.write(octets).unwrap_or(octets.len());
+        let wants_room = written < octets.len();
+        if wants_room != self.watches_room {
+            let room = if wants_room { EventFlags::OUT } else { EventFlags::empty() };
+            if epoll::modify(&self.watch, port, EventData::new_u64(0), EventFlags::IN | room).is_ok() {
+                self.watches_room = wants_room;
+            }
+        }
+        written
+    }
+    /// When [`Place::try_again`] wants to be called.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match &self.state {
+            State::Up(_) => None,
+            State::Down { try_at, .. } => Some(*try_at),
+        }
+    }
+    /// Opens a tty that hung up when it is back.
+    pub(super) fn try_again(&mut self, now: Instant) {
+        let State::Down { gone, try_at } = &mut self.state else { return };
+        if *try_at > now {
+            return;
+        }
+        *try_at = now + TRY_AGAIN;
+        let Some((path, name)) = &mut self.name else { return };
+        if !gone.may_be_back(path) {
+            return;
+        }
+        if let Ok(new) = NameIdentity::of(path)
+            && let Ok(port) = Port::open(path, self.baud)
+            && epoll::add(&self.watch, &port, EventData::new_u64(0), EventFlags::IN).is_ok()
+        {
+            *name = new;
+            self.state = State::Up(port);
+        }
+    }
+    pub(super) fn is_up(&self) -> bool {
+        matches!(self.state, State::Up(_))
+    }
+    /// The name of the other end of a pty that we made.
+    pub(super) fn other_end(&self) -> Option<&str> {
+        match &self.state {
+            State::Up(port) => port.other_end(),
+            State::Down { .. } => None,
+        }
+    }
+}
+
+impl AsFd for Place {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+}

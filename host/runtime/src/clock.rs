@@ -1,0 +1,32 @@
+//! The real time, and real randomness.
+
+use std::io;
+use std::time;
+
+use inhost_base::Instant;
+
+/// The system's monotonic clock, counted from when this was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: time::Instant,
+}
+
+impl Clock {
+    /// A clock that stands a second after its origin, so that "a while ago" can be said from the start.
+    #[allow(clippy::disallowed_methods)] // This is the one place of the runtime that reads the clock.
+    pub fn start() -> Clock {
+        let now = time::Instant::now();
+        Clock { origin: now.checked_sub(time::Duration::from_secs(1)).unwrap_or(now) }
+    }
+    /// The time.
+    pub fn now(&self) -> Instant {
+        Instant::ZERO + self.origin.elapsed().into()
+    }
+}
+
+/// 32 bytes from the system's random source: the seed of a host.
+pub fn entropy() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(seed)
+}

@@ -1,0 +1,237 @@
+//! The other end of the control socket, for programs that use a running host.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use inhost_base::Endpoint;
+use rustix::net::{RecvFlags, SendFlags};
+use serde_json::{Value, json};
+
+use super::protocol::{
+    ADDRESS_BYTES, LONGEST_LINE_BYTES, decode_address, encode_address, receive_with_descriptors,
+};
+
+/// A conversation with a running host. Its calls block.
+#[derive(Debug)]
+pub struct Client {
+    socket: UnixStream,
+    received: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The conversation broke off.
+    Io(io::Error),
+    /// The host refused.
+    Refused {
+        /// Its sentence.
+        text: String,
+        /// The system's number for it, where there is one.
+        errno: Option<i32>,
+    },
+    /// The host said something that is not of the protocol.
+    Protocol(String),
+}
+
+impl core::fmt::Display for ClientError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            ClientError::Io(error) => write!(f, "the control socket: {error}"),
+            ClientError::Refused { text, .. } => f.write_str(text),
+            ClientError::Protocol(text) => write!(f, "not understood: {text}"),
+        }
+    }
+}
+impl core::error::Error for ClientError {}
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> Self {
+        ClientError::Io(error)
+    }
+}
+
+/// A connection of the host, with a descriptor for it.
+#[derive(Debug)]
+pub struct Connected {
+    /// The bytes of the connection.
+    pub stream: UnixStream,
+    /// The host's end.
+    pub local: Endpoint,
+    /// The other end.
+    pub remote: Endpoint,
+    /// Its name, for [`Client::status`].
+    pub socket: String,
+}
+
+/// A listener of the host. Its descriptor is readable when a caller waits.
+#[derive(Debug)]
+pub struct ListenerClient {
+    descriptor: OwnedFd,
+    /// Where it listens.
+    pub local: Endpoint,
+}
+
+/// A UDP socket of the host.
+#[derive(Debug)]
+pub struct UdpClient {
+    descriptor: OwnedFd,
+    connected: Option<Endpoint>,
+    /// The host's end, as it was bound.
+    pub local: Endpoint,
+}
+
+impl Client {
+    /// Opens a conversation with the host whose control socket is at `path`.
+    pub fn open(path: &Path) -> io::Result<Client> {
+        Ok(Client { socket: UnixStream::connect(path)?, received: Vec::new(), descriptors: Vec::new() })
+    }
+    /// Makes one request; gives the reply and the descriptor that came with it.
+    pub fn request(&mut self, request: &Value) -> Result<(Value, Option<OwnedFd>), ClientError> {
+        let mut line = request.to_string().into_bytes();
+        line.push(b'\n');
+        let mut rest = &line[..];
+        while !rest.is_empty() {
+            let count =
+                rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL).map_err(io::Error::from)?;
+            rest = &rest[count.min(rest.len())..];
+        }
+        let reply = self.line()?;
+        let descriptor = std::mem::take(&mut self.descriptors).into_iter().next();
+        let reply: Value =
+            serde_json::from_slice(&reply).map_err(|error| ClientError::Protocol(error.to_string()))?;
+        match reply["ok"].as_bool() {
+            Some(true) => Ok((reply, descriptor)),
+            Some(false) => Err(ClientError::Refused {
+                text: reply["error"].as_str().unwrap_or("refused").to_owned(),
+                errno: reply["errno"].as_i64().map(|number| number as i32),
+            }),
+            None => Err(ClientError::Protocol(reply.to_string())),
+        }
+    }
+    /// Everything that instruments show; see [`super::netstat`].
+    pub fn netstat(&mut self) -> Result<Value, ClientError> {
+        Ok(self.request(&json!({"op": "netstat"}))?.0)
+    }
+    /// What is counted.
+    pub fn counters(&mut self) -> Result<Value, ClientError> {
+        Ok(self.request(&json!({"op": "counters"}))?.0)
+    }
+    /// A socket's state, or how it ended.
+    pub fn status(&mut self, socket: &str) -> Result<Value, ClientError> {
+        Ok(self.request(&json!({"op": "status", "socket": socket}))?.0)
+    }
+    /// Asks the host to go down.
+    pub fn shutdown(&mut self) -> Result<(), ClientError> {
+        self.request(&json!({"op": "shutdown"})).map(drop)
+    }
+    /// Has the host call `to`.
+    pub fn connect(&mut self, to: Endpoint) -> Result<Connected, ClientError> {
+        let (reply, descriptor) = self.request(&json!({"op": "connect", "to": to.to_string()}))?;
+        connected(&reply, descriptor)
+    }
+    /// Has the host listen at `at`.
+    pub fn listen(&mut self, at: Endpoint) -> Result<ListenerClient, ClientError> {
+        let (reply, descriptor) = self.request(&json!({"op": "listen", "at": at.to_string()}))?;
+        Ok(ListenerClient { descriptor: present(descriptor)?, local: end(&reply, "local")? })
+    }
+    /// Has the host open a UDP socket at `at`; with `to` it talks to that end only.
+    pub fn udp(&mut self, at: Endpoint, to: Option<Endpoint>) -> Result<UdpClient, ClientError> {
+        let to_text = to.map(|to| to.to_string());
+        let request = json!({"op": "udp", "at": at.to_string(), "to": to_text});
+        let (reply, descriptor) = self.request(&request)?;
+        Ok(UdpClient { descriptor: present(descriptor)?, connected: to, local: end(&reply, "local")? })
+    }
+
+    fn line(&mut self) -> Result<Vec<u8>, ClientError> {
+        let mut looked_at = 0;
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            if let Some(end) = self.received[looked_at..].iter().position(|&byte| byte == b'\n') {
+                return Ok(self.received.drain(..=looked_at + end).collect());
+            }
+            looked_at = self.received.len();
+            if looked_at > LONGEST_LINE_BYTES {
+                return Err(ClientError::Protocol("the reply does not end".to_owned()));
+            }
+            match receive_with_descriptors(&self.socket, &mut piece, &mut self.descriptors)? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                count => self.received.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+}
+
+impl ListenerClient {
+    /// The next caller; blocks until there is one.
+    pub fn accept(&self) -> Result<Connected, ClientError> {
+        let mut line = vec![0; 1024];
+        let mut descriptors = Vec::new();
+        let count = receive_with_descriptors(&self.descriptor, &mut line, &mut descriptors)?;
+        if count == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        let message: Value = serde_json::from_slice(&line[..count])
+            .map_err(|error| ClientError::Protocol(error.to_string()))?;
+        connected(&message, descriptors.into_iter().next())
+    }
+}
+impl AsFd for ListenerClient {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl UdpClient {
+    /// Sends one datagram: to the connected end, or to `to`.
+    pub fn send(&self, payload: &[u8], to: Option<Endpoint>) -> io::Result<()> {
+        let mut message = Vec::with_capacity(ADDRESS_BYTES + payload.len());
+        if self.connected.is_none() {
+            let to = to.ok_or(io::ErrorKind::InvalidInput)?;
+            message.extend(encode_address(to));
+        }
+        message.extend_from_slice(payload);
+        rustix::net::send(&self.descriptor, &message, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+    /// The next datagram and its sender; blocks until there is one.
+    pub fn receive(&self) -> io::Result<(Vec<u8>, Endpoint)> {
+        let mut message = vec![0; 65_535 + ADDRESS_BYTES];
+        let (count, _) = rustix::net::recv(&self.descriptor, &mut message[..], RecvFlags::empty())?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        message.truncate(count);
+        if let Some(from) = self.connected {
+            return Ok((message, from));
+        }
+        let (from, payload) = decode_address(&message).ok_or(io::ErrorKind::InvalidData)?;
+        Ok((payload.to_vec(), from))
+    }
+}
+impl AsFd for UdpClient {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+fn connected(message: &Value, descriptor: Option<OwnedFd>) -> Result<Connected, ClientError> {
+    Ok(Connected {
+        stream: present(descriptor)?.into(),
+        local: end(message, "local")?,
+        remote: end(message, "remote")?,
+        socket: message["socket"].as_str().unwrap_or_default().to_owned(),
+    })
+}
+
+fn present(descriptor: Option<OwnedFd>) -> Result<OwnedFd, ClientError> {
+    descriptor.ok_or_else(|| ClientError::Protocol("no descriptor came with the reply".to_owned()))
+}
+
+fn end(message: &Value, member: &str) -> Result<Endpoint, ClientError> {
+    let text = message[member].as_str().unwrap_or_default();
+    let end = text.parse::<std::net::SocketAddr>();
+    end.map(Endpoint::from).map_err(|_| ClientError::Protocol(format!("{member} is {text:?}")))
+}

@@ -1,0 +1,44 @@
+//! The control socket: how other processes use a running host and look inside it.
+//!
+//! A Unix socket, by default at [`default_path`], for the user that runs the host and nobody else: its directory is
+//! mode 0700, the socket 0600, and whoever connects is asked for credentials.
+//!
+//! # Protocol
+//!
+//! A conversation is lines of JSON, one request and one reply at a time. A request is an object with `"op"`; a reply
+//! has `"ok": true`, or `"ok": false` with `"error"`, a sentence, and where the system has a number for it `"errno"`.
+//! Ends are written as `"10.9.0.2:23"` and `"[fd00::2]:23"`.
+//!
+//! | request | reply | with the reply's first byte |
+//! |---|---|---|
+//! | `{"op":"connect","to":END,"from":END?}` | `"socket"`, `"local"`, `"remote"` | a stream: the connection |
+//! | `{"op":"listen","at":END,"backlog":N?}` | `"socket"`, `"local"` | a message socket: the listener |
+//! | `{"op":"udp","at":END,"to":END?}` | `"socket"`, `"local"` | a message socket: datagrams |
+//! | `{"op":"status","socket":NAME}` | the socket as in `netstat`, or `"ended"` with why and `"errno"` | |
+//! | `{"op":"netstat"}` | `"interfaces"`, `"routes"`, `"sockets"`, `"counters"`, `"memory"` | |
+//! | `{"op":"counters"}` | `"interfaces"`, `"counters"`, `"memory"` | |
+//! | `{"op":"shutdown"}` | nothing more | |
+//!
+//! Others are added by [`Server::handle`]. The descriptors are one end of a socketpair each, so that poll, epoll, dup
+//! and fork work as on any other; the host's thread pumps the other end with bounded buffers:
+//!
+//! - **connection**: `shutdown` is a FIN, the peer's FIN the end of the stream. Closing with bytes unread resets the
+//!   connection. When the connection fails, both directions end; `status` then says why, for a reset cannot be
+//!   told from the end of the stream on the descriptor alone.
+//! - **listener** (`SOCK_SEQPACKET`): readable when a caller was accepted; each message is the line
+//!   `{"socket":…,"local":…,"remote":…}` with the connection's descriptor. Closing stops listening.
+//! - **datagrams** (`SOCK_SEQPACKET`): with `"to"` each message is a payload; without, 20 bytes stand before it,
+//!   [`encode_address`]: where it goes, or whence it came.
+
+mod client;
+mod netstat;
+mod protocol;
+mod pump;
+mod server;
+
+pub use client::{Client, ClientError, Connected, ListenerClient, UdpClient};
+pub use netstat::{netstat, netstat_with_links};
+pub use protocol::{
+    ADDRESS_BYTES, LONGEST_LINE_BYTES, LONGEST_REQUEST_BYTES, decode_address, default_path, encode_address,
+};
+pub use server::{Failure, Handler, Reply, Server};

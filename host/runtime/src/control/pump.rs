@@ -1,0 +1,245 @@
+//! What carries a socket's bytes between the host and the descriptor that another process holds.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use inhost_base::Endpoint;
+use inhost_socket::{
+    ConnectionError, DatagramError, Either, Listener, Stream, StreamError, UdpSocket, both, race,
+};
+use inhost_tcp::SendHow;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
+
+use super::protocol::{ADDRESS_BYTES, decode_address, encode_address, send_with_descriptor};
+use crate::async_fd::AsyncFd;
+use crate::reactor::{Interest, Reactor};
+
+/// Bytes held in each direction of a pumped stream, beside the connection's and the system's own queues.
+const PIECE_BYTES: usize = 32 * 1024;
+/// The longest datagram with its address.
+const DATAGRAM_BYTES: usize = 65_535 + ADDRESS_BYTES;
+/// Moves made in one poll; then other tasks have their turn.
+const MOVES_A_POLL: usize = 16;
+
+/// The two ends of a stream descriptor: ours, watched, and the one to give away, blocking as programs expect.
+pub(super) fn stream_pair(reactor: &Reactor) -> io::Result<(AsyncFd<UnixStream>, OwnedFd)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    Ok((AsyncFd::new(reactor, ours)?, theirs.into()))
+}
+
+/// The same for messages: datagrams, and the connections of a listener.
+pub(super) fn message_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, OwnedFd)> {
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    Ok((AsyncFd::new(reactor, ours)?, theirs))
+}
+
+/// Carries a connection until both directions have ended or one has failed. Says why it failed.
+///
+/// The holder's `shutdown` is our FIN, its `close` closes the connection, and its `close` with bytes unread resets
+/// it, as the system does. The peer's FIN is the end of the stream. When the connection fails, both directions of
+/// the descriptor end.
+pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Result<(), ConnectionError> {
+    let down = carry_down(&stream, &descriptor);
+    let up = carry_up(&stream, &descriptor);
+    // When the holder is gone there is nobody to read for; what it wrote still goes.
+    let up = race(up, descriptor.hung_up());
+    let (down, up) = both(down, up).await;
+    let up = match up {
+        Either::First(result) => result,
+        Either::Second(()) => Ok(()),
+    };
+    match down.and(up) {
+        Err(StreamError::Connection(why)) => Err(why),
+        _ => Ok(()),
+    }
+}
+
+async fn carry_down(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result<(), StreamError> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let read = descriptor
+            .io(Interest::Read, |inner| Ok(rustix::net::recv(inner, &mut piece, RecvFlags::empty())?.0));
+        // A connection that fails ends the wait for the holder.
+        let count = match race(read, failed(stream)).await {
+            Either::First(Ok(0)) => {
+                stream.shutdown();
+                return Ok(());
+            }
+            Either::First(Ok(count)) => count,
+            Either::First(Err(_)) => {
+                // The holder closed with bytes unread: it will never see what the peer sent.
+                stream.abort();
+                return Ok(());
+            }
+            Either::Second(error) => {
+                let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
+                return Err(error);
+            }
+        };
+        let mut sent = 0;
+        while sent < count {
+            match stream.send(&piece[sent..count], SendHow::default()).await {
+                Ok(taken) => sent += taken,
+                Err(error) => {
+                    let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+async fn failed(stream: &Stream) -> StreamError {
+    match stream.closed().await {
+        Err(why) => StreamError::Connection(why),
+        // Closed in good order on both sides: the other direction's end says so, and here it is waited for.
+        Ok(()) => std::future::pending().await,
+    }
+}
+
+async fn carry_up(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result<(), StreamError> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let count = match stream.receive(&mut piece).await {
+            Ok(0) => {
+                let _ = rustix::net::shutdown(descriptor, Shutdown::Write);
+                return Ok(());
+            }
+            Ok(count) => count,
+            Err(error) => {
+                let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
+                return Err(error);
+            }
+        };
+        let mut written = 0;
+        while written < count {
+            let write = descriptor.io(Interest::Write, |inner| {
+                Ok(rustix::net::send(inner, &piece[written..count], SendFlags::NOSIGNAL)?)
+            });
+            match write.await {
+                Ok(taken) => written += taken,
+                Err(_) => {
+                    // The holder reads no more; the peer is told that its bytes were lost.
+                    stream.abort();
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Carries datagrams until the holder closes. With `remote` a message is a payload; without, its address stands
+/// before it. Errors that datagrams met are not carried; an empty payload to a connected socket neither, for it would
+/// look like the end.
+pub(super) async fn carry_datagrams(
+    socket: UdpSocket,
+    descriptor: AsyncFd<OwnedFd>,
+    remote: Option<Endpoint>,
+) {
+    let mut down = vec![0; DATAGRAM_BYTES];
+    let mut up = vec![0; DATAGRAM_BYTES];
+    // What waits for room, in each direction.
+    let (mut to_send, mut to_write) = (None, None);
+    poll_fn(|context| {
+        for _ in 0..MOVES_A_POLL {
+            if to_send.is_none() {
+                match descriptor.poll_io(Interest::Read, context, |inner| {
+                    Ok(rustix::net::recv(inner, &mut down, RecvFlags::empty())?.0)
+                }) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
+                    Poll::Ready(Ok(count)) => to_send = Some(count),
+                    Poll::Pending => {}
+                }
+            }
+            let sent = to_send.is_some_and(|count| send_message(&socket, context, &down[..count], remote));
+            if sent {
+                to_send = None;
+            }
+            if to_write.is_none() {
+                to_write = next_datagram(&socket, context, &mut up, remote);
+            }
+            let mut written = false;
+            if let Some((from, to)) = to_write {
+                written = match descriptor.poll_io(Interest::Write, context, |inner| {
+                    Ok(rustix::net::send(inner, &up[from..to], SendFlags::NOSIGNAL)?)
+                }) {
+                    Poll::Ready(Ok(_)) => true,
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Pending => false,
+                };
+            }
+            if written {
+                to_write = None;
+            }
+            if !sent && !written {
+                return Poll::Pending;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether the message is done with, sent or not.
+fn send_message(socket: &UdpSocket, context: &Context<'_>, message: &[u8], remote: Option<Endpoint>) -> bool {
+    let (to, payload) = match remote {
+        Some(_) => (None, message),
+        None => match decode_address(message) {
+            Some((to, payload)) => (Some(to), payload),
+            None => return true,
+        },
+    };
+    socket.poll_send(context, payload, to, None).is_ready()
+}
+
+/// The next datagram as a message: the part of `into` that it takes.
+fn next_datagram(
+    socket: &UdpSocket,
+    context: &Context<'_>,
+    into: &mut [u8],
+    remote: Option<Endpoint>,
+) -> Option<(usize, usize)> {
+    loop {
+        let (head, place) = into.split_first_chunk_mut::<ADDRESS_BYTES>()?;
+        match socket.poll_receive(context, place) {
+            Poll::Ready(Ok(info)) => {
+                *head = encode_address(info.from);
+                let end = ADDRESS_BYTES + info.length_bytes.min(place.len());
+                let start = if remote.is_some() { ADDRESS_BYTES } else { 0 };
+                if start < end {
+                    return Some((start, end));
+                }
+            }
+            // An error that an earlier datagram met has no place on the descriptor.
+            Poll::Ready(Err(DatagramError::Stack(_))) => {}
+            Poll::Ready(Err(DatagramError::Stopped)) | Poll::Pending => return None,
+        }
+    }
+}
+
+/// Hands the connections of a listener over, each as a message of one JSON line with its descriptor, until the holder
+/// closes.
+pub(super) async fn carry_connections(
+    listener: Listener,
+    descriptor: AsyncFd<OwnedFd>,
+    accepted: Rc<dyn Fn(Stream) -> io::Result<(String, OwnedFd)>>,
+) {
+    loop {
+        let stream = match race(listener.accept(), descriptor.hung_up()).await {
+            Either::First(Ok(stream)) => stream,
+            _ => return,
+        };
+        let Ok((line, theirs)) = accepted(stream) else { continue };
+        let give = descriptor
+            .io(Interest::Write, |inner| send_with_descriptor(inner, line.as_bytes(), Some(theirs.as_fd())));
+        if give.await.is_err() {
+            return;
+        }
+    }
+}

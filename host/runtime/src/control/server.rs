@@ -1,0 +1,416 @@
+//! The host's end of the control socket.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::{fs, net::SocketAddr};
+
+use inhost_base::{Endpoint, Key};
+use inhost_socket::errno::Errno;
+use inhost_socket::{Host, Stream};
+use inhost_stack::{ConnectOptions, ListenOptions, Local, SocketId, UdpOptions};
+use rustix::net::RecvFlags;
+use serde_json::{Map, Value, json};
+
+use super::netstat;
+use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor};
+use super::pump;
+use crate::async_fd::AsyncFd;
+use crate::reactor::{Interest, Reactor};
+use crate::runtime::Links;
+
+/// Conversations at a time; whoever comes after is turned away.
+const MAX_CONVERSATIONS: usize = 256;
+/// Ends of connections that are remembered for `status`.
+const REMEMBERED_ENDS: usize = 256;
+
+/// What a request is answered with.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The members of the reply, beside `"ok"`.
+    pub members: Map<String, Value>,
+    /// A descriptor that goes with it.
+    pub descriptor: Option<OwnedFd>,
+}
+
+impl From<Value> for Reply {
+    /// The members of an object; any other value becomes the member `"value"`.
+    fn from(value: Value) -> Self {
+        let members = match value {
+            Value::Object(members) => members,
+            other => Map::from_iter([("value".to_owned(), other)]),
+        };
+        Reply { members, descriptor: None }
+    }
+}
+
+/// Why a request was not carried out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// A sentence.
+    pub text: String,
+    /// The system's number for it, where there is one.
+    pub errno: Option<i32>,
+}
+
+impl Failure {
+    /// A failure without a number.
+    pub fn new(text: impl Into<String>) -> Failure {
+        Failure { text: text.into(), errno: None }
+    }
+}
+impl<E: Errno> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure { text: error.to_string(), errno: Some(error.errno()) }
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
+
+/// Carries one kind of request out; it is given the whole request.
+pub type Handler = Rc<dyn Fn(Host, Value) -> Answer>;
+
+/// Serves the control socket of one host. Dropping it removes the socket's file; conversations end with the host.
+pub struct Server {
+    shared: Rc<Shared>,
+    path: PathBuf,
+}
+
+struct Shared {
+    host: Host,
+    reactor: Reactor,
+    links: RefCell<Option<Links>>,
+    handlers: RefCell<BTreeMap<String, Handler>>,
+    ended: RefCell<VecDeque<(SocketId, inhost_socket::ConnectionError)>>,
+    conversations: RefCell<usize>,
+    shutdown: RefCell<(bool, Vec<Waker>)>,
+}
+
+impl Server {
+    /// Opens the socket at `path` and serves it by tasks of `host`. A socket that nobody answers at is replaced; one
+    /// that a running host answers at is an error of kind `AddrInUse`.
+    pub fn open(host: &Host, reactor: &Reactor, path: &Path) -> io::Result<Server> {
+        prepare(path)?;
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        let listener = AsyncFd::new(reactor, listener)?;
+        let shared = Rc::new(Shared {
+            host: host.clone(),
+            reactor: reactor.clone(),
+            links: RefCell::default(),
+            handlers: RefCell::default(),
+            ended: RefCell::default(),
+            conversations: RefCell::default(),
+            shutdown: RefCell::default(),
+        });
+        host.spawn(serve(shared.clone(), listener)).detach();
+        Ok(Server { shared, path: path.to_owned() })
+    }
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Lets the instruments show what the links' drivers say of themselves, too.
+    pub fn show_links(&self, links: Links) {
+        *self.shared.links.borrow_mut() = Some(links);
+    }
+    /// Adds a kind of request; one that is built in cannot be replaced.
+    pub fn handle<F>(&self, op: &str, handler: impl Fn(Host, Value) -> F + 'static)
+    where
+        F: Future<Output = Result<Reply, Failure>> + 'static,
+    {
+        let handler: Handler = Rc::new(move |host, request| Box::pin(handler(host, request)));
+        self.shared.handlers.borrow_mut().insert(op.to_owned(), handler);
+    }
+    /// Waits until somebody asks for the host's shutdown.
+    pub async fn shutdown_requested(&self) {
+        poll_fn(|context| {
+            let (asked, waiting) = &mut *self.shared.shutdown.borrow_mut();
+            if *asked {
+                return Poll::Ready(());
+            }
+            if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                waiting.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Sees to it that `path` can be bound, and that its directory, when it is the one for hosts, is ours alone.
+fn prepare(path: &Path) -> io::Result<()> {
+    let own = own_directory();
+    if path.parent() == Some(&own) {
+        match fs::DirBuilder::new().mode(0o700).create(&own) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        // Somebody else may have made it first, to read along.
+        let found = fs::symlink_metadata(&own)?;
+        let ours = found.is_dir() && found.uid() == rustix::process::getuid().as_raw();
+        if !ours || found.mode() & 0o077 != 0 {
+            let text = format!("{} is not a directory of ours alone (mode 0700)", own.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => {}
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file in its place")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "a host is running there already")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) => Err(error),
+    }
+}
+
+async fn serve(shared: Rc<Shared>, listener: AsyncFd<UnixListener>) {
+    let owner = rustix::process::getuid();
+    loop {
+        let conversation = match listener.accept().await {
+            Ok(conversation) => conversation,
+            Err(_) => {
+                // Out of descriptors, most likely: let some be closed first.
+                shared.host.sleep(inhost_base::Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let allowed = rustix::net::sockopt::socket_peercred(&conversation)
+            .is_ok_and(|peer| peer.uid == owner || peer.uid.is_root());
+        if !allowed || *shared.conversations.borrow() >= MAX_CONVERSATIONS {
+            continue;
+        }
+        let present = Present::new(&shared);
+        let shared = shared.clone();
+        let host = shared.host.clone();
+        let talk = async move {
+            let _present = present;
+            // A conversation that breaks off concerns nobody but its other end.
+            let _ = converse(&shared, &conversation).await;
+        };
+        host.spawn(talk).detach();
+    }
+}
+
+/// Counts a conversation while it lasts.
+struct Present(Rc<Shared>);
+impl Present {
+    fn new(shared: &Rc<Shared>) -> Present {
+        *shared.conversations.borrow_mut() += 1;
+        Present(shared.clone())
+    }
+}
+impl Drop for Present {
+    fn drop(&mut self) {
+        *self.0.conversations.borrow_mut() -= 1;
+    }
+}
+
+async fn converse(shared: &Rc<Shared>, conversation: &AsyncFd<UnixStream>) -> io::Result<()> {
+    let mut pending = Vec::new();
+    let mut piece = vec![0; 4096];
+    loop {
+        while let Some(end) = pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = pending.drain(..=end).collect();
+            let (reply, descriptor) = answer(shared, &line).await;
+            let mut text = reply.to_string().into_bytes();
+            text.push(b'\n');
+            write(conversation, &text, descriptor).await?;
+        }
+        if pending.len() > LONGEST_REQUEST_BYTES {
+            return Ok(());
+        }
+        let read = conversation
+            .io(Interest::Read, |inner| Ok(rustix::net::recv(inner, &mut piece, RecvFlags::empty())?.0));
+        match read.await? {
+            0 => return Ok(()),
+            count => pending.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+async fn write(
+    conversation: &AsyncFd<UnixStream>,
+    mut text: &[u8],
+    descriptor: Option<OwnedFd>,
+) -> io::Result<()> {
+    let mut descriptor = descriptor;
+    while !text.is_empty() {
+        let count = conversation
+            .io(Interest::Write, |inner| {
+                send_with_descriptor(inner, text, descriptor.as_ref().map(AsFd::as_fd))
+            })
+            .await?;
+        descriptor = None;
+        text = &text[count.min(text.len())..];
+    }
+    Ok(())
+}
+
+async fn answer(shared: &Rc<Shared>, line: &[u8]) -> (Value, Option<OwnedFd>) {
+    let done = match serde_json::from_slice::<Value>(line) {
+        Ok(request) => carry_out(shared, request).await,
+        Err(error) => Err(Failure::new(format!("not JSON: {error}"))),
+    };
+    match done {
+        Ok(Reply { mut members, descriptor }) => {
+            members.insert("ok".to_owned(), Value::Bool(true));
+            (Value::Object(members), descriptor)
+        }
+        Err(Failure { text, errno }) => (json!({"ok": false, "error": text, "errno": errno}), None),
+    }
+}
+
+async fn carry_out(shared: &Rc<Shared>, request: Value) -> Result<Reply, Failure> {
+    let op = request["op"].as_str().ok_or_else(|| Failure::new("a request needs an \"op\""))?;
+    match op {
+        "connect" => connect(shared, &request).await,
+        "listen" => listen(shared, &request),
+        "udp" => udp(shared, &request),
+        "status" => status(shared, &request),
+        "netstat" => Ok(netstat::netstat_with_links(&shared.host, shared.links.borrow().as_ref()).into()),
+        "counters" => Ok(netstat::counters(&shared.host, shared.links.borrow().as_ref()).into()),
+        "shutdown" => {
+            let (asked, waiting) = &mut *shared.shutdown.borrow_mut();
+            *asked = true;
+            waiting.drain(..).for_each(Waker::wake);
+            Ok(Reply::default())
+        }
+        _ => {
+            let handler = shared.handlers.borrow().get(op).cloned();
+            let handler = handler.ok_or_else(|| Failure::new(format!("no such request: {op}")))?;
+            handler(shared.host.clone(), request).await
+        }
+    }
+}
+
+async fn connect(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
+    let to = end(request, "to")?.ok_or_else(|| Failure::new("\"to\" is missing"))?;
+    let local = match end(request, "from")? {
+        None => Local::default(),
+        Some(from) => {
+            let address = Some(from.address).filter(|address| !address.is_unspecified());
+            Local { address, port: from.port }
+        }
+    };
+    let options = ConnectOptions { local, ..ConnectOptions::default() };
+    let stream = shared.host.connect_with(to, options).await?;
+    let (members, descriptor) = hand_over(shared, stream)?;
+    Ok(Reply { members, descriptor: Some(descriptor) })
+}
+
+/// Gives a connection a descriptor and a task that serves it.
+fn hand_over(shared: &Rc<Shared>, stream: Stream) -> Result<(Map<String, Value>, OwnedFd), Failure> {
+    let (ours, theirs) = pump::stream_pair(&shared.reactor).map_err(no_descriptor)?;
+    let socket = stream.socket();
+    let members = Map::from_iter([
+        ("socket".to_owned(), name(socket)),
+        ("local".to_owned(), stream.local().to_string().into()),
+        ("remote".to_owned(), stream.remote().to_string().into()),
+    ]);
+    let remembered = shared.clone();
+    let carry = async move {
+        if let Err(why) = pump::carry(stream, ours).await {
+            let mut ended = remembered.ended.borrow_mut();
+            if ended.len() >= REMEMBERED_ENDS {
+                ended.pop_front();
+            }
+            ended.push_back((socket, why));
+        }
+    };
+    shared.host.spawn(carry).detach();
+    Ok((members, theirs))
+}
+
+fn listen(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
+    let at = end(request, "at")?.ok_or_else(|| Failure::new("\"at\" is missing"))?;
+    let mut options = ListenOptions::default();
+    if let Some(backlog) = request["backlog"].as_u64() {
+        options.backlog = backlog.clamp(1, 4096) as usize;
+    }
+    let listener = shared.host.listen(at, options)?;
+    let (ours, theirs) = pump::message_pair(&shared.reactor).map_err(no_descriptor)?;
+    let members = Map::from_iter([
+        ("socket".to_owned(), name(listener.socket())),
+        ("local".to_owned(), listener.local().to_string().into()),
+    ]);
+    let sharing = shared.clone();
+    let accepted = Rc::new(move |stream| {
+        let (members, descriptor) = hand_over(&sharing, stream).map_err(|f| io::Error::other(f.text))?;
+        Ok((Value::Object(members).to_string(), descriptor))
+    });
+    shared.host.spawn(pump::carry_connections(listener, ours, accepted)).detach();
+    Ok(Reply { members, descriptor: Some(theirs) })
+}
+
+fn udp(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
+    let to = end(request, "to")?;
+    let anywhere = |to: Endpoint| match to.address {
+        std::net::IpAddr::V4(_) => Endpoint::new(std::net::Ipv4Addr::UNSPECIFIED, 0),
+        std::net::IpAddr::V6(_) => Endpoint::new(std::net::Ipv6Addr::UNSPECIFIED, 0),
+    };
+    let at = end(request, "at")?
+        .or(to.map(anywhere))
+        .ok_or_else(|| Failure::new("\"at\" or \"to\" is missing"))?;
+    let socket = shared.host.udp(at, UdpOptions::default())?;
+    if let Some(to) = to {
+        socket.connect(to)?;
+    }
+    let (ours, theirs) = pump::message_pair(&shared.reactor).map_err(no_descriptor)?;
+    let members = Map::from_iter([
+        ("socket".to_owned(), name(socket.socket())),
+        ("local".to_owned(), socket.local().to_string().into()),
+    ]);
+    shared.host.spawn(pump::carry_datagrams(socket, ours, to)).detach();
+    Ok(Reply { members, descriptor: Some(theirs) })
+}
+
+fn status(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
+    let socket = request["socket"].as_str().and_then(|text| u64::from_str_radix(text, 16).ok());
+    let socket = SocketId(Key::from_bits(socket.ok_or_else(|| Failure::new("\"socket\" is no name"))?));
+    if let Some((_, why)) = shared.ended.borrow().iter().rev().find(|(ended, _)| *ended == socket) {
+        return Ok(json!({"ended": why.to_string(), "errno": why.errno()}).into());
+    }
+    let info = shared.host.with_stack(|stack, now| stack.info(socket, now));
+    match info {
+        Some(info) => Ok(json!({"status": netstat::socket(&info)}).into()),
+        None => Ok(json!({"ended": null}).into()),
+    }
+}
+
+/// A socket's name for other processes: its key, in hexadecimal, so that no reader makes a float of it.
+pub(super) fn name(socket: SocketId) -> Value {
+    format!("{:x}", socket.0.to_bits()).into()
+}
+
+fn end(request: &Value, member: &str) -> Result<Option<Endpoint>, Failure> {
+    match &request[member] {
+        Value::Null => Ok(None),
+        Value::String(text) => match text.parse::<SocketAddr>() {
+            Ok(end) => Ok(Some(end.into())),
+            Err(_) => Err(Failure::new(format!("{text:?} is not an address with a port"))),
+        },
+        _ => Err(Failure::new(format!("{member:?} is not a string"))),
+    }
+}
+
+fn no_descriptor(error: io::Error) -> Failure {
+    Failure { text: format!("no descriptor: {error}"), errno: error.raw_os_error() }
+}

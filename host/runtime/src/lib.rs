@@ -1,0 +1,45 @@
+//! A host under the real clock: the loop that drives links, timers and tasks on one thread, and what that loop needs
+//! of the operating system.
+//!
+//! [`Runtime`] owns hosts and their link drivers. [`Reactor`] and [`AsyncFd`] let the tasks of a host wait for the
+//! system's descriptors in the same loop, without a thread: a gateway's sockets, a pty, the control socket.
+//! [`control`] is the control socket, both ends. Nothing here decides anything about a protocol.
+//!
+//! ```
+//! use inhost_base::{Duration, Endpoint, Ipv4Addr};
+//! use inhost_runtime::Runtime;
+//! use inhost_stack::{ListenOptions, StackConfig};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! let mut runtime = Runtime::new(StackConfig::default())?;
+//! let host = runtime.host().clone();
+//! let here = Endpoint::new(Ipv4Addr::LOCALHOST, 13);
+//! let listener = host.listen(here, ListenOptions::default()).unwrap();
+//! host.spawn(async move {
+//!     while let Ok(mut caller) = listener.accept().await {
+//!         caller.write_all(b"a quarter past").await.unwrap();
+//!     }
+//! }).detach();
+//! let time = runtime.run(async {
+//!     let mut time = String::new();
+//!     host.connect(here).await.unwrap().read_to_string(&mut time).await.unwrap();
+//!     time
+//! })?;
+//! assert_eq!(time, "a quarter past");
+//! runtime.shutdown(Duration::from_secs(1))?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod async_fd;
+mod clock;
+pub mod control;
+mod reactor;
+mod runtime;
+mod signals;
+
+pub use async_fd::AsyncFd;
+pub use clock::{Clock, entropy};
+pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
+pub use runtime::{AddLinkError, LinkReport, Links, Runtime, Shutdown, interface};
+pub use signals::{Signal, Signals};

@@ -1,0 +1,408 @@
+//! The round under the real clock.
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use inhost_base::{Duration, Instant, LinkId};
+use inhost_buf::Batch;
+use inhost_event::Ignore;
+use inhost_ip::PREFERENCE_CONFIGURED;
+use inhost_link::{Driver, Statistics};
+use inhost_socket::{Doorbell, Host};
+use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::clock::{Clock, entropy};
+use crate::reactor::Reactor;
+
+/// Batches taken from one link in a round.
+const BATCHES_A_ROUND: usize = 4;
+/// Frames sent on one link in a round.
+const FRAMES_A_ROUND: usize = 256;
+/// Polls of tasks in a round, for each host.
+const POLLS_A_ROUND: usize = 256;
+/// The token of the eventfd by which other threads end the sleep.
+const ALARM: u32 = u32::MAX;
+
+/// Hosts, their links, and the loop that drives them on one thread.
+///
+/// A round is: a bounded batch of frames up from each link; due timers and ready tasks, within a budget; what is due
+/// down to each link; then sleep until the earliest deadline, a descriptor, or another thread. Mostly there is one
+/// host; a second one, such as a gateway's, joins by [`Runtime::add_host`] and shares the loop.
+pub struct Runtime {
+    reactor: Reactor,
+    clock: Clock,
+    alarm: Arc<OwnedFd>,
+    hosts: Vec<Host>,
+    links: Vec<Link>,
+    views: Links,
+    batch: Batch,
+    rounds: u64,
+}
+
+type SharedDriver = Rc<RefCell<Box<dyn Driver>>>;
+
+/// The drivers of a runtime's links, to look at from tasks. Clones look at the same links.
+#[derive(Clone, Default)]
+pub struct Links(Rc<RefCell<Vec<(Host, LinkId, SharedDriver)>>>);
+
+/// What a driver says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkReport {
+    /// What it is, for a person.
+    pub description: String,
+    /// What has passed.
+    pub statistics: Statistics,
+}
+
+impl Links {
+    /// The report of the driver of one of `host`'s links; none of the loopback, which has no driver.
+    pub fn report(&self, host: &Host, link: LinkId) -> Option<LinkReport> {
+        let links = self.0.borrow();
+        let (_, _, driver) = links.iter().find(|(owner, id, _)| *id == link && owner.is(host))?;
+        let driver = driver.try_borrow().ok()?;
+        Some(LinkReport { description: driver.describe(), statistics: driver.statistics() })
+    }
+}
+
+struct Link {
+    host: Host,
+    id: LinkId,
+    /// Its number in the reactor.
+    token: u32,
+    driver: SharedDriver,
+    /// The descriptor was readable, or the last batch was full: look again without waiting.
+    look: bool,
+    /// The descriptor is watched for room.
+    watches_room: bool,
+    /// More is to be sent than the last round allowed.
+    more: bool,
+    /// Whether it is used; a driver that fails is not used again.
+    up: bool,
+    /// Why it is no longer used, until that was told.
+    failure: Option<io::Error>,
+}
+
+/// Why a link was not added.
+#[derive(Debug)]
+pub enum AddLinkError {
+    /// The interface's configuration was refused.
+    Configure(ConfigureError),
+    /// The driver's descriptor cannot be watched.
+    Watch(io::Error),
+}
+
+impl core::fmt::Display for AddLinkError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            AddLinkError::Configure(why) => why.fmt(f),
+            AddLinkError::Watch(why) => write!(f, "the link's descriptor cannot be watched: {why}"),
+        }
+    }
+}
+impl core::error::Error for AddLinkError {}
+
+/// How [`Runtime::shutdown`] went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shutdown {
+    /// Connections that had to be aborted when the time was over.
+    pub aborted: usize,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Runtime {
+    /// A runtime with one host, seeded with the system's entropy.
+    pub fn new(config: StackConfig) -> io::Result<Runtime> {
+        let alarm = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let reactor = Reactor::new()?;
+        reactor.watch_level(alarm.as_fd(), ALARM)?;
+        let mut runtime = Runtime {
+            reactor,
+            clock: Clock::start(),
+            alarm,
+            hosts: Vec::new(),
+            links: Vec::new(),
+            views: Links::default(),
+            batch: Batch::new(),
+            rounds: 0,
+        };
+        runtime.add_host(config)?;
+        Ok(runtime)
+    }
+    /// The first host.
+    pub fn host(&self) -> &Host {
+        &self.hosts[0]
+    }
+    /// What tasks use to wait for descriptors; a handle, to be cloned.
+    pub fn handle(&self) -> &Reactor {
+        &self.reactor
+    }
+    /// The clock by which the hosts live.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+    /// Rounds made so far: while nothing happens there are none.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+    /// Adds another host to the loop.
+    pub fn add_host(&mut self, config: StackConfig) -> io::Result<Host> {
+        let now = self.clock.now();
+        let host = Host::new(Stack::new(config, entropy()?, now), now);
+        let alarm = self.alarm.clone();
+        host.doorbell().set_rouse(move || {
+            // A full counter is a bell that rings already.
+            let _ = rustix::io::write(&*alarm, &1u64.to_ne_bytes());
+        });
+        self.hosts.push(host.clone());
+        Ok(host)
+    }
+    /// Gives `host`, one of this runtime's, a link. [`interface`] makes a configuration that fits the driver.
+    pub fn add_link(
+        &mut self,
+        host: &Host,
+        config: InterfaceConfig,
+        driver: Box<dyn Driver>,
+    ) -> Result<LinkId, AddLinkError> {
+        let token = self.links.len() as u32;
+        if let Some(descriptor) = driver.descriptor() {
+            self.reactor.watch_level(descriptor, token).map_err(AddLinkError::Watch)?;
+        }
+        let now = self.clock.now();
+        let id = host.with_stack(|stack, _| stack.add_link(config, now)).map_err(AddLinkError::Configure)?;
+        let driver = Rc::new(RefCell::new(driver));
+        self.views.0.borrow_mut().push((host.clone(), id, driver.clone()));
+        self.links.push(Link {
+            host: host.clone(),
+            id,
+            token,
+            driver,
+            look: true,
+            watches_room: false,
+            more: true,
+            up: true,
+            failure: None,
+        });
+        Ok(id)
+    }
+    /// A look at the links' drivers that tasks can keep.
+    pub fn links(&self) -> Links {
+        self.views.clone()
+    }
+    /// Links whose driver has failed for good, with the error, each told once.
+    pub fn take_failures(&mut self) -> Vec<(LinkId, io::Error)> {
+        self.links.iter_mut().filter_map(|l| l.failure.take().map(|error| (l.id, error))).collect()
+    }
+
+    /// Runs until `until` is done and gives its result. Tasks stay where they are for the next call. Fails only when
+    /// the system's waiting does.
+    pub fn run<F: Future>(&mut self, until: F) -> io::Result<F::Output> {
+        let mut until = pin!(until);
+        let main = Arc::new(Main { woken: AtomicBool::new(true), bell: self.host().doorbell().clone() });
+        let waker = Waker::from(main.clone());
+        loop {
+            self.work();
+            if main.woken.swap(false, Ordering::SeqCst)
+                && let Poll::Ready(value) = until.as_mut().poll(&mut Context::from_waker(&waker))
+            {
+                // What the future did last is sent before anything else happens.
+                self.send();
+                return Ok(value);
+            }
+            self.send();
+            self.sleep(main.woken.load(Ordering::SeqCst).then_some(Duration::ZERO))?;
+        }
+    }
+
+    /// Goes down in good order: hosts stop listening and tell their tasks ([`Host::draining`]), connections may
+    /// close until `limit` is over, the others are aborted, and every task is dropped.
+    pub fn shutdown(&mut self, limit: Duration) -> io::Result<Shutdown> {
+        let began = self.clock.now();
+        let until = began + limit;
+        self.hosts.iter().for_each(Host::drain);
+        while self.clock.now() < until && self.open_connections() > 0 {
+            self.work();
+            self.send();
+            // Looked at now and then: the end of a connection wakes nobody.
+            self.sleep(Some(Duration::from_millis(5)))?;
+        }
+        let mut aborted = 0;
+        for host in &self.hosts {
+            aborted += host.abort_all();
+        }
+        self.hosts.iter().for_each(Host::stop);
+        // Resets and last acknowledgments leave in a round or two.
+        for _ in 0..3 {
+            self.work();
+            self.send();
+        }
+        Ok(Shutdown { aborted, took: self.clock.now().since(began) })
+    }
+
+    fn open_connections(&self) -> usize {
+        self.hosts.iter().map(Host::open_connections).sum()
+    }
+
+    /// Frames up, timers, tasks.
+    fn work(&mut self) {
+        self.rounds += 1;
+        let now = self.clock.now();
+        for link in &mut self.links {
+            if link.advance(now) {
+                link.receive(&mut self.batch, now, &self.reactor);
+            }
+        }
+        for host in &self.hosts {
+            host.run(now, POLLS_A_ROUND);
+        }
+    }
+
+    /// Frames down.
+    fn send(&mut self) {
+        let now = self.clock.now();
+        for link in &mut self.links {
+            link.send(now, &self.reactor);
+        }
+    }
+
+    /// Sleeps until something is to be done, at most for `limit`.
+    fn sleep(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        let dozing = self.hosts.iter().all(|host| host.doorbell().doze());
+        let timeout = match dozing && !self.is_busy() {
+            true => self.until_deadline().into_iter().chain(limit).min(),
+            false => Some(Duration::ZERO),
+        };
+        let (links, alarm) = (&mut self.links, &self.alarm);
+        let waited = self.reactor.wait_with_levels(timeout, |ready| {
+            if ready.token == ALARM {
+                let _ = rustix::io::read(&**alarm, &mut [0; 8]);
+            } else if let Some(link) = links.get_mut(ready.token as usize) {
+                link.look |= ready.readable;
+            }
+        });
+        self.hosts.iter().for_each(|host| host.doorbell().awake());
+        waited.map(drop)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.hosts.iter().any(Host::has_runnable) || self.links.iter().any(Link::is_busy)
+    }
+
+    fn until_deadline(&self) -> Option<Duration> {
+        let now = self.clock.now();
+        let hosts = self.hosts.iter().filter_map(Host::deadline);
+        let drivers = self.links.iter().filter(|l| l.up).filter_map(|l| l.driver.borrow().deadline(now));
+        hosts.chain(drivers).min().map(|deadline| deadline.since(now))
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // Tasks hold their host; without this both would live on.
+        self.hosts.iter().for_each(Host::stop);
+        self.views.0.borrow_mut().clear();
+    }
+}
+
+impl Link {
+    fn is_busy(&self) -> bool {
+        let driver = self.driver.borrow();
+        self.up && (self.look || driver.has_received() || (self.more && driver.can_transmit()))
+    }
+    /// Tells the driver the time; whether there may be something to receive.
+    fn advance(&mut self, now: Instant) -> bool {
+        let mut driver = self.driver.borrow_mut();
+        driver.advance(now);
+        self.look || driver.has_received() || driver.descriptor().is_none()
+    }
+    fn receive(&mut self, batch: &mut Batch, now: Instant, reactor: &Reactor) {
+        if !self.up {
+            return;
+        }
+        self.look = false;
+        for _ in 0..BATCHES_A_ROUND {
+            let mut driver = self.driver.borrow_mut();
+            let received = self.host.with_stack(|stack, _| driver.receive(stack.pool(), batch));
+            drop(driver);
+            let full = batch.is_full();
+            self.host.receive(self.id, batch, now);
+            self.take_offer();
+            match received {
+                Ok(_) if full => self.look = true,
+                Ok(_) => {
+                    self.look = false;
+                    return;
+                }
+                Err(error) => {
+                    self.up = false;
+                    self.failure = Some(error);
+                    if let Some(descriptor) = self.driver.borrow().descriptor() {
+                        reactor.forget_level(descriptor);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+    /// The address that the other end of a serial line has given us (MIT §5.4), with the gateway that it is. One
+    /// that the host cannot take, because it has too many, is as if none had come.
+    fn take_offer(&mut self) {
+        let Some(offer) = self.driver.borrow_mut().take_offer() else { return };
+        let _: Result<(), ConfigureError> = self.host.with_stack(|stack, now| {
+            stack.with_ip(now, &mut Ignore, |ip, environment| {
+                ip.add_address(self.id, offer.address, environment)?;
+                ip.add_gateway(self.id, offer.gateway, PREFERENCE_CONFIGURED)
+            })
+        });
+    }
+    fn send(&mut self, now: Instant, reactor: &Reactor) {
+        if !self.up {
+            return;
+        }
+        let mut driver = self.driver.borrow_mut();
+        self.more = self.host.wants_transmit(self.id);
+        if self.more && driver.can_transmit() {
+            self.more = self.host.transmit(self.id, now, FRAMES_A_ROUND, &mut **driver).more;
+        }
+        let wants_room = driver.wants_write();
+        if wants_room != self.watches_room
+            && let Some(descriptor) = driver.descriptor()
+            && reactor.set_level(descriptor, self.token, wants_room).is_ok()
+        {
+            self.watches_room = wants_room;
+        }
+    }
+}
+
+/// Wakes the future that [`Runtime::run`] was given.
+struct Main {
+    woken: AtomicBool,
+    bell: Doorbell,
+}
+impl Wake for Main {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::SeqCst);
+        self.bell.ring();
+    }
+}
+
+/// A configuration for a link on `driver`: its medium and MTU, and the defaults of its medium.
+pub fn interface(name: &str, driver: &dyn Driver) -> InterfaceConfig {
+    let medium = match driver.medium() {
+        inhost_link::Medium::Ethernet(address) => Medium::Ethernet(address),
+        inhost_link::Medium::Ip => Medium::Ip,
+    };
+    let mut config = InterfaceConfig::new(name, medium);
+    config.mtu_bytes = u16::try_from(driver.mtu_bytes()).unwrap_or(u16::MAX);
+    config
+}

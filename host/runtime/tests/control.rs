@@ -1,0 +1,296 @@
+//! The control socket, from another thread in another process's place.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_runtime::Runtime;
+use inhost_runtime::control::{Client, ClientError, Failure, Server};
+use inhost_socket::Host;
+use inhost_stack::{ListenOptions, StackConfig, UdpOptions};
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn here(port: u16) -> Endpoint {
+    Endpoint::new(Ipv4Addr::LOCALHOST, port)
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length as u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect()
+}
+
+/// A path of its own for each test, in a directory of ours alone.
+fn path(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("inhost-test-{}-{name}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+    directory.join("control.sock")
+}
+
+/// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets whoever has said something.
+fn services(host: &Host) {
+    let (tcp, udp) = (host.clone(), host.clone());
+    host.spawn(async move {
+        let listener = tcp.listen(here(7), ListenOptions::default()).unwrap();
+        while let Ok(stream) = listener.accept().await {
+            tcp.spawn(async move {
+                let (mut from, mut to) = tokio::io::split(stream);
+                if tokio::io::copy(&mut from, &mut to).await.is_ok() {
+                    let _ = to.shutdown().await;
+                }
+            })
+            .detach();
+        }
+    })
+    .detach();
+    host.spawn(async move {
+        let socket = udp.udp(here(7), UdpOptions::default()).unwrap();
+        let mut place = vec![0; 65_535];
+        while let Ok(info) = socket.receive_from(&mut place).await {
+            let _ = socket.send_to(&place[..info.length_bytes], info.from).await;
+        }
+    })
+    .detach();
+    let resetting = host.listen(here(8), ListenOptions::default()).unwrap();
+    host.spawn(async move {
+        while let Ok(stream) = resetting.accept().await {
+            let _ = stream.receive(&mut [0; 16]).await;
+            stream.abort();
+        }
+    })
+    .detach();
+}
+
+/// Runs `work` as a client while a host with services and a control socket lives; it ends when the client asks.
+fn with_host(name: &str, work: impl FnOnce(&mut Client, &Path) + Send + 'static) {
+    let path = path(name);
+    let mut runtime = Runtime::new(StackConfig::default()).unwrap();
+    let host = runtime.host().clone();
+    services(&host);
+    let server = Server::open(&host, runtime.handle(), &path).unwrap();
+    server.handle("greet", |_, request| async move {
+        let name = request["name"].as_str().ok_or_else(|| Failure::new("who?"))?;
+        Ok(json!({"greeting": format!("hello, {name}")}).into())
+    });
+    let client_path = path.clone();
+    let worker = thread::spawn(move || {
+        let mut client = Client::open(&client_path).unwrap();
+        work(&mut client, &client_path);
+        client.shutdown().unwrap();
+    });
+    runtime.run(host.timeout(Duration::from_secs(60), server.shutdown_requested())).unwrap().unwrap();
+    worker.join().unwrap();
+    let shutdown = runtime.shutdown(Duration::from_secs(1)).unwrap();
+    assert!(shutdown.took <= Duration::from_secs(2), "{}", shutdown.took);
+    drop(server);
+    assert!(!path.exists());
+    fs::remove_dir(path.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn a_connection_by_descriptor_carries_bytes_and_half_closes() {
+    with_host("connect", |client, _| {
+        let connected = client.connect(here(7)).unwrap();
+        assert_eq!(connected.remote, here(7));
+        let status = client.status(&connected.socket).unwrap();
+        assert_eq!(status["status"]["phase"], "ESTABLISHED");
+        let sent = pattern(3 << 20);
+        let bytes = sent.clone();
+        // A duplicate is the same connection, as after a fork.
+        let mut writer = connected.stream.try_clone().unwrap();
+        let writing = thread::spawn(move || {
+            writer.write_all(&bytes).unwrap();
+            writer.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        let mut received = Vec::new();
+        (&connected.stream).read_to_end(&mut received).unwrap();
+        writing.join().unwrap();
+        assert!(received == sent);
+    });
+}
+
+#[test]
+fn a_refusal_and_a_reset_are_told() {
+    with_host("reset", |client, _| {
+        let refused = client.connect(here(99)).unwrap_err();
+        assert!(matches!(refused, ClientError::Refused { errno: Some(111), .. }), "{refused}");
+        let mut connected = client.connect(here(8)).unwrap();
+        connected.stream.write_all(b"x").unwrap();
+        // The descriptor ends in both directions; why, the host knows.
+        assert_eq!(connected.stream.read(&mut [0; 8]).unwrap_or(0), 0);
+        assert!(connected.stream.write(b"y").is_err());
+        let status = client.status(&connected.socket).unwrap();
+        assert_eq!(status["errno"], 104, "{status}");
+    });
+}
+
+#[test]
+fn a_listener_by_descriptor_is_polled_and_accepts() {
+    with_host("listen", |client, path| {
+        let listener = client.listen(here(80)).unwrap();
+        assert_eq!(listener.local, here(80));
+        let readable = |limit_ms: i64| {
+            let mut set = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+            let limit =
+                rustix::event::Timespec { tv_sec: limit_ms / 1000, tv_nsec: limit_ms % 1000 * 1_000_000 };
+            poll(&mut set, Some(&limit)).unwrap() == 1
+        };
+        assert!(!readable(20));
+        let mut other = Client::open(path).unwrap();
+        let mut caller = other.connect(here(80)).unwrap();
+        assert!(readable(5000));
+        let mut called = listener.accept().unwrap();
+        assert_eq!((called.remote, called.local), (caller.local, here(80)));
+        caller.stream.write_all(b"through two descriptors").unwrap();
+        drop(caller);
+        let mut text = String::new();
+        called.stream.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "through two descriptors");
+        // A listener that is closed listens no more.
+        drop(listener);
+        let refused = (0..100).any(|_| matches!(other.connect(here(80)), Err(ClientError::Refused { .. })));
+        assert!(refused);
+    });
+}
+
+#[test]
+fn datagrams_by_descriptor_with_and_without_addresses() {
+    with_host("udp", |client, _| {
+        let anywhere = client.udp(here(0), None).unwrap();
+        anywhere.send(b"whoever", Some(here(7))).unwrap();
+        assert_eq!(anywhere.receive().unwrap(), (b"whoever".to_vec(), here(7)));
+        let connected = client.udp(here(0), Some(here(7))).unwrap();
+        for length in [1, 1000, 60_000] {
+            let sent = pattern(length);
+            connected.send(&sent, None).unwrap();
+            assert!(connected.receive().unwrap() == (sent, here(7)));
+        }
+    });
+}
+
+#[test]
+fn netstat_shows_the_host_and_other_requests_can_be_added() {
+    with_host("netstat", |client, path| {
+        let connected = client.connect(here(7)).unwrap();
+        let shown = client.netstat().unwrap();
+        let sockets = shown["sockets"].as_array().unwrap();
+        let ours = sockets.iter().find(|s| s["socket"] == connected.socket.as_str()).unwrap();
+        assert_eq!(ours["phase"], "ESTABLISHED");
+        assert_eq!(ours["remote"], "127.0.0.1:7");
+        for side in ["send", "receive"] {
+            let ledger = ours["tcp"][side]["ledger_ns"].as_object().unwrap();
+            let total: u64 = ledger.values().map(|time| time.as_u64().unwrap()).sum();
+            assert_eq!(total, ours["tcp"]["age_ns"].as_u64().unwrap(), "{side}");
+        }
+        assert!(sockets.iter().any(|s| s["kind"] == "listener" && s["local"] == "127.0.0.1:7"));
+        assert!(sockets.iter().any(|s| s["kind"] == "udp"));
+        let loopback = &shown["interfaces"][0];
+        assert_eq!((&loopback["medium"], &loopback["link"]), (&json!("loopback"), &json!(0)), "{loopback}");
+        assert!(shown["routes"].is_array());
+        assert!(client.counters().unwrap()["counters"]["connections_opened"].as_u64().unwrap() >= 1);
+
+        let greeting = client.request(&json!({"op": "greet", "name": "you"})).unwrap().0;
+        assert_eq!(greeting["greeting"], "hello, you");
+        assert_eq!(client.request(&json!({"op": "greet"})).unwrap_err().to_string(), "who?");
+        assert_eq!(
+            client.request(&json!({"op": "nonsense"})).unwrap_err().to_string(),
+            "no such request: nonsense"
+        );
+
+        // What is not JSON is answered, and what never ends is cut off.
+        let mut raw = UnixStream::connect(path).unwrap();
+        raw.write_all(b"nonsense\n").unwrap();
+        let mut place = [0; 256];
+        let count = raw.read(&mut place).unwrap();
+        assert!(String::from_utf8_lossy(&place[..count]).contains("not JSON"));
+        let _ = raw.write_all(&vec![b'a'; 1 << 20]);
+        assert!(!matches!(raw.read(&mut place), Ok(1..)));
+    });
+}
+
+#[test]
+fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
+    let path = path("thousand");
+    let mut runtime = Runtime::new(StackConfig::default()).unwrap();
+    let host = runtime.host().clone();
+    services(&host);
+    let server = Server::open(&host, runtime.handle(), &path).unwrap();
+    let callers = runtime
+        .run(async {
+            let mut callers = Vec::new();
+            for number in 0..1000u32 {
+                let mut stream = host.connect(here(7)).await.unwrap();
+                stream.write_all(&number.to_be_bytes()).await.unwrap();
+                callers.push(stream);
+            }
+            for (number, stream) in callers.iter_mut().enumerate() {
+                assert_eq!(stream.read_u32().await.unwrap(), number as u32);
+            }
+            callers
+        })
+        .unwrap();
+    let client_path = path.clone();
+    let asking = thread::spawn(move || {
+        let mut client = Client::open(&client_path).unwrap();
+        let shown = client.netstat().unwrap();
+        client.shutdown().unwrap();
+        shown
+    });
+    runtime.run(server.shutdown_requested()).unwrap();
+    let shown = asking.join().unwrap();
+    let sockets = shown["sockets"].as_array().unwrap();
+    let established = sockets.iter().filter(|s| s["phase"] == "ESTABLISHED").count();
+    assert_eq!(established, 2000);
+    drop(callers);
+    assert_eq!(runtime.shutdown(Duration::from_secs(10)).unwrap().aborted, 0);
+    drop(server);
+    fs::remove_dir(path.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn the_socket_is_its_owners_alone() {
+    with_host("owner", |_, path| {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        if !rustix::process::getuid().is_root() {
+            return;
+        }
+        // As root we can play another user, let into the directory and at the socket: the credentials still tell.
+        fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o711)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+        let script = format!(
+            "import socket,os\nos.setgid(65534); os.setuid(65534)\ns=socket.socket(socket.AF_UNIX)\n\
+             s.settimeout(10)\ns.connect('{}')\ntry:\n s.send(b'{{\"op\":\"netstat\"}}\\n'); print(len(s.recv(10)))\n\
+             except (BrokenPipeError, ConnectionResetError): print(0)",
+            path.display()
+        );
+        match std::process::Command::new("python3").args(["-c", &script]).output() {
+            Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{output:?}"),
+            Err(error) => {
+                eprintln!("python3 is not there to play another user ({error}); modes were checked")
+            }
+        }
+    });
+}
+
+#[test]
+fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
+    let path = path("stale");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let runtime = Runtime::new(StackConfig::default()).unwrap();
+    let server = Server::open(runtime.host(), runtime.handle(), &path).unwrap();
+    let second = Server::open(runtime.host(), runtime.handle(), &path).err().unwrap();
+    assert_eq!(second.kind(), std::io::ErrorKind::AddrInUse);
+    drop(server);
+    fs::write(&path, "precious").unwrap();
+    let refused = Server::open(runtime.host(), runtime.handle(), &path).err().unwrap();
+    assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+}

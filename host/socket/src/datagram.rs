@@ -1,0 +1,160 @@
+//! UDP, and echo requests.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use inhost_base::{Endpoint, IpAddr};
+use inhost_stack::{self as stack, DatagramInfo, EchoInfo, SocketId, UdpOptions};
+
+use crate::error::{DatagramError, ListenError};
+use crate::host::Host;
+use crate::waiters::Wait;
+
+/// A UDP socket. Dropping it closes it.
+#[derive(Debug)]
+pub struct UdpSocket {
+    host: Host,
+    socket: SocketId,
+    local: Endpoint,
+}
+
+impl UdpSocket {
+    pub(crate) fn bind(host: &Host, local: Endpoint, options: UdpOptions) -> Result<UdpSocket, ListenError> {
+        if host.is_draining() {
+            return Err(ListenError::Stopped);
+        }
+        let socket = host.core(|core| core.stack.udp_bind(local, options, core.now))?;
+        let local = host.core(|core| core.stack.endpoints(socket)).map_or(local, |(local, _)| local);
+        Ok(UdpSocket { host: host.clone(), socket, local })
+    }
+    /// Our end, as it was bound.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
+    /// The socket's name, for [`Host::with_stack`].
+    pub fn socket(&self) -> SocketId {
+        self.socket
+    }
+    /// Sets an option of the stack.
+    pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {
+        self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
+    }
+    /// Talks to `remote` only from now on, and learns of errors on the way there.
+    pub fn connect(&self, remote: Endpoint) -> Result<(), DatagramError> {
+        Ok(self.host.core(|core| core.stack.udp_connect(self.socket, remote, core.now))?)
+    }
+    /// Sends one datagram to the connected end.
+    pub async fn send(&self, bytes: &[u8]) -> Result<(), DatagramError> {
+        self.send_with(bytes, None, None).await
+    }
+    /// Sends one datagram to `to`; waits while what is on its way out is at its limit.
+    pub async fn send_to(&self, bytes: &[u8], to: Endpoint) -> Result<(), DatagramError> {
+        self.send_with(bytes, Some(to), None).await
+    }
+    /// Sends one datagram from an end that is not the socket's own; for any-address sockets.
+    pub async fn send_from_to(
+        &self,
+        bytes: &[u8],
+        from: Endpoint,
+        to: Endpoint,
+    ) -> Result<(), DatagramError> {
+        self.send_with(bytes, Some(to), Some(from)).await
+    }
+    async fn send_with(
+        &self,
+        bytes: &[u8],
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+    ) -> Result<(), DatagramError> {
+        poll_fn(|context| self.poll_send(context, bytes, to, from)).await
+    }
+    /// One step of sending; see [`UdpSocket::send_to`] and [`UdpSocket::send_from_to`].
+    pub fn poll_send(
+        &self,
+        context: &Context<'_>,
+        bytes: &[u8],
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+    ) -> Poll<Result<(), DatagramError>> {
+        let sent = self.host.core(|core| core.stack.udp_send_to(self.socket, bytes, to, from, core.now));
+        or_wait(&self.host, self.socket, sent, Wait::Write, context)
+    }
+    /// The next datagram, of which as much as fits is put into `into`; or an error that an earlier one met.
+    pub async fn receive_from(&self, into: &mut [u8]) -> Result<DatagramInfo, DatagramError> {
+        poll_fn(|context| self.poll_receive(context, into)).await
+    }
+    /// One step of [`UdpSocket::receive_from`].
+    pub fn poll_receive(
+        &self,
+        context: &Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<DatagramInfo, DatagramError>> {
+        let received = self.host.core(|core| core.stack.udp_receive_from(self.socket, into, core.now));
+        or_wait(&self.host, self.socket, received, Wait::Read, context)
+    }
+}
+
+impl Drop for UdpSocket {
+    fn drop(&mut self) {
+        self.host.close(self.socket);
+    }
+}
+
+/// A socket for echo requests, with an identifier of its own. Dropping it closes it.
+#[derive(Debug)]
+pub struct EchoSocket {
+    host: Host,
+    socket: SocketId,
+}
+
+impl EchoSocket {
+    pub(crate) fn open(host: &Host) -> Result<EchoSocket, ListenError> {
+        if host.is_draining() {
+            return Err(ListenError::Stopped);
+        }
+        let socket = host.core(|core| core.stack.echo_open(core.now))?;
+        Ok(EchoSocket { host: host.clone(), socket })
+    }
+    /// The socket's name, for [`Host::with_stack`].
+    pub fn socket(&self) -> SocketId {
+        self.socket
+    }
+    /// Sends an echo request numbered `sequence`, with `data`.
+    pub async fn send(&self, to: IpAddr, sequence: u16, data: &[u8]) -> Result<(), DatagramError> {
+        poll_fn(|context| {
+            let sent = self.host.core(|core| core.stack.echo_send(self.socket, to, sequence, data, core.now));
+            or_wait(&self.host, self.socket, sent, Wait::Write, context)
+        })
+        .await
+    }
+    /// The next answer, whose data is put into `into`; or the error that a request met.
+    pub async fn receive(&self, into: &mut [u8]) -> Result<EchoInfo, DatagramError> {
+        poll_fn(|context| {
+            let received = self.host.core(|core| core.stack.echo_receive(self.socket, into, core.now));
+            or_wait(&self.host, self.socket, received, Wait::Read, context)
+        })
+        .await
+    }
+}
+
+impl Drop for EchoSocket {
+    fn drop(&mut self) {
+        self.host.close(self.socket);
+    }
+}
+
+fn or_wait<T>(
+    host: &Host,
+    socket: SocketId,
+    result: Result<T, stack::DatagramError>,
+    wait: Wait,
+    context: &Context<'_>,
+) -> Poll<Result<T, DatagramError>> {
+    match result {
+        Err(stack::DatagramError::WouldBlock) => {
+            host.register(socket, wait, context);
+            Poll::Pending
+        }
+        result => Poll::Ready(result.map_err(DatagramError::Stack)),
+    }
+}

@@ -1,0 +1,419 @@
+//! One host as its local tasks see it, and as whoever drives it does.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use inhost_base::{Duration, Endpoint, Instant, LinkId};
+use inhost_buf::{Batch, Device};
+use inhost_event::{Ignore, Sink, TcpPhase};
+use inhost_stack::{
+    ConnectOptions, ListenOptions, Readiness, SocketId, SocketKind, Stack, Transmitted, UdpOptions,
+};
+
+use crate::doorbell::Doorbell;
+use crate::error::{ConnectError, ListenError};
+use crate::executor::{Executor, Task};
+use crate::future::{Either, race};
+use crate::remote::{self, RemoteHost};
+use crate::timers::{TimerKey, Timers};
+use crate::waiters::{Wait, Waiters, WakerSet};
+use crate::{EchoSocket, Listener, Stream, UdpSocket};
+
+/// Sockets whose news is taken from the stack at a time.
+const READY_A_LOOK: usize = 4096;
+/// Polls in one round of [`Host::run_alone`].
+const POLLS_ALONE: usize = 256;
+
+/// A host: one shard, seen by the tasks that live on it. Clones are the same host. It stays on its thread.
+///
+/// # For tasks
+///
+/// Sockets come from [`connect`](Host::connect), [`listen`](Host::listen), [`udp`](Host::udp) and
+/// [`echo`](Host::echo); time from [`now`](Host::now) and [`sleep`](Host::sleep); company from
+/// [`spawn`](Host::spawn). A task never blocks: it awaits.
+///
+/// # For whoever drives it
+///
+/// One round is, in this order: [`receive`](Host::receive) a bounded batch from each link; one
+/// [`run`](Host::run), in which due timers fire and ready tasks are polled within a budget; then
+/// [`transmit`](Host::transmit) to each link. Between rounds the driver may sleep until [`deadline`](Host::deadline),
+/// unless [`has_runnable`](Host::has_runnable); [`Host::doorbell`] ends its sleep. Every call may be spurious. Tasks
+/// are woken only after the stack's call has returned, so a task may call anything of the host. At the end
+/// [`stop`](Host::stop) drops the tasks; without it they and the host keep each other alive.
+#[derive(Clone)]
+pub struct Host {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    core: RefCell<Core>,
+    waiters: RefCell<Waiters>,
+    timers: RefCell<Timers>,
+    executor: Executor,
+    bell: Doorbell,
+    now: Cell<Instant>,
+    /// Sockets whose handles were dropped while the stack was borrowed.
+    orphans: RefCell<Vec<SocketId>>,
+    draining: Cell<bool>,
+    drained: RefCell<WakerSet>,
+    remote: OnceCell<RemoteHost>,
+}
+
+pub(crate) struct Core {
+    pub(crate) stack: Stack,
+    pub(crate) sink: Box<dyn Sink>,
+    pub(crate) now: Instant,
+}
+
+/// The time that [`Host::timeout`] gave is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Elapsed;
+
+impl core::fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the time is over")
+    }
+}
+impl core::error::Error for Elapsed {}
+
+impl Host {
+    /// A host on `stack`, at the time `now` on the clock of its driver. Events go nowhere; see [`Host::set_sink`].
+    pub fn new(stack: Stack, now: Instant) -> Host {
+        let bell = Doorbell::new();
+        Host {
+            inner: Rc::new(Inner {
+                core: RefCell::new(Core { stack, sink: Box::new(Ignore), now }),
+                waiters: RefCell::default(),
+                timers: RefCell::default(),
+                executor: Executor::new(bell.clone()),
+                bell,
+                now: Cell::new(now),
+                orphans: RefCell::default(),
+                draining: Cell::new(false),
+                drained: RefCell::default(),
+                remote: OnceCell::new(),
+            }),
+        }
+    }
+
+    /// The time of the current round.
+    pub fn now(&self) -> Instant {
+        self.inner.now.get()
+    }
+    /// Waits for a length of time.
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        self.sleep_until(self.now() + duration)
+    }
+    /// Waits until an instant.
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
+        Sleep { host: self.clone(), deadline, timer: None }
+    }
+    /// The result of `future`, or [`Elapsed`] when it takes longer than `limit`; then it is dropped.
+    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
+        match race(future, self.sleep(limit)).await {
+            Either::First(value) => Ok(value),
+            Either::Second(()) => Err(Elapsed),
+        }
+    }
+    /// Starts a task. It is first polled in the current round or the next, never within this call. On a host that
+    /// was stopped the future is dropped, and the task never ends.
+    pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
+        self.inner.executor.spawn(future)
+    }
+
+    /// Calls `remote`; done when the handshake is.
+    pub async fn connect(&self, remote: Endpoint) -> Result<Stream, ConnectError> {
+        self.connect_with(remote, ConnectOptions::default()).await
+    }
+    /// Calls `remote`, with options. Dropping the future gives the attempt up.
+    pub async fn connect_with(
+        &self,
+        remote: Endpoint,
+        options: ConnectOptions,
+    ) -> Result<Stream, ConnectError> {
+        Stream::connect(self, remote, options).await
+    }
+    /// Listens at `local`; an unspecified address stands for every one of ours of its family.
+    pub fn listen(&self, local: Endpoint, options: ListenOptions) -> Result<Listener, ListenError> {
+        Listener::bind(self, local, options)
+    }
+    /// Opens a UDP socket at `local`; port 0 lets the host choose.
+    pub fn udp(&self, local: Endpoint, options: UdpOptions) -> Result<UdpSocket, ListenError> {
+        UdpSocket::bind(self, local, options)
+    }
+    /// Opens a socket for echo requests (ping).
+    pub fn echo(&self) -> Result<EchoSocket, ListenError> {
+        EchoSocket::open(self)
+    }
+    /// The handle by which other threads reach this host. The first call starts the task that serves them.
+    pub fn remote(&self) -> RemoteHost {
+        self.inner.remote.get_or_init(|| remote::start(self)).clone()
+    }
+
+    /// Lends the stack, for what has no method here: configuration and instruments. No socket handle of this host
+    /// is to be used within `work`; dropping one is fine.
+    pub fn with_stack<R>(&self, work: impl FnOnce(&mut Stack, Instant) -> R) -> R {
+        self.core(|core| work(&mut core.stack, core.now))
+    }
+    /// Like [`Host::with_stack`], with the sink for the calls that take one.
+    pub fn with_stack_and_sink<R>(&self, work: impl FnOnce(&mut Stack, Instant, &mut dyn Sink) -> R) -> R {
+        self.core(|core| work(&mut core.stack, core.now, &mut *core.sink))
+    }
+    /// Whether the host is going down: [`Host::drain`] was called.
+    pub fn is_draining(&self) -> bool {
+        self.inner.draining.get()
+    }
+    /// Waits until the host goes down, so that a service can say good-bye.
+    pub async fn draining(&self) {
+        poll_fn(|context| {
+            if self.is_draining() {
+                return Poll::Ready(());
+            }
+            let oldest = self.inner.drained.borrow_mut().register(context);
+            wake_all(oldest);
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// What the driver of a host calls.
+impl Host {
+    /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host.
+    pub fn set_sink(&self, sink: Box<dyn Sink>) -> Box<dyn Sink> {
+        self.core(|core| std::mem::replace(&mut core.sink, sink))
+    }
+    /// Takes frames that came in on `link`.
+    pub fn receive(&self, link: LinkId, batch: &mut Batch, now: Instant) {
+        self.set_now(now);
+        self.core(|core| core.stack.receive(link, batch, core.now, &mut *core.sink));
+    }
+    /// Fires what is due and polls ready tasks, at most `budget` polls; gives the number of polls.
+    pub fn run(&self, now: Instant, budget: usize) -> usize {
+        self.set_now(now);
+        self.core(|core| {
+            if core.stack.deadline().is_some_and(|due| due <= core.now) {
+                core.stack.timeout(core.now, &mut *core.sink);
+            }
+        });
+        let due = self.inner.timers.borrow_mut().due(self.now());
+        wake_all(due);
+        self.wake_ready();
+        let polls = self.inner.executor.run(budget);
+        self.close_orphans();
+        // What the tasks' own calls made ready runs in the next round.
+        self.wake_ready();
+        polls
+    }
+    /// Sends what is due on `link`, at most `budget_frames`.
+    pub fn transmit(
+        &self,
+        link: LinkId,
+        now: Instant,
+        budget_frames: usize,
+        device: &mut dyn Device,
+    ) -> Transmitted {
+        self.set_now(now);
+        let sent =
+            self.core(|core| core.stack.transmit(link, core.now, budget_frames, device, &mut *core.sink));
+        self.wake_ready();
+        sent
+    }
+    /// Whether [`Host::transmit`] would find something for `link`.
+    pub fn wants_transmit(&self, link: LinkId) -> bool {
+        self.core(|core| core.stack.wants_transmit(link))
+    }
+    /// When the host wants to be run again; `None` when it waits for frames or other threads only.
+    pub fn deadline(&self) -> Option<Instant> {
+        let stack = self.core(|core| core.stack.deadline());
+        let timers = self.inner.timers.borrow().deadline();
+        stack.into_iter().chain(timers).min()
+    }
+    /// Whether a task is runnable now, or another thread rang.
+    pub fn has_runnable(&self) -> bool {
+        self.inner.executor.has_runnable() || self.core(|core| core.stack.has_ready())
+    }
+    /// What ends the sleep of the driving thread.
+    pub fn doorbell(&self) -> &Doorbell {
+        &self.inner.bell
+    }
+    /// Drives a host that has no links until `until` is done: what it sends to itself arrives, and when nothing is
+    /// left to do, its time jumps to the next deadline. `None` when nothing will ever happen again. For examples and
+    /// tests; the round of a host with links is the caller's.
+    pub fn run_alone<F: Future>(&self, until: F) -> Option<F::Output> {
+        let mut until = pin!(until);
+        loop {
+            let waker = self.inner.bell.waker();
+            if let Poll::Ready(value) = until.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(value);
+            }
+            if !self.has_runnable() {
+                self.set_now(self.deadline()?);
+            }
+            self.run(self.now(), POLLS_ALONE);
+        }
+    }
+    /// Begins to go down: listeners are closed, [`Listener::accept`] says [`Stopped`](crate::AcceptError::Stopped)
+    /// from now on, nothing new is opened, and [`Host::draining`] wakes. Connections live on.
+    pub fn drain(&self) {
+        self.inner.draining.set(true);
+        self.core(|core| {
+            let sockets = core.stack.sockets(core.now);
+            let listeners: Vec<SocketId> =
+                sockets.filter(|s| s.kind == SocketKind::Listener).map(|s| s.socket).collect();
+            for listener in listeners {
+                // Its handle finds nothing left to close.
+                let _ = core.stack.close(listener, core.now, &mut *core.sink);
+            }
+        });
+        let mut woken = Vec::new();
+        self.inner.drained.borrow_mut().take(&mut woken);
+        self.inner.waiters.borrow_mut().take_all(&mut woken);
+        wake_all(woken);
+    }
+    /// Connections that are neither closed nor in TIME-WAIT.
+    pub fn open_connections(&self) -> usize {
+        self.core(|core| open(core).len())
+    }
+    /// Resets every connection that is neither closed nor in TIME-WAIT, and says how many there were.
+    pub fn abort_all(&self) -> usize {
+        let open = self.core(|core| open(core));
+        for &socket in &open {
+            let _ = self.core(|core| core.stack.abort(socket, core.now, &mut *core.sink));
+            self.forget(socket);
+        }
+        open.len()
+    }
+    /// Drops every task, and with them their sockets: connections close as they do when a handle is dropped.
+    pub fn stop(&self) {
+        self.drain();
+        self.inner.executor.stop();
+        self.close_orphans();
+    }
+    /// Whether `other` is this host.
+    pub fn is(&self, other: &Host) -> bool {
+        Rc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Host {
+    /// Works on the stack; nothing may be woken or dropped in there.
+    pub(crate) fn core<R>(&self, work: impl FnOnce(&mut Core) -> R) -> R {
+        work(&mut self.inner.core.borrow_mut())
+    }
+    /// Waits for `wait` of `socket`, after an attempt that said not now.
+    pub(crate) fn register(&self, socket: SocketId, wait: Wait, context: &Context<'_>) {
+        let oldest = self.inner.waiters.borrow_mut().register(socket, wait, context);
+        wake_all(oldest);
+    }
+    /// The socket is gone: whoever waits for it looks again, and learns it.
+    pub(crate) fn forget(&self, socket: SocketId) {
+        let mut woken = Vec::new();
+        self.inner.waiters.borrow_mut().forget(socket, &mut woken);
+        wake_all(woken);
+    }
+    /// The handle of `socket` is gone.
+    pub(crate) fn close(&self, socket: SocketId) {
+        match self.inner.core.try_borrow_mut() {
+            Ok(mut core) => {
+                let core = &mut *core;
+                // A socket that was aborted is gone already.
+                let _ = core.stack.close(socket, core.now, &mut *core.sink);
+            }
+            Err(_) => self.inner.orphans.borrow_mut().push(socket),
+        }
+        self.forget(socket);
+    }
+    fn set_now(&self, now: Instant) {
+        // Time does not go back, whatever the driver's clock does.
+        let now = now.max(self.now());
+        self.inner.now.set(now);
+        self.core(|core| core.now = now);
+    }
+    fn close_orphans(&self) {
+        let orphans = std::mem::take(&mut *self.inner.orphans.borrow_mut());
+        for socket in orphans {
+            let _ = self.core(|core| core.stack.close(socket, core.now, &mut *core.sink));
+        }
+    }
+    /// Wakes the tasks of sockets that have news.
+    fn wake_ready(&self) {
+        let mut woken = Vec::new();
+        {
+            let mut waiters = self.inner.waiters.borrow_mut();
+            self.core(|core| {
+                for _ in 0..READY_A_LOOK {
+                    let Some((socket, readiness)) = core.stack.ready() else { break };
+                    waiters.take(socket, readiness, &mut woken);
+                }
+            });
+        }
+        wake_all(woken);
+    }
+    pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
+        self.core(|core| core.stack.readiness(socket))
+    }
+}
+
+fn open(core: &Core) -> Vec<SocketId> {
+    let sockets = core.stack.sockets(core.now);
+    sockets
+        .filter(|s| !matches!(s.phase, None | Some(TcpPhase::TimeWait | TcpPhase::Closed)))
+        .map(|s| s.socket)
+        .collect()
+}
+
+impl core::fmt::Debug for Host {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Host").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+/// Waits for a point in time; see [`Host::sleep`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Sleep {
+    host: Host,
+    deadline: Instant,
+    timer: Option<TimerKey>,
+}
+
+impl Sleep {
+    /// When it is over.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.host.now() >= self.deadline {
+            return Poll::Ready(());
+        }
+        let mut timers = self.host.inner.timers.borrow_mut();
+        let kept = self.timer.is_some_and(|timer| timers.change(timer, context.waker()));
+        if !kept {
+            let timer = timers.set(self.deadline, context.waker().clone());
+            drop(timers);
+            self.timer = Some(timer);
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer {
+            let waker = self.host.inner.timers.borrow_mut().cancel(timer);
+            drop(waker);
+        }
+    }
+}
+
+fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}

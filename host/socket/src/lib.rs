@@ -1,0 +1,67 @@
+//! The faces of a host's sockets.
+//!
+//! [`Host`] is a whole Internet host as the tasks on it see it: it gives connections, listeners, datagram sockets,
+//! time and company, all of the same thread, with no operating system behind them. [`Stream`] reads and writes by
+//! tokio's traits and nothing else of tokio. Whoever drives the host, a runtime under the real clock or a simulator,
+//! decides what time it is, and the same tasks run under either.
+//!
+//! Other threads come in by [`RemoteHost`] and [`RemoteStream`], which are `Send`; [`blocking`] has Berkeley's sockets
+//! for them. [`errno`] is the only place that knows the system's error numbers.
+//!
+//! This crate never reads a clock for a task, never waits, and starts no thread.
+//!
+//! ```
+//! use inhost_base::{Endpoint, Instant, Ipv4Addr};
+//! use inhost_socket::Host;
+//! use inhost_stack::{ListenOptions, Stack, StackConfig};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+//! let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
+//! let listener = host.listen(here, ListenOptions::default())?;
+//! host.spawn(async move {
+//!     let (mut from, mut to) = tokio::io::split(listener.accept().await.unwrap());
+//!     tokio::io::copy(&mut from, &mut to).await.unwrap();
+//!     to.shutdown().await.unwrap();
+//! }).detach();
+//! let echo = host.run_alone(async {
+//!     let mut stream = host.connect(here).await.unwrap();
+//!     stream.write_all(b"hello, host").await.unwrap();
+//!     stream.shutdown();
+//!     let mut echo = String::new();
+//!     stream.read_to_string(&mut echo).await.unwrap();
+//!     echo
+//! });
+//! assert_eq!(echo.as_deref(), Some("hello, host"));
+//! # Ok::<(), inhost_socket::ListenError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod blocking;
+mod datagram;
+mod doorbell;
+pub mod errno;
+mod error;
+mod executor;
+mod future;
+mod host;
+mod listener;
+mod remote;
+mod stream;
+mod timers;
+mod waiters;
+
+pub use datagram::{EchoSocket, UdpSocket};
+pub use doorbell::Doorbell;
+pub use error::{
+    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, ListenError, StreamError,
+};
+pub use executor::Task;
+pub use future::{Either, both, race, yield_now};
+pub use host::{Elapsed, Host, Sleep};
+pub use listener::{Held, Listener};
+pub use remote::{
+    Datagram, Gone, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHost, RemoteListener, RemoteStream,
+    RemoteUdpSocket,
+};
+pub use stream::Stream;

@@ -1,0 +1,125 @@
+//! Waiting for callers.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use inhost_base::Endpoint;
+use inhost_stack::{Accepted, ListenOptions, SocketId};
+
+use crate::error::{AcceptError, ListenError};
+use crate::host::Host;
+use crate::stream::Stream;
+use crate::waiters::Wait;
+
+/// A place where callers are accepted. Dropping it stops listening; connections that were not accepted are reset.
+#[derive(Debug)]
+pub struct Listener {
+    host: Host,
+    socket: SocketId,
+    local: Endpoint,
+}
+
+impl Listener {
+    pub(crate) fn bind(
+        host: &Host,
+        local: Endpoint,
+        options: ListenOptions,
+    ) -> Result<Listener, ListenError> {
+        if host.is_draining() {
+            return Err(ListenError::Stopped);
+        }
+        let socket = host.core(|core| core.stack.listen(local, options, core.now))?;
+        let local = host.core(|core| core.stack.endpoints(socket)).map_or(local, |(local, _)| local);
+        Ok(Listener { host: host.clone(), socket, local })
+    }
+    /// The host it belongs to.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+    /// Where it listens.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
+    /// The socket's name, for [`Host::with_stack`].
+    pub fn socket(&self) -> SocketId {
+        self.socket
+    }
+    /// The next connection; [`Stream::remote`] says who called.
+    ///
+    /// On a listener with [`hold_syn`](ListenOptions::hold_syn) the caller is answered first.
+    pub async fn accept(&self) -> Result<Stream, AcceptError> {
+        let held = self.accept_held().await?;
+        Ok(held.proceed())
+    }
+    /// The next caller, who has not been answered yet when the listener holds SYNs.
+    pub async fn accept_held(&self) -> Result<Held, AcceptError> {
+        poll_fn(|context| self.poll_accept(context)).await
+    }
+    /// One step of [`Listener::accept_held`].
+    pub fn poll_accept(&self, context: &Context<'_>) -> Poll<Result<Held, AcceptError>> {
+        if self.host.is_draining() {
+            return Poll::Ready(Err(AcceptError::Stopped));
+        }
+        match self.host.core(|core| core.stack.accept(self.socket, core.now)) {
+            Ok(Some(accepted)) => Poll::Ready(Ok(Held { host: self.host.clone(), accepted, decided: false })),
+            Ok(None) => {
+                self.host.register(self.socket, Wait::Read, context);
+                Poll::Pending
+            }
+            Err(_) => Poll::Ready(Err(AcceptError::Closed)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.host.close(self.socket);
+    }
+}
+
+/// A caller who waits for an answer. Dropping it is [refusing](Held::refuse).
+#[must_use = "a caller that is dropped is refused"]
+#[derive(Debug)]
+pub struct Held {
+    host: Host,
+    accepted: Accepted,
+    decided: bool,
+}
+
+impl Held {
+    /// The end that the caller meant: any address, on a gateway.
+    pub fn local(&self) -> Endpoint {
+        self.accepted.local
+    }
+    /// The caller.
+    pub fn remote(&self) -> Endpoint {
+        self.accepted.remote
+    }
+    /// Answers. The handshake is completed in the background; the stream may be written to at once.
+    pub fn proceed(mut self) -> Stream {
+        self.decided = true;
+        let Accepted { socket, local, remote, held } = self.accepted;
+        if held {
+            // A caller who gave up in the meantime leaves a stream that says so when it is used.
+            let _ = self.host.core(|core| core.stack.proceed(socket, core.now, &mut *core.sink));
+        }
+        Stream::new(&self.host, socket, local, remote)
+    }
+    /// Resets the connection.
+    pub fn refuse(self) {}
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.decided {
+            return;
+        }
+        let socket = self.accepted.socket;
+        if self.accepted.held {
+            let _ = self.host.core(|core| core.stack.refuse(socket, core.now, &mut *core.sink));
+        } else {
+            let _ = self.host.core(|core| core.stack.abort(socket, core.now, &mut *core.sink));
+            self.host.close(socket);
+        }
+    }
+}

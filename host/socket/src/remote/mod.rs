@@ -1,0 +1,107 @@
+//! How other threads use a host's sockets.
+
+mod datagrams;
+mod listener;
+mod pipe;
+mod pump;
+mod stream;
+
+pub use datagrams::{Datagram, REMOTE_DATAGRAMS, RemoteUdpSocket};
+pub use listener::RemoteListener;
+pub use pipe::REMOTE_RING_BYTES;
+pub use stream::RemoteStream;
+
+use inhost_base::Endpoint;
+use inhost_stack::{ConnectOptions, ListenOptions, UdpOptions};
+
+use crate::error::{ConnectError, ListenError};
+use crate::future::{Either, race};
+use crate::host::Host;
+
+/// Requests of other threads that wait to be taken up; whoever comes when it is full waits.
+const REQUESTS: usize = 256;
+
+type Request = Box<dyn FnOnce(&Host) + Send>;
+
+/// A host as other threads reach it: a handle that is `Send` and `Clone`. Each operation is carried out by a task on
+/// the host's own thread.
+#[derive(Clone, Debug)]
+pub struct RemoteHost {
+    requests: async_channel::Sender<Request>,
+}
+
+/// The host was stopped before it answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gone;
+
+impl core::fmt::Display for Gone {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the host was stopped")
+    }
+}
+impl core::error::Error for Gone {}
+
+/// Starts the task that serves other threads.
+pub(crate) fn start(host: &Host) -> RemoteHost {
+    let (requests, incoming) = async_channel::bounded::<Request>(REQUESTS);
+    let served = host.clone();
+    let serve = async move {
+        while let Ok(request) = incoming.recv().await {
+            request(&served);
+        }
+    };
+    host.spawn(serve).detach();
+    RemoteHost { requests }
+}
+
+impl RemoteHost {
+    /// Runs `work` as a task on the host and gives its result. Dropping the future cancels the task.
+    pub async fn call<R, F>(&self, work: impl FnOnce(Host) -> F + Send + 'static) -> Result<R, Gone>
+    where
+        F: Future<Output = R> + 'static,
+        R: Send + 'static,
+    {
+        let (reply, answer) = async_channel::bounded(1);
+        let request: Request = Box::new(move |host| {
+            let future = work(host.clone());
+            let task = async move {
+                if let Either::First(result) = race(future, reply.closed()).await {
+                    let _ = reply.send(result).await;
+                }
+            };
+            host.spawn(task).detach();
+        });
+        self.requests.send(request).await.map_err(|_| Gone)?;
+        answer.recv().await.map_err(|_| Gone)
+    }
+    /// Calls `remote`; done when the handshake is. Dropping the future gives the attempt up.
+    pub async fn connect(&self, remote: Endpoint) -> Result<RemoteStream, ConnectError> {
+        self.connect_with(remote, ConnectOptions::default()).await
+    }
+    /// Calls `remote`, with options.
+    pub async fn connect_with(
+        &self,
+        remote: Endpoint,
+        options: ConnectOptions,
+    ) -> Result<RemoteStream, ConnectError> {
+        self.call(move |host| async move { Ok(host.connect_with(remote, options).await?.into_remote()) })
+            .await
+            .unwrap_or(Err(ConnectError::Stopped))
+    }
+    /// Listens at `local`.
+    pub async fn listen(
+        &self,
+        local: Endpoint,
+        options: ListenOptions,
+    ) -> Result<RemoteListener, ListenError> {
+        self.call(move |host| async move { Ok(RemoteListener::start(host.listen(local, options)?)) })
+            .await
+            .unwrap_or(Err(ListenError::Stopped))
+    }
+    /// Opens a UDP socket at `local`.
+    pub async fn udp(&self, local: Endpoint, options: UdpOptions) -> Result<RemoteUdpSocket, ListenError> {
+        self.call(move |host| async move { Ok(RemoteUdpSocket::start(&host, host.udp(local, options)?)) })
+            .await
+            .unwrap_or(Err(ListenError::Stopped))
+    }
+}

@@ -1,0 +1,341 @@
+//! Two bounded byte rings between a host's thread and any other.
+//!
+//! The *shard's* end is worked by one task of the host, the *outer* end by whoever holds the stream. Wake-ups of both
+//! happen after the lock is released.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use inhost_buf::ByteRing;
+
+use crate::error::StreamError;
+
+/// Bytes that each direction of a remote stream holds beside the connection's own queues.
+pub const REMOTE_RING_BYTES: usize = 64 * 1024;
+/// Tasks that wait at the outer end for one direction; when more come, the oldest looks again.
+const WAITERS: usize = 32;
+
+/// Both directions of one stream.
+pub(crate) struct Pipe {
+    state: Mutex<State>,
+}
+
+/// How far the outer end has gone with its sending half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sending {
+    /// More may come.
+    Open,
+    /// What is in the ring is the last.
+    Finished,
+    /// The connection is to be reset.
+    Aborted,
+}
+
+/// How the stream from the peer ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Finished,
+    Failed(StreamError),
+}
+
+pub(crate) struct State {
+    /// From the peer to the outer end.
+    up: ByteRing,
+    up_end: Option<End>,
+    /// Bytes from the front of `up` to the end of the urgent data, as far as it is known.
+    up_urgent: usize,
+    /// From the outer end to the peer.
+    down: ByteRing,
+    /// Bytes at the front of `down` that are urgent, up to the mark.
+    down_urgent: usize,
+    sending: Sending,
+    /// The outer end is gone: nothing will be read any more.
+    abandoned: bool,
+    shard: Option<Waker>,
+    readers: Vec<Waker>,
+    writers: Vec<Waker>,
+}
+
+impl Pipe {
+    pub(crate) fn new(ring_bytes: usize) -> Arc<Pipe> {
+        Arc::new(Pipe {
+            state: Mutex::new(State {
+                up: ByteRing::new(ring_bytes),
+                up_end: None,
+                up_urgent: 0,
+                down: ByteRing::new(ring_bytes),
+                down_urgent: 0,
+                sending: Sending::Open,
+                abandoned: false,
+                shard: None,
+                readers: Vec::new(),
+                writers: Vec::new(),
+            }),
+        })
+    }
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the outer end asks of the pipe. Every call is short and none waits.
+impl Pipe {
+    /// Moves bytes out; `Ok(0)` at the end of the stream, `None` when there is nothing yet.
+    pub(crate) fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
+        let (result, wake) = self.lock().read(into)?;
+        wake_all(wake);
+        Some(result)
+    }
+    pub(crate) fn poll_read(
+        &self,
+        context: &Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>> {
+        let mut state = self.lock();
+        match state.read(into) {
+            Some((result, wake)) => {
+                drop(state);
+                wake_all(wake);
+                Poll::Ready(result)
+            }
+            None => {
+                let oldest = register(&mut state.readers, context);
+                drop(state);
+                wake_all(oldest);
+                Poll::Pending
+            }
+        }
+    }
+    pub(crate) fn try_write(&self, bytes: &[u8], urgent: bool) -> Option<Result<usize, StreamError>> {
+        let (result, wake) = self.lock().write(bytes, urgent)?;
+        wake_all(wake);
+        Some(result)
+    }
+    pub(crate) fn poll_write(
+        &self,
+        context: &Context<'_>,
+        bytes: &[u8],
+        urgent: bool,
+    ) -> Poll<Result<usize, StreamError>> {
+        let mut state = self.lock();
+        match state.write(bytes, urgent) {
+            Some((result, wake)) => {
+                drop(state);
+                wake_all(wake);
+                Poll::Ready(result)
+            }
+            None => {
+                let oldest = register(&mut state.writers, context);
+                drop(state);
+                wake_all(oldest);
+                Poll::Pending
+            }
+        }
+    }
+    /// Ends the sending half, after what is queued or at once by a reset.
+    pub(crate) fn end_sending(&self, how: Sending) {
+        let mut state = self.lock();
+        if state.sending == Sending::Open || how == Sending::Aborted {
+            state.sending = how;
+        }
+        let wake = state.shard.take();
+        drop(state);
+        wake_all(wake);
+    }
+    /// The outer end is gone.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        if state.sending == Sending::Open {
+            state.sending = Sending::Finished;
+        }
+        let wake = state.shard.take();
+        drop(state);
+        wake_all(wake);
+    }
+    /// Bytes to the end of urgent data, when some is ahead.
+    pub(crate) fn urgent_ahead(&self) -> Option<usize> {
+        Some(self.lock().up_urgent).filter(|&bytes| bytes > 0)
+    }
+    /// Bytes that can be read at once.
+    pub(crate) fn readable_bytes(&self) -> usize {
+        self.lock().up.len()
+    }
+}
+
+impl State {
+    fn read(&mut self, into: &mut [u8]) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
+        if self.up.is_empty() {
+            return match self.up_end {
+                None if into.is_empty() => Some((Ok(0), None)),
+                None => None,
+                Some(End::Finished) => Some((Ok(0), None)),
+                Some(End::Failed(error)) => Some((Err(error), None)),
+            };
+        }
+        let was_short_of_room = self.up.free() < self.up.len();
+        let count = self.up.read(into);
+        self.up_urgent = self.up_urgent.saturating_sub(count);
+        // The shard is woken once for half a ring, not for every byte.
+        let wake = was_short_of_room && self.up.free() >= self.up.len();
+        Some((Ok(count), if wake { self.shard.take() } else { None }))
+    }
+    fn write(&mut self, bytes: &[u8], urgent: bool) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
+        if let Some(End::Failed(error)) = self.up_end {
+            return Some((Err(error), None));
+        }
+        if self.sending != Sending::Open {
+            return Some((Err(StreamError::SendingEnded), None));
+        }
+        let count = self.down.write(bytes);
+        if count == 0 && !bytes.is_empty() {
+            return None;
+        }
+        if urgent {
+            self.down_urgent = self.down.len();
+        }
+        Some((Ok(count), self.shard.take()))
+    }
+}
+
+/// What the shard's task does with the pipe.
+impl Pipe {
+    /// Works on the state under the lock; the wakers that `work` sets free are woken after it.
+    pub(crate) fn on_shard<R>(&self, work: impl FnOnce(&mut ShardEnd<'_>) -> R) -> R {
+        let mut end = ShardEnd { state: self.lock(), read: false, written: false };
+        let result = work(&mut end);
+        let ShardEnd { mut state, read, written } = end;
+        let readers = if written { std::mem::take(&mut state.readers) } else { Vec::new() };
+        let writers = if read { std::mem::take(&mut state.writers) } else { Vec::new() };
+        drop(state);
+        wake_all(readers);
+        wake_all(writers);
+        result
+    }
+}
+
+/// The shard's end while the lock is held.
+pub(crate) struct ShardEnd<'a> {
+    state: MutexGuard<'a, State>,
+    read: bool,
+    written: bool,
+}
+
+impl ShardEnd<'_> {
+    /// Room for bytes from the peer.
+    pub(crate) fn room(&self) -> usize {
+        self.state.up.free()
+    }
+    /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
+    /// says after they were read.
+    pub(crate) fn put(&mut self, bytes: &[u8], urgent_ahead: Option<usize>) {
+        self.state.up.write(bytes);
+        self.written = true;
+        self.set_urgent(urgent_ahead);
+    }
+    /// Takes note of urgent data that the connection announces beyond the ring.
+    pub(crate) fn set_urgent(&mut self, urgent_ahead: Option<usize>) {
+        if let Some(ahead) = urgent_ahead {
+            self.state.up_urgent = self.state.up.len() + ahead;
+            self.written = true;
+        }
+    }
+    /// No more will come from the peer; after an error nothing can be sent either.
+    pub(crate) fn finish(&mut self, how: Result<(), StreamError>) {
+        if self.state.up_end.is_none() {
+            self.state.up_end = Some(match how {
+                Ok(()) => End::Finished,
+                Err(error) => End::Failed(error),
+            });
+        }
+        self.written = true;
+        self.read = true;
+    }
+    /// The first bytes to send, and whether they end at an urgent mark.
+    pub(crate) fn front(&self) -> (&[u8], bool) {
+        let front = self.state.down.front();
+        match self.state.down_urgent {
+            0 => (front, false),
+            urgent => (&front[..urgent.min(front.len())], urgent <= front.len()),
+        }
+    }
+    /// Forgets bytes that the connection took.
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.state.down.discard(count);
+        self.state.down_urgent = self.state.down_urgent.saturating_sub(count);
+        self.read = true;
+    }
+    /// How far the outer end has gone.
+    pub(crate) fn sending(&self) -> Sending {
+        self.state.sending
+    }
+    /// Whether nobody reads any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state.abandoned
+    }
+    /// Whom to wake when the outer end does something.
+    pub(crate) fn register(&mut self, context: &Context<'_>) {
+        self.state.shard = Some(context.waker().clone());
+    }
+}
+
+fn register(waiting: &mut Vec<Waker>, context: &Context<'_>) -> Option<Waker> {
+    if waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+        return None;
+    }
+    waiting.push(context.waker().clone());
+    (waiting.len() > WAITERS).then(|| waiting.remove(0))
+}
+
+fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_tcp::ConnectionError;
+
+    #[test]
+    fn bytes_go_both_ways_and_end() {
+        let pipe = Pipe::new(8);
+        assert_eq!(pipe.try_write(b"abcdefghij", false), Some(Ok(8)));
+        assert_eq!(pipe.try_write(b"x", false), None);
+        pipe.on_shard(|end| {
+            assert_eq!(end.front(), (&b"abcdefgh"[..], false));
+            end.sent(3);
+            end.put(b"hello", None);
+        });
+        assert_eq!(pipe.try_write(b"!", true), Some(Ok(1)));
+        pipe.end_sending(Sending::Finished);
+        assert_eq!(pipe.try_write(b"y", false), Some(Err(StreamError::SendingEnded)));
+        let mut into = [0; 16];
+        assert_eq!(pipe.try_read(&mut into), Some(Ok(5)));
+        assert_eq!(pipe.try_read(&mut into), None);
+        pipe.on_shard(|end| {
+            let mut sent = Vec::new();
+            while !end.front().0.is_empty() {
+                let (front, urgent) = end.front();
+                sent.push((front.to_vec(), urgent));
+                let count = front.len();
+                end.sent(count);
+            }
+            assert_eq!(sent.iter().flat_map(|(b, _)| b.clone()).collect::<Vec<_>>(), b"defgh!");
+            assert!(sent.last().unwrap().1);
+            end.finish(Err(StreamError::Connection(ConnectionError::Reset)));
+        });
+        assert_eq!(pipe.try_read(&mut into), Some(Err(StreamError::Connection(ConnectionError::Reset))));
+    }
+
+    #[test]
+    fn the_urgent_mark_is_found_at_the_outer_end() {
+        let pipe = Pipe::new(64);
+        pipe.on_shard(|end| end.put(b"ab", Some(3)));
+        assert_eq!(pipe.urgent_ahead(), Some(5));
+        pipe.on_shard(|end| end.put(b"cde", None));
+        assert_eq!(pipe.try_read(&mut [0; 4]), Some(Ok(4)));
+        assert_eq!(pipe.urgent_ahead(), Some(1));
+        assert_eq!(pipe.try_read(&mut [0; 4]), Some(Ok(1)));
+        assert_eq!(pipe.urgent_ahead(), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! The host's task behind a remote stream.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use inhost_tcp::SendHow;
+
+use super::pipe::{Pipe, Sending, ShardEnd};
+use crate::error::{ConnectionError, StreamError};
+use crate::stream::Stream;
+
+/// Bytes moved up in one piece.
+const PIECE_BYTES: usize = 16 * 1024;
+/// Pieces moved each way in one poll; then other tasks have their turn.
+const PIECES_A_POLL: usize = 8;
+
+/// What one step in one direction came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Moved,
+    Waits,
+    Ended,
+    Failed,
+}
+
+/// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection.
+pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
+    let mut guard = Guard { pipe, done: false };
+    let mut piece = vec![0; PIECE_BYTES];
+    let (mut down_ended, mut up_ended) = (false, false);
+    poll_fn(|context| {
+        let mut moved = false;
+        for _ in 0..PIECES_A_POLL {
+            let (down, up) = guard.pipe.on_shard(|end| {
+                end.register(context);
+                let down = if down_ended { Step::Ended } else { step_down(&stream, end, context) };
+                let up = match down {
+                    Step::Failed => Step::Failed,
+                    _ if up_ended => Step::Ended,
+                    _ => step_up(&stream, end, context, &mut piece),
+                };
+                (down, up)
+            });
+            if up == Step::Failed {
+                return Poll::Ready(());
+            }
+            down_ended = down == Step::Ended;
+            up_ended = up == Step::Ended;
+            if down_ended && up_ended {
+                return Poll::Ready(());
+            }
+            moved = down == Step::Moved || up == Step::Moved;
+            if !moved {
+                break;
+            }
+        }
+        if moved {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    })
+    .await;
+    guard.done = true;
+}
+
+/// Tells the outer end when the host is stopped in the middle.
+struct Guard {
+    pipe: Arc<Pipe>,
+    done: bool,
+}
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.done {
+            self.pipe.on_shard(|end| end.finish(Err(StreamError::Closed)));
+        }
+    }
+}
+
+fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Step {
+    if end.sending() == Sending::Aborted {
+        stream.abort();
+        end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
+        return Step::Failed;
+    }
+    let (front, urgent) = end.front();
+    if front.is_empty() {
+        if end.sending() == Sending::Finished {
+            stream.shutdown();
+            return Step::Ended;
+        }
+        return Step::Waits;
+    }
+    match stream.poll_send(context, front, SendHow { urgent, ..SendHow::default() }) {
+        Poll::Ready(Ok(count)) => {
+            end.sent(count);
+            Step::Moved
+        }
+        Poll::Ready(Err(error)) => {
+            end.finish(Err(error));
+            Step::Failed
+        }
+        Poll::Pending => Step::Waits,
+    }
+}
+
+fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {
+    if end.is_abandoned() {
+        // Nobody reads any more: once our half is sent, the connection is closed, and the host sees to the rest.
+        return Step::Ended;
+    }
+    // The mark may move on without a byte to read.
+    let _ = stream.poll_urgent(context);
+    let room = end.room().min(piece.len());
+    if room == 0 {
+        end.set_urgent(stream.urgent_ahead());
+        return Step::Waits;
+    }
+    match stream.poll_receive(context, &mut piece[..room]) {
+        Poll::Ready(Ok(0)) => {
+            end.finish(Ok(()));
+            Step::Ended
+        }
+        Poll::Ready(Ok(count)) => {
+            end.put(&piece[..count], stream.urgent_ahead());
+            Step::Moved
+        }
+        Poll::Ready(Err(error)) => {
+            end.finish(Err(error));
+            Step::Failed
+        }
+        Poll::Pending => {
+            end.set_urgent(stream.urgent_ahead());
+            Step::Waits
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A connection as any thread uses it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use inhost_base::Endpoint;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending};
+use super::pump::pump;
+use crate::errno::Errno;
+use crate::error::StreamError;
+use crate::stream::Stream;
+
+/// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties.
+///
+/// It reads and writes as tokio's traits say, on any executor; [`crate::blocking::TcpStream`] is its blocking face.
+/// Clones are the same stream; when the last is dropped, what was written is still delivered. A write that was taken
+/// is in the ring and not yet sent; an error that follows is learnt by the next call.
+#[derive(Clone)]
+pub struct RemoteStream {
+    outer: Arc<Outer>,
+    local: Endpoint,
+    remote: Endpoint,
+}
+
+struct Outer(Arc<Pipe>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+impl Stream {
+    /// Hands the connection to another thread; a task of the host serves it from now on.
+    pub fn into_remote(self) -> RemoteStream {
+        let pipe = Pipe::new(REMOTE_RING_BYTES);
+        let (local, remote) = (self.local(), self.remote());
+        let host = self.host().clone();
+        host.spawn(pump(self, pipe.clone())).detach();
+        RemoteStream { outer: Arc::new(Outer(pipe)), local, remote }
+    }
+}
+
+impl RemoteStream {
+    /// Our end.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
+    /// The other end.
+    pub fn remote(&self) -> Endpoint {
+        self.remote
+    }
+    /// Reads what is there; `None` when there is nothing yet, 0 at the end of the stream.
+    pub fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
+        self.outer.0.try_read(into)
+    }
+    /// Writes what there is room for; `None` when there is none.
+    pub fn try_write(&self, bytes: &[u8]) -> Option<Result<usize, StreamError>> {
+        self.outer.0.try_write(bytes, false)
+    }
+    /// Reading for a future of one's own; takes `&self`, so that one task may read while another writes.
+    pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+        self.outer.0.poll_read(context, into)
+    }
+    /// Writing for a future of one's own; when `urgent`, the last of `bytes` is.
+    pub fn poll_send(
+        &self,
+        context: &Context<'_>,
+        bytes: &[u8],
+        urgent: bool,
+    ) -> Poll<Result<usize, StreamError>> {
+        self.outer.0.poll_write(context, bytes, urgent)
+    }
+    /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
+    pub fn urgent_ahead(&self) -> Option<usize> {
+        self.outer.0.urgent_ahead()
+    }
+    /// Bytes that can be read at once.
+    pub fn readable_bytes(&self) -> usize {
+        self.outer.0.readable_bytes()
+    }
+    /// Ends the sending half after what was written.
+    pub fn shutdown(&self) {
+        self.outer.0.end_sending(Sending::Finished);
+    }
+    /// Resets the connection; what was not delivered is lost.
+    pub fn abort(&self) {
+        self.outer.0.end_sending(Sending::Aborted);
+    }
+}
+
+impl core::fmt::Debug for RemoteStream {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RemoteStream").field("local", &self.local).field("remote", &self.remote).finish()
+    }
+}
+
+impl AsyncRead for RemoteStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.poll_receive(context, into.initialize_unfilled())
+            .map_ok(|count| into.advance(count))
+            .map_err(Errno::into_io)
+    }
+}
+
+impl AsyncWrite for RemoteStream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(context, bytes, false).map_err(Errno::into_io)
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shutdown();
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,354 @@
+//! A TCP connection as a local task uses it.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use inhost_base::{Duration, Endpoint};
+use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketId, SocketInfo};
+use inhost_tcp::{Info, KeepAlive, SendHow};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::errno::Errno;
+use crate::error::{ConnectError, ConnectionError, StreamError};
+use crate::host::Host;
+use crate::waiters::Wait;
+
+/// A connection.
+///
+/// It reads and writes as tokio's traits say; its shutdown ends the sending half and the other side can still talk.
+/// Every write is a push: it leaves in this round as far as windows and Nagle's rule let it, and there is nothing to
+/// flush. `&Stream` reads and writes too, so that one task may do both at once, without a lock. Dropping the stream
+/// closes it: what was written is still delivered, by the host, in the background; where received bytes were not
+/// read, the peer is sent a reset, as it must know that they were lost.
+#[derive(Debug)]
+pub struct Stream {
+    host: Host,
+    socket: SocketId,
+    local: Endpoint,
+    remote: Endpoint,
+}
+
+impl Stream {
+    pub(crate) fn new(host: &Host, socket: SocketId, local: Endpoint, remote: Endpoint) -> Stream {
+        Stream { host: host.clone(), socket, local, remote }
+    }
+
+    pub(crate) async fn connect(
+        host: &Host,
+        remote: Endpoint,
+        options: ConnectOptions,
+    ) -> Result<Stream, ConnectError> {
+        if host.is_draining() {
+            return Err(ConnectError::Stopped);
+        }
+        let socket = host.core(|core| core.stack.connect(remote, options, core.now, &mut *core.sink))?;
+        let local = host.core(|core| core.stack.endpoints(socket)).map_or(remote, |(local, _)| local);
+        let stream = Stream::new(host, socket, local, remote);
+        poll_fn(|context| stream.poll_connected(context)).await?;
+        Ok(stream)
+    }
+
+    pub(crate) fn poll_connected(&self, context: &Context<'_>) -> Poll<Result<(), ConnectError>> {
+        let readiness = self.host.readiness(self.socket);
+        if readiness.intersects(Readiness::ERROR.with(Readiness::CLOSED)) {
+            let why = self.error().unwrap_or(ConnectionError::Aborted);
+            return Poll::Ready(Err(ConnectError::Connection(why)));
+        }
+        if readiness.contains(Readiness::CONNECTED) {
+            return Poll::Ready(Ok(()));
+        }
+        self.host.register(self.socket, Wait::Write, context);
+        Poll::Pending
+    }
+
+    /// Our end.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
+    /// The other end.
+    pub fn remote(&self) -> Endpoint {
+        self.remote
+    }
+    /// The socket's name, for [`Host::with_stack`].
+    pub fn socket(&self) -> SocketId {
+        self.socket
+    }
+    /// The host it belongs to.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Sends as much of `bytes` as there is room for; waits while there is none.
+    pub async fn send(&self, bytes: &[u8], how: SendHow) -> Result<usize, StreamError> {
+        poll_fn(|context| self.poll_send(context, bytes, how)).await
+    }
+    /// One step of [`Stream::send`].
+    pub fn poll_send(
+        &self,
+        context: &Context<'_>,
+        bytes: &[u8],
+        how: SendHow,
+    ) -> Poll<Result<usize, StreamError>> {
+        let sent =
+            self.host.core(|core| core.stack.send_with(self.socket, bytes, how, core.now, &mut *core.sink));
+        self.or_wait(sent, Wait::Write, context)
+    }
+    /// Sends of several pieces what there is room for, as one push.
+    pub fn poll_send_pieces(
+        &self,
+        context: &Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<Result<usize, StreamError>> {
+        let mut total = 0;
+        let last = pieces.iter().rposition(|piece| !piece.is_empty());
+        for (index, piece) in pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
+            let how = SendHow { more: last != Some(index), ..SendHow::default() };
+            match self.poll_send(context, piece, how) {
+                Poll::Ready(Ok(count)) => {
+                    total += count;
+                    if count < piece.len() {
+                        break;
+                    }
+                }
+                // What was taken already is said first; the next call finds the rest.
+                Poll::Pending | Poll::Ready(Err(_)) if total > 0 => break,
+                other => return other,
+            }
+        }
+        Poll::Ready(Ok(total))
+    }
+    /// Sends all of `bytes`, the last of which is urgent (TCP's urgent pointer; Telnet's Synch).
+    pub async fn send_urgent(&self, mut bytes: &[u8]) -> Result<(), StreamError> {
+        let how = SendHow { urgent: true, ..SendHow::default() };
+        while !bytes.is_empty() {
+            // A piece that is not the last moves the mark on when the next one follows.
+            let count = self.send(bytes, how).await?;
+            bytes = &bytes[count.min(bytes.len())..];
+        }
+        Ok(())
+    }
+    /// Receives what is there into `into`; waits while there is nothing. 0 is the end of the stream.
+    pub async fn receive(&self, into: &mut [u8]) -> Result<usize, StreamError> {
+        poll_fn(|context| self.poll_receive(context, into)).await
+    }
+    /// One step of [`Stream::receive`].
+    pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+        let received = self.host.core(|core| core.stack.read(self.socket, into, core.now, &mut *core.sink));
+        self.or_wait(received, Wait::Read, context)
+    }
+    /// Copies what is there into `into` and leaves it; waits while there is nothing.
+    pub async fn peek(&self, into: &mut [u8]) -> Result<usize, StreamError> {
+        poll_fn(|context| {
+            let seen = self.host.core(|core| core.stack.peek(self.socket, into));
+            self.or_wait(seen, Wait::Read, context)
+        })
+        .await
+    }
+    /// Bytes from the next one to be received up to and including the urgent mark, when it is ahead.
+    pub fn urgent_ahead(&self) -> Option<usize> {
+        self.host.core(|core| core.stack.urgent_ahead(self.socket))
+    }
+
+    /// Waits until there is something to receive, the end of the stream, or an error.
+    pub async fn readable(&self) {
+        poll_fn(|context| self.poll_ready(Wait::Read, context)).await;
+    }
+    /// Waits until there is room to send, or an error.
+    pub async fn writable(&self) {
+        poll_fn(|context| self.poll_ready(Wait::Write, context)).await;
+    }
+    /// Waits until urgent data is ahead; also wakes when none can come any more.
+    pub async fn urgent(&self) {
+        poll_fn(|context| self.poll_ready(Wait::Urgent, context)).await;
+    }
+    /// [`Stream::readable`] for a future of one's own.
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        self.poll_ready(Wait::Read, context)
+    }
+    /// [`Stream::writable`] for a future of one's own.
+    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+        self.poll_ready(Wait::Write, context)
+    }
+    /// [`Stream::urgent`] for a future of one's own.
+    pub fn poll_urgent(&self, context: &Context<'_>) -> Poll<()> {
+        self.poll_ready(Wait::Urgent, context)
+    }
+    /// Waits until the connection is over on both sides, whatever ended it.
+    pub async fn closed(&self) -> Result<(), ConnectionError> {
+        let over = Readiness::CLOSED.with(Readiness::ERROR);
+        poll_fn(|context| {
+            if self.host.readiness(self.socket).intersects(over) || !self.exists() {
+                return Poll::Ready(());
+            }
+            self.host.register(self.socket, Wait::Urgent, context);
+            Poll::Pending
+        })
+        .await;
+        self.error().map_or(Ok(()), Err)
+    }
+
+    /// Ends the sending half after what was written.
+    pub fn shutdown(&self) {
+        let _ = self.host.core(|core| core.stack.shutdown(self.socket, core.now, &mut *core.sink));
+    }
+    /// Ends the connection at once; the peer is sent a reset, and what was not delivered is lost.
+    pub fn abort(&self) {
+        let _ = self.host.core(|core| core.stack.abort(self.socket, core.now, &mut *core.sink));
+        self.host.forget(self.socket);
+    }
+    /// Why the connection ended, when it did not end well.
+    pub fn error(&self) -> Option<ConnectionError> {
+        self.host.core(|core| core.stack.connection_error(self.socket))
+    }
+    /// Every figure of the connection, while it lives.
+    pub fn info(&self) -> Option<Info> {
+        self.socket_info().and_then(|info| info.tcp)
+    }
+    /// What instruments show of it, while it lives.
+    pub fn socket_info(&self) -> Option<SocketInfo> {
+        self.host.core(|core| core.stack.info(self.socket, core.now))
+    }
+
+    /// Whether small segments are held while data is unacknowledged. Default: as configured.
+    pub fn set_nagle(&self, on: bool) {
+        self.set(stack::SocketOption::Nagle(on));
+    }
+    /// Whether, and how, an idle peer is probed.
+    pub fn set_keep_alive(&self, keep_alive: Option<KeepAlive>) {
+        self.set(stack::SocketOption::KeepAlive(keep_alive));
+    }
+    /// How long sent data may stay unacknowledged.
+    pub fn set_user_timeout(&self, timeout: Duration) {
+        self.set(stack::SocketOption::UserTimeout(timeout));
+    }
+    /// Bytes that may wait to be sent or acknowledged.
+    pub fn set_send_buffer_limit(&self, limit_bytes: usize) {
+        self.set(stack::SocketOption::SendBufferLimit(limit_bytes));
+    }
+    /// Memory that received data may pin.
+    pub fn set_receive_buffer_limit(&self, limit_bytes: usize) {
+        self.set(stack::SocketOption::ReceiveBufferLimit(limit_bytes));
+    }
+
+    /// Sets any option of the stack; those above are the common ones.
+    pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {
+        self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
+    }
+
+    fn set(&self, option: stack::SocketOption) {
+        // A connection that is over has no options any more, and nobody misses them.
+        let _ = self.set_option(option);
+    }
+    fn exists(&self) -> bool {
+        self.host.core(|core| core.stack.endpoints(self.socket)).is_some()
+    }
+    fn poll_ready(&self, wait: Wait, context: &Context<'_>) -> Poll<()> {
+        let over = Readiness::ERROR.with(Readiness::CLOSED);
+        let wanted = match wait {
+            Wait::Read => Readiness::READABLE.with(Readiness::PEER_CLOSED),
+            Wait::Write => Readiness::WRITABLE,
+            Wait::Urgent => Readiness::URGENT.with(Readiness::PEER_CLOSED),
+        };
+        if self.host.readiness(self.socket).intersects(wanted.with(over)) || !self.exists() {
+            return Poll::Ready(());
+        }
+        self.host.register(self.socket, wait, context);
+        Poll::Pending
+    }
+    fn or_wait<T>(
+        &self,
+        result: Result<T, stack::StreamError>,
+        wait: Wait,
+        context: &Context<'_>,
+    ) -> Poll<Result<T, StreamError>> {
+        Poll::Ready(match result {
+            Ok(value) => Ok(value),
+            Err(stack::StreamError::WouldBlock) => {
+                self.host.register(self.socket, wait, context);
+                return Poll::Pending;
+            }
+            Err(stack::StreamError::Shutdown) => Err(StreamError::SendingEnded),
+            Err(stack::StreamError::Connection(why)) => Err(StreamError::Connection(why)),
+            Err(stack::StreamError::Socket(_)) => Err(StreamError::Closed),
+        })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.host.close(self.socket);
+    }
+}
+
+impl AsyncRead for &Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if into.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_receive(context, into.initialize_unfilled())
+            .map_ok(|count| into.advance(count))
+            .map_err(Errno::into_io)
+    }
+}
+
+impl AsyncWrite for &Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(context, bytes, SendHow::default()).map_err(Errno::into_io)
+    }
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send_pieces(context, pieces).map_err(Errno::into_io)
+    }
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shutdown();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut &*self).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_write(context, bytes)
+    }
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_write_vectored(context, pieces)
+    }
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shutdown();
+        Poll::Ready(Ok(()))
+    }
+}

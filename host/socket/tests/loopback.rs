@@ -1,0 +1,377 @@
+//! The async face on one host that talks to itself, under a virtual clock.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
+use inhost_socket::{
+    AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, StreamError, both, race,
+};
+use inhost_stack::{ListenOptions, SendHow, Stack, StackConfig, UdpOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn host() -> Host {
+    Host::new(Stack::new(StackConfig::default(), [3; 32], Instant::ZERO), Instant::ZERO)
+}
+
+fn here(port: u16) -> Endpoint {
+    Endpoint::new(Ipv4Addr::LOCALHOST, port)
+}
+
+fn pattern(length: usize, seed: u32) -> Vec<u8> {
+    (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) ^ seed).to_le_bytes()[3]).collect()
+}
+
+#[test]
+fn a_megabyte_each_way_at_once_and_both_ends_close() {
+    let host = host();
+    let listener = host.listen(here(9), ListenOptions::default()).unwrap();
+    let (forth, back) = (pattern(1 << 20, 1), pattern(1 << 20, 2));
+    let (server_forth, server_back) = (forth.clone(), back.clone());
+    let server = host.spawn(async move {
+        let stream = listener.accept().await.unwrap();
+        let (mut from, mut to) = tokio::io::split(stream);
+        let mut received = Vec::new();
+        let send = async {
+            to.write_all(&server_back).await.unwrap();
+            to.shutdown().await.unwrap();
+        };
+        let (_, read) = both(send, from.read_to_end(&mut received)).await;
+        read.unwrap();
+        assert!(received == server_forth);
+    });
+    host.run_alone(async {
+        let stream = host.connect(here(9)).await.unwrap();
+        let (mut from, mut to) = tokio::io::split(stream);
+        let mut received = Vec::new();
+        let send = async {
+            to.write_all(&forth).await.unwrap();
+            to.shutdown().await.unwrap();
+        };
+        let (_, read) = both(send, from.read_to_end(&mut received)).await;
+        read.unwrap();
+        assert!(received == back);
+        server.await;
+    })
+    .unwrap();
+    assert_eq!(host.open_connections(), 0);
+    host.stop();
+}
+
+#[test]
+fn nobody_listening_is_refused_and_the_host_is_not_disturbed() {
+    let host = host();
+    let refused = host.run_alone(host.connect(here(99))).unwrap();
+    assert_eq!(refused.err(), Some(ConnectError::Connection(ConnectionError::Refused)));
+    let refused = host.run_alone(host.connect(Endpoint::new(Ipv6Addr::LOCALHOST, 99))).unwrap();
+    assert_eq!(refused.err(), Some(ConnectError::Connection(ConnectionError::Refused)));
+}
+
+#[test]
+fn held_callers_wait_for_their_answer() {
+    let host = host();
+    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let listener = host.listen(here(5), options).unwrap();
+    let serve = host.clone();
+    host.spawn(async move {
+        listener.accept_held().await.unwrap().refuse();
+        let held = listener.accept_held().await.unwrap();
+        assert_eq!(held.local(), here(5));
+        serve.sleep(Duration::from_millis(700)).await;
+        let mut stream = held.proceed();
+        stream.write_all(b"at last").await.unwrap();
+        serve.sleep(Duration::from_secs(1)).await;
+        drop(listener);
+    })
+    .detach();
+    host.run_alone(async {
+        let refused = host.connect(here(5)).await;
+        assert_eq!(refused.err(), Some(ConnectError::Connection(ConnectionError::Refused)));
+        let began = host.now();
+        let mut stream = host.connect(here(5)).await.unwrap();
+        assert!(host.now().since(began) >= Duration::from_millis(700));
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "at last");
+    })
+    .unwrap();
+    host.stop();
+}
+
+#[test]
+fn timers_fire_in_order_of_time_and_a_time_limit_holds() {
+    let host = host();
+    let order = Rc::new(RefCell::new(Vec::new()));
+    for millis in [30, 10, 20] {
+        let (at, order) = (host.clone(), order.clone());
+        host.spawn(async move {
+            at.sleep(Duration::from_millis(millis)).await;
+            order.borrow_mut().push((millis, at.now()));
+        })
+        .detach();
+    }
+    let limited = host.timeout(Duration::from_millis(15), std::future::pending::<()>());
+    assert_eq!(host.run_alone(limited), Some(Err(Elapsed)));
+    assert_eq!(host.now(), Instant::from_millis(15));
+    host.run_alone(host.sleep_until(Instant::from_millis(50))).unwrap();
+    let due: Vec<_> = [10, 20, 30].map(|millis| (millis, Instant::from_millis(millis))).into();
+    assert_eq!(*order.borrow(), due);
+    assert_eq!(host.run_alone(std::future::pending::<()>()), None);
+}
+
+#[test]
+fn datagrams_echo_and_errors_are_reported() {
+    let host = host();
+    let server = host.udp(here(7), UdpOptions::default()).unwrap();
+    host.spawn(async move {
+        let mut place = [0; 2000];
+        loop {
+            let info = server.receive_from(&mut place).await.unwrap();
+            server.send_to(&place[..info.length_bytes], info.from).await.unwrap();
+        }
+    })
+    .detach();
+    host.run_alone(async {
+        let socket = host.udp(here(0), UdpOptions::default()).unwrap();
+        let mut place = [0; 2000];
+        for length in [0, 1, 1999] {
+            let sent = pattern(length, 9);
+            socket.send_to(&sent, here(7)).await.unwrap();
+            let info = socket.receive_from(&mut place).await.unwrap();
+            assert_eq!((info.length_bytes, info.from), (length, here(7)));
+            assert_eq!(place[..length], sent);
+        }
+        let deaf = host.udp(here(0), UdpOptions::default()).unwrap();
+        deaf.connect(here(4444)).unwrap();
+        deaf.send(b"anybody?").await.unwrap();
+        let error = deaf.receive_from(&mut place).await.unwrap_err();
+        assert!(
+            matches!(error, DatagramError::Stack(inhost_stack::DatagramError::Unreachable(_))),
+            "{error}"
+        );
+    })
+    .unwrap();
+    host.stop();
+}
+
+#[test]
+fn the_host_answers_its_own_ping() {
+    let host = host();
+    host.run_alone(async {
+        let echo = host.echo().unwrap();
+        echo.send(Ipv4Addr::LOCALHOST.into(), 1, b"ping").await.unwrap();
+        let mut place = [0; 64];
+        let info = echo.receive(&mut place).await.unwrap();
+        assert_eq!((info.sequence, &place[..info.length_bytes]), (1, &b"ping"[..]));
+    })
+    .unwrap();
+}
+
+#[test]
+fn urgent_data_is_announced_ahead_of_the_stream() {
+    let host = host();
+    let listener = host.listen(here(23), ListenOptions::default()).unwrap();
+    host.run_alone(async {
+        let (caller, called) = both(host.connect(here(23)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap(), called.unwrap());
+        caller.send(b"abc", SendHow::default()).await.unwrap();
+        caller.send_urgent(b"\xff\xf2").await.unwrap();
+        called.urgent().await;
+        assert_eq!(called.urgent_ahead(), Some(5));
+        let mut place = [0; 4];
+        assert_eq!(called.receive(&mut place).await, Ok(4));
+        assert_eq!(called.urgent_ahead(), Some(1));
+        assert_eq!(called.receive(&mut place).await, Ok(1));
+        assert_eq!(called.urgent_ahead(), None);
+    })
+    .unwrap();
+}
+
+#[test]
+fn an_abort_is_learnt_by_both_and_by_who_waits() {
+    let host = host();
+    let listener = host.listen(here(23), ListenOptions::default()).unwrap();
+    host.run_alone(async {
+        let (caller, called) = both(host.connect(here(23)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap(), called.unwrap());
+        let learnt = Rc::new(Cell::new(None));
+        let (waiting, told) = (host.clone(), learnt.clone());
+        host.spawn(async move {
+            told.set(Some(called.receive(&mut [0; 8]).await));
+            assert_eq!(called.closed().await, Err(ConnectionError::Reset));
+            drop(waiting);
+        })
+        .detach();
+        host.sleep(Duration::from_millis(10)).await;
+        caller.abort();
+        assert_eq!(caller.receive(&mut [0; 8]).await, Err(StreamError::Closed));
+        host.sleep(Duration::from_millis(10)).await;
+        assert_eq!(learnt.get(), Some(Err(StreamError::Connection(ConnectionError::Reset))));
+    })
+    .unwrap();
+    host.stop();
+}
+
+#[test]
+fn a_full_window_makes_the_writer_wait_and_nothing_is_lost() {
+    let host = host();
+    let listener = host.listen(here(1), ListenOptions::default()).unwrap();
+    let sent = pattern(8 << 20, 5);
+    let expected = sent.clone();
+    let reader = host.clone();
+    let read = host.spawn(async move {
+        let stream = listener.accept().await.unwrap();
+        let mut received = Vec::new();
+        let mut place = vec![0; 60_000];
+        loop {
+            // A slow reader: the writer finds the window closed again and again.
+            reader.sleep(Duration::from_millis(5)).await;
+            match stream.receive(&mut place).await.unwrap() {
+                0 => break,
+                count => received.extend_from_slice(&place[..count]),
+            }
+        }
+        received
+    });
+    host.run_alone(async {
+        let mut stream = host.connect(here(1)).await.unwrap();
+        stream.write_all(&sent).await.unwrap();
+        stream.shutdown();
+        assert!(read.await == expected);
+    })
+    .unwrap();
+    host.stop();
+}
+
+#[test]
+fn readiness_tells_of_room_after_a_write_that_was_taken_in_part() {
+    let host = host();
+    let listener = host.listen(here(1), ListenOptions::default()).unwrap();
+    host.run_alone(async {
+        let (caller, called) = both(host.connect(here(1)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap(), called.unwrap());
+        // More than both queues hold: the last write is taken in part, and nothing says `WouldBlock`.
+        let bytes = vec![7; 16 << 20];
+        let mut sent = 0;
+        for _ in 0..100 {
+            let count = caller.send(&bytes, SendHow::default()).await.unwrap();
+            sent += count;
+            if count < bytes.len() {
+                host.sleep(Duration::from_millis(1)).await;
+            }
+            let room = race(caller.writable(), host.sleep(Duration::from_secs(3))).await;
+            if room == Either::Second(()) {
+                break;
+            }
+        }
+        let reader = host.clone();
+        let read = host.spawn(async move {
+            reader.sleep(Duration::from_secs(1)).await;
+            let mut place = vec![0; 1 << 20];
+            let mut received = 0;
+            while received < sent {
+                received += called.receive(&mut place).await.unwrap();
+            }
+        });
+        caller.writable().await;
+        assert!(caller.send(b"!", SendHow::default()).await.is_ok());
+        read.await;
+        drop(caller);
+    })
+    .unwrap();
+    host.stop();
+}
+
+#[test]
+fn one_task_reads_and_writes_at_once_and_pieces_go_together() {
+    let host = host();
+    let listener = host.listen(here(1), ListenOptions::default()).unwrap();
+    host.spawn(async move {
+        let stream = listener.accept().await.unwrap();
+        tokio::io::copy(&mut &stream, &mut &stream).await.unwrap();
+        stream.shutdown();
+    })
+    .detach();
+    host.run_alone(async {
+        let stream = host.connect(here(1)).await.unwrap();
+        let sent = pattern(300_000, 8);
+        let write = async {
+            let mut rest = &sent[..];
+            while !rest.is_empty() {
+                let (a, b) = rest.split_at(rest.len() / 3);
+                let pieces = [a, &[], b].map(std::io::IoSlice::new);
+                let count = (&stream).write_vectored(&pieces).await.unwrap();
+                rest = &rest[count..];
+            }
+            stream.shutdown();
+        };
+        let mut received = Vec::new();
+        both(write, (&mut &stream).read_to_end(&mut received)).await.1.unwrap();
+        assert!(received == sent);
+    })
+    .unwrap();
+    host.stop();
+}
+
+#[test]
+fn a_task_may_stop_the_host_or_panic_and_the_host_is_still_there() {
+    let host = host();
+    let panicking = host.spawn(async { panic!("this task is meant to panic") });
+    let survivor = host.spawn(async { 7 });
+    assert_eq!(host.run_alone(survivor), Some(7));
+    panicking.detach();
+    let (stopping, held) = (host.clone(), Rc::new(()));
+    let holding = held.clone();
+    host.spawn(async move {
+        std::future::pending::<()>().await;
+        drop(holding);
+    })
+    .detach();
+    host.spawn(async move { stopping.stop() }).detach();
+    assert_eq!(host.run_alone(std::future::pending::<()>()), None);
+    assert_eq!(Rc::strong_count(&held), 1);
+    let refused = host.run_alone(host.connect(here(1))).unwrap();
+    assert_eq!(refused.err(), Some(ConnectError::Stopped));
+}
+
+#[test]
+fn a_host_that_drains_takes_no_callers_and_a_stopped_one_drops_its_tasks() {
+    let host = host();
+    let listener = host.listen(here(1), ListenOptions::default()).unwrap();
+    let at = host.clone();
+    let ended = Rc::new(Cell::new(false));
+    let told = ended.clone();
+    host.spawn(async move {
+        assert_eq!(listener.accept().await.err(), Some(AcceptError::Stopped));
+        at.draining().await;
+        told.set(true);
+        std::future::pending::<()>().await;
+    })
+    .detach();
+    host.run_alone(host.sleep(Duration::from_millis(1))).unwrap();
+    host.drain();
+    host.run_alone(host.sleep(Duration::from_millis(1))).unwrap();
+    assert!(ended.get());
+    assert_eq!(
+        host.listen(here(2), ListenOptions::default()).err().map(|e| e.to_string()).as_deref(),
+        Some("the host is stopping")
+    );
+    host.stop();
+    assert_eq!(Rc::strong_count(&ended), 1);
+}
+
+#[test]
+fn a_connect_given_up_leaves_nothing_behind() {
+    let host = host();
+    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let listener = host.listen(here(5), options).unwrap();
+    host.run_alone(async {
+        let given_up = race(host.connect(here(5)), host.sleep(Duration::from_millis(20))).await;
+        assert!(matches!(given_up, Either::Second(())));
+    })
+    .unwrap();
+    drop(listener);
+    host.run_alone(host.sleep(Duration::from_secs(1))).unwrap();
+    assert_eq!(host.open_connections(), 0);
+    assert_eq!(host.with_stack(|stack, _| stack.memory().outstanding_bytes()), 0);
+}
