@@ -1,0 +1,42 @@
+//! The `user` network: a gateway with a stack of its own at the other end of a memory link, which ends the guest's
+//! TCP, UDP and echo and carries them onto sockets of the operating system. It needs no privilege and no device.
+//!
+//! - A connection's SYN is held until the system has connected; so the guest is refused what the system is refused,
+//!   and hears nothing where the system hears nothing.
+//! - Nothing is buffered in between: the system is read only into free room of the guest's connection, and the
+//!   guest's connection only as fast as the system takes it.
+//! - What the guest may not reach is decided in one place, [`GatewayConfig::way`]: by default neither the system's
+//!   loopback nor link-local addresses, where clouds keep their secrets.
+//! - Echo requests to the gateway are always answered; others go through the system's unprivileged echo sockets, and
+//!   where it has none for us the guest is told that it is prohibited.
+//! - Questions for names go to 10.0.2.3 or to the gateway, and from there to the system's name servers.
+//!
+//! ```
+//! use inhost_gateway::{Closed, GatewayConfig, Way};
+//! use std::net::SocketAddr;
+//! let config = GatewayConfig::default();
+//! let to = |text: &str| config.way(text.parse::<SocketAddr>().unwrap().into());
+//! assert!(matches!(to("192.0.2.1:80"), Way::Outside(_)));
+//! assert_eq!(to("127.0.0.1:80"), Way::Closed(Closed::Policy));
+//! assert_eq!(to("169.254.169.254:80"), Way::Closed(Closed::Policy));
+//! ```
+#![forbid(unsafe_code)]
+
+mod carry;
+mod config;
+mod echo;
+mod flows;
+mod gateway;
+mod link;
+mod packets;
+mod state;
+mod tcp;
+mod udp;
+
+pub use config::{
+    Closed, Forward, GatewayConfig, LoopbackPorts, NAMES_PORT, Network, RESOLVERS_LIMIT, Transport, Way,
+};
+pub use gateway::{
+    Counters, Gateway, Running, StartError, UserLink, guest_interface, name_servers, user_link,
+};
+pub use link::UserDriver;

@@ -1,0 +1,100 @@
+//! What the tasks of one gateway share.
+
+use crate::carry::{CHUNK_BYTES, Scratch};
+use crate::link::SharedAside;
+use crate::{Counters, GatewayConfig};
+use inhost_base::Endpoint;
+use inhost_runtime::Reactor;
+use inhost_socket::Host;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+pub(crate) struct State {
+    pub(crate) host: Host,
+    pub(crate) reactor: Reactor,
+    pub(crate) config: GatewayConfig,
+    pub(crate) aside: SharedAside,
+    pub(crate) scratch: Scratch,
+    pub(crate) counters: Cell<Counters>,
+    connections: Cell<usize>,
+    udp_flows: Cell<usize>,
+    /// Which of the name servers is asked first: the one that answered last.
+    resolver: Cell<usize>,
+}
+
+impl State {
+    pub(crate) fn new(
+        host: &Host,
+        reactor: &Reactor,
+        config: GatewayConfig,
+        aside: &SharedAside,
+    ) -> Rc<State> {
+        Rc::new(State {
+            host: host.clone(),
+            reactor: reactor.clone(),
+            config,
+            aside: aside.clone(),
+            scratch: Rc::new(RefCell::new(vec![0; CHUNK_BYTES])),
+            counters: Cell::default(),
+            connections: Cell::new(0),
+            udp_flows: Cell::new(0),
+            resolver: Cell::new(0),
+        })
+    }
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        change(&mut counters);
+        self.counters.set(counters);
+    }
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.get()
+    }
+    pub(crate) fn udp_flows(&self) -> usize {
+        self.udp_flows.get()
+    }
+    /// A place for one more connection, if there is one.
+    pub(crate) fn place(self: &Rc<State>) -> Option<Place> {
+        let taken = self.connections.get();
+        (taken < self.config.connections_limit).then(|| {
+            self.connections.set(taken + 1);
+            Place(self.clone())
+        })
+    }
+    /// The name server to ask now, and its number.
+    pub(crate) fn resolver(&self) -> Option<(usize, Endpoint)> {
+        let resolvers = &self.config.resolvers;
+        let number = self.resolver.get() % resolvers.len().max(1);
+        resolvers.get(number).map(|&resolver| (number, resolver))
+    }
+    /// The name server of `number` did not answer: others are asked from now on.
+    pub(crate) fn resolver_failed(&self, number: usize) {
+        if self.resolver.get() == number {
+            self.resolver.set((number + 1) % self.config.resolvers.len().max(1));
+        }
+    }
+}
+
+/// One UDP conversation, counted while it lives.
+pub(crate) struct Counted(Rc<State>);
+
+impl Counted {
+    pub(crate) fn new(state: &Rc<State>) -> Counted {
+        state.udp_flows.set(state.udp_flows.get() + 1);
+        state.count(|c| c.udp_flows += 1);
+        Counted(state.clone())
+    }
+}
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.udp_flows.set(self.0.udp_flows.get().saturating_sub(1));
+    }
+}
+
+/// One of the places for connections, given back when it is dropped.
+pub(crate) struct Place(Rc<State>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.connections.set(self.0.connections.get().saturating_sub(1));
+    }
+}

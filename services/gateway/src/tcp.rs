@@ -1,0 +1,150 @@
+//! Connections: the guest's outward, and the system's inward through forwarded ports.
+
+use crate::carry::{Ending, carry, reset};
+use crate::config::Way;
+use crate::state::State;
+use inhost_base::{Duration, Endpoint, IpAddr};
+use inhost_runtime::AsyncFd;
+use inhost_socket::{Held, Listener, Stream};
+use inhost_stack::{ConnectOptions, Local};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+
+/// How long a listener rests after the system gave it no descriptor.
+const REST: Duration = Duration::from_millis(100);
+/// How long a guest may take to accept a connection that came in through a forwarded port.
+const GUEST_LIMIT: Duration = Duration::from_secs(10);
+/// How long one name server is given to accept a connection, when there is another to try.
+const RESOLVER_LIMIT: Duration = Duration::from_secs(5);
+
+/// What a SYN of the guest's is answered with.
+enum Answer {
+    Proceed(AsyncFd<TcpStream>),
+    Refuse,
+    GiveUp,
+}
+
+/// Takes every connection that the guest opens, to whomever.
+pub(crate) async fn accept_outward(state: Rc<State>, listener: Listener) {
+    while let Ok(held) = listener.accept_held().await {
+        let Some(place) = state.place() else {
+            state.count(|c| c.connections_refused += 1);
+            held.refuse();
+            continue;
+        };
+        let flow_state = state.clone();
+        state
+            .host
+            .spawn(async move {
+                let _place = place;
+                outward(&flow_state, held).await;
+            })
+            .detach();
+    }
+}
+
+/// The SYN is answered only when the system has an answer itself.
+async fn outward(state: &State, held: Held) {
+    match open(state, held.local()).await {
+        Answer::Proceed(system) => {
+            state.count(|c| c.connections_outward += 1);
+            let guest = held.proceed();
+            carry_on(state, guest, system).await;
+        }
+        Answer::Refuse => {
+            state.count(|c| c.connections_refused += 1);
+            held.refuse();
+        }
+        // The guest has waited as long as the system; now it is told.
+        Answer::GiveUp => {
+            state.count(|c| c.connections_unanswered += 1);
+            held.refuse();
+        }
+    }
+}
+
+async fn open(state: &State, destination: Endpoint) -> Answer {
+    let connected = match state.config.way(destination) {
+        Way::Closed(_) => return Answer::Refuse,
+        Way::Outside(to) => connect(state, to, state.config.connect_limit).await,
+        Way::Names => connect_to_names(state).await,
+    };
+    match connected {
+        Ok(system) => Answer::Proceed(system),
+        // Nobody answered the system either.
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Answer::GiveUp,
+        Err(_) => Answer::Refuse,
+    }
+}
+
+async fn connect(state: &State, to: SocketAddr, limit: Duration) -> io::Result<AsyncFd<TcpStream>> {
+    let connected = state.host.timeout(limit, AsyncFd::connect(&state.reactor, to)).await;
+    connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// The first name server that accepts.
+async fn connect_to_names(state: &State) -> io::Result<AsyncFd<TcpStream>> {
+    let mut last: io::Error = io::ErrorKind::ConnectionRefused.into();
+    for _ in 0..state.config.resolvers.len() {
+        let Some((number, resolver)) = state.resolver() else { break };
+        match connect(state, resolver.into(), RESOLVER_LIMIT).await {
+            Ok(system) => return Ok(system),
+            Err(error) => last = error,
+        }
+        state.resolver_failed(number);
+    }
+    Err(last)
+}
+
+async fn carry_on(state: &State, guest: Stream, system: AsyncFd<TcpStream>) {
+    let limit = state.config.half_closed_limit;
+    let ending = carry(&state.host, guest, system, &state.scratch, limit).await;
+    if ending != Ending::Closed {
+        state.count(|c| c.connections_reset += 1);
+    }
+}
+
+/// Takes the connections that come in at one forwarded port.
+pub(crate) async fn accept_inward(state: Rc<State>, listener: AsyncFd<TcpListener>, guest_port: u16) {
+    loop {
+        let Ok((system, _)) = listener.accept().await else {
+            // No descriptor is left, or the caller was gone already.
+            state.host.sleep(REST).await;
+            continue;
+        };
+        let Some(place) = state.place() else {
+            state.count(|c| c.connections_refused += 1);
+            reset(&system);
+            continue;
+        };
+        let flow_state = state.clone();
+        state
+            .host
+            .spawn(async move {
+                let _place = place;
+                inward(&flow_state, system, guest_port).await;
+            })
+            .detach();
+    }
+}
+
+async fn inward(state: &State, system: AsyncFd<TcpStream>, guest_port: u16) {
+    let network = &state.config.network;
+    let options = ConnectOptions {
+        local: Local { address: Some(IpAddr::V4(network.gateway_v4)), port: 0 },
+        ..ConnectOptions::default()
+    };
+    let guest = Endpoint { address: network.guest_v4.address(), port: guest_port };
+    let connected = state.host.timeout(GUEST_LIMIT, state.host.connect_with(guest, options)).await;
+    match connected {
+        Ok(Ok(guest)) => {
+            state.count(|c| c.connections_inward += 1);
+            carry_on(state, guest, system).await;
+        }
+        _ => {
+            state.count(|c| c.connections_refused += 1);
+            reset(&system);
+        }
+    }
+}

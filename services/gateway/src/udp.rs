@@ -1,0 +1,312 @@
+//! Datagrams: the guest's outward, each conversation through a socket of the system's own, and inward through
+//! forwarded ports.
+
+use crate::config::Way;
+use crate::flows::Flows;
+use crate::packets::{self, Unreachable};
+use crate::state::{Counted, State};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_runtime::{AsyncFd, Interest};
+use inhost_socket::{Task, UdpSocket};
+use inhost_stack::UdpOptions;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+
+/// The longest datagram.
+const DATAGRAM_BYTES: usize = 65_535;
+/// Datagrams carried in one direction before others have their turn.
+const DATAGRAMS_A_TURN: usize = 32;
+/// How long a question to a name server may stay open before another server is asked.
+const RESOLVER_PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// The guest's end and the end that it talks to.
+type Pair = (Endpoint, Endpoint);
+
+/// One conversation of the guest's.
+struct Flow {
+    system: Rc<AsyncFd<net::UdpSocket>>,
+    /// To which name server it goes, if it does, and since when that owes an answer.
+    resolver: Option<(usize, Rc<Cell<Option<Instant>>>)>,
+    _task: Task<()>,
+    _counted: Counted,
+}
+
+/// The conversations that go outward over one any-address socket.
+pub(crate) struct Outward {
+    state: Rc<State>,
+    guest: Rc<UdpSocket>,
+    flows: RefCell<Flows<Pair, Flow>>,
+}
+
+impl Outward {
+    pub(crate) fn new(state: &Rc<State>, guest: UdpSocket) -> Rc<Outward> {
+        let flows = RefCell::new(Flows::new(state.config.udp_flows_limit));
+        Rc::new(Outward { state: state.clone(), guest: Rc::new(guest), flows })
+    }
+
+    /// Takes every datagram that the guest sends, to whomever.
+    pub(crate) async fn run(self: Rc<Self>) {
+        let mut place = vec![0; DATAGRAM_BYTES];
+        let mut turn = 0;
+        loop {
+            // An error is news of an answer that the guest did not take.
+            let Ok(received) = self.guest.receive_from(&mut place).await else { continue };
+            let bytes = &place[..received.length_bytes.min(place.len())];
+            self.datagram(received.from, received.to, bytes);
+            turn += 1;
+            if turn % DATAGRAMS_A_TURN == 0 {
+                futures_lite::future::yield_now().await;
+            }
+        }
+    }
+
+    fn datagram(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8]) {
+        let now = self.state.host.now();
+        let Some(system) = self.known(from, to, now).or_else(|| self.begin(from, to, now)) else { return };
+        let mut sent = system.try_io(Interest::Write, |socket| socket.send(bytes));
+        if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            // That is news of an earlier datagram; this one was not tried yet.
+            self.tell(from, to, bytes.len(), Unreachable::Port);
+            sent = system.try_io(Interest::Write, |socket| socket.send(bytes));
+        }
+        match sent {
+            Ok(_) => self.state.count(|c| c.datagrams_outward += 1),
+            Err(_) => self.state.count(|c| c.datagrams_dropped += 1),
+        }
+    }
+
+    /// The socket of a conversation that goes on. One whose name server is silent begins anew, with another.
+    fn known(&self, from: Endpoint, to: Endpoint, now: Instant) -> Option<Rc<AsyncFd<net::UdpSocket>>> {
+        let mut flows = self.flows.borrow_mut();
+        let flow = flows.touch((from, to), now)?;
+        if let Some((number, asked)) = &flow.resolver {
+            match asked.get() {
+                None => asked.set(Some(now)),
+                Some(since) if now.since(since) >= RESOLVER_PATIENCE => {
+                    self.state.resolver_failed(*number);
+                    let silent = flows.remove((from, to));
+                    drop((flows, silent));
+                    return None;
+                }
+                Some(_) => {}
+            }
+        }
+        Some(flow.system.clone())
+    }
+
+    fn begin(
+        self: &Rc<Self>,
+        from: Endpoint,
+        to: Endpoint,
+        now: Instant,
+    ) -> Option<Rc<AsyncFd<net::UdpSocket>>> {
+        let state = &self.state;
+        let (outside, resolver, idle) = match state.config.way(to) {
+            Way::Closed(why) => {
+                state.count(|c| c.datagrams_dropped += 1);
+                self.tell(from, to, 0, why.into());
+                return None;
+            }
+            Way::Outside(outside) => (outside, None, state.config.udp_idle),
+            Way::Names => {
+                let (number, resolver) = state.resolver()?;
+                (resolver.into(), Some(number), state.config.names_idle)
+            }
+        };
+        let system = match open(state, outside) {
+            Ok(system) => Rc::new(system),
+            Err(_) => {
+                state.count(|c| c.datagrams_dropped += 1);
+                self.tell(from, to, 0, Unreachable::Host);
+                return None;
+            }
+        };
+        let resolver = resolver.map(|number| (number, Rc::new(Cell::new(Some(now)))));
+        let number = self.flows.borrow().next_number();
+        let answered = resolver.as_ref().map(|(_, asked)| asked.clone());
+        let answers = self.clone().answers(from, to, number, system.clone(), answered);
+        let task = state.host.spawn(answers);
+        let flow = Flow { system: system.clone(), resolver, _task: task, _counted: Counted::new(state) };
+        let removed = self.flows.borrow_mut().insert((from, to), flow, idle, now);
+        drop(removed);
+        Some(system)
+    }
+
+    /// Carries answers back until the conversation has been silent for its time.
+    async fn answers(
+        self: Rc<Self>,
+        from: Endpoint,
+        to: Endpoint,
+        number: u64,
+        system: Rc<AsyncFd<net::UdpSocket>>,
+        answered: Option<Rc<Cell<Option<Instant>>>>,
+    ) {
+        let host = &self.state.host;
+        let mut turn = 0;
+        loop {
+            let expires = self.flows.borrow().expires((from, to), number);
+            let Some(expires) = expires.filter(|&at| at > host.now()) else { break };
+            let next = async { Some(self.answer(from, to, &system).await) };
+            let silence = async {
+                host.sleep_until(expires).await;
+                None
+            };
+            if futures_lite::future::or(next, silence).await == Some(true) {
+                self.flows.borrow_mut().touch((from, to), host.now());
+                if let Some(asked) = &answered {
+                    asked.set(None);
+                }
+            }
+            turn += 1;
+            if turn % DATAGRAMS_A_TURN == 0 {
+                futures_lite::future::yield_now().await;
+            }
+        }
+        let over = self.flows.borrow_mut().remove_numbered((from, to), number);
+        drop(over);
+    }
+
+    /// Carries one answer; false when it was bad news instead.
+    async fn answer(&self, from: Endpoint, to: Endpoint, system: &AsyncFd<net::UdpSocket>) -> bool {
+        system.readable().await;
+        let mut place = self.state.scratch.borrow_mut();
+        let length = match system.try_io(Interest::Read, |socket| socket.recv(&mut place)) {
+            Ok(length) => length,
+            Err(error) => {
+                drop(place);
+                match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::ConnectionRefused => self.tell(from, to, 0, Unreachable::Port),
+                    _ => self.tell(from, to, 0, Unreachable::Host),
+                }
+                return false;
+            }
+        };
+        let context = std::task::Context::from_waker(std::task::Waker::noop());
+        // A guest that takes nothing loses datagrams, as it would from a full queue anywhere.
+        let sent = self.guest.poll_send(&context, &place[..length], Some(from), Some(to));
+        let carried = matches!(sent, std::task::Poll::Ready(Ok(())));
+        self.state.count(|c| if carried { c.datagrams_inward += 1 } else { c.datagrams_dropped += 1 });
+        true
+    }
+
+    /// Tells the guest that what it sent did not arrive.
+    fn tell(&self, from: Endpoint, to: Endpoint, payload_bytes: usize, why: Unreachable) {
+        let network = &self.state.config.network;
+        let gateway = match from.address {
+            IpAddr::V4(_) => IpAddr::V4(network.gateway_v4),
+            IpAddr::V6(_) => IpAddr::V6(network.gateway_v6),
+        };
+        let ends = ((from.address, from.port), (to.address, to.port));
+        let quoted = packets::quoted_datagram(ends.0, ends.1, payload_bytes);
+        let news = packets::unreachable(gateway, from.address, why, &quoted);
+        self.state.aside.borrow_mut().send(news);
+    }
+}
+
+/// A socket of the system's that talks to `outside` only.
+fn open(state: &State, outside: SocketAddr) -> io::Result<AsyncFd<net::UdpSocket>> {
+    let any: IpAddr = match outside {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = net::UdpSocket::bind((any, 0))?;
+    socket.connect(outside)?;
+    AsyncFd::new(&state.reactor, socket)
+}
+
+/// One conversation that began outside.
+struct Caller {
+    guest: Rc<UdpSocket>,
+    _task: Task<()>,
+    _counted: Counted,
+}
+
+/// One forwarded port.
+pub(crate) struct Inward {
+    state: Rc<State>,
+    system: AsyncFd<net::UdpSocket>,
+    guest_port: u16,
+    callers: RefCell<Flows<SocketAddr, Caller>>,
+}
+
+impl Inward {
+    pub(crate) fn new(state: &Rc<State>, system: AsyncFd<net::UdpSocket>, guest_port: u16) -> Rc<Inward> {
+        let callers = RefCell::new(Flows::new(state.config.udp_flows_limit));
+        Rc::new(Inward { state: state.clone(), system, guest_port, callers })
+    }
+
+    /// Takes the datagrams that come in.
+    pub(crate) async fn run(self: Rc<Self>) {
+        let mut place = vec![0; DATAGRAM_BYTES];
+        let mut turn = 0;
+        loop {
+            // An error is news of an answer that nobody took.
+            let Ok((length, from)) = self.system.receive_from(&mut place).await else {
+                self.state.host.sleep(Duration::from_millis(1)).await;
+                continue;
+            };
+            let now = self.state.host.now();
+            let known = self.callers.borrow_mut().touch(from, now).map(|caller| caller.guest.clone());
+            let Some(guest) = known.or_else(|| self.begin(from, now)) else {
+                self.state.count(|c| c.datagrams_dropped += 1);
+                continue;
+            };
+            let context = std::task::Context::from_waker(std::task::Waker::noop());
+            let sent = guest.poll_send(&context, &place[..length], None, None);
+            let carried = matches!(sent, std::task::Poll::Ready(Ok(())));
+            self.state.count(|c| if carried { c.datagrams_inward += 1 } else { c.datagrams_dropped += 1 });
+            turn += 1;
+            if turn % DATAGRAMS_A_TURN == 0 {
+                futures_lite::future::yield_now().await;
+            }
+        }
+    }
+
+    fn begin(self: &Rc<Self>, from: SocketAddr, now: Instant) -> Option<Rc<UdpSocket>> {
+        let network = &self.state.config.network;
+        let here = Endpoint::new(network.gateway_v4, 0);
+        let guest = self.state.host.udp(here, UdpOptions::default()).ok()?;
+        guest.connect(Endpoint { address: network.guest_v4.address(), port: self.guest_port }).ok()?;
+        let guest = Rc::new(guest);
+        let number = self.callers.borrow().next_number();
+        let answers = self.clone().answers(from, number, guest.clone());
+        let task = self.state.host.spawn(answers);
+        let caller = Caller { guest: guest.clone(), _task: task, _counted: Counted::new(&self.state) };
+        let idle = self.state.config.udp_idle;
+        let removed = self.callers.borrow_mut().insert(from, caller, idle, now);
+        drop(removed);
+        Some(guest)
+    }
+
+    async fn answers(self: Rc<Self>, to: SocketAddr, number: u64, guest: Rc<UdpSocket>) {
+        let host = &self.state.host;
+        let scratch = &self.state.scratch;
+        loop {
+            let expires = self.callers.borrow().expires(to, number);
+            let Some(expires) = expires.filter(|&at| at > host.now()) else { break };
+            let next = poll_fn(|context| {
+                let received = guest.poll_receive(context, &mut scratch.borrow_mut());
+                received.map(|received| received.ok().map(|received| received.length_bytes))
+            });
+            let silence = async {
+                host.sleep_until(expires).await;
+                None
+            };
+            let Some(length) = futures_lite::future::or(next, silence).await else { continue };
+            self.callers.borrow_mut().touch(to, host.now());
+            // Nothing else has run since the datagram was put there.
+            let place = scratch.borrow();
+            let bytes = &place[..length.min(place.len())];
+            match self.system.try_io(Interest::Write, |socket| socket.send_to(bytes, to)) {
+                Ok(_) => self.state.count(|c| c.datagrams_outward += 1),
+                Err(_) => self.state.count(|c| c.datagrams_dropped += 1),
+            }
+        }
+        let over = self.callers.borrow_mut().remove_numbered(to, number);
+        drop(over);
+    }
+}

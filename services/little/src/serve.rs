@@ -1,0 +1,312 @@
+//! The services on a host: listeners, limits, and one local task for each socket and connection.
+
+use crate::stream::{self, Progress};
+use crate::{Daytime, Guard, LINE_BYTES, Pattern, Rate};
+use futures_lite::future;
+use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_socket::{Host, Listener, Stream, Task, UdpSocket};
+use inhost_stack::{ListenOptions, UdpOptions};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+/// The longest datagram taken; a longer one is cut.
+const DATAGRAM_BYTES: usize = 65_507;
+/// RFC 864: a datagram of characters has at most so many.
+const CHARGEN_DATAGRAM_BYTES: usize = 512;
+
+/// One of the services.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Service {
+    /// RFC 862.
+    Echo,
+    /// RFC 863.
+    Discard,
+    /// RFC 867.
+    Daytime,
+    /// RFC 864.
+    Chargen,
+}
+
+impl Service {
+    /// All four.
+    pub const ALL: [Service; 4] = [Service::Echo, Service::Discard, Service::Daytime, Service::Chargen];
+
+    /// The port that the RFC gives it, for TCP and UDP.
+    pub const fn port(self) -> u16 {
+        match self {
+            Service::Echo => 7,
+            Service::Discard => 9,
+            Service::Daytime => 13,
+            Service::Chargen => 19,
+        }
+    }
+    /// Its name, as in the list of assigned ports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Service::Echo => "echo",
+            Service::Discard => "discard",
+            Service::Daytime => "daytime",
+            Service::Chargen => "chargen",
+        }
+    }
+}
+
+/// Which services run, where, and how much of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LittleConfig {
+    /// Services with their ports. Default: all four at their own.
+    pub services: Vec<(Service, u16)>,
+    /// Our addresses to serve at. Default: `::`, which stands for all of both families.
+    pub addresses: Vec<IpAddr>,
+    /// Connections of all services together; beyond it callers are reset. Default: 64. Cost: two tasks' memory and a
+    /// chunk of 4 KiB each.
+    pub connections_limit: usize,
+    /// A connection on which nothing has moved for so long is reset. Default: 5 minutes.
+    pub idle_limit: Duration,
+    /// Datagrams that one address is answered. Default: 20 at once and 10 in a second.
+    pub answers_each: Rate,
+    /// Datagrams that all addresses together are answered. Default: 200 at once and 100 in a second.
+    pub answers_all: Rate,
+}
+
+impl Default for LittleConfig {
+    fn default() -> Self {
+        LittleConfig {
+            services: Service::ALL.map(|service| (service, service.port())).to_vec(),
+            addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
+            connections_limit: 64,
+            idle_limit: Duration::from_secs(300),
+            answers_each: Rate { burst: 20, per_second: 10 },
+            answers_all: Rate { burst: 200, per_second: 100 },
+        }
+    }
+}
+
+/// Why a service cannot be had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServeError {
+    /// Which one.
+    pub service: Service,
+    /// Where.
+    pub at: Endpoint,
+    /// What the host says.
+    pub why: String,
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot serve {} at {}: {}", self.service.name(), self.at, self.why)
+    }
+}
+impl std::error::Error for ServeError {}
+
+/// What was done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Connections served.
+    pub connections: u64,
+    /// Connections reset because too many were open.
+    pub connections_refused: u64,
+    /// Connections reset because nothing moved.
+    pub connections_idle: u64,
+    /// Datagrams answered.
+    pub answers: u64,
+    /// Datagrams not answered because of their source or of too many.
+    pub unanswered: u64,
+}
+
+/// The running services. Dropping it ends their listeners; connections end when their callers or their limits say so.
+#[must_use = "dropping it ends the services"]
+pub struct Little {
+    shared: Rc<Shared>,
+    _tasks: Vec<Task<()>>,
+}
+
+impl Little {
+    /// What was done so far.
+    pub fn counters(&self) -> Counters {
+        self.shared.counters.get()
+    }
+    /// Connections open now.
+    pub fn connections(&self) -> usize {
+        self.shared.open.get()
+    }
+}
+
+struct Shared {
+    host: Host,
+    config: LittleConfig,
+    unix_seconds: Box<dyn Fn() -> u64>,
+    guard: RefCell<Guard>,
+    open: Cell<usize>,
+    counters: Cell<Counters>,
+}
+
+impl Shared {
+    fn count(&self, change: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        change(&mut counters);
+        self.counters.set(counters);
+    }
+}
+
+/// Starts the services of `config` on `host`. `unix_seconds` is the wall clock that daytime tells: seconds since the
+/// start of 1970, UTC.
+pub fn serve(
+    host: &Host,
+    config: LittleConfig,
+    unix_seconds: impl Fn() -> u64 + 'static,
+) -> Result<Little, ServeError> {
+    let shared = Rc::new(Shared {
+        host: host.clone(),
+        guard: RefCell::new(Guard::new(config.answers_each, config.answers_all)),
+        config,
+        unix_seconds: Box::new(unix_seconds),
+        open: Cell::new(0),
+        counters: Cell::default(),
+    });
+    let mut tasks = Vec::new();
+    for &(service, port) in &shared.config.services {
+        for &address in &shared.config.addresses {
+            let at = Endpoint::new(address, port);
+            let refused = |why: String| ServeError { service, at, why };
+            let listener =
+                host.listen(at, ListenOptions::default()).map_err(|why| refused(why.to_string()))?;
+            let socket = host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
+            tasks.push(host.spawn(accept(shared.clone(), listener, service)));
+            tasks.push(host.spawn(answer(shared.clone(), socket, service, port)));
+        }
+    }
+    Ok(Little { shared, _tasks: tasks })
+}
+
+async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
+    loop {
+        let Ok(stream) = listener.accept().await else { return };
+        if shared.open.get() >= shared.config.connections_limit {
+            shared.count(|c| c.connections_refused += 1);
+            stream.abort();
+            continue;
+        }
+        shared.count(|c| c.connections += 1);
+        let place = Place::take(&shared);
+        let connection = serve_connection(shared.clone(), stream, service);
+        shared
+            .host
+            .spawn(async move {
+                let _place = place;
+                connection.await;
+            })
+            .detach();
+    }
+}
+
+/// One of the places for connections, given back however the connection ends.
+struct Place(Rc<Shared>);
+
+impl Place {
+    fn take(shared: &Rc<Shared>) -> Place {
+        shared.open.set(shared.open.get() + 1);
+        Place(shared.clone())
+    }
+}
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.set(self.0.open.get().saturating_sub(1));
+    }
+}
+
+/// When something last moved.
+struct LastMoved<'a> {
+    host: &'a Host,
+    at: Cell<Instant>,
+}
+
+impl Progress for LastMoved<'_> {
+    fn made(&self) {
+        self.at.set(self.host.now());
+    }
+}
+
+async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Service) {
+    let moved = LastMoved { host: &shared.host, at: Cell::new(shared.host.now()) };
+    let work = async {
+        // How the peer ended it is the peer's affair.
+        let _ = match service {
+            Service::Echo => stream::echo(&mut stream, &moved).await,
+            Service::Discard => stream::discard(&mut stream, &moved).await,
+            Service::Daytime => stream::daytime(&mut stream, Daytime::new((shared.unix_seconds)())).await,
+            Service::Chargen => stream::chargen(&mut stream, &moved).await,
+        };
+        true
+    };
+    let idle = async {
+        loop {
+            let until = moved.at.get() + shared.config.idle_limit;
+            if shared.host.now() >= until {
+                return false;
+            }
+            shared.host.sleep_until(until).await;
+        }
+    };
+    if !future::or(work, idle).await {
+        shared.count(|c| c.connections_idle += 1);
+        stream.abort();
+    }
+}
+
+async fn answer(shared: Rc<Shared>, socket: UdpSocket, service: Service, port: u16) {
+    let mut datagram = vec![0; if service == Service::Echo { DATAGRAM_BYTES } else { 2048 }];
+    let mut pattern = Pattern::new();
+    loop {
+        // An error is news of an earlier answer that nobody took.
+        let Ok(received) = socket.receive_from(&mut datagram).await else { continue };
+        if service == Service::Discard {
+            continue;
+        }
+        let admitted = shared.guard.borrow_mut().admit(received.from, port, shared.host.now());
+        if admitted.is_err() || !to_one_of_us(received.to.address) {
+            shared.count(|c| c.unanswered += 1);
+            continue;
+        }
+        let length = received.length_bytes.min(datagram.len());
+        let reply: &[u8] = match service {
+            Service::Echo => &datagram[..length],
+            Service::Daytime => &Daytime::new((shared.unix_seconds)()).line().into_bytes(),
+            Service::Chargen => &characters(&mut pattern, length),
+            Service::Discard => &[],
+        };
+        if socket.send_from_to(reply, received.to, received.from).await.is_ok() {
+            shared.count(|c| c.answers += 1);
+        }
+    }
+}
+
+/// RFC 1122 §3.2.2 in spirit: what was sent to many is not answered by each of them.
+fn to_one_of_us(address: IpAddr) -> bool {
+    !address.is_multicast() && !matches!(address, IpAddr::V4(a) if a.is_broadcast())
+}
+
+/// The characters that answer a datagram of `question_bytes`: whole lines, and no more than the question had, but one
+/// line at least, so that an answer is at most three and a half times as long on the wire.
+fn characters(pattern: &mut Pattern, question_bytes: usize) -> Vec<u8> {
+    let lines = (question_bytes.min(CHARGEN_DATAGRAM_BYTES) / LINE_BYTES).max(1);
+    let mut reply = vec![0; lines * LINE_BYTES];
+    pattern.fill(&mut reply);
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: RFC864
+    #[test]
+    fn characters_are_bounded_by_the_question() {
+        let mut pattern = Pattern::new();
+        let mut length = |question| characters(&mut pattern, question).len();
+        assert_eq!((length(0), length(1), length(74), length(147)), (74, 74, 74, 74));
+        assert_eq!((length(148), length(512), length(60_000)), (148, 444, 444));
+    }
+}

@@ -1,0 +1,90 @@
+//! Two hosts on one memory link under a virtual clock.
+
+use inhost_base::{Cidr, Duration, Instant, LinkId};
+use inhost_buf::Batch;
+use inhost_ip::{DuplicateDetection, InterfaceConfig, Medium};
+use inhost_link::{Driver, memory};
+use inhost_socket::Host;
+use inhost_stack::{Stack, StackConfig};
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+/// Rounds after which a test is taken to be stuck.
+const ROUNDS: usize = 200_000;
+
+pub struct Network {
+    pub ends: [End; 2],
+    pub now: Instant,
+}
+
+pub struct End {
+    pub host: Host,
+    link: LinkId,
+    driver: memory::Memory,
+    batch: Batch,
+}
+
+impl Network {
+    /// Host 0 at 10.9.0.1 and fd00:9::1, host 1 at 10.9.0.2 and fd00:9::2.
+    pub fn new() -> Network {
+        let (near, far) = memory::pair(&memory::Config { mtu_bytes: 1500, ..Default::default() }).unwrap();
+        let end = |number: u8, driver| {
+            let mut stack = Stack::new(StackConfig::default(), [number; 32], Instant::ZERO);
+            let cidr = |text: String| text.parse::<Cidr>().unwrap();
+            let interface = InterfaceConfig {
+                duplicate_detection: DuplicateDetection::Off,
+                ..InterfaceConfig::new("m0", Medium::Ip)
+            }
+            .with_address(cidr(format!("10.9.0.{number}/24")))
+            .with_address(cidr(format!("fd00:9::{number}/64")));
+            let link = stack.add_link(interface, Instant::ZERO).unwrap();
+            End { host: Host::new(stack, Instant::ZERO), link, driver, batch: Batch::new() }
+        };
+        Network { ends: [end(1, near), end(2, far)], now: Instant::ZERO }
+    }
+    /// Runs both hosts until `future`, a task of host 0, is done, and gives what it gave.
+    pub fn run<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> T {
+        let result = Rc::new(RefCell::new(None));
+        let place = result.clone();
+        self.ends[0]
+            .host
+            .spawn(async move {
+                let value = future.await;
+                *place.borrow_mut() = Some(value);
+            })
+            .detach();
+        for _ in 0..ROUNDS {
+            self.round();
+            if let Some(value) = result.borrow_mut().take() {
+                return value;
+            }
+            if !self.is_busy() {
+                let next = self.ends.iter().filter_map(|end| end.host.deadline()).min();
+                self.now = self.now.max(next.expect("nothing will ever happen"));
+            }
+        }
+        panic!("no end after {ROUNDS} rounds, at {:?}", self.now);
+    }
+    fn round(&mut self) {
+        for End { host, link, driver, batch } in &mut self.ends {
+            host.with_stack(|stack, _| driver.receive(stack.pool(), batch)).unwrap();
+            host.receive(*link, batch, self.now);
+            host.run(self.now, 1000);
+            host.transmit(*link, self.now, 64, driver);
+        }
+        // The wire takes its time.
+        self.now += Duration::from_micros(10);
+    }
+    fn is_busy(&self) -> bool {
+        self.ends.iter().any(|end| {
+            end.driver.has_received() || end.host.has_runnable() || end.host.wants_transmit(end.link)
+        })
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.ends.iter().for_each(|end| end.host.stop());
+    }
+}

@@ -1,0 +1,334 @@
+//! The client's driver: one terminal, several streams.
+
+use std::fs::File;
+use std::future::{Future, poll_fn};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use inhost_base::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{Alarm, Clock, READ_BYTES, URGENT_LOOK_MS, Urgent, poll_send};
+use crate::client::{ClientAction, Console, SessionId, Start};
+
+/// Steps of one poll, after which others get their turn.
+const STEPS: usize = 32;
+/// Octets of one read of the keyboard.
+const KEY_BYTES: usize = 256;
+
+/// Opens connections for the client.
+pub trait Connect {
+    /// What a connection is.
+    type Stream: AsyncRead + AsyncWrite + Urgent + Unpin;
+    /// Connects to a host, given by name or address, and a port. The error is one line for a person.
+    fn connect(&self, host: &str, port: u16) -> Connecting<Self::Stream>;
+    /// Lines about a connection, for `status`; none by default.
+    fn statistics(&self, stream: &Self::Stream) -> Vec<String> {
+        let _ = stream;
+        Vec::new()
+    }
+}
+
+/// A connection on its way.
+type Connecting<S> = Pin<Box<dyn Future<Output = Result<Connected<S>, String>>>>;
+
+/// A connection that is open.
+pub struct Connected<S> {
+    /// The connection.
+    pub stream: S,
+    /// The address that the name led to.
+    pub address: String,
+}
+
+/// The user's terminal: reading gives keys as they are typed, writing shows octets as they are.
+pub trait TerminalUi: AsyncRead + AsyncWrite + Unpin {
+    /// Its columns and rows.
+    fn window(&self) -> (u16, u16);
+    /// Something about the terminal has changed.
+    fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<TerminalChange>;
+    /// Gives the terminal back to the shell until that brings the client to the front again.
+    fn suspend(&mut self) -> io::Result<()>;
+}
+
+/// What can happen to a terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TerminalChange {
+    /// Its window has another size.
+    Resized,
+}
+
+/// How the client ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClientEnd {
+    /// As the user wanted, or with its last session.
+    Done,
+    /// The connection that it was to begin with could not be opened; why, in words that are not on the screen.
+    NeverConnected(String),
+}
+
+/// Runs the client until it ends. An error is one of the terminal.
+pub async fn run_client<U, K, C>(ui: &mut U, connect: &K, clock: &C, start: Start) -> io::Result<ClientEnd>
+where
+    U: TerminalUi,
+    K: Connect,
+    C: Clock,
+{
+    let mut console = Console::new(start);
+    let (columns, rows) = ui.window();
+    console.resized(columns, rows);
+    let mut driver = Driver {
+        ui,
+        connect,
+        clock,
+        console,
+        sessions: Vec::new(),
+        typescript: None,
+        look: Alarm::default(),
+        held_since: None,
+        ending: false,
+    };
+    poll_fn(|cx| driver.poll(cx)).await?;
+    Ok(driver.console.take_failure().map_or(ClientEnd::Done, ClientEnd::NeverConnected))
+}
+
+struct Driver<'a, U, K: Connect, C> {
+    ui: &'a mut U,
+    connect: &'a K,
+    clock: &'a C,
+    console: Console,
+    sessions: Vec<Session<K::Stream>>,
+    typescript: Option<File>,
+    look: Alarm,
+    held_since: Option<Instant>,
+    ending: bool,
+}
+
+struct Session<S> {
+    id: SessionId,
+    state: State<S>,
+}
+
+enum State<S> {
+    Connecting(Connecting<S>),
+    Open(S),
+}
+
+impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        for _ in 0..STEPS {
+            let mut busy = self.keyboard(cx)?;
+            busy |= self.sessions(cx);
+            busy |= self.actions(cx)?;
+            busy |= self.screen(cx)?;
+            self.typescript();
+            if self.ending && self.console.screen().is_empty() {
+                return Pin::new(&mut *self.ui).poll_flush(cx);
+            }
+            if !busy {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn keyboard(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        if self.ending {
+            return Ok(false);
+        }
+        let mut busy = false;
+        while let Poll::Ready(TerminalChange::Resized) = self.ui.poll_change(cx) {
+            let (columns, rows) = self.ui.window();
+            self.console.resized(columns, rows);
+            busy = true;
+        }
+        if !self.console.takes_keys() {
+            return Ok(busy);
+        }
+        let mut bytes = [0; KEY_BYTES];
+        let mut buf = ReadBuf::new(&mut bytes);
+        match Pin::new(&mut *self.ui).poll_read(cx, &mut buf) {
+            Poll::Ready(result) => {
+                result?;
+                match buf.filled() {
+                    [] => self.console.keys_ended(),
+                    keys => self.console.typed(keys),
+                }
+                Ok(true)
+            }
+            Poll::Pending => Ok(busy),
+        }
+    }
+
+    fn screen(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut busy = false;
+        while !self.console.screen().is_empty() {
+            match Pin::new(&mut *self.ui).poll_write(cx, self.console.screen()) {
+                Poll::Ready(count) => match count? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => self.console.shown(count),
+                },
+                Poll::Pending => break,
+            }
+            busy = true;
+        }
+        Ok(busy)
+    }
+
+    fn sessions(&mut self, cx: &mut Context<'_>) -> bool {
+        let (mut busy, mut held) = (false, false);
+        let mut ended = Vec::new();
+        for session in &mut self.sessions {
+            match &mut session.state {
+                State::Connecting(connecting) => {
+                    let Poll::Ready(outcome) = connecting.as_mut().poll(cx) else { continue };
+                    busy = true;
+                    match outcome {
+                        Ok(connected) => {
+                            session.state = State::Open(connected.stream);
+                            self.console.opened(session.id, &connected.address);
+                        }
+                        Err(reason) => self.console.failed(session.id, &reason),
+                    }
+                }
+                State::Open(stream) => {
+                    let mut carrier = Carrier { id: session.id, stream, console: &mut self.console };
+                    match carrier.carry(self.clock.now(), cx) {
+                        Ok(carried) => {
+                            busy |= carried.busy;
+                            held |= carried.held;
+                        }
+                        Err(reason) => ended.push((session.id, reason)),
+                    }
+                }
+            }
+        }
+        for (id, reason) in ended {
+            self.console.closed(id, &reason);
+            busy = true;
+        }
+        busy | self.look_for_urgent(held, cx)
+    }
+
+    /// While a session is not read, urgent data is looked for now and then: a Synch must get through.
+    fn look_for_urgent(&mut self, held: bool, cx: &mut Context<'_>) -> bool {
+        if !held {
+            self.held_since = None;
+            return false;
+        }
+        let since = *self.held_since.get_or_insert_with(|| self.clock.now());
+        let due = self.look.poll(self.clock, Some(since + Duration::from_millis(URGENT_LOOK_MS)), cx);
+        if due {
+            self.held_since = None;
+        }
+        due
+    }
+
+    fn actions(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let mut busy = false;
+        while let Some(action) = self.console.action() {
+            busy = true;
+            match action {
+                ClientAction::Connect { id, host, port } => {
+                    let connecting = self.connect.connect(&host, port);
+                    self.sessions.push(Session { id, state: State::Connecting(connecting) });
+                }
+                ClientAction::Disconnect(id) => {
+                    if let Some(index) = self.sessions.iter().position(|session| session.id == id)
+                        && let State::Open(mut stream) = self.sessions.swap_remove(index).state
+                    {
+                        // Begins the close; dropping the stream leaves the rest to its host.
+                        let _ = Pin::new(&mut stream).poll_shutdown(cx);
+                    }
+                }
+                ClientAction::Suspend => {
+                    // What is on the screen's way goes first; what does not, comes after.
+                    let _ = self.screen(cx)?;
+                    self.ui.suspend()?;
+                    let (columns, rows) = self.ui.window();
+                    self.console.resized(columns, rows);
+                    self.console.resumed();
+                }
+                ClientAction::OpenTypescript(path) => {
+                    let file = File::options().create(true).append(true).mode(0o600).open(&path);
+                    let outcome = match file {
+                        Ok(file) => {
+                            self.typescript = Some(file);
+                            Ok(())
+                        }
+                        Err(error) => Err(format!("{path}: {error}")),
+                    };
+                    self.console.typescript(outcome);
+                }
+                ClientAction::CloseTypescript => self.typescript = None,
+                ClientAction::Statistics(id) => {
+                    let lines = self.sessions.iter().find(|session| session.id == id);
+                    let lines = match lines.map(|session| &session.state) {
+                        Some(State::Open(stream)) => self.connect.statistics(stream),
+                        _ => Vec::new(),
+                    };
+                    self.console.statistics(&lines);
+                }
+                ClientAction::Quit => self.ending = true,
+            }
+        }
+        Ok(busy)
+    }
+
+    fn typescript(&mut self) {
+        let shown = self.console.take_log();
+        let Some(file) = &mut self.typescript else { return };
+        if let Err(error) = file.write_all(&shown) {
+            self.typescript = None;
+            self.console.typescript(Err(error.to_string()));
+        }
+    }
+}
+
+struct Carrier<'a, S> {
+    id: SessionId,
+    stream: &'a mut S,
+    console: &'a mut Console,
+}
+
+struct Carried {
+    busy: bool,
+    held: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Carrier<'_, S> {
+    /// Reads and writes one session. The error is why it has ended.
+    fn carry(&mut self, now: Instant, cx: &mut Context<'_>) -> Result<Carried, String> {
+        let Some(connection) = self.console.connection(self.id) else {
+            return Ok(Carried { busy: false, held: false });
+        };
+        if let Some(ahead) = self.stream.urgent_ahead() {
+            connection.telnet().urgent(ahead);
+        }
+        let mut carried = Carried { busy: false, held: !self.console.takes_input(self.id) };
+        if !carried.held {
+            let mut bytes = [0; READ_BYTES];
+            let mut buf = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut *self.stream).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) if buf.filled().is_empty() => {
+                    return Err("closed by the server".to_owned());
+                }
+                Poll::Ready(Ok(())) => {
+                    self.console.network(self.id, buf.filled(), now);
+                    carried.busy = true;
+                }
+                Poll::Ready(Err(error)) => return Err(error.to_string()),
+                Poll::Pending => {}
+            }
+        }
+        let Some(connection) = self.console.connection(self.id) else { return Ok(carried) };
+        match poll_send(self.stream, connection.telnet(), cx) {
+            Poll::Ready(Ok(sent)) => carried.busy |= sent,
+            Poll::Ready(Err(error)) => return Err(error.to_string()),
+            Poll::Pending => {}
+        }
+        Ok(carried)
+    }
+}

@@ -1,0 +1,324 @@
+//! The client's driver, against our own server in memory and against others on the system's sockets.
+
+use std::cell::RefCell;
+use std::process::{Command as Process, Stdio};
+
+use futures_lite::future::{block_on, or, zip};
+use inhost_base::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::testing::{Ada, OsStream, RealClock, Wire, wire};
+use super::*;
+use crate::client::{Settings, Start};
+use crate::protocol::Config;
+use crate::server::{Admission, AdmissionLimits, ServerConfig};
+
+/// A terminal in memory: the test holds the other end.
+struct Screen {
+    wire: Wire,
+}
+
+impl TerminalUi for Screen {
+    fn window(&self) -> (u16, u16) {
+        (90, 30)
+    }
+    fn poll_change(&mut self, _: &mut Context<'_>) -> Poll<TerminalChange> {
+        Poll::Pending
+    }
+    fn suspend(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tokio::io::AsyncRead for Screen {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut tokio::io::ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_read(cx, buf)
+    }
+}
+
+impl tokio::io::AsyncWrite for Screen {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.wire).poll_write(cx, bytes)
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Who sits at it.
+struct Person {
+    wire: Wire,
+    seen: String,
+}
+
+impl Person {
+    async fn types(&mut self, keys: &str) {
+        self.wire.write_all(keys.as_bytes()).await.unwrap();
+    }
+    async fn expect(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                let rest = self.seen.split_off(at + text.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let mut bytes = [0; 1000];
+            let count = self.wire.read(&mut bytes).await.unwrap();
+            assert!(count > 0, "{text:?} never came, but {:?}", self.seen);
+            self.seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            // Shown only when the test fails.
+            println!("{:?}", String::from_utf8_lossy(&bytes[..count.min(900)]));
+        }
+    }
+}
+
+fn sit<K: Connect>(connect: &K, port: u16, talk: impl AsyncFnOnce(&mut Person)) -> ClientEnd {
+    let (near, far) = wire(4096);
+    let start = Start {
+        open: Some(("localhost".into(), port)),
+        config: Config::client("vt100"),
+        settings: Settings::default(),
+        window: (80, 24),
+    };
+    let clock = RealClock::new();
+    let client = async {
+        let mut screen = Screen { wire: near };
+        run_client(&mut screen, connect, &clock, start).await.unwrap()
+    };
+    let person = async {
+        let mut person = Person { wire: far, seen: String::new() };
+        talk(&mut person).await;
+    };
+    let too_long = async {
+        clock.sleep_until(inhost_base::Instant::from_millis(20_000)).await;
+        panic!("the session takes too long")
+    };
+    block_on(or(zip(client, person), too_long)).0
+}
+
+fn host() -> HostServices<RealClock, Ada> {
+    let arguments = vec!["-c".into(), "PS1='$ ' exec /bin/sh".into()];
+    let shell = ShellSettings { arguments, home: "/".into(), ..ShellSettings::default() };
+    HostServices::new(RealClock::new(), Ada, Admission::new(AdmissionLimits::default()), shell)
+}
+
+fn config() -> ServerConfig {
+    ServerConfig { denial: Duration::from_millis(10), idle_time: None, ..ServerConfig::default() }
+}
+
+/// Connects in memory to whoever takes the other ends.
+#[derive(Default)]
+struct InMemory {
+    far: RefCell<Vec<Wire>>,
+}
+
+impl Connect for InMemory {
+    type Stream = Wire;
+    fn connect(&self, host: &str, _: u16) -> Pin<Box<dyn Future<Output = Result<Connected<Wire>, String>>>> {
+        let (stream, far) = wire(8192);
+        let outcome = match self.far.borrow_mut() {
+            mut far_ends if host == "localhost" => {
+                far_ends.push(far);
+                Ok(Connected { stream, address: "127.0.0.1".into() })
+            }
+            _ => Err("no such host".into()),
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+    fn statistics(&self, _: &Wire) -> Vec<String> {
+        vec!["round trip   in memory".into()]
+    }
+}
+
+#[test]
+fn our_client_at_our_server() {
+    let (connect, host, config) = (InMemory::default(), host(), config());
+    let served = RefCell::new(Vec::new());
+    let end = sit(&connect, 23, async |person| {
+        person.expect("Connected to localhost (127.0.0.1)").await;
+        let far = connect.far.borrow_mut().pop().unwrap();
+        let server = async {
+            let end = serve_session(far, [127, 0, 0, 1].into(), &config, &host).await;
+            served.borrow_mut().push(end);
+        };
+        let talk = async {
+            person.expect("inhost> ").await;
+            person.types("logon ada\r").await;
+            person.expect("Password: ").await;
+            person.types("engine\r").await;
+            person.expect("$ ").await;
+            person.types("stty size; echo $TERM\r").await;
+            person.expect("\r\n30 90\r\nvt100\r\n").await;
+            person.types("\x1dstatus\r").await;
+            let status = person.expect("round trip   in memory").await;
+            assert!(status.contains("echoed by the server") && status.contains("NAWS"), "{status}");
+            person.types("\x1dsend ayt\r").await;
+            person.expect("[Yes]").await;
+            person.types("\x1dopen nowhere\r").await;
+            person.expect("Session with nowhere: no such host").await;
+            person.types("\ryes\r").await;
+            person.expect("y\r\ny\r\ny\r\n").await;
+            person.types("\x03").await;
+            person.types("echo sto''pped\r").await;
+            let flood = person.expect("stopped").await;
+            assert!(flood.len() < 128 * 1024, "{} octets shown", flood.len());
+            person.types("exit\r").await;
+            person.expect("closed by the server").await;
+        };
+        zip(server, talk).await;
+    });
+    assert_eq!(end, ClientEnd::Done);
+    assert!(matches!(served.borrow()[..], [SessionEnd::Closed(_)]), "{served:?}");
+}
+
+#[test]
+fn nobody_there() {
+    struct Nobody;
+    impl Connect for Nobody {
+        type Stream = Wire;
+        fn connect(&self, _: &str, _: u16) -> Pin<Box<dyn Future<Output = Result<Connected<Wire>, String>>>> {
+            Box::pin(std::future::ready(Err("refused".into())))
+        }
+    }
+    let end = sit(&Nobody, 23, async |person| {
+        person.expect("Trying").await;
+    });
+    assert_eq!(end, ClientEnd::NeverConnected("refused".into()));
+}
+
+/// Connects by the system's TCP.
+struct ByOs;
+
+impl Connect for ByOs {
+    type Stream = OsStream;
+    fn connect(
+        &self,
+        _: &str,
+        port: u16,
+    ) -> Pin<Box<dyn Future<Output = Result<Connected<OsStream>, String>>>> {
+        let stream = std::net::TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.to_string());
+        let connected =
+            stream.map(|stream| Connected { stream: OsStream::new(stream), address: "127.0.0.1".to_owned() });
+        Box::pin(std::future::ready(connected))
+    }
+}
+
+/// The server gets its connection as standard input, as inetd would give it.
+#[test]
+#[ignore = "needs inetutils-telnetd"]
+fn our_client_at_inetutils_telnetd() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let stdio = || Stdio::from(std::os::fd::OwnedFd::from(stream.try_clone().unwrap()));
+        let mut server = Process::new("/usr/sbin/telnetd");
+        server.args(["-E", "/bin/sh"]).stdin(stdio()).stdout(stdio()).stderr(Stdio::null());
+        let mut running = server.spawn().expect("inetutils-telnetd is not installed");
+        // Only the server's process has the connection now; it ends when the client closes.
+        drop((stream, server));
+        let _ = running.wait();
+    });
+    let end = sit(&ByOs, port, async |person| {
+        person.types("PS1='$ '; stty size; echo he''llo\r").await;
+        person.expect("30 90\r\nhello\r\n$ ").await;
+        person.types("\x1dstatus\r").await;
+        // This server asks for lines as long as its terminal is a plain one; so the key below goes as IP
+        // with a Synch, and the output until its timing mark is dropped.
+        let status = person.expect("NEW-ENVIRON").await;
+        assert!(status.contains("line by line, not echoed here"), "{status}");
+        person.types("yes\r").await;
+        person.expect("y\r\ny\r\n").await;
+        person.types("\x03").await;
+        person.types("echo sto''pped\r").await;
+        person.expect("stopped").await;
+        person.types("exit\r").await;
+        person.expect("closed by the server").await;
+    });
+    assert_eq!(end, ClientEnd::Done);
+}
+
+const SCRIPT: &str = r#"
+set timeout 10
+proc want {what} {
+    expect {
+        -ex $what {}
+        timeout { puts "NEVER: $what"; exit 1 }
+        eof { puts "ENDED BEFORE: $what"; exit 1 }
+    }
+}
+spawn telnet 127.0.0.1 [lindex $argv 0]
+stty rows 31 columns 91 < $spawn_out(slave,name)
+want "inhost> "
+send "logon\r"
+want "User: "
+send "ada\r"
+want "Password: "
+send "engine\r"
+want "\$ "
+send "stty size\r"
+want "31 91"
+stty rows 41 columns 101 < $spawn_out(slave,name)
+after 300
+send "stty size\r"
+want "41 101"
+want "\$ "
+send "yes\r"
+want "y\r\ny\r\n"
+after 500
+send "\003"
+send "echo sto''pped\r"
+want "stopped"
+send "yes\r"
+want "y\r\ny\r\n"
+after 500
+send "\035"
+want "telnet> "
+send "send ip\r"
+send "echo al''so\r"
+want "also"
+send "\035"
+want "telnet> "
+send "send ayt\r"
+want "Yes"
+send "\035"
+want "telnet> "
+send "send synch\r"
+send "\r"
+want "\$ "
+send "echo af''ter\r"
+want "after"
+send "exit\r"
+expect eof
+puts "ALL DONE"
+"#;
+
+#[test]
+#[ignore = "needs inetutils-telnet and expect"]
+fn inetutils_telnet_at_our_server() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        block_on(serve_session(OsStream::new(stream), [127, 0, 0, 1].into(), &config(), &host()))
+    });
+    let script = std::env::temp_dir().join(format!("inhost-expect-{}", std::process::id()));
+    std::fs::write(&script, SCRIPT).unwrap();
+    let output = Process::new("expect")
+        .arg(&script)
+        .arg(port.to_string())
+        .env("TERM", "vt100")
+        .output()
+        .expect("expect is not installed");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("ALL DONE"), "{}", &text[text.len().saturating_sub(2000)..]);
+    std::fs::remove_file(&script).unwrap();
+    let end = server.join().unwrap();
+    assert!(matches!(end, SessionEnd::Closed(crate::server::Closing::ShellEnded)), "{end:?}");
+}

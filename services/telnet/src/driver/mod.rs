@@ -1,0 +1,114 @@
+//! Thin drivers that carry octets between the pure machines and the world. They need no runtime: each is a
+//! future that any executor may poll, and time, streams and terminals come through the traits here.
+
+mod client;
+mod host;
+mod serve;
+mod services;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use inhost_base::Instant;
+
+pub use client::{ClientEnd, Connect, Connected, TerminalChange, TerminalUi, run_client};
+pub use serve::{SessionEnd, serve_session};
+pub use services::{HostServices, Services, SessionEvent, ShellSettings};
+
+/// A stream of TCP with its urgent data.
+pub trait Urgent {
+    /// Sends octets of which the last is urgent; how many were taken. The mark is put on the last octet of
+    /// `bytes` only once that octet is taken, so that the caller comes again with the rest.
+    fn poll_send_urgent(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// How many octets are still to be read up to and with the last urgent one: at least 1 while urgent
+    /// data is pending, also when it is announced and not yet here; `None` when there is none.
+    fn urgent_ahead(&self) -> Option<usize>;
+}
+
+/// Time, as the host has it: real, or simulated.
+pub trait Clock {
+    /// Now.
+    fn now(&self) -> Instant;
+    /// Ready at `at`, or soon after.
+    fn sleep_until(&self, at: Instant) -> Pin<Box<dyn Future<Output = ()>>>;
+}
+
+/// How often a driver that has stopped reading looks for urgent data that was announced meanwhile.
+const URGENT_LOOK_MS: u64 = 100;
+/// Octets of one read.
+const READ_BYTES: usize = 2048;
+
+/// A sleep that is armed lazily: a time that moves on lets the old sleep run out first, so that a key does
+/// not cost a timer.
+#[derive(Default)]
+struct Alarm {
+    at: Instant,
+    sleep: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+impl Alarm {
+    /// Whether `at` has come; if not, the task is woken when it does, or sooner.
+    fn poll(&mut self, clock: &impl Clock, at: Option<Instant>, cx: &mut Context<'_>) -> bool {
+        let Some(at) = at else {
+            self.sleep = None;
+            return false;
+        };
+        if clock.now() >= at {
+            self.sleep = None;
+            return true;
+        }
+        if self.sleep.is_none() || at < self.at {
+            self.at = at;
+            self.sleep = Some(clock.sleep_until(at));
+        }
+        let ran_out = self.sleep.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready());
+        if ran_out {
+            self.sleep = None;
+            cx.waker().wake_by_ref();
+        }
+        false
+    }
+}
+
+/// Sends what a machine has pending. `Ready(Ok(true))` when something was sent.
+fn poll_send<S>(
+    stream: &mut S,
+    telnet: &mut crate::protocol::Telnet,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<bool>>
+where
+    S: tokio::io::AsyncWrite + Urgent + Unpin,
+{
+    let mut any = false;
+    while telnet.pending_bytes() > 0 {
+        let (bytes, urgent) = telnet.pending();
+        let result = match urgent {
+            true => Pin::new(&mut *stream).poll_send_urgent(cx, bytes),
+            false => Pin::new(&mut *stream).poll_write(cx, bytes),
+        };
+        match result {
+            Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(Ok(count)) => telnet.sent(count),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending if any => break,
+            Poll::Pending => return Poll::Pending,
+        }
+        any = true;
+    }
+    if any && let Poll::Ready(Err(error)) = Pin::new(&mut *stream).poll_flush(cx) {
+        return Poll::Ready(Err(error));
+    }
+    Poll::Ready(Ok(any))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "real shells need real time")]
+mod client_tests;
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "real shells need real time")]
+pub(crate) mod testing;
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "real shells need real time")]
+mod tests;

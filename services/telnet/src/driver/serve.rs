@@ -1,0 +1,313 @@
+//! One session of the server.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use inhost_base::{Duration, Instant, IpAddr};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use super::{Alarm, Clock, READ_BYTES, Services, SessionEvent, URGENT_LOOK_MS, Urgent, poll_send};
+use crate::pty::{Shell, TerminalKeys};
+use crate::server::{Action, Closing, Permit, Refusal, ServerConfig, Session};
+use crate::users::{LocalFuture, Verdict};
+
+/// Steps of one poll, after which others get their turn.
+const STEPS: usize = 32;
+/// Input that a shell has left unread for longer than a person types.
+const STUCK_BYTES: usize = 256;
+
+/// How a session ended.
+#[derive(Debug)]
+pub enum SessionEnd {
+    /// It was not admitted.
+    Refused(Refusal),
+    /// It was ended from this side, or by the user.
+    Closed(Closing),
+    /// The client closed the connection.
+    Disconnected,
+    /// The connection failed.
+    Failed(io::Error),
+}
+
+/// Serves one client, from the greeting until the connection can be dropped. The shell, if there was one,
+/// is hung up when this returns or is dropped.
+pub async fn serve_session<S, V>(
+    mut stream: S,
+    peer: IpAddr,
+    config: &ServerConfig,
+    services: &V,
+) -> SessionEnd
+where
+    S: AsyncRead + AsyncWrite + Urgent + Unpin,
+    V: Services,
+{
+    let now = services.clock().now();
+    let permit = match services.admission().admit(peer, now) {
+        Ok(permit) => permit,
+        Err(refusal) => {
+            services.record(SessionEvent::Refused { peer, refusal });
+            let text = format!("{}: {refusal}.\r\n", config.host_name);
+            let goodbye = async {
+                let _ = stream.write_all(text.as_bytes()).await;
+                let _ = stream.shutdown().await;
+            };
+            within(services.clock(), config.closing_time, goodbye).await;
+            return SessionEnd::Refused(refusal);
+        }
+    };
+    services.record(SessionEvent::Opened { peer });
+    let mut driver = Driver {
+        stream,
+        peer,
+        services,
+        permit,
+        session: Session::new(config.clone(), now),
+        shell: None,
+        user: None,
+        verdict: None,
+        pause: Pause::default(),
+        deadline: Alarm::default(),
+        look: Alarm::default(),
+        held_since: None,
+        closing: None,
+    };
+    let end = poll_fn(|cx| driver.poll(cx)).await;
+    if let Some(shell) = &mut driver.shell {
+        shell.end();
+    }
+    let closing = driver.closing;
+    services.record(SessionEvent::Closed { peer, user: driver.user.as_deref(), closing });
+    if closing.is_some() {
+        within(services.clock(), config.closing_time, driver.farewell()).await;
+    }
+    end
+}
+
+/// Runs `future` to its end, or for `time`.
+async fn within(clock: &impl Clock, time: Duration, future: impl Future<Output = ()>) {
+    let mut future = std::pin::pin!(future);
+    let mut sleep = clock.sleep_until(clock.now() + time);
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => sleep.as_mut().poll(cx),
+    })
+    .await;
+}
+
+#[derive(Default)]
+struct Pause {
+    until: Option<Instant>,
+    alarm: Alarm,
+}
+
+struct Driver<'a, S, V: Services> {
+    stream: S,
+    peer: IpAddr,
+    services: &'a V,
+    permit: Permit,
+    session: Session,
+    shell: Option<V::Shell>,
+    user: Option<String>,
+    verdict: Option<LocalFuture<Verdict>>,
+    pause: Pause,
+    deadline: Alarm,
+    look: Alarm,
+    held_since: Option<Instant>,
+    closing: Option<Closing>,
+}
+
+impl<S, V> Driver<'_, S, V>
+where
+    S: AsyncRead + AsyncWrite + Urgent + Unpin,
+    V: Services,
+{
+    /// Does what can be done. Input comes before output, so that an interrupt is seen before more of what
+    /// it is to stop.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SessionEnd> {
+        for _ in 0..STEPS {
+            let mut busy = self.timers(cx);
+            match self.network(cx) {
+                Ok(more) => busy |= more,
+                Err(end) => return Poll::Ready(end),
+            }
+            busy |= self.actions(cx);
+            if let Some(closing) = self.closing {
+                return Poll::Ready(SessionEnd::Closed(closing));
+            }
+            busy |= self.feed_shell(cx);
+            busy |= self.drain_shell(cx);
+            match poll_send(&mut self.stream, self.session.telnet(), cx) {
+                Poll::Ready(Ok(sent)) => busy |= sent,
+                Poll::Ready(Err(error)) => return Poll::Ready(SessionEnd::Failed(error)),
+                Poll::Pending => {}
+            }
+            if !busy {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn timers(&mut self, cx: &mut Context<'_>) -> bool {
+        let clock = self.services.clock();
+        let mut busy = false;
+        if self.permit.poll_over(cx).is_ready() {
+            self.session.host_ends();
+        }
+        if self.deadline.poll(clock, self.session.deadline(), cx) {
+            self.session.timeout(clock.now());
+            busy = true;
+        }
+        if self.pause.alarm.poll(clock, self.pause.until, cx) {
+            self.pause.until = None;
+            self.session.resume();
+            busy = true;
+        }
+        let verdict = self.verdict.as_mut().map(|verdict| verdict.as_mut().poll(cx));
+        if let Some(Poll::Ready(verdict)) = verdict {
+            self.verdict = None;
+            if let Verdict::Unavailable(reason) = &verdict {
+                self.services.record(SessionEvent::Unavailable { reason });
+            }
+            self.session.verdict(verdict);
+            busy = true;
+        }
+        busy
+    }
+
+    /// Reads from the client. Urgent data is announced to the machine before the octets that lead to it;
+    /// while the session takes no input, it is looked for now and then, for a Synch must get through.
+    fn network(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
+        let clock = self.services.clock();
+        if let Some(ahead) = self.stream.urgent_ahead() {
+            self.session.telnet().urgent(ahead);
+        }
+        if !self.session.takes_input() {
+            let look = *self.held_since.get_or_insert_with(|| clock.now());
+            let look = look + Duration::from_millis(URGENT_LOOK_MS);
+            if self.look.poll(clock, Some(look), cx) {
+                self.held_since = None;
+                return Ok(true);
+            }
+            return Ok(false);
+        }
+        self.held_since = None;
+        let mut bytes = [0; READ_BYTES];
+        let mut buf = ReadBuf::new(&mut bytes);
+        match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
+            Poll::Ready(Ok(())) if buf.filled().is_empty() => Err(SessionEnd::Disconnected),
+            Poll::Ready(Ok(())) => {
+                let keys = self.shell.as_ref().map_or_else(TerminalKeys::default, Shell::keys);
+                self.session.network(buf.filled(), keys, clock.now());
+                Ok(true)
+            }
+            Poll::Ready(Err(error)) => Err(SessionEnd::Failed(error)),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    fn actions(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut busy = false;
+        while let Some(action) = self.session.action() {
+            self.act(action, cx);
+            busy = true;
+        }
+        busy
+    }
+
+    fn act(&mut self, action: Action, cx: &mut Context<'_>) {
+        let now = self.services.clock().now();
+        match action {
+            Action::Authenticate { user, password } => {
+                self.verdict = Some(self.services.authenticate(user, password));
+            }
+            Action::News => self.session.told(&self.services.news()),
+            Action::Netstat => self.session.told(&self.services.netstat()),
+            Action::Denied { user, pause } => {
+                self.services.record(SessionEvent::Denied { peer: self.peer, user: &user });
+                self.permit.denied(now);
+                self.pause.until = Some(now + pause);
+            }
+            Action::StartShell(request) => match self.services.shell(&request) {
+                Ok(shell) => {
+                    let user = request.account.name;
+                    self.services.record(SessionEvent::LoggedIn { peer: self.peer, user: &user });
+                    self.user = Some(user);
+                    self.shell = Some(shell);
+                    self.session.shell_started(now);
+                }
+                Err(error) => {
+                    let user = &request.account.name;
+                    self.services.record(SessionEvent::NoShell { user, error: &error });
+                    self.session.shell_failed();
+                }
+            },
+            Action::Close(closing) => self.closing = Some(closing),
+            Action::Resize { columns, rows } => self.with_shell(|shell| shell.resize(columns, rows)),
+            Action::Interrupt => self.with_shell(Shell::interrupt),
+            Action::DiscardOutput => {
+                // Before the key goes on, so that its echo is not among what is dropped. A key behind input
+                // that the shell does not take would never arrive: then the signal goes by itself.
+                self.with_shell(Shell::discard_output);
+                let stuck = self.shell.as_ref().is_some_and(|shell| shell.unread_input() > STUCK_BYTES);
+                self.feed_shell(cx);
+                if stuck || !self.session.typed().is_empty() {
+                    self.with_shell(Shell::interrupt);
+                }
+            }
+        }
+    }
+
+    fn with_shell(&self, act: impl FnOnce(&V::Shell)) {
+        if let Some(shell) = &self.shell {
+            act(shell);
+        }
+    }
+
+    fn feed_shell(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(shell) = &mut self.shell else { return false };
+        let mut busy = false;
+        while !self.session.typed().is_empty() {
+            match Pin::new(&mut *shell).poll_write(cx, self.session.typed()) {
+                Poll::Ready(Ok(count)) if count > 0 => self.session.taken(count),
+                // The shell takes nothing more; its end comes as the end of its output.
+                Poll::Ready(_) => self.session.taken(usize::MAX),
+                Poll::Pending => break,
+            }
+            busy = true;
+        }
+        busy
+    }
+
+    fn drain_shell(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(shell) = &mut self.shell else { return false };
+        if !self.session.takes_output() {
+            return false;
+        }
+        let mut bytes = [0; READ_BYTES];
+        let mut buf = ReadBuf::new(&mut bytes);
+        match Pin::new(shell).poll_read(cx, &mut buf) {
+            Poll::Ready(Ok(())) if !buf.filled().is_empty() => self.session.output(buf.filled()),
+            Poll::Ready(_) => self.session.shell_ended(),
+            Poll::Pending => return false,
+        }
+        true
+    }
+
+    /// The last octets, then the end of the stream.
+    async fn farewell(&mut self) {
+        let sent = poll_fn(|cx| match poll_send(&mut self.stream, self.session.telnet(), cx) {
+            Poll::Ready(Ok(true)) if self.session.telnet().pending_bytes() > 0 => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            other => other,
+        });
+        if sent.await.is_ok() {
+            let _ = self.stream.shutdown().await;
+        }
+    }
+}

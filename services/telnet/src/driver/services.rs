@@ -1,0 +1,219 @@
+//! What a server's session needs of its host.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::PathBuf;
+
+use inhost_base::IpAddr;
+
+use super::Clock;
+use crate::pty::{Pty, Shell, ShellCommand};
+use crate::server::{Admission, Closing, Refusal, ShellRequest};
+use crate::users::{Authenticate, LocalFuture, Verdict};
+
+/// The host, as a session sees it.
+pub trait Services {
+    /// Its time.
+    type Clock: Clock;
+    /// What it runs for a user.
+    type Shell: Shell;
+    /// The clock.
+    fn clock(&self) -> &Self::Clock;
+    /// Counts and rates of sessions.
+    fn admission(&self) -> &Admission;
+    /// Whether a user may log in.
+    fn authenticate(&self, user: String, password: String) -> LocalFuture<Verdict>;
+    /// Starts a shell.
+    fn shell(&self, request: &ShellRequest) -> io::Result<Self::Shell>;
+    /// The text of NEWS.
+    fn news(&self) -> String;
+    /// The text of NETSTAT.
+    fn netstat(&self) -> String;
+    /// Something for the log.
+    fn record(&self, event: SessionEvent<'_>);
+}
+
+/// What a log should know of sessions. Passwords are in none.
+#[derive(Clone, Copy, Debug)]
+pub enum SessionEvent<'a> {
+    /// A connection was turned away.
+    Refused {
+        /// From where.
+        peer: IpAddr,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A session began.
+    Opened {
+        /// From where.
+        peer: IpAddr,
+    },
+    /// A name or password was wrong.
+    Denied {
+        /// From where.
+        peer: IpAddr,
+        /// The name that was tried; may hold anything a person can type.
+        user: &'a str,
+    },
+    /// A password could not be verified.
+    Unavailable {
+        /// Why.
+        reason: &'a str,
+    },
+    /// A user logged in.
+    LoggedIn {
+        /// From where.
+        peer: IpAddr,
+        /// Who.
+        user: &'a str,
+    },
+    /// A shell could not be started.
+    NoShell {
+        /// For whom.
+        user: &'a str,
+        /// Why.
+        error: &'a io::Error,
+    },
+    /// A session ended.
+    Closed {
+        /// From where.
+        peer: IpAddr,
+        /// Who, if somebody had logged in.
+        user: Option<&'a str>,
+        /// Why; `None` when the connection was lost.
+        closing: Option<Closing>,
+    },
+}
+
+/// How shells are started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShellSettings {
+    /// The program, unless the user's own is set. Default `/bin/sh`.
+    pub program: PathBuf,
+    /// Its arguments. Default `-l`, a login shell; not given to a user's own shell that is no Unix shell by
+    /// name (none of sh, bash, dash, zsh, ksh, fish, ash).
+    pub arguments: Vec<String>,
+    /// PATH. Default the system's usual.
+    pub path: String,
+    /// HOME and where it starts. Default that of the process.
+    pub home: PathBuf,
+    /// User and group to run as, where the host may change them. Default those of the host.
+    pub identity: Option<(u32, u32)>,
+}
+
+impl Default for ShellSettings {
+    fn default() -> Self {
+        ShellSettings {
+            program: "/bin/sh".into(),
+            arguments: vec!["-l".into()],
+            path: "/usr/local/bin:/usr/bin:/bin".into(),
+            home: std::env::var_os("HOME").map_or_else(|| "/".into(), PathBuf::from),
+            identity: None,
+        }
+    }
+}
+
+impl ShellSettings {
+    /// The command for one user: TERM and LANG as validated, and nothing else of the peer's.
+    pub fn command(&self, request: &ShellRequest) -> ShellCommand {
+        let program = request.account.shell.clone().unwrap_or_else(|| self.program.clone());
+        let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let usual = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"].contains(&name);
+        let takes_arguments = usual || program == self.program;
+        let mut environment = vec![
+            ("TERM".to_owned(), request.terminal.clone()),
+            ("PATH".to_owned(), self.path.clone()),
+            ("HOME".to_owned(), self.home.to_string_lossy().into_owned()),
+            ("SHELL".to_owned(), program.to_string_lossy().into_owned()),
+            ("USER".to_owned(), request.account.name.clone()),
+            ("LOGNAME".to_owned(), request.account.name.clone()),
+        ];
+        if let Some(language) = &request.language {
+            environment.push(("LANG".to_owned(), language.clone()));
+        }
+        ShellCommand {
+            program,
+            arguments: if takes_arguments { self.arguments.clone() } else { Vec::new() },
+            environment,
+            directory: Some(self.home.clone()).filter(|home| home.is_dir()),
+            identity: self.identity,
+            window: request.window,
+        }
+    }
+}
+
+/// A text that a host makes when it is asked for.
+type Text = Box<dyn Fn() -> String>;
+/// Whoever keeps the log.
+type Log = Box<dyn Fn(SessionEvent<'_>)>;
+
+/// [`Services`] with shells in ptys, put together from parts.
+pub struct HostServices<C, A> {
+    clock: C,
+    authenticator: A,
+    admission: Admission,
+    shell: RefCell<ShellSettings>,
+    news: Text,
+    netstat: Text,
+    log: Log,
+}
+
+impl<C: Clock, A: Authenticate> HostServices<C, A> {
+    /// No news, an empty NETSTAT, no log.
+    pub fn new(clock: C, authenticator: A, admission: Admission, shell: ShellSettings) -> Self {
+        HostServices {
+            clock,
+            authenticator,
+            admission,
+            shell: RefCell::new(shell),
+            news: Box::new(|| "No news.".to_owned()),
+            netstat: Box::new(String::new),
+            log: Box::new(|_| ()),
+        }
+    }
+    /// With this text for NEWS.
+    pub fn with_news(mut self, news: impl Fn() -> String + 'static) -> Self {
+        self.news = Box::new(news);
+        self
+    }
+    /// With this text for NETSTAT.
+    pub fn with_netstat(mut self, netstat: impl Fn() -> String + 'static) -> Self {
+        self.netstat = Box::new(netstat);
+        self
+    }
+    /// With this log.
+    pub fn with_log(mut self, log: impl Fn(SessionEvent<'_>) + 'static) -> Self {
+        self.log = Box::new(log);
+        self
+    }
+    /// Other shells from now on.
+    pub fn set_shell(&self, shell: ShellSettings) {
+        *self.shell.borrow_mut() = shell;
+    }
+}
+
+impl<C: Clock, A: Authenticate> Services for HostServices<C, A> {
+    type Clock = C;
+    type Shell = Pty;
+    fn clock(&self) -> &C {
+        &self.clock
+    }
+    fn admission(&self) -> &Admission {
+        &self.admission
+    }
+    fn authenticate(&self, user: String, password: String) -> LocalFuture<Verdict> {
+        self.authenticator.authenticate(user, password)
+    }
+    fn shell(&self, request: &ShellRequest) -> io::Result<Pty> {
+        Pty::spawn(&self.shell.borrow().command(request))
+    }
+    fn news(&self) -> String {
+        (self.news)()
+    }
+    fn netstat(&self) -> String {
+        (self.netstat)()
+    }
+    fn record(&self, event: SessionEvent<'_>) {
+        (self.log)(event);
+    }
+}

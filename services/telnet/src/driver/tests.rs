@@ -1,0 +1,284 @@
+//! Whole sessions: the server's driver with real shells, over a wire in memory.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration as Time, Instant as Start};
+
+use futures_lite::future::{block_on, or, zip};
+use inhost_base::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::testing::{Ada, RealClock, Wire, wire};
+use super::*;
+use crate::protocol::{Config, Event, Telnet, TelnetOption};
+use crate::server::{Admission, AdmissionLimits, Closing, ServerConfig};
+
+type Host = HostServices<RealClock, Ada>;
+
+fn host() -> Host {
+    // The same prompt for every user, also for root.
+    let arguments = vec!["-c".into(), "PS1='$ ' exec /bin/sh".into()];
+    let shell = ShellSettings { arguments, home: "/".into(), ..ShellSettings::default() };
+    let admission = Admission::new(AdmissionLimits::default());
+    HostServices::new(RealClock::new(), Ada, admission, shell)
+        .with_news(|| "It rains.\nMore tomorrow.".into())
+        .with_netstat(|| "all is well".into())
+}
+
+fn config() -> ServerConfig {
+    ServerConfig { denial: Duration::from_millis(10), idle_time: None, ..ServerConfig::default() }
+}
+
+/// The other end, driven by a test: a client machine and what it shows.
+struct Visitor {
+    wire: Wire,
+    telnet: Telnet,
+    screen: String,
+    received_bytes: usize,
+}
+
+impl Visitor {
+    fn new(wire: Wire) -> Visitor {
+        Visitor {
+            wire,
+            telnet: Telnet::new(Config::client("xterm-256color")),
+            screen: String::new(),
+            received_bytes: 0,
+        }
+    }
+    async fn send(&mut self) {
+        while self.telnet.pending_bytes() > 0 {
+            let count = std::future::poll_fn(|cx| {
+                let (bytes, urgent) = self.telnet.pending();
+                match urgent {
+                    true => Pin::new(&mut self.wire).poll_send_urgent(cx, bytes),
+                    false => tokio::io::AsyncWrite::poll_write(Pin::new(&mut self.wire), cx, bytes),
+                }
+            });
+            let Ok(count) = count.await else { return };
+            self.telnet.sent(count);
+        }
+    }
+    async fn say(&mut self, text: &str) {
+        self.telnet.send(text.as_bytes());
+        self.send().await;
+    }
+    /// Reads once; false at the end.
+    async fn read(&mut self) -> bool {
+        if let Some(ahead) = self.wire.urgent_ahead() {
+            self.telnet.urgent(ahead);
+        }
+        let mut bytes = [0; 1000];
+        let Ok(count @ 1..) = self.wire.read(&mut bytes).await else { return false };
+        self.received_bytes += count;
+        let mut input = &bytes[..count];
+        while let Some(event) = self.telnet.receive(&mut input) {
+            if let Event::Data(data) = event {
+                self.screen.push_str(&String::from_utf8_lossy(data));
+            }
+        }
+        self.send().await;
+        true
+    }
+    /// Reads until the screen, from where it was last left, shows `text`; what came up to there.
+    async fn expect(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.screen.find(text) {
+                let rest = self.screen.split_off(at + text.len());
+                return std::mem::replace(&mut self.screen, rest);
+            }
+            assert!(self.read().await, "{text:?} never came, but {:?}", self.screen);
+        }
+    }
+    async fn log_in(&mut self) {
+        self.expect("inhost> ").await;
+        self.say("logon\r\n").await;
+        self.expect("User: ").await;
+        self.say("ada\r\n").await;
+        self.expect("Password: ").await;
+        self.say("engine\r\n").await;
+        self.expect("$ ").await;
+    }
+}
+
+fn session<T>(host: &Host, config: &ServerConfig, talk: impl AsyncFnOnce(Visitor) -> T) -> (SessionEnd, T) {
+    let (near, far) = wire(4096);
+    let server = serve_session(near, [192, 0, 2, 1].into(), config, host);
+    let too_long = async {
+        RealClock::new().sleep_until(inhost_base::Instant::from_millis(15_000)).await;
+        panic!("the session takes too long")
+    };
+    block_on(or(zip(server, talk(Visitor::new(far))), too_long))
+}
+
+#[test]
+fn before_logging_in() {
+    let ((end, ()), seen) = {
+        let host = host();
+        let outcome = session(&host, &config(), async |mut visitor| {
+            visitor.expect("inhost> ").await;
+            visitor.say("he\r\n").await;
+            assert!(visitor.expect("inhost> ").await.contains("LOGON [name]"));
+            visitor.say("news\r\n").await;
+            assert!(visitor.expect("inhost> ").await.contains("It rains.\r\nMore tomorrow.\r\n"));
+            visitor.say("nets\r\n").await;
+            assert!(visitor.expect("inhost> ").await.contains("all is well"));
+            visitor.say("n\r\nfrob\r\n").await;
+            assert!(visitor.expect("inhost> ").await.contains("Ambiguous"));
+            assert!(visitor.expect("inhost> ").await.contains("Unknown"));
+            visitor.say("quit\r\n").await;
+            visitor.expect("Good-bye.").await;
+            while visitor.read().await {}
+        });
+        (outcome, host.admission().sessions())
+    };
+    assert!(matches!(end, SessionEnd::Closed(Closing::Quit)), "{end:?}");
+    assert_eq!(seen, 0);
+}
+
+#[test]
+fn wrong_passwords_are_limited_logged_and_never_shown() {
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let theirs = log.clone();
+    let host = host().with_log(move |event| theirs.borrow_mut().push(format!("{event:?}")));
+    let (end, all) = session(&host, &config(), async |mut visitor| {
+        let mut all = String::new();
+        for attempt in 0..3 {
+            all += &visitor.expect("inhost> ").await;
+            visitor.say("logon ada\r\n").await;
+            all += &visitor.expect("Password: ").await;
+            visitor.say(&format!("wrong{attempt}\r\n")).await;
+            all += &visitor.expect("wrong name or password").await;
+        }
+        while visitor.read().await {}
+        all + &visitor.screen
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::Attempts)), "{end:?}");
+    let log = log.borrow().join("\n");
+    assert_eq!(log.matches("Denied").count(), 3, "{log}");
+    assert!(!all.contains("wrong0") && !log.contains("wrong0"), "{all}{log}");
+}
+
+#[test]
+fn a_shell_with_its_window_and_little_environment() {
+    let host = host();
+    let (end, ()) = session(&host, &config(), async |mut visitor| {
+        visitor.telnet.set_window(132, 43);
+        visitor.log_in().await;
+        visitor.say("echo hi; stty size; env; echo d''one\r\n").await;
+        visitor.expect("hi\r\n43 132\r\n").await;
+        let environment = visitor.expect("done\r\n").await;
+        assert!(environment.contains("TERM=xterm-256color\r\n"), "{environment}");
+        assert!(environment.contains("USER=ada\r\n") && !environment.contains("CARGO"), "{environment}");
+        visitor.telnet.set_window(100, 30);
+        visitor.say("stty size\r\n").await;
+        visitor.expect("30 100\r\n").await;
+        visitor.say("exit\r\n").await;
+        while visitor.read().await {}
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::ShellEnded)), "{end:?}");
+}
+
+/// `stop` is sent while `yes` runs, with some output unread; then the prompt must come soon.
+fn runaway(stop: impl AsyncFnOnce(&mut Visitor)) -> usize {
+    let host = host();
+    let (_, shown) = session(&host, &config(), async |mut visitor| {
+        visitor.log_in().await;
+        visitor.say("yes\r\n").await;
+        let start = Start::now();
+        while start.elapsed() < Time::from_millis(300) {
+            visitor.read().await;
+        }
+        visitor.screen.clear();
+        let before = visitor.received_bytes;
+        stop(&mut visitor).await;
+        visitor.expect("$ ").await;
+        let shown = visitor.received_bytes - before;
+        println!("{shown} octets after the interrupt");
+        visitor.say("echo still here\r\n").await;
+        visitor.expect("\r\nstill here\r\n").await;
+        drop(visitor);
+        shown
+    });
+    shown
+}
+
+/// spec: RFC854 Synch
+#[test]
+fn the_interrupt_key_stops_a_runaway_at_once() {
+    let shown = runaway(async |visitor| visitor.say("\x03").await);
+    assert!(shown < 128 * 1024, "{shown} octets after the key");
+}
+
+/// spec: RFC854 commands
+#[test]
+fn interrupt_process_stops_a_runaway_at_once() {
+    let shown = runaway(async |visitor| {
+        visitor.telnet.send_command(crate::protocol::Command::InterruptProcess);
+        visitor.telnet.send_synch();
+        visitor.send().await;
+    });
+    assert!(shown < 128 * 1024, "{shown} octets after the command");
+}
+
+#[test]
+fn a_synch_gets_through_to_a_shell_that_does_not_read() {
+    let host = host();
+    session(&host, &config(), async |mut visitor| {
+        visitor.log_in().await;
+        visitor.say("stty raw isig; echo rea''dy; sleep 1000\r\n").await;
+        visitor.expect("ready").await;
+        // More than the terminal, the pump, the session and the wire hold together.
+        let blocked = async {
+            visitor.wire.write_all(&[b'x'; 64 * 1024]).await.unwrap();
+        };
+        let pause = RealClock::new();
+        let pause = pause.sleep_until(inhost_base::Instant::from_millis(500));
+        or(blocked, pause).await;
+        // The wire is full, and urgent data can be announced all the same.
+        visitor.wire.announce();
+        visitor.telnet.send_command(crate::protocol::Command::InterruptProcess);
+        visitor.telnet.send_synch();
+        visitor.send().await;
+        visitor.expect("$ ").await;
+    });
+}
+
+#[test]
+fn are_you_there_and_status() {
+    let host = host();
+    session(&host, &config(), async |mut visitor| {
+        visitor.log_in().await;
+        visitor.telnet.send_command(crate::protocol::Command::AreYouThere);
+        visitor.send().await;
+        visitor.expect("[Yes]").await;
+        visitor.say("\r\n").await;
+        visitor.expect("$ ").await;
+        assert!(visitor.telnet.is_active(crate::protocol::Side::Remote, TelnetOption::Echo));
+        assert!(visitor.telnet.is_active(crate::protocol::Side::Remote, TelnetOption::SuppressGoAhead));
+        assert!(visitor.telnet.ask_status());
+        visitor.send().await;
+    });
+}
+
+#[test]
+fn a_visitor_who_does_nothing_is_sent_away() {
+    let config = ServerConfig { login_time: Duration::from_millis(100), ..config() };
+    let (end, ()) = session(&host(), &config, async |mut visitor| {
+        visitor.expect("Idle").await;
+        while visitor.read().await {}
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::Idle)), "{end:?}");
+}
+
+#[test]
+fn a_peer_that_negotiates_without_end_is_cut_off() {
+    let (end, received) = session(&host(), &config(), async |mut visitor| {
+        let flood = [255, 253, 6].repeat(20_000);
+        let _ = visitor.wire.write_all(&flood).await;
+        while visitor.read().await {}
+        visitor.received_bytes
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::Violation(_))), "{end:?}");
+    assert!(received < 10_000, "{received}");
+}

@@ -1,0 +1,129 @@
+//! What a fuzzer calls. Random octets go to both roles, in pieces and with urgent marks that the octets
+//! choose themselves; what must hold whatever they are is asserted.
+
+use inhost_base::{Duration, Instant};
+
+use crate::client::{Console, Settings, Start};
+use crate::protocol::{Config, Event, REPLY_BURST_BYTES, Telnet};
+use crate::pty::TerminalKeys;
+use crate::server::{Action, ServerConfig, Session};
+use crate::users::{Account, Verdict};
+
+/// Octets that a machine may say unasked at its start, and a client's console or a server's dialogue in
+/// answer to one octet.
+const START_BYTES: usize = 512;
+const PER_OCTET: usize = 16;
+/// Screen octets for a HELP that one typed line draws.
+const PER_LINE: usize = 1024;
+
+/// One input, to every machine that reads from the network.
+pub fn fuzz_protocol(input: &[u8]) {
+    machine(Config::server(), input);
+    machine(Config::client("xterm"), input);
+    server(input);
+    client(input);
+}
+
+/// The bare machine: data never exceeds the input, replies never the budget, and the queue empties.
+fn machine(config: Config, input: &[u8]) {
+    let mut telnet = Telnet::new(config);
+    telnet.start();
+    let (mut data_bytes, mut output_bytes) = (0, drain(&mut telnet));
+    assert!(output_bytes <= START_BYTES);
+    output_bytes = 0;
+    for piece in pieces(input) {
+        if let [first, _, third, ..] = piece
+            && first % 8 == 0
+        {
+            telnet.urgent(usize::from(*third));
+        }
+        let mut rest = piece;
+        while let Some(event) = telnet.receive(&mut rest) {
+            match event {
+                Event::Data(data) => data_bytes += data.len(),
+                Event::Violation(_) => break,
+                _ => {}
+            }
+        }
+        output_bytes += drain(&mut telnet);
+    }
+    assert!(data_bytes <= input.len());
+    assert!(output_bytes <= REPLY_BURST_BYTES as usize, "{output_bytes} octets of replies");
+}
+
+/// A whole server session, whose shell says nothing and whose verdict the input chooses.
+fn server(input: &[u8]) {
+    let mut now = Instant::from_millis(1);
+    let mut session = Session::new(ServerConfig::default(), now);
+    let mut output_bytes = drain(session.telnet());
+    for piece in pieces(input) {
+        now += Duration::from_millis(1);
+        session.network(piece, TerminalKeys::default(), now);
+        while let Some(action) = session.action() {
+            match action {
+                Action::Authenticate { user, .. } if piece.len() % 2 == 0 => {
+                    session.verdict(Verdict::Granted(Account { name: user, shell: None }));
+                }
+                Action::Authenticate { .. } => session.verdict(Verdict::Denied),
+                Action::News | Action::Netstat => session.told("text"),
+                Action::StartShell(_) => session.shell_started(now),
+                Action::Denied { .. } => session.resume(),
+                _ => {}
+            }
+        }
+        let typed = session.typed().len();
+        session.taken(typed);
+        output_bytes += drain(session.telnet());
+    }
+    let lines = input.iter().filter(|&&octet| octet == b'\r' || octet == b'\n' || octet >= 0xec).count();
+    let limit = START_BYTES + REPLY_BURST_BYTES as usize + PER_OCTET * input.len() + PER_LINE * lines;
+    assert!(output_bytes <= limit + PER_LINE, "{output_bytes} octets for {} in", input.len());
+}
+
+/// A client whose keys and whose server are the input both.
+fn client(input: &[u8]) {
+    let start = Start {
+        open: Some(("host".to_owned(), 23)),
+        config: Config::client("xterm"),
+        settings: Settings { emulation: crate::client::Emulation::Heath19, ..Settings::default() },
+        window: (80, 24),
+    };
+    let mut console = Console::new(start);
+    let Some(crate::client::ClientAction::Connect { id, .. }) = console.action() else { return };
+    console.opened(id, "192.0.2.1");
+    let mut output_bytes = 0;
+    for (index, piece) in pieces(input).enumerate() {
+        if index % 3 == 2 {
+            console.typed(piece);
+        } else {
+            console.network(id, piece, Instant::from_millis(1));
+        }
+        while console.action().is_some() {}
+        console.shown(usize::MAX);
+        if let Some(connection) = console.connection(id) {
+            output_bytes += drain(connection.telnet());
+        }
+    }
+    let limit = START_BYTES + REPLY_BURST_BYTES as usize + PER_OCTET * input.len();
+    assert!(output_bytes <= limit, "{output_bytes} octets for {} in", input.len());
+}
+
+fn drain(telnet: &mut Telnet) -> usize {
+    let count = telnet.pending_bytes();
+    while telnet.pending_bytes() > 0 {
+        let sent = telnet.pending().0.len();
+        telnet.sent(sent);
+    }
+    count
+}
+
+/// The input in pieces whose lengths are its own octets.
+fn pieces(input: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = input;
+    core::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let (piece, after) = rest.split_at(rest.len().min(1 + usize::from(first % 32)));
+        rest = after;
+        Some(piece)
+    })
+}

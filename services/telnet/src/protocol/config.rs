@@ -1,0 +1,107 @@
+//! What an end of a connection wants and agrees to.
+
+use super::option::{OptionSet, TelnetOption};
+use super::subnegotiation::Variable;
+
+/// What the network's end of a line becomes for whoever reads the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineEnd {
+    /// CR LF and CR NUL both become CR: the return key of a terminal, as a pty expects it.
+    Return,
+    /// CR LF stays, CR NUL becomes CR: the motions of a printer, as a screen expects them.
+    Printer,
+}
+
+/// How one end behaves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Options that we perform when asked to.
+    pub accept_local: OptionSet,
+    /// Options that we let the peer perform when it offers to.
+    pub accept_remote: OptionSet,
+    /// Options that [`Telnet::start`](super::Telnet::start) offers to perform.
+    pub offer: OptionSet,
+    /// Options that [`Telnet::start`](super::Telnet::start) asks the peer to perform.
+    pub request: OptionSet,
+    /// What CR LF becomes.
+    pub line_end: LineEnd,
+    /// Whether to ask for the terminal's name and speed, and for the user variable LANG, once the peer
+    /// agrees to tell them.
+    pub ask: bool,
+    /// The names that TERMINAL-TYPE tells, best first; the last is repeated (RFC 1091). At most 8 are used.
+    pub terminal_types: Vec<String>,
+    /// What TERMINAL-SPEED tells: transmit and receive, in bits a second.
+    pub terminal_speed: (u32, u32),
+    /// What NEW-ENVIRON tells, to a server that asks: nothing unless the user exported it.
+    pub environment: Vec<Variable>,
+}
+
+impl Config {
+    /// A server: it echoes, never sends GA, and asks what a full-screen session needs to know.
+    /// spec: RFC1123 3.2.2
+    pub fn server() -> Config {
+        use TelnetOption::*;
+        Config {
+            accept_local: OptionSet::of(&[Binary, Echo, SuppressGoAhead, Status, TimingMark, EndOfRecord]),
+            accept_remote: OptionSet::of(&[
+                Binary,
+                SuppressGoAhead,
+                TerminalType,
+                WindowSize,
+                TerminalSpeed,
+                RemoteFlowControl,
+                NewEnvironment,
+                EndOfRecord,
+            ]),
+            offer: OptionSet::of(&[Echo, SuppressGoAhead, Status]),
+            request: OptionSet::of(&[
+                SuppressGoAhead,
+                TerminalType,
+                WindowSize,
+                TerminalSpeed,
+                RemoteFlowControl,
+                NewEnvironment,
+            ]),
+            line_end: LineEnd::Return,
+            ask: true,
+            terminal_types: Vec::new(),
+            terminal_speed: (0, 0),
+            environment: Vec::new(),
+        }
+    }
+
+    /// A client with a terminal of this name. On another port than 23 it should not be
+    /// [started](super::Telnet::start): the server there may speak no Telnet at all.
+    /// spec: RFC1123 3.2.2
+    pub fn client(terminal_type: &str) -> Config {
+        use TelnetOption::*;
+        Config {
+            accept_local: OptionSet::of(&[
+                Binary,
+                SuppressGoAhead,
+                Status,
+                TimingMark,
+                TerminalType,
+                EndOfRecord,
+                WindowSize,
+                TerminalSpeed,
+                RemoteFlowControl,
+                NewEnvironment,
+            ]),
+            accept_remote: OptionSet::of(&[Binary, Echo, SuppressGoAhead, Status, EndOfRecord]),
+            offer: OptionSet::of(&[
+                TerminalType,
+                WindowSize,
+                TerminalSpeed,
+                RemoteFlowControl,
+                NewEnvironment,
+            ]),
+            request: OptionSet::of(&[SuppressGoAhead, Status]),
+            line_end: LineEnd::Printer,
+            ask: false,
+            terminal_types: vec![terminal_type.to_owned()],
+            terminal_speed: (38_400, 38_400),
+            environment: Vec::new(),
+        }
+    }
+}

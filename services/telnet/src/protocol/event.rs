@@ -1,0 +1,83 @@
+//! What the machine makes of the peer's octets.
+
+use super::command::Command;
+use super::option::{Side, TelnetOption};
+use super::subnegotiation::{FlowControl, StatusEntry, Variable};
+
+/// Something the peer said. What the machine answers by itself (negotiation, STATUS, TERMINAL-TYPE,
+/// TIMING-MARK …) is in its output already when the event comes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event<'a> {
+    /// A run of data, lent from the input. IAC and the octets of CR mapping have been taken out.
+    Data(&'a [u8]),
+    /// A command. Data Mark never comes as one.
+    Command(Command),
+    /// A Synch has ended at its Data Mark: what was discarded is gone, data flows again.
+    Synchronized,
+    /// An option came into force, or went out of it.
+    OptionChanged {
+        /// Who performs it.
+        side: Side,
+        /// Which.
+        option: TelnetOption,
+        /// Whether it now is in force.
+        active: bool,
+    },
+    /// The peer answered a TIMING-MARK of ours: it has handled all that we sent before.
+    TimingMark,
+    /// The peer's terminal: letters, digits and `-_./+`, at most 40.
+    TerminalType(String),
+    /// The peer's window, in characters; 0 is "unspecified".
+    WindowSize {
+        /// Its width.
+        columns: u16,
+        /// Its height.
+        rows: u16,
+    },
+    /// The peer's line.
+    TerminalSpeed {
+        /// Bits a second that the peer sends.
+        transmit: u32,
+        /// Bits a second that it receives.
+        receive: u32,
+    },
+    /// The peer tells what XOFF and XON shall do.
+    FlowControl(FlowControl),
+    /// The peer's variables, unvalidated.
+    Environment(Vec<Variable>),
+    /// How the peer sees the options.
+    Status(Vec<StatusEntry>),
+    /// The peer went beyond a limit. The connection should be closed; nothing more comes out of the machine.
+    Violation(Violation),
+}
+
+/// What a peer did that a connection does not survive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Violation {
+    /// It drew more replies than [`REPLY_BURST_BYTES`](super::REPLY_BURST_BYTES) and
+    /// [`REPLY_BYTES_PER_SECOND`](super::REPLY_BYTES_PER_SECOND) allow.
+    ReplyBudget,
+}
+
+impl core::fmt::Display for Violation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Violation::ReplyBudget => f.write_str("the peer negotiates without end"),
+        }
+    }
+}
+
+/// What a connection's machine has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Octets taken from the peer.
+    pub received_bytes: u64,
+    /// Of these, data that a Synch discarded.
+    pub discarded_bytes: u64,
+    /// Synchs that ended.
+    pub synchs: u64,
+    /// Commands after IAC that mean nothing here.
+    pub unknown_commands: u64,
+    /// Subnegotiations longer than the limit, broken off, or without meaning.
+    pub bad_subnegotiations: u64,
+}

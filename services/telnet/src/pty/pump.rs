@@ -1,0 +1,298 @@
+//! Two descriptors carried by one side thread, with little between: what is queued here is what an
+//! interrupt cannot stop, so the queues are small.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Octets that wait in either direction.
+pub const PUMP_BYTES: usize = 4096;
+/// Octets of one write, so that a slow taker does not hold the thread long.
+const WRITE_BYTES: usize = 512;
+/// How long output may take through the kernel after its writer has ended.
+const LAST_WORDS_NS: i64 = 20_000_000;
+
+/// What a pump carries.
+pub(crate) trait Ends: Send + 'static {
+    /// What is read.
+    fn source(&self) -> BorrowedFd<'_>;
+    /// What is written.
+    fn sink(&self) -> BorrowedFd<'_>;
+    /// Becomes readable when the source has nothing more to come, though it may stay open.
+    fn exit(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+    /// Whether the sink lives on when the source has ended.
+    fn outlives_source(&self) -> bool;
+    /// The pump is done; runs on its thread.
+    fn finish(self);
+}
+
+/// The near end of a pump: it reads what the source gave, and writes what the sink shall get.
+pub(crate) struct Pump {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    queues: Mutex<Queues>,
+    bell: OwnedFd,
+}
+
+#[derive(Default)]
+struct Queues {
+    incoming: VecDeque<u8>,
+    outgoing: VecDeque<u8>,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+    source_ended: bool,
+    sink_ended: bool,
+    stopped: bool,
+}
+
+impl Pump {
+    pub(crate) fn start(name: &str, ends: impl Ends) -> io::Result<Pump> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let shared = Arc::new(Shared { queues: Mutex::default(), bell });
+        let theirs = shared.clone();
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            run(&theirs, &ends);
+            ends.finish();
+        })?;
+        Ok(Pump { shared })
+    }
+    /// Drops what was read and not yet taken; how many octets that were.
+    pub(crate) fn discard(&self) -> usize {
+        let dropped = {
+            let mut queues = self.shared.locked();
+            let dropped = queues.incoming.len();
+            queues.incoming.clear();
+            dropped
+        };
+        self.shared.ring();
+        dropped
+    }
+    /// Octets that wait to be written.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.shared.locked().outgoing.len()
+    }
+    /// Ends the thread as soon as it has finished what it is at.
+    pub(crate) fn stop(&self) {
+        self.shared.locked().stopped = true;
+        self.shared.ring();
+    }
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let was_full = {
+            let mut queues = self.shared.locked();
+            if queues.incoming.is_empty() {
+                if queues.source_ended || queues.stopped {
+                    return Poll::Ready(Ok(()));
+                }
+                queues.reader = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            let was_full = queues.incoming.len() >= PUMP_BYTES;
+            while buf.remaining() > 0 && !queues.incoming.is_empty() {
+                let (front, _) = queues.incoming.as_slices();
+                let count = front.len().min(buf.remaining());
+                buf.put_slice(front.get(..count).unwrap_or_default());
+                queues.incoming.drain(..count);
+            }
+            was_full
+        };
+        if was_full {
+            self.shared.ring();
+        }
+        Poll::Ready(Ok(()))
+    }
+    pub(crate) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let count = {
+            let mut queues = self.shared.locked();
+            if queues.sink_ended || queues.stopped {
+                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            let count = bytes.len().min(PUMP_BYTES - queues.outgoing.len().min(PUMP_BYTES));
+            if count == 0 && !bytes.is_empty() {
+                queues.writer = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+            queues.outgoing.extend(bytes.iter().take(count));
+            count
+        };
+        self.shared.ring();
+        Poll::Ready(Ok(count))
+    }
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut queues = self.shared.locked();
+        if queues.outgoing.is_empty() || queues.sink_ended || queues.stopped {
+            return Poll::Ready(Ok(()));
+        }
+        queues.writer = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl AsyncRead for Pump {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pump::poll_read(&self, cx, buf)
+    }
+}
+
+impl AsyncWrite for Pump {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pump::poll_write(&self, cx, bytes)
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pump::poll_flush(&self, cx)
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stop();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Shared {
+    fn locked(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Wakes the thread out of its poll. A full counter means that it is awake already.
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+fn run(shared: &Shared, ends: &impl Ends) {
+    loop {
+        let (want_read, want_write) = {
+            let queues = shared.locked();
+            if queues.stopped || (queues.source_ended && !ends.outlives_source()) {
+                break;
+            }
+            let room = queues.incoming.len() < PUMP_BYTES && !queues.source_ended;
+            (room, !queues.outgoing.is_empty() && !queues.sink_ended)
+        };
+        let Some(ready) = wait(shared, ends, want_read, want_write) else { break };
+        if ready.read {
+            take_in(shared, ends);
+        } else if ready.exited && want_read && !more_comes(ends) {
+            end_source(shared);
+        }
+        if ready.write {
+            put_out(shared, ends);
+        }
+    }
+    let wakers = {
+        let mut queues = shared.locked();
+        (queues.source_ended, queues.sink_ended) = (true, true);
+        [queues.reader.take(), queues.writer.take()]
+    };
+    wakers.into_iter().flatten().for_each(Waker::wake);
+}
+
+struct Ready {
+    read: bool,
+    write: bool,
+    exited: bool,
+}
+
+fn wait(shared: &Shared, ends: &impl Ends, want_read: bool, want_write: bool) -> Option<Ready> {
+    let mut polled = Vec::with_capacity(4);
+    polled.push(PollFd::new(&shared.bell, PollFlags::IN));
+    let (mut read_at, mut write_at, mut exit_at) = (0, 0, 0);
+    if want_read {
+        read_at = polled.len();
+        polled.push(PollFd::from_borrowed_fd(ends.source(), PollFlags::IN));
+        if let Some(exit) = ends.exit() {
+            exit_at = polled.len();
+            polled.push(PollFd::from_borrowed_fd(exit, PollFlags::IN));
+        }
+    }
+    if want_write {
+        write_at = polled.len();
+        polled.push(PollFd::from_borrowed_fd(ends.sink(), PollFlags::OUT));
+    }
+    match poll(&mut polled, None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(_) => return None,
+    }
+    let is_ready = |at: usize| at > 0 && polled.get(at).is_some_and(|fd| !fd.revents().is_empty());
+    let ready = Ready { read: is_ready(read_at), write: is_ready(write_at), exited: is_ready(exit_at) };
+    let _ = rustix::io::read(&shared.bell, &mut [0u8; 8][..]);
+    Some(ready)
+}
+
+/// Last words of a process may still be on their way through the kernel when its end is known.
+fn more_comes(ends: &impl Ends) -> bool {
+    let timeout = rustix::event::Timespec { tv_sec: 0, tv_nsec: LAST_WORDS_NS };
+    let mut polled = [PollFd::from_borrowed_fd(ends.source(), PollFlags::IN)];
+    matches!(poll(&mut polled, Some(&timeout)), Ok(count) if count > 0)
+}
+
+fn take_in(shared: &Shared, ends: &impl Ends) {
+    let room = PUMP_BYTES.saturating_sub(shared.locked().incoming.len());
+    let mut bytes = [0; PUMP_BYTES];
+    let Some(bytes) = bytes.get_mut(..room) else { return };
+    match rustix::io::read(ends.source(), &mut *bytes) {
+        Ok(count) if count > 0 => {
+            let waker = {
+                let mut queues = shared.locked();
+                queues.incoming.extend(bytes.iter().take(count));
+                queues.reader.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+        // A pty whose other end is closed gives EIO: that is its end of file.
+        Ok(_) | Err(_) => end_source(shared),
+    }
+}
+
+fn end_source(shared: &Shared) {
+    let waker = {
+        let mut queues = shared.locked();
+        queues.source_ended = true;
+        queues.reader.take()
+    };
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+fn put_out(shared: &Shared, ends: &impl Ends) {
+    let bytes: Vec<u8> = shared.locked().outgoing.iter().take(WRITE_BYTES).copied().collect();
+    let written = match rustix::io::write(ends.sink().as_fd(), &bytes) {
+        Ok(count) => Some(count),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Some(0),
+        Err(_) => None,
+    };
+    let waker = {
+        let mut queues = shared.locked();
+        match written {
+            Some(count) => {
+                let count = count.min(queues.outgoing.len());
+                queues.outgoing.drain(..count);
+            }
+            None => {
+                queues.sink_ended = true;
+                queues.outgoing.clear();
+            }
+        }
+        queues.writer.take()
+    };
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,79 @@
+use super::*;
+use futures_lite::future::block_on;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn command(script: &str) -> ShellCommand {
+    ShellCommand {
+        program: "/bin/sh".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        directory: None,
+        identity: None,
+        window: (80, 24),
+    }
+}
+
+fn all_output(pty: &mut Pty) -> String {
+    block_on(async {
+        let mut bytes = Vec::new();
+        pty.read_to_end(&mut bytes).await.unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn gone(session: i32) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(8) {
+        if processes::members(session).is_empty() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+#[test]
+fn only_the_given_environment_and_the_size() {
+    let mut pty = Pty::spawn(&command("env; stty size; echo end")).unwrap();
+    let output = all_output(&mut pty);
+    assert!(output.contains("24 80\r\n") && output.ends_with("end\r\n"), "{output}");
+    assert!(!output.contains("HOME=") && !output.contains("CARGO"), "{output}");
+}
+
+#[test]
+fn input_and_resizing() {
+    let mut pty = Pty::spawn(&command("read line; echo got $line; stty size")).unwrap();
+    pty.resize(132, 50);
+    block_on(pty.write_all(b"hello\r")).unwrap();
+    let output = all_output(&mut pty);
+    assert!(output.contains("got hello\r\n50 132\r\n"), "{output}");
+}
+
+#[test]
+fn the_end_kills_those_who_ignore_the_hangup() {
+    let mut pty = Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100")).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let session = pty.session_id();
+    assert!(processes::members(session).len() >= 3);
+    pty.end();
+    assert!(gone(session));
+}
+
+#[test]
+fn a_shell_that_ends_ends_the_session_though_others_hold_the_pty() {
+    let mut pty = Pty::spawn(&command("trap '' HUP; sleep 100 & echo bye")).unwrap();
+    let session = pty.session_id();
+    assert_eq!(all_output(&mut pty), "bye\r\n");
+    assert!(gone(session));
+}
+
+#[test]
+fn a_program_is_interrupted_though_it_reads_nothing() {
+    let mut pty = Pty::spawn(&command("yes > /dev/null")).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(pty.keys().signals && pty.keys().interrupt == 3);
+    pty.interrupt();
+    assert!(gone(pty.session_id()));
+    assert_eq!(all_output(&mut pty), "");
+}

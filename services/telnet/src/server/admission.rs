@@ -1,0 +1,281 @@
+//! Who may open a session at all: counts and rates, for the host and for each peer.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use inhost_base::{Duration, Instant, IpAddr, Ipv6Addr};
+
+/// Peers that are remembered; beyond, the ones without sessions are forgotten, the longest quiet first.
+const PEERS: usize = 4096;
+
+/// How many sessions, and how fast.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AdmissionLimits {
+    /// Sessions at once. Default 256.
+    pub sessions: usize,
+    /// Sessions at once of one peer. Default 32.
+    pub sessions_per_peer: usize,
+    /// Connections of one peer in [`window`](Self::window). Default 60.
+    pub connections_per_window: u32,
+    /// Wrong passwords of one peer in the window, after which it is not let in. Default 12.
+    pub denials_per_window: u32,
+    /// The window of the two rates. Default 1 minute.
+    pub window: Duration,
+}
+
+impl Default for AdmissionLimits {
+    fn default() -> Self {
+        AdmissionLimits {
+            sessions: 256,
+            sessions_per_peer: 32,
+            connections_per_window: 60,
+            denials_per_window: 12,
+            window: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Why a session was not opened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Refusal {
+    /// The host has all the sessions that it may have.
+    Full,
+    /// This peer has all the sessions that it may have.
+    PeerFull,
+    /// This peer connects too fast.
+    TooFast,
+    /// This peer has tried too many wrong passwords.
+    TooManyDenials,
+    /// The host goes down.
+    Closed,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Full => "too many sessions",
+            Refusal::PeerFull => "too many sessions from your address",
+            Refusal::TooFast => "too many connections from your address, try later",
+            Refusal::TooManyDenials => "too many wrong passwords from your address, try later",
+            Refusal::Closed => "the host goes down",
+        })
+    }
+}
+
+/// The sessions of a host. A clone is the same one.
+#[derive(Clone)]
+pub struct Admission {
+    state: Rc<RefCell<State>>,
+}
+
+struct State {
+    limits: AdmissionLimits,
+    sessions: usize,
+    peers: BTreeMap<IpAddr, Peer>,
+    closed: bool,
+    admitted: u64,
+    /// Who is to be told when it closes, one of each session.
+    waiting: BTreeMap<u64, Waker>,
+}
+
+#[derive(Default)]
+struct Peer {
+    sessions: usize,
+    window_start: Instant,
+    connections: u32,
+    denials: u32,
+}
+
+/// One admitted session; dropped, it is over.
+pub struct Permit {
+    state: Rc<RefCell<State>>,
+    peer: IpAddr,
+    number: u64,
+}
+
+impl Admission {
+    /// No sessions yet.
+    pub fn new(limits: AdmissionLimits) -> Admission {
+        let (peers, waiting) = (BTreeMap::new(), BTreeMap::new());
+        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, waiting };
+        Admission { state: Rc::new(RefCell::new(state)) }
+    }
+    /// Ends the sessions that exist, each with a word to its user, and admits no others.
+    pub fn close(&self) {
+        let waiting = {
+            let mut state = self.state.borrow_mut();
+            state.closed = true;
+            core::mem::take(&mut state.waiting)
+        };
+        waiting.into_values().for_each(Waker::wake);
+    }
+    /// Other limits from now on; sessions that exist stay.
+    pub fn set_limits(&self, limits: AdmissionLimits) {
+        self.state.borrow_mut().limits = limits;
+    }
+    /// Sessions that exist.
+    pub fn sessions(&self) -> usize {
+        self.state.borrow().sessions
+    }
+    /// Lets a session in, or says why not. IPv6 peers count by their /64.
+    pub fn admit(&self, peer: IpAddr, now: Instant) -> Result<Permit, Refusal> {
+        let peer = network(peer);
+        let mut state = self.state.borrow_mut();
+        let limits = state.limits;
+        state.forget();
+        let (full, closed) = (state.sessions >= limits.sessions, state.closed);
+        let known = state.peers.entry(peer).or_default();
+        known.roll(now, limits.window);
+        known.connections = known.connections.saturating_add(1);
+        let refusal = match known {
+            _ if closed => Some(Refusal::Closed),
+            _ if known.denials >= limits.denials_per_window => Some(Refusal::TooManyDenials),
+            _ if known.connections > limits.connections_per_window => Some(Refusal::TooFast),
+            _ if known.sessions >= limits.sessions_per_peer => Some(Refusal::PeerFull),
+            _ => full.then_some(Refusal::Full),
+        };
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        known.sessions += 1;
+        state.sessions += 1;
+        state.admitted += 1;
+        Ok(Permit { state: self.state.clone(), peer, number: state.admitted })
+    }
+}
+
+impl State {
+    fn forget(&mut self) {
+        if self.peers.len() < PEERS {
+            return;
+        }
+        let quiet = self.peers.iter().filter(|(_, peer)| peer.sessions == 0);
+        let oldest = quiet.min_by_key(|(_, peer)| peer.window_start).map(|(&address, _)| address);
+        if let Some(address) = oldest {
+            self.peers.remove(&address);
+        }
+    }
+}
+
+impl Peer {
+    fn roll(&mut self, now: Instant, window: Duration) {
+        if now.since(self.window_start) >= window {
+            (self.window_start, self.connections, self.denials) = (now, 0, 0);
+        }
+    }
+}
+
+impl Permit {
+    /// Counts a wrong password of this peer. False once it has had too many.
+    pub fn denied(&self, now: Instant) -> bool {
+        let mut state = self.state.borrow_mut();
+        let limits = state.limits;
+        let peer = state.peers.entry(self.peer).or_default();
+        peer.roll(now, limits.window);
+        peer.denials = peer.denials.saturating_add(1);
+        peer.denials < limits.denials_per_window
+    }
+    /// Ready once the session is to end, because nobody is admitted any more.
+    pub fn poll_over(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.borrow_mut();
+        if state.closed {
+            return Poll::Ready(());
+        }
+        state.waiting.insert(self.number, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.state.borrow_mut();
+        state.sessions = state.sessions.saturating_sub(1);
+        state.waiting.remove(&self.number);
+        if let Some(peer) = state.peers.get_mut(&self.peer) {
+            peer.sessions = peer.sessions.saturating_sub(1);
+        }
+    }
+}
+
+/// One customer of a network provider: an IPv4 address, or an IPv6 /64.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> AdmissionLimits {
+        AdmissionLimits {
+            sessions: 3,
+            sessions_per_peer: 2,
+            connections_per_window: 5,
+            denials_per_window: 2,
+            window: Duration::from_secs(60),
+        }
+    }
+    fn at(seconds: u64) -> Instant {
+        Instant::from_millis(seconds * 1000)
+    }
+    fn peer(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    #[test]
+    fn counts() {
+        let admission = Admission::new(limits());
+        let a = admission.admit(peer(1), at(1)).unwrap();
+        let _b = admission.admit(peer(1), at(1)).unwrap();
+        assert_eq!(admission.admit(peer(1), at(1)).err(), Some(Refusal::PeerFull));
+        let _c = admission.admit(peer(2), at(1)).unwrap();
+        assert_eq!(admission.admit(peer(3), at(1)).err(), Some(Refusal::Full));
+        drop(a);
+        assert!(admission.admit(peer(3), at(1)).is_ok());
+        assert_eq!(admission.sessions(), 2);
+    }
+
+    #[test]
+    fn a_host_that_goes_down_ends_its_sessions_and_admits_no_others() {
+        let admission = Admission::new(limits());
+        let (a, b) = (admission.admit(peer(1), at(1)).unwrap(), admission.admit(peer(1), at(1)).unwrap());
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(a.poll_over(&mut cx).is_pending() && b.poll_over(&mut cx).is_pending());
+        drop(b);
+        assert_eq!(admission.state.borrow().waiting.len(), 1, "who has left is not told");
+        admission.close();
+        assert!(a.poll_over(&mut cx).is_ready());
+        assert_eq!(admission.admit(peer(2), at(1)).err(), Some(Refusal::Closed));
+    }
+
+    #[test]
+    fn rates() {
+        let admission = Admission::new(limits());
+        for _ in 0..5 {
+            assert!(admission.admit(peer(1), at(1)).is_ok());
+        }
+        assert_eq!(admission.admit(peer(1), at(30)).err(), Some(Refusal::TooFast));
+        let permit = admission.admit(peer(1), at(62)).unwrap();
+        assert!(permit.denied(at(62)) && !permit.denied(at(62)));
+        assert_eq!(admission.admit(peer(1), at(63)).err(), Some(Refusal::TooManyDenials));
+        assert!(admission.admit(peer(1), at(200)).is_ok());
+    }
+
+    #[test]
+    fn neighbours_in_a_64_are_one_and_peers_are_forgotten() {
+        let admission = Admission::new(AdmissionLimits { sessions_per_peer: 1, ..limits() });
+        let _a = admission.admit("2001:db8::1".parse().unwrap(), at(1)).unwrap();
+        let second = admission.admit("2001:db8::2".parse().unwrap(), at(1));
+        assert_eq!(second.err(), Some(Refusal::PeerFull));
+        for index in 0..2 * PEERS as u32 {
+            drop(admission.admit(IpAddr::from(index.to_be_bytes()), at(2)));
+        }
+        assert!(admission.state.borrow().peers.len() <= PEERS + 1);
+    }
+}

@@ -1,0 +1,19 @@
+//! The server: what a person meets before and after logging in.
+//!
+//! [`Session`] is pure: octets, time, verdicts and shell output in; octets and [`Action`]s out.
+//! [`crate::driver::serve_session`] carries them.
+
+mod admission;
+mod config;
+mod environment;
+mod front;
+mod session;
+
+pub use admission::{Admission, AdmissionLimits, Permit, Refusal};
+pub use config::ServerConfig;
+pub use environment::{language, terminal};
+pub use front::{Front, Said};
+pub use session::{Action, Closing, Session, ShellRequest};
+
+#[cfg(test)]
+mod tests;

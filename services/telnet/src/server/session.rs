@@ -1,0 +1,485 @@
+//! A server's session from greeting to end, pure.
+
+use std::collections::VecDeque;
+
+use inhost_base::{Duration, Instant};
+
+use super::config::ServerConfig;
+use super::environment::{language, terminal};
+use super::front::{Front, Said};
+use crate::protocol::{Command, Config, Event, FlowControl, Side, Telnet, TelnetOption, Violation};
+use crate::pty::TerminalKeys;
+use crate::users::{Account, Verdict};
+
+/// Typed octets that wait for the shell. While there are more, no more is taken from the network, unless a
+/// Synch is on.
+const TYPED_BYTES: usize = 2048;
+/// Output since the last key beyond which an interrupt is followed by a Synch: less is on the screen before
+/// the Synch could overtake it.
+const UNSEEN_BYTES: usize = 256;
+
+/// What the driver is to do, in this order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Find out whether the user may log in; [`Session::verdict`] takes the answer.
+    Authenticate {
+        /// The name.
+        user: String,
+        /// The password.
+        password: String,
+    },
+    /// Fetch the news for [`Session::told`].
+    News,
+    /// Fetch the state of the host for [`Session::told`].
+    Netstat,
+    /// Start a shell; [`Session::shell_started`] or [`Session::shell_failed`] takes the outcome.
+    StartShell(ShellRequest),
+    /// A wrong password: write it down; call [`Session::resume`] after this time.
+    Denied {
+        /// The name that was tried.
+        user: String,
+        /// How long to wait.
+        pause: Duration,
+    },
+    /// The window has changed.
+    Resize {
+        /// Its width.
+        columns: u16,
+        /// Its height.
+        rows: u16,
+    },
+    /// Interrupt the foreground process itself: the terminal has no interrupt key, or cannot take it now.
+    Interrupt,
+    /// Drop the shell's output that has not been read.
+    DiscardOutput,
+    /// End the session once the output has gone.
+    Close(Closing),
+}
+
+/// Why a session ends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Closing {
+    /// The visitor left.
+    Quit,
+    /// The shell ended.
+    ShellEnded,
+    /// Too many wrong passwords.
+    Attempts,
+    /// Nobody logged in, or typed, for too long.
+    Idle,
+    /// The shell could not be started.
+    NoShell,
+    /// The host goes down.
+    HostEnds,
+    /// The peer went beyond a limit of the protocol.
+    Violation(Violation),
+}
+
+/// What a shell is to be started with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShellRequest {
+    /// Who has logged in.
+    pub account: Account,
+    /// TERM, validated.
+    pub terminal: String,
+    /// LANG, validated, if the client told it.
+    pub language: Option<String>,
+    /// The window; 80 by 24 unless the client told it.
+    pub window: (u16, u16),
+}
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    telnet: Telnet,
+    config: ServerConfig,
+    phase: Phase,
+    typed: VecDeque<u8>,
+    actions: VecDeque<Action>,
+    keys: TerminalKeys,
+    terminal: Option<String>,
+    language: Option<String>,
+    window: Option<(u16, u16)>,
+    user: String,
+    unseen_bytes: usize,
+    stopped: bool,
+    deadline: Deadline,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Front(Front),
+    /// The shell has been asked for.
+    Starting,
+    Shell,
+    Over,
+}
+
+#[derive(Debug)]
+struct Deadline {
+    started: Instant,
+    typed: Instant,
+}
+
+impl Session {
+    /// A session that begins now: the first negotiation and the greeting are in its output.
+    pub fn new(config: ServerConfig, now: Instant) -> Session {
+        let mut telnet = Telnet::new(Config::server());
+        telnet.advance(now);
+        telnet.start();
+        let front = Front::new(&config.host_name, config.attempts);
+        let mut screen = Vec::new();
+        front.greet(&config.greeting, &mut screen);
+        telnet.send(&screen);
+        Session {
+            telnet,
+            config,
+            phase: Phase::Front(front),
+            typed: VecDeque::new(),
+            actions: VecDeque::new(),
+            keys: TerminalKeys::default(),
+            terminal: None,
+            language: None,
+            window: None,
+            user: String::new(),
+            unseen_bytes: 0,
+            stopped: false,
+            deadline: Deadline { started: now, typed: now },
+        }
+    }
+
+    /// The protocol machine, for what waits to be sent.
+    pub fn telnet(&mut self) -> &mut Telnet {
+        &mut self.telnet
+    }
+    /// The next thing to do.
+    pub fn action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+    /// Whether octets from the network are taken now.
+    pub fn takes_input(&self) -> bool {
+        self.telnet.is_synchronizing() || (self.typed.len() < TYPED_BYTES && self.telnet.has_room())
+    }
+    /// Whether the shell's output is taken now.
+    pub fn takes_output(&self) -> bool {
+        matches!(self.phase, Phase::Shell) && self.telnet.has_room()
+    }
+    /// Octets for the shell; the driver says with [`taken`](Session::taken) how many it took.
+    pub fn typed(&self) -> &[u8] {
+        match self.phase {
+            Phase::Shell => self.typed.as_slices().0,
+            _ => &[],
+        }
+    }
+    /// `count` of [`typed`](Session::typed) are with the shell.
+    pub fn taken(&mut self, count: usize) {
+        self.typed.drain(..count.min(self.typed.len()));
+    }
+    /// Who has logged in, or tried to, last.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+    /// When [`timeout`](Session::timeout) wants to be called.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Front(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),
+            Phase::Shell => self.config.idle_time.map(|idle| self.deadline.typed + idle),
+            Phase::Over => None,
+        }
+    }
+    /// Time has passed.
+    pub fn timeout(&mut self, now: Instant) {
+        self.telnet.advance(now);
+        if self.deadline().is_some_and(|deadline| now >= deadline) {
+            self.telnet.send(b"\r\nIdle for too long; good-bye.\r\n");
+            self.close(Closing::Idle);
+        }
+    }
+
+    /// The host goes down, and the session with it.
+    pub fn host_ends(&mut self) {
+        if !matches!(self.phase, Phase::Over) {
+            self.telnet.send(b"\r\nThis host goes down; good-bye.\r\n");
+            self.close(Closing::HostEnds);
+        }
+    }
+
+    /// Octets from the network. `keys` is what the shell's terminal makes of them at this moment.
+    pub fn network(&mut self, input: &[u8], keys: TerminalKeys, now: Instant) {
+        self.telnet.advance(now);
+        self.deadline.typed = now;
+        self.set_keys(keys);
+        let mut rest = input;
+        while !matches!(self.phase, Phase::Over) {
+            match self.telnet.receive(&mut rest) {
+                Some(event) => self.event(event),
+                None => break,
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Data(data) => self.data(data),
+            Event::Command(command) => self.command(command),
+            Event::WindowSize { columns, rows } => self.resized(columns, rows),
+            Event::TerminalType(name) => self.terminal = self.terminal.take().or_else(|| terminal(&name)),
+            Event::Environment(variables) => {
+                let lang = variables.iter().rev().find(|variable| variable.name == b"LANG");
+                let lang = lang.and_then(|variable| language(variable.value.as_deref()?));
+                self.language = lang.or(self.language.take());
+            }
+            Event::OptionChanged {
+                side: Side::Remote,
+                option: TelnetOption::RemoteFlowControl,
+                active: true,
+            } => {
+                self.send_flow_control();
+            }
+            Event::Violation(violation) => self.close(Closing::Violation(violation)),
+            Event::OptionChanged { .. }
+            | Event::Synchronized
+            | Event::TimingMark
+            | Event::TerminalSpeed { .. }
+            | Event::FlowControl(_)
+            | Event::Status(_) => {}
+        }
+    }
+
+    fn data(&mut self, data: &[u8]) {
+        match self.phase {
+            Phase::Shell => {
+                for &octet in data {
+                    self.key(octet);
+                }
+            }
+            _ => {
+                self.typed.extend(data);
+                self.front();
+            }
+        }
+    }
+
+    /// A key for the shell. One that raises a signal flushes what the terminal has to say, as it would on a
+    /// real line: what is queued here, and by Synch what is on its way.
+    fn key(&mut self, octet: u8) {
+        let keys = self.keys;
+        let raises = keys.signals && octet != 0 && [keys.interrupt, keys.quit, keys.suspend].contains(&octet);
+        self.typed.push_back(octet);
+        if raises {
+            self.flush_output();
+        }
+    }
+    fn flush_output(&mut self) {
+        self.actions.push_back(Action::DiscardOutput);
+        if self.unseen_bytes > UNSEEN_BYTES {
+            self.telnet.send_synch();
+        }
+        self.unseen_bytes = 0;
+    }
+
+    /// Lets the dialogue before the shell take what was typed.
+    fn front(&mut self) {
+        let echoes = self.telnet.is_active(Side::Local, TelnetOption::Echo);
+        let mut screen = Vec::new();
+        while let Phase::Front(front) = &mut self.phase {
+            if !front.is_listening() || self.stopped {
+                break;
+            }
+            let Some(key) = self.typed.pop_front() else { break };
+            match front.key(key, echoes, &mut screen) {
+                Some(Said::News) => self.actions.push_back(Action::News),
+                Some(Said::Netstat) => self.actions.push_back(Action::Netstat),
+                Some(Said::LogOn { user, password }) => {
+                    self.user.clone_from(&user);
+                    self.actions.push_back(Action::Authenticate { user, password });
+                }
+                Some(Said::Leave) => {
+                    screen.extend_from_slice(b"Good-bye.\r\n");
+                    self.close(Closing::Quit);
+                }
+                None => {}
+            }
+        }
+        self.telnet.send(&screen);
+    }
+
+    /// What each command does to the shell, or to the line before it.
+    /// spec: RFC854 commands
+    fn command(&mut self, command: Command) {
+        let keys = self.keys;
+        match command {
+            Command::AreYouThere => {
+                let answer = b"\r\n[Yes]\r\n";
+                if self.telnet.spend_reply(answer.len()) {
+                    self.telnet.send(answer);
+                } else {
+                    self.close(Closing::Violation(Violation::ReplyBudget));
+                }
+            }
+            Command::AbortOutput if self.in_shell() => {
+                self.unseen_bytes = usize::MAX;
+                self.flush_output();
+            }
+            Command::InterruptProcess | Command::Break => self.interrupt(keys.interrupt),
+            Command::Abort => self.interrupt(keys.quit),
+            Command::Suspend => self.interrupt(keys.suspend),
+            Command::EndOfFile => self.editing(keys.end_of_file),
+            Command::EraseCharacter => self.editing(keys.erase),
+            Command::EraseLine => self.editing(keys.kill),
+            Command::AbortOutput
+            | Command::NoOperation
+            | Command::EndOfRecord
+            | Command::GoAhead
+            | Command::DataMark => {}
+        }
+    }
+
+    fn in_shell(&self) -> bool {
+        matches!(self.phase, Phase::Shell)
+    }
+
+    /// The terminal's own key where it has one and will see it at once, so that the program decides; else
+    /// the signal itself.
+    fn interrupt(&mut self, key: u8) {
+        if !self.in_shell() {
+            self.typed.clear();
+            self.typed.push_back(3);
+            self.front();
+            return;
+        }
+        if key == 0 || !self.typed.is_empty() {
+            self.typed.clear();
+            self.actions.push_back(Action::Interrupt);
+        } else {
+            self.typed.push_back(key);
+        }
+        self.flush_output();
+    }
+
+    fn editing(&mut self, key: u8) {
+        if self.in_shell() {
+            if key != 0 {
+                self.typed.push_back(key);
+            }
+            return;
+        }
+        let echoes = self.telnet.is_active(Side::Local, TelnetOption::Echo);
+        let mut screen = Vec::new();
+        if let Phase::Front(front) = &mut self.phase {
+            if key == self.keys.end_of_file {
+                self.typed.push_back(4);
+                self.front();
+                return;
+            }
+            front.erase(key == self.keys.kill, echoes, &mut screen);
+        }
+        self.telnet.send(&screen);
+    }
+
+    fn resized(&mut self, columns: u16, rows: u16) {
+        let known = |size: u16, usual: u16| if size == 0 { usual } else { size };
+        let window = (known(columns, 80), known(rows, 24));
+        self.window = Some(window);
+        if self.in_shell() {
+            let (columns, rows) = window;
+            // Only the last size matters: a peer cannot fill the queue with them.
+            self.actions.retain(|action| !matches!(action, Action::Resize { .. }));
+            self.actions.push_back(Action::Resize { columns, rows });
+        }
+    }
+
+    fn set_keys(&mut self, keys: TerminalKeys) {
+        let changed = keys.flow_control != self.keys.flow_control;
+        self.keys = keys;
+        if changed {
+            self.send_flow_control();
+        }
+    }
+    fn send_flow_control(&mut self) {
+        let flow = if self.keys.flow_control { FlowControl::On } else { FlowControl::Off };
+        self.telnet.send_flow_control(flow);
+    }
+
+    /// The text for the visitor who asked.
+    pub fn told(&mut self, text: &str) {
+        let mut screen = Vec::new();
+        if let Phase::Front(front) = &mut self.phase {
+            front.told(text, &mut screen);
+        }
+        self.telnet.send(&screen);
+        self.front();
+    }
+
+    /// Whether the user may log in.
+    pub fn verdict(&mut self, verdict: Verdict) {
+        let Phase::Front(front) = &mut self.phase else { return };
+        match verdict {
+            Verdict::Granted(account) => {
+                let terminal = self.terminal.clone().unwrap_or_else(|| self.config.default_terminal.clone());
+                let request = ShellRequest {
+                    account,
+                    terminal,
+                    language: self.language.clone(),
+                    window: self.window.unwrap_or((80, 24)),
+                };
+                self.phase = Phase::Starting;
+                self.actions.push_back(Action::StartShell(request));
+            }
+            Verdict::Denied | Verdict::Unavailable(_) => {
+                let failures = self.config.attempts.saturating_sub(front.attempts_left());
+                let pause = self.config.denial.times(1 << failures.min(8));
+                self.stopped = true;
+                self.typed.clear();
+                self.actions.push_back(Action::Denied { user: self.user.clone(), pause });
+            }
+        }
+    }
+
+    /// The pause after a wrong password is over.
+    pub fn resume(&mut self) {
+        self.stopped = false;
+        let mut screen = Vec::new();
+        let goes_on = match &mut self.phase {
+            Phase::Front(front) => front.denied("Not logged in: wrong name or password.", &mut screen),
+            _ => true,
+        };
+        self.telnet.send(&screen);
+        if goes_on {
+            self.front();
+        } else {
+            self.close(Closing::Attempts);
+        }
+    }
+
+    /// The shell runs.
+    pub fn shell_started(&mut self, now: Instant) {
+        self.phase = Phase::Shell;
+        self.deadline.typed = now;
+        if let Some((columns, rows)) = self.window {
+            self.resized(columns, rows);
+        }
+    }
+    /// The shell does not.
+    pub fn shell_failed(&mut self) {
+        self.telnet.send(b"No shell could be started.\r\n");
+        self.close(Closing::NoShell);
+    }
+    /// The shell's output.
+    pub fn output(&mut self, data: &[u8]) {
+        self.unseen_bytes = self.unseen_bytes.saturating_add(data.len());
+        self.telnet.send(data);
+    }
+    /// The shell is gone.
+    pub fn shell_ended(&mut self) {
+        self.close(Closing::ShellEnded);
+    }
+
+    fn close(&mut self, closing: Closing) {
+        if !matches!(self.phase, Phase::Over) {
+            self.phase = Phase::Over;
+            self.typed.clear();
+            self.actions.push_back(Action::Close(closing));
+        }
+    }
+}
