@@ -1,0 +1,110 @@
+//! Which crate may know which, read from Cargo's own metadata.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// The floors of the house, from the ground up. A crate may depend on crates of lower floors only.
+const FLOORS: &[&[&str]] = &[
+    &["core/base"],
+    &["core/buf"],
+    &["core/wire"],
+    &["core/event"],
+    &["core/ip", "core/tcp"],
+    &["core/stack"],
+    &["host/link", "host/socket"],
+    &["host/runtime"],
+    &["host/capi"],
+    &["services/*"],
+    &["lab/*"],
+    &["inhost"],
+];
+
+/// What the core may use that others wrote: nothing that knows an operating system, a clock or a thread.
+const CORE_MAY_USE: &[&str] = &["bytes", "hashbrown", "rand_chacha", "siphasher"];
+
+/// The simulator meets a host only by its core, its async face and its services.
+const SIM_MAY_NOT_USE: &[&str] = &["host/link", "host/runtime", "host/capi"];
+
+/// Fails when an arrow runs upward, or when the core uses what it must not.
+pub fn check() -> Result<String, String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .output()
+        .map_err(|e| format!("cargo metadata did not start: {e}"))?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|e| format!("cargo metadata printed no JSON ({e}); run from the root of the workspace"))?;
+    let root = text(&metadata["workspace_root"]).to_owned();
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
+    let folder_of: BTreeMap<&str, String> = packages
+        .iter()
+        .map(|p| {
+            let manifest = text(&p["manifest_path"]);
+            let folder = manifest.trim_start_matches(&root).trim_start_matches('/');
+            (text(&p["name"]), folder.trim_end_matches("/Cargo.toml").to_owned())
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    let mut arrows = 0;
+    for package in packages {
+        let name = text(&package["name"]);
+        let from = &folder_of[name];
+        let Some(floor) = floor(from) else {
+            wrong.push(format!("{from}: no floor is set for this folder in lab/audit/src/arrows.rs"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let to_name = text(&dependency["name"]);
+            match folder_of.get(to_name) {
+                Some(to) => {
+                    arrows += 1;
+                    // Services may share what another service offers, as long as it is no circle, which Cargo refuses.
+                    let beside = from.starts_with("services/") && to.starts_with("services/")
+                        || from.starts_with("lab/") && to.starts_with("lab/");
+                    if self::floor(to).is_none_or(|below| below >= floor) && !beside {
+                        wrong.push(format!("{from} must not know {to}: arrows run downward only"));
+                    }
+                    if from == "lab/sim" && SIM_MAY_NOT_USE.contains(&to.as_str()) {
+                        wrong.push(format!("{from} must not know {to}: no driver or clock in the simulator"));
+                    }
+                }
+                None => {
+                    let in_tests_only = dependency["kind"].as_str() == Some("dev");
+                    if from.starts_with("core/") && !in_tests_only && !CORE_MAY_USE.contains(&to_name) {
+                        wrong.push(format!("{from} must not use the crate {to_name}: the core is pure"));
+                    }
+                }
+            }
+        }
+    }
+    if wrong.is_empty() {
+        Ok(format!("arrows: {} crates, {arrows} arrows, all downward", packages.len()))
+    } else {
+        Err(wrong.join("\n"))
+    }
+}
+
+fn floor(folder: &str) -> Option<usize> {
+    FLOORS.iter().position(|names| {
+        names.iter().any(|name| match name.strip_suffix('*') {
+            Some(prefix) => folder.starts_with(prefix),
+            None => folder == *name,
+        })
+    })
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_folder_of_the_house_has_its_floor() {
+        assert!(floor("core/base") < floor("core/tcp") && floor("core/tcp") == floor("core/ip"));
+        assert!(floor("services/telnet") < floor("lab/sim") && floor("lab/sim") < floor("inhost"));
+        assert_eq!(floor("elsewhere"), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Bytes of an idle connection: ours counted at the allocator, the kernel's in its slabs.
+
+use crate::ALLOCATOR;
+use crate::pair::{Pair, STEP};
+use inhost_base::Duration;
+use stats_alloc::Region;
+use std::net::{TcpListener, TcpStream};
+
+/// Connections that one listening port takes: fewer than there are ephemeral ports.
+const CONNECTIONS_A_PORT: usize = 10_000;
+/// Connections that are opened on the kernel's loopback; each has two ends.
+const KERNEL_CONNECTIONS: usize = 1_000;
+
+/// Prints a row for each number of connections, and one for the kernel.
+pub fn report(counts: &[usize]) -> Result<(), String> {
+    println!("{:<10} {:>12} {:>14}  how", "stack", "connections", "bytes an end");
+    for &count in counts {
+        let each = ours(count)?;
+        println!(
+            "{:<10} {count:>12} {each:>14.0}  live bytes at the allocator, buffers kept for reuse left out",
+            "inhost"
+        );
+    }
+    match kernels() {
+        Ok(each) => println!(
+            "{:<10} {KERNEL_CONNECTIONS:>12} {each:>14.0}  growth of all slabs of /proc/slabinfo, loopback",
+            "linux"
+        ),
+        Err(why) => println!("{:<10} {KERNEL_CONNECTIONS:>12} {:>14}  left out: {why}", "linux", "-"),
+    }
+    Ok(())
+}
+
+/// Bytes for each end of `count` established connections that have been idle for a minute.
+fn ours(count: usize) -> Result<f64, String> {
+    let mut pair = Pair::new(count)?;
+    let ports = count.div_ceil(CONNECTIONS_A_PORT);
+    let listeners: Vec<_> = (0..ports).map(|n| pair.listen(80 + n as u16)).collect::<Result<_, _>>()?;
+    let region = Region::new(ALLOCATOR);
+    for n in 0..count {
+        let port = n / CONNECTIONS_A_PORT;
+        pair.connect(listeners[port], 80 + port as u16)?;
+    }
+    // The buffers of the handshakes go back, and what was made for them is freed.
+    let until = pair.now + Duration::from_secs(60);
+    while pair.now < until {
+        pair.now += STEP.times(1_000);
+        pair.round();
+    }
+    let change = region.change();
+    // What a reallocation adds or frees is in these two already.
+    let live = change.bytes_allocated as i64 - change.bytes_deallocated as i64;
+    let pooled = pair.caller.memory().idle_bytes() + pair.called.memory().idle_bytes();
+    Ok((live - pooled as i64) as f64 / (2 * count) as f64)
+}
+
+/// Bytes for each end of the kernel's connections.
+fn kernels() -> Result<f64, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
+    let at = listener.local_addr().map_err(|e| e.to_string())?;
+    let before = slab_bytes()?;
+    let mut ends = Vec::new();
+    for _ in 0..KERNEL_CONNECTIONS {
+        ends.push(TcpStream::connect(at).map_err(|e| format!("{e}; raise the limit with ulimit -n"))?);
+        ends.push(listener.accept().map_err(|e| e.to_string())?.0);
+    }
+    let after = slab_bytes()?;
+    Ok((after as f64 - before as f64) / ends.len() as f64)
+}
+
+/// Bytes of all objects in use in the kernel's slabs.
+fn slab_bytes() -> Result<u64, String> {
+    let text =
+        std::fs::read_to_string("/proc/slabinfo").map_err(|e| format!("/proc/slabinfo: {e}; run as root"))?;
+    let bytes = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let active: u64 = fields.next()?.parse().ok()?;
+        let size: u64 = fields.nth(1)?.parse().ok()?;
+        Some(active * size)
+    };
+    Ok(text.lines().filter_map(bytes).sum())
+}

@@ -1,0 +1,148 @@
+//! Two hosts on one thread, and a wire that copies each frame once: from the sender's `transmit` into a packet of the
+//! receiver's pool.
+
+use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
+use inhost_buf::{Batch, Device, Frame, Full, Packet};
+use inhost_event::Ignore;
+use inhost_stack::{
+    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Medium, SocketId, Stack, StackConfig,
+};
+
+/// The one link of each host.
+const LINK: inhost_base::LinkId = inhost_base::LinkId(1);
+/// Frames carried in one pass.
+const FRAMES: usize = 32;
+/// Time between rounds; the wire itself takes none.
+pub const STEP: Duration = Duration::from_micros(500);
+/// The largest frame.
+const MTU_BYTES: u16 = 1500;
+
+/// The pair, and its clock.
+pub struct Pair {
+    /// Calls.
+    pub caller: Stack,
+    /// Listens.
+    pub called: Stack,
+    /// The time.
+    pub now: Instant,
+    there: Wire,
+    back: Wire,
+}
+
+/// One direction of the wire: empty packets of the receiver's pool, ready to be filled.
+struct Wire {
+    free: Vec<Packet>,
+    batch: Batch,
+}
+
+impl Device for Wire {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        let mut packet = self.free.pop().ok_or(Full)?;
+        let length = frame.write_to(packet.spare_mut()).unwrap_or(0);
+        packet.extend(length);
+        // A batch has room for more than are free.
+        self.batch.push(packet).map_err(|_| Full)
+    }
+}
+
+impl Wire {
+    fn new() -> Self {
+        Wire { free: Vec::with_capacity(FRAMES), batch: Batch::new() }
+    }
+    /// Gets empty packets from the receiver.
+    fn fill(&mut self, to: &mut Stack) {
+        while self.free.len() < FRAMES {
+            match to.pool().take(usize::from(MTU_BYTES)) {
+                Some(packet) => self.free.push(packet),
+                None => break,
+            }
+        }
+    }
+}
+
+/// One pass of a host's sending side. Not inlined, so that callgrind can tell it apart.
+#[inline(never)]
+fn transmit_side(stack: &mut Stack, wire: &mut Wire, now: Instant) {
+    stack.transmit(LINK, now, FRAMES, wire, &mut Ignore);
+}
+
+/// One pass of a host's receiving side.
+#[inline(never)]
+fn receive_side(stack: &mut Stack, wire: &mut Wire, now: Instant) {
+    stack.receive(LINK, &mut wire.batch, now, &mut Ignore);
+}
+
+/// Timers that are due, and readiness that nobody asks for.
+#[inline(never)]
+fn timer_side(stack: &mut Stack, now: Instant) {
+    if stack.deadline().is_some_and(|deadline| deadline <= now) {
+        stack.timeout(now, &mut Ignore);
+    }
+    while stack.ready().is_some() {}
+}
+
+impl Pair {
+    /// Two hosts, 10.0.0.1 and 10.0.0.2, with room for `sockets` each.
+    pub fn new(sockets: usize) -> Result<Pair, String> {
+        let now = Instant::from_millis(1_000);
+        let host = |last: u8| {
+            let config = StackConfig {
+                socket_limit: sockets + 16,
+                orphan_limit: sockets + 16,
+                memory_limit_bytes: 1 << 30,
+                ..StackConfig::default()
+            };
+            let mut stack = Stack::new(config, [last; 32], now);
+            let address =
+                inhost_base::Cidr::new(Ipv4Addr::new(10, 0, 0, last), 8).map_err(|e| e.to_string())?;
+            let interface = InterfaceConfig {
+                mtu_bytes: MTU_BYTES,
+                duplicate_detection: DuplicateDetection::Off,
+                ..InterfaceConfig::new("wire", Medium::Ip)
+            };
+            stack.add_link(interface.with_address(address), now).map_err(|e| e.to_string())?;
+            Ok::<Stack, String>(stack)
+        };
+        Ok(Pair { caller: host(1)?, called: host(2)?, now, there: Wire::new(), back: Wire::new() })
+    }
+    /// Listens at `port` of the called host.
+    pub fn listen(&mut self, port: u16) -> Result<SocketId, String> {
+        let options = ListenOptions { backlog: 4096, syn_queue: 4096, ..ListenOptions::default() };
+        let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
+        self.called.listen(at, options, self.now).map_err(|e| e.to_string())
+    }
+    /// Calls `port` of the called host, and accepts there.
+    pub fn connect(&mut self, listener: SocketId, port: u16) -> Result<(SocketId, SocketId), String> {
+        let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), port);
+        let options = ConnectOptions::default();
+        let caller = self.caller.connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        for _ in 0..4 {
+            self.round();
+            let accepted = self.called.accept(listener, self.now).map_err(|e| e.to_string())?;
+            if let Some(accepted) = accepted {
+                return Ok((caller, accepted.socket));
+            }
+        }
+        Err("a connection was not accepted within four rounds".into())
+    }
+    /// What each has to say goes to the other, once; then time passes.
+    pub fn round(&mut self) {
+        self.pass_there();
+        self.pass_back();
+        self.now += STEP;
+        timer_side(&mut self.caller, self.now);
+        timer_side(&mut self.called, self.now);
+    }
+    /// One pass from the caller to the called.
+    pub fn pass_there(&mut self) {
+        self.there.fill(&mut self.called);
+        transmit_side(&mut self.caller, &mut self.there, self.now);
+        receive_side(&mut self.called, &mut self.there, self.now);
+    }
+    /// One pass from the called to the caller.
+    pub fn pass_back(&mut self) {
+        self.back.fill(&mut self.caller);
+        transmit_side(&mut self.called, &mut self.back, self.now);
+        receive_side(&mut self.caller, &mut self.back, self.now);
+    }
+}

@@ -1,0 +1,146 @@
+//! The main paths, each as a loop of so many times: what callgrind counts.
+
+use crate::pair::{Pair, STEP};
+use inhost_event::Ignore;
+use inhost_stack::SocketId;
+
+/// Payload of one segment at MTU 1500 with timestamps.
+const SEGMENT_BYTES: u64 = 1448;
+
+/// A path that is measured.
+pub struct Path {
+    /// Its name on the command line and in the baseline.
+    pub name: &'static str,
+    /// What one time is.
+    pub unit: &'static str,
+    /// The function whose callees alone are counted; all of the loop where empty.
+    pub only: &'static str,
+    /// Times of the shorter of the two runs.
+    pub times: u64,
+    loop_: fn(u64) -> Result<(), String>,
+}
+
+/// All of them, in the order of the table.
+pub const PATHS: &[Path] = &[
+    Path {
+        name: "bulk-send",
+        unit: "1448-byte segment sent",
+        only: "*transmit_side*",
+        times: 4_000,
+        loop_: bulk,
+    },
+    Path {
+        name: "bulk-receive",
+        unit: "1448-byte segment received",
+        only: "*receive_side*",
+        times: 4_000,
+        loop_: bulk,
+    },
+    Path {
+        name: "bulk",
+        unit: "1448-byte segment, both ends, copied in and out",
+        only: "",
+        times: 4_000,
+        loop_: bulk,
+    },
+    Path { name: "echo", unit: "one byte there and back, both ends", only: "", times: 2_000, loop_: echo },
+    Path { name: "connect", unit: "connect and close, both ends", only: "", times: 1_000, loop_: connect },
+    Path {
+        name: "idle",
+        unit: "round of two hosts with nothing to do",
+        only: "",
+        times: 20_000,
+        loop_: idle,
+    },
+];
+
+/// Runs the path `name` so many times.
+pub fn run(name: &str, times: u64) -> Result<(), String> {
+    let path = PATHS.iter().find(|path| path.name == name).ok_or_else(|| {
+        let names: Vec<&str> = PATHS.iter().map(|path| path.name).collect();
+        format!("no path is called {name:?}; there are {}", names.join(", "))
+    })?;
+    (path.loop_)(times)
+}
+
+fn open_pair() -> Result<(Pair, SocketId, SocketId), String> {
+    let mut pair = Pair::new(16)?;
+    let listener = pair.listen(80)?;
+    let (caller, called) = pair.connect(listener, 80)?;
+    Ok((pair, caller, called))
+}
+
+/// A stream that never waits for its writer, read as it comes.
+fn bulk(segments: u64) -> Result<(), String> {
+    let (mut pair, caller, called) = open_pair()?;
+    let text = [0x5a; 16 << 10];
+    let mut place = vec![0; 64 << 10];
+    let (mut received, wanted) = (0, segments * SEGMENT_BYTES);
+    for _ in 0..100 * segments {
+        while pair.caller.send(caller, &text, pair.now, &mut Ignore).is_ok() {}
+        pair.pass_there();
+        while let Ok(count @ 1..) = pair.called.read(called, &mut place, pair.now, &mut Ignore) {
+            received += count as u64;
+        }
+        pair.round();
+        if received >= wanted {
+            return Ok(());
+        }
+    }
+    Err(format!("only {received} of {wanted} bytes arrived"))
+}
+
+/// One byte at a time, each waited for.
+fn echo(times: u64) -> Result<(), String> {
+    let (mut pair, caller, called) = open_pair()?;
+    let mut place = [0; 16];
+    for n in 0..times {
+        pair.caller.send(caller, b"x", pair.now, &mut Ignore).map_err(|e| e.to_string())?;
+        pair.pass_there();
+        let heard = pair.called.read(called, &mut place, pair.now, &mut Ignore).map_err(|e| e.to_string())?;
+        pair.called.send(called, &place[..heard], pair.now, &mut Ignore).map_err(|e| e.to_string())?;
+        pair.pass_back();
+        match pair.caller.read(caller, &mut place, pair.now, &mut Ignore) {
+            Ok(1) => {}
+            other => return Err(format!("echo {n} gave {other:?}")),
+        }
+        pair.now += STEP;
+    }
+    Ok(())
+}
+
+/// Connections one after another; their TIME-WAIT goes on beside them.
+fn connect(times: u64) -> Result<(), String> {
+    let mut pair = Pair::new(times as usize + 64)?;
+    let listener = pair.listen(80)?;
+    for _ in 0..times {
+        let (caller, called) = pair.connect(listener, 80)?;
+        pair.caller.close(caller, pair.now, &mut Ignore).map_err(|e| e.to_string())?;
+        pair.round();
+        pair.called.close(called, pair.now, &mut Ignore).map_err(|e| e.to_string())?;
+        pair.round();
+        pair.round();
+    }
+    Ok(())
+}
+
+fn idle(times: u64) -> Result<(), String> {
+    let (mut pair, ..) = open_pair()?;
+    for _ in 0..times {
+        pair.round();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_runs() {
+        for path in PATHS {
+            run(path.name, 50).unwrap_or_else(|why| panic!("{}: {why}", path.name));
+        }
+        assert!(run("no-such-path", 1).is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! Networks of hosts on virtual time, and the checks that hold on them.
+//!
+//! A [`Network`] has hosts, each a whole [`inhost_socket::Host`] with its tasks, and links between them that take
+//! time, fill up, and lose, repeat, reorder and spoil frames as a seed says ([`LinkConfig`]). Its rounds are those of
+//! the real clock's runtime; only time is made up, so a day passes in seconds and every run repeats to the bit.
+//!
+//! On top of that: [`Talk`], the stream checker; [`WireCheck`], which watches the frames themselves; [`Scenario`],
+//! a run drawn from a seed; [`soak`], which runs and checks one; and [`hostile`], which throws rubbish and forgeries
+//! at a host in the middle of transfers. The command `inhost-sim` runs many.
+//!
+//! This crate reads no clock, and knows no real link.
+//!
+//! ```
+//! use inhost_base::{Duration, Endpoint, Instant};
+//! use inhost_sim::{LinkConfig, Network, Ran, Scenario, address};
+//! use inhost_stack::{ListenOptions, StackConfig};
+//! use std::{cell::Cell, rc::Rc};
+//!
+//! let mut network = Network::new(Instant::ZERO, 100_000);
+//! let (a, b) = (network.add_host(StackConfig::default(), 1), network.add_host(StackConfig::default(), 2));
+//! let plain = Scenario::draw(0); // Only for its interfaces.
+//! let bad = LinkConfig { lost_per_mille: 100, ..LinkConfig::default() };
+//! network.join([(a, plain.interface(a)), (b, plain.interface(b))], [bad; 2], 3).unwrap();
+//!
+//! let listener = network.host(b).listen(Endpoint::new(address(b, false), 7), ListenOptions::default()).unwrap();
+//! network.host(b).spawn(async move {
+//!     let stream = listener.accept().await.unwrap();
+//!     stream.send(b"hello", Default::default()).await.unwrap();
+//! }).detach();
+//! let (host, heard) = (network.host(a).clone(), Rc::new(Cell::new(0)));
+//! let hears = heard.clone();
+//! network.host(a).spawn(async move {
+//!     let stream = host.connect(Endpoint::new(address(b, false), 7)).await.unwrap();
+//!     hears.set(stream.receive(&mut [0; 9]).await.unwrap());
+//! }).detach();
+//! assert_eq!(network.run(Duration::from_secs(60), |_| heard.get() == 5), Ran::Done);
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod hostile;
+mod link;
+mod network;
+mod scenario;
+mod segment;
+pub mod soak;
+mod stream;
+mod wire_check;
+
+pub use link::{Carried, LinkConfig, LinkStatistics, WhenFull};
+pub use network::{Network, Ran, Seen, Watcher};
+pub use scenario::{Call, Scenario, address};
+pub use segment::{SeenSegment, describe};
+pub use stream::{Fault, Talk, byte_at};
+pub use wire_check::WireCheck;

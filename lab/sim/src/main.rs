@@ -1,0 +1,181 @@
+//! `inhost-sim`: many seeds of the two-host harness, or one of them in detail.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use inhost_sim::soak::{self, Failure, Summary};
+use inhost_sim::{Scenario, Seen, Watcher, describe, hostile};
+
+const USAGE: &str =
+    "usage: inhost-sim soak --seeds N [--from S] | replay SEED | hostile --frames N [--seed S]";
+/// Seeds between two lines of progress.
+const SEEDS_A_LINE: u64 = 500;
+/// Failures after which no more seeds are tried.
+const FAILURES_LIMIT: usize = 10;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse::<u64>().ok();
+    let done = match words[..] {
+        ["soak", "--seeds", seeds] => number(seeds).map(|seeds| soak_seeds(0, seeds)),
+        ["soak", "--seeds", seeds, "--from", from] => {
+            number(seeds).zip(number(from)).map(|(seeds, from)| soak_seeds(from, seeds))
+        }
+        ["hostile", "--frames", frames] => number(frames).map(|frames| throw(1, frames)),
+        ["hostile", "--frames", frames, "--seed", seed] => {
+            number(frames).zip(number(seed)).map(|(frames, seed)| throw(seed, frames))
+        }
+        ["replay", seed] => number(seed).map(replay),
+        _ => None,
+    };
+    match done {
+        Some(true) => ExitCode::SUCCESS,
+        Some(false) => ExitCode::FAILURE,
+        None => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs a seed; a panic is a failure like any other.
+fn run(seed: u64, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
+    catch_unwind(AssertUnwindSafe(|| soak::run(seed, tap))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of an unknown kind");
+        Err(Failure { seed, why: format!("a panic: {text}") })
+    })
+}
+
+#[derive(Default)]
+struct Tally {
+    done: u64,
+    failed: BTreeSet<u64>,
+    total: Summary,
+}
+
+fn soak_seeds(from: u64, seeds: u64) -> bool {
+    // How long it takes is told to whoever waits; no run depends on it.
+    #[allow(clippy::disallowed_methods)]
+    let began = Instant::now();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    println!("soak: seeds {from}..{} on {threads} threads", from + seeds);
+    let (next, tally) = (AtomicU64::new(from), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= from + seeds || !add(&tally, seed, run(seed, None), began, seeds) {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let Ok(tally) = tally.into_inner() else { return false };
+    let Summary { segments, stream_bytes, rounds, virtual_time } = tally.total;
+    println!(
+        "soak: {} seeds, {} failed; {segments} segments, {stream_bytes} stream bytes, {rounds} rounds, \
+         {} h of virtual time in {:.1} s",
+        tally.done,
+        tally.failed.len(),
+        virtual_time.as_secs() / 3600,
+        began.elapsed().as_secs_f64()
+    );
+    for seed in &tally.failed {
+        println!("again: cargo run --release -p inhost-sim -- replay {seed}");
+    }
+    tally.failed.is_empty()
+}
+
+/// Adds a result and tells of it; false when enough has failed.
+fn add(
+    tally: &Mutex<Tally>,
+    seed: u64,
+    result: Result<Summary, Failure>,
+    began: Instant,
+    seeds: u64,
+) -> bool {
+    let Ok(mut tally) = tally.lock() else { return false };
+    tally.done += 1;
+    match result {
+        Ok(summary) => {
+            let total = &mut tally.total;
+            total.segments += summary.segments;
+            total.stream_bytes += summary.stream_bytes;
+            total.rounds += summary.rounds;
+            total.virtual_time += summary.virtual_time;
+        }
+        Err(failure) => {
+            tally.failed.insert(seed);
+            println!("FAILED {failure}");
+            println!("again: cargo run --release -p inhost-sim -- replay {seed}");
+        }
+    }
+    if tally.done % SEEDS_A_LINE == 0 {
+        let (done, failed) = (tally.done, tally.failed.len());
+        println!("soak: {done} of {seeds} seeds, {failed} failed, {:.0} s", began.elapsed().as_secs_f64());
+        let _ = std::io::stdout().flush();
+    }
+    tally.failed.len() < FAILURES_LIMIT
+}
+
+/// Prints every frame.
+struct Print;
+
+impl Watcher for Print {
+    fn sent(&mut self, host: usize, frame: &Seen<'_>) {
+        println!("{:?} {host} sends    {}", frame.at, describe(frame));
+    }
+    fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
+        let how = if frame.is_intact { "" } else { " (spoilt)" };
+        println!("{:?} {host} receives {}{how}", frame.at, describe(frame));
+    }
+}
+
+fn replay(seed: u64) -> bool {
+    println!("{:#?}", Scenario::draw(seed));
+    match run(seed, Some(Box::new(Print))) {
+        Ok(summary) => println!("seed {seed} is clean: {summary:?}"),
+        Err(failure) => {
+            println!("FAILED {failure}");
+            return false;
+        }
+    }
+    true
+}
+
+fn throw(seed: u64, frames: u64) -> bool {
+    // As above: for whoever waits.
+    #[allow(clippy::disallowed_methods)]
+    let began = Instant::now();
+    let mut told = 0;
+    let result = hostile::run(seed, frames, &mut |thrown| {
+        if (thrown - told) * 20 >= frames {
+            told = thrown;
+            println!("hostile: {thrown} of {frames} frames, {:.0} s", began.elapsed().as_secs_f64());
+        }
+    });
+    match result {
+        Ok(report) => {
+            println!("{report:#?}");
+            println!(
+                "hostile: {frames} frames, seed {seed}: clean in {:.1} s",
+                began.elapsed().as_secs_f64()
+            );
+            true
+        }
+        Err(why) => {
+            println!("FAILED {why}");
+            println!("again: cargo run --release -p inhost-sim -- hostile --frames {frames} --seed {seed}");
+            false
+        }
+    }
+}

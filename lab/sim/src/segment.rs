@@ -1,0 +1,89 @@
+//! The TCP segment in a frame, for whoever watches frames.
+
+use inhost_base::{Endpoint, IpAddr};
+use inhost_wire::ethernet::{EtherType, EthernetView};
+use inhost_wire::ipv4::Ipv4View;
+use inhost_wire::ipv6::Ipv6View;
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Segment, TcpView};
+
+use crate::network::Seen;
+
+/// A segment and whom it is from and for.
+#[derive(Clone, Debug)]
+pub struct SeenSegment<'a> {
+    /// The sender.
+    pub from: Endpoint,
+    /// The receiver.
+    pub to: Endpoint,
+    /// What it says.
+    pub segment: Segment<'a>,
+}
+
+impl<'a> SeenSegment<'a> {
+    /// The whole TCP segment in a frame, when that is what the frame holds. Checksums are not looked at.
+    pub fn of(seen: &Seen<'a>) -> Option<SeenSegment<'a>> {
+        let (source, destination, number, payload) = ip_of(seen)?;
+        if number != protocol::TCP {
+            return None;
+        }
+        let segment = Segment::parse(&TcpView::new(payload).ok()?);
+        Some(SeenSegment {
+            from: Endpoint { address: source, port: segment.source_port },
+            to: Endpoint { address: destination, port: segment.destination_port },
+            segment,
+        })
+    }
+}
+
+/// Sender, receiver, protocol and payload of the whole IP datagram in a frame.
+pub(crate) fn ip_of<'a>(seen: &Seen<'a>) -> Option<(IpAddr, IpAddr, u8, &'a [u8])> {
+    let bytes = if seen.is_ethernet {
+        let view = EthernetView::new(seen.bytes).ok()?;
+        if !matches!(view.ethertype(), EtherType::IPV4 | EtherType::IPV6) {
+            return None;
+        }
+        view.payload()
+    } else {
+        seen.bytes
+    };
+    if bytes.first()? >> 4 == 4 {
+        let view = Ipv4View::new(bytes).ok().filter(|view| !view.is_fragment())?;
+        Some((view.source().into(), view.destination().into(), view.protocol(), view.payload()))
+    } else {
+        let view = Ipv6View::new(bytes).ok()?;
+        Some((view.source().into(), view.destination().into(), view.next_header(), view.payload()))
+    }
+}
+
+/// Whether a frame holds a TCP segment in an IP datagram, with right checksums.
+pub(crate) fn checksum_ok(seen: &Seen<'_>) -> bool {
+    let bytes = if seen.is_ethernet { seen.bytes.get(14..).unwrap_or_default() } else { seen.bytes };
+    if bytes.first().is_some_and(|byte| byte >> 4 == 4)
+        && !Ipv4View::new(bytes).is_ok_and(|v| v.checksum_ok())
+    {
+        return false;
+    }
+    let Some((source, destination, _, payload)) = ip_of(seen) else { return false };
+    TcpView::new(payload).is_ok_and(|view| view.checksum_ok(source, destination))
+}
+
+/// A frame in one line, as `replay` prints it.
+pub fn describe(seen: &Seen<'_>) -> String {
+    match (SeenSegment::of(seen), ip_of(seen)) {
+        (Some(SeenSegment { from, to, segment }), _) => {
+            let end = segment.sequence.0.wrapping_add(segment.payload.len() as u32);
+            let times = segment.options.timestamps.map_or(String::new(), |(a, b)| format!(" ts {a}/{b}"));
+            format!(
+                "{from} > {to} {:?} {}..{end} ack {} win {}{times}",
+                segment.flags, segment.sequence.0, segment.acknowledgment.0, segment.window
+            )
+        }
+        (None, Some((from, to, number, payload))) => {
+            format!("{from} > {to} protocol {number}, {} bytes", payload.len())
+        }
+        (None, None) => {
+            format!("{} bytes: {:02x?}", seen.bytes.len(), &seen.bytes[..seen.bytes.len().min(42)])
+        }
+    }
+}

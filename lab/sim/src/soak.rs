@@ -1,0 +1,277 @@
+//! One seed after the other: the scenario of each, run and checked.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use inhost_base::{Duration, Instant};
+use inhost_socket::{Host, Listener, Stream, Task};
+use inhost_stack::{ListenOptions, StackConfig};
+
+use crate::network::{Network, Ran, Seen, Watcher};
+use crate::scenario::{Call, Scenario};
+use crate::stream::{Fault, Talk};
+use crate::wire_check::WireCheck;
+
+/// Rounds after which a run is called endless.
+const ROUND_LIMIT: u64 = 4_000_000;
+/// Time for the calls to be done.
+const CALLS_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// Time for closing connections to be gone.
+const CLOSING_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// Rounds between two looks at the ledgers.
+const ROUNDS_A_LOOK: u64 = 16;
+/// Attempts to call, on a wire on which even the neighbour is not found.
+const ATTEMPTS: u32 = 100;
+
+/// What a run did, when all was well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // The names say it.
+pub struct Summary {
+    pub segments: u64,
+    pub stream_bytes: u64,
+    pub rounds: u64,
+    pub virtual_time: Duration,
+}
+
+/// What a run found wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The scenario's seed.
+    pub seed: u64,
+    /// What is wrong, in words.
+    pub why: String,
+}
+
+impl core::fmt::Display for Failure {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "seed {}: {}", self.seed, self.why)
+    }
+}
+impl core::error::Error for Failure {}
+
+/// Runs the scenario of `seed` and checks that what is delivered is what was sent, in order, once; that both ends
+/// close; that both ledgers hold all of each connection's time; that all memory comes back; and what [`WireCheck`]
+/// watches. `tap` sees every frame, too.
+pub fn run(seed: u64, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
+    run_scenario(&Scenario::draw(seed), tap).map_err(|why| Failure { seed, why })
+}
+
+struct Both {
+    check: WireCheck,
+    tap: Option<Box<dyn Watcher>>,
+}
+
+impl Watcher for Both {
+    fn sent(&mut self, host: usize, frame: &Seen<'_>) {
+        if let Some(tap) = &mut self.tap {
+            tap.sent(host, frame);
+        }
+        self.check.sent(host, frame);
+    }
+    fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
+        if let Some(tap) = &mut self.tap {
+            tap.delivered(host, frame);
+        }
+        self.check.delivered(host, frame);
+    }
+}
+
+/// How far a call is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Attempts that the caller gave up.
+    given_up: Cell<u32>,
+    caller: RefCell<Option<Result<(), String>>>,
+    called: RefCell<Vec<Result<(), Fault>>>,
+}
+
+fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Summary, String> {
+    let began = Instant::from_millis(1000);
+    let mut network = Network::new(began, ROUND_LIMIT);
+    let hosts = [0, 1].map(|host| {
+        let config = StackConfig { tcp: scenario.tcp[host].clone(), ..StackConfig::default() };
+        network.add_host(config, scenario.seed * 2 + host as u64)
+    });
+    let ends = hosts.map(|host| (host, scenario.interface(host)));
+    network.join(ends, scenario.links, scenario.seed).map_err(|why| why.to_string())?;
+    let check = WireCheck::default();
+    network.watch(Both { check: check.clone(), tap });
+    let mut calls = Vec::new();
+    for call in &scenario.calls {
+        calls.push(start(call, &network)?);
+    }
+    let mut wrong = None;
+    let ran = network.run(CALLS_LIMIT, |network| {
+        wrong = wrong.take().or_else(|| look(network, &check));
+        wrong.is_some()
+            || calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
+    });
+    if let Some(why) = wrong {
+        return Err(why);
+    }
+    if ran != Ran::Done {
+        let progress: Vec<_> = calls.iter().map(|(progress, _)| progress).collect();
+        return Err(format!("{ran:?} at {:?}, {progress:?}; {}", network.now(), sockets(&network)));
+    }
+    for ((progress, _), call) in calls.iter().zip(&scenario.calls) {
+        judge(progress, call)?;
+    }
+    drop(calls);
+    settle(&mut network, &check)?;
+    Ok(Summary {
+        segments: check.segments(),
+        stream_bytes: scenario.calls.iter().flat_map(|call| call.talks).map(|talk| talk.send_bytes).sum(),
+        rounds: network.rounds(),
+        virtual_time: network.now().since(began),
+    })
+}
+
+fn start(call: &Call, network: &Network) -> Result<(Rc<Progress>, [Task<()>; 2]), String> {
+    let progress = Rc::new(Progress::default());
+    let (caller, called) = (network.host(call.caller), network.host(1 - call.caller));
+    let listener =
+        called.listen(call.listens_at(), ListenOptions::default()).map_err(|why| why.to_string())?;
+    let serves = called.spawn(serve(called.clone(), listener, call.talks[1], progress.clone()));
+    let calls = caller.spawn(make_call(caller.clone(), call.clone(), progress.clone()));
+    Ok((progress, [serves, calls]))
+}
+
+async fn serve(host: Host, listener: Listener, talk: Talk, progress: Rc<Progress>) {
+    while let Ok(stream) = listener.accept().await {
+        let progress = progress.clone();
+        host.spawn(async move {
+            let result = talk.run(&stream).await;
+            progress.called.borrow_mut().push(result);
+        })
+        .detach();
+    }
+}
+
+async fn make_call(host: Host, call: Call, progress: Rc<Progress>) {
+    host.sleep(call.starts_after).await;
+    let mut stream = Err(String::new());
+    for _ in 0..ATTEMPTS {
+        match host.connect(call.remote()).await {
+            Ok(connected) => {
+                stream = Ok(connected);
+                break;
+            }
+            Err(why) => {
+                progress.given_up.set(progress.given_up.get() + 1);
+                stream = Err(why.to_string());
+                host.sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+    let result = match stream {
+        Ok(stream) => talk_or_abort(&host, &stream, &call).await,
+        Err(why) => Err(format!("no connection: {why}")),
+    };
+    *progress.caller.borrow_mut() = Some(result);
+}
+
+async fn talk_or_abort(host: &Host, stream: &Stream, call: &Call) -> Result<(), String> {
+    let talks = call.talks[0].run(stream);
+    let Some(limit) = call.aborts_after else {
+        return talks.await.map_err(|why| format!("the caller: {why}"));
+    };
+    match host.timeout(limit, talks).await {
+        Ok(result) => result.map_err(|why| format!("the caller: {why}")),
+        Err(_) => {
+            stream.abort();
+            Ok(())
+        }
+    }
+}
+
+fn is_over(progress: &Progress, call: &Call) -> bool {
+    let called = progress.called.borrow();
+    let enough = match call.aborts_after {
+        // One that was aborted before it was accepted is never served.
+        Some(_) => true,
+        None => called.iter().any(Result::is_ok) || called.len() > progress.given_up.get() as usize,
+    };
+    match &*progress.caller.borrow() {
+        Some(Ok(())) => enough,
+        Some(Err(_)) => true,
+        None => false,
+    }
+}
+
+fn judge(progress: &Progress, call: &Call) -> Result<(), String> {
+    if let Some(Err(why)) = &*progress.caller.borrow() {
+        return Err(format!("port {}: {why}", call.port));
+    }
+    let mut excused = progress.given_up.get() + u32::from(call.aborts_after.is_some());
+    for fault in progress.called.borrow().iter().filter_map(|result| result.err()) {
+        let is_failure = matches!(fault, Fault::Receiving(_) | Fault::Sending(_));
+        if !is_failure || excused == 0 {
+            return Err(format!("port {}: who was called: {fault}", call.port));
+        }
+        excused -= 1;
+    }
+    Ok(())
+}
+
+/// What can be seen to be wrong at any time.
+fn look(network: &Network, check: &WireCheck) -> Option<String> {
+    if check.has_complaints() {
+        return Some(check.complaints().join("\n"));
+    }
+    if !network.rounds().is_multiple_of(ROUNDS_A_LOOK) {
+        return None;
+    }
+    for (number, host) in network.hosts().iter().enumerate() {
+        let wrong = host.with_stack(|stack, now| {
+            stack.sockets(now).find_map(|info| {
+                let tcp = info.tcp.as_ref()?;
+                let totals = (tcp.ledgers.send.total(), tcp.ledgers.receive.total());
+                (totals != (info.age, info.age)).then(|| {
+                    format!("host {number}: ledgers hold {totals:?} of an age of {}: {info:?}", info.age)
+                })
+            })
+        });
+        if wrong.is_some() {
+            return wrong;
+        }
+    }
+    None
+}
+
+/// Waits until every connection is gone, and looks that nothing is left.
+fn settle(network: &mut Network, check: &WireCheck) -> Result<(), String> {
+    let mut wrong = None;
+    let ran = network.run(CLOSING_LIMIT, |network| {
+        wrong = wrong.take().or_else(|| look(network, check));
+        wrong.is_some() || network.hosts().iter().all(|host| host.with_stack(|s, _| s.socket_count() == 0))
+    });
+    if let Some(why) = wrong {
+        return Err(why);
+    }
+    if ran != Ran::Done {
+        return Err(format!("{ran:?} while closing; {}", sockets(network)));
+    }
+    // Frames that are still on the wire come to nobody.
+    if network.pass(Duration::from_secs(300)) == Ran::Endless {
+        return Err(format!("endless after closing; {}", sockets(network)));
+    }
+    if check.has_complaints() {
+        return Err(check.complaints().join("\n"));
+    }
+    for (number, host) in network.hosts().iter().enumerate() {
+        let left = host.with_stack(|stack, _| stack.memory().outstanding_bytes());
+        if left != 0 {
+            return Err(format!("host {number} keeps {left} bytes of its pool"));
+        }
+    }
+    Ok(())
+}
+
+fn sockets(network: &Network) -> String {
+    let all: Vec<_> = network
+        .hosts()
+        .iter()
+        .map(|host| host.with_stack(|stack, now| stack.sockets(now).collect::<Vec<_>>()))
+        .collect();
+    format!("{all:#?}")
+}
