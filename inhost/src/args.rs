@@ -1,0 +1,219 @@
+//! The words of the command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// An Internet host in a process.
+#[derive(Parser, Debug)]
+#[command(name = "inhost", version, about, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a host: links, services and a control socket
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+    /// Log in to another host
+    #[command(after_help = TELNET_EXAMPLES)]
+    Telnet(Telnet),
+    /// Ask whether a host answers, and how fast
+    #[command(after_help = PING_EXAMPLES)]
+    Ping(Ping),
+    /// Show a running host: interfaces, sockets, and where each connection's time goes
+    #[command(after_help = NETSTAT_EXAMPLES)]
+    Netstat(Netstat),
+    /// Manage the users who may log in by Telnet
+    #[command(subcommand, after_help = USER_EXAMPLES)]
+    User(User),
+}
+
+/// Arguments of `inhost serve`.
+#[derive(Args, Debug, Default)]
+pub struct Serve {
+    /// Configuration file [default: host.toml in the current folder, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// A link, such as user, tap:in0,key=value or serial:/dev/ttyS0; may be given several times
+    #[arg(long, value_name = "SPEC")]
+    pub link: Vec<String>,
+    /// Cap on the host's memory for packets and queues, such as 64M
+    #[arg(long, value_name = "LIMIT")]
+    pub memory: Option<String>,
+    /// Path of the control socket
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// File of users and their password hashes
+    #[arg(long, value_name = "FILE")]
+    pub users: Option<PathBuf>,
+    /// Say less
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Where a client finds a host to speak through.
+#[derive(Args, Debug, Default)]
+pub struct Through {
+    /// Make a private host on this link, such as user, instead of using the running one
+    #[arg(long, value_name = "SPEC", conflicts_with = "via")]
+    pub link: Option<String>,
+    /// Control socket of the running host to use [default: that of `inhost serve`]
+    #[arg(long, value_name = "PATH")]
+    pub via: Option<PathBuf>,
+}
+
+/// Arguments of `inhost telnet`.
+#[derive(Args, Debug)]
+pub struct Telnet {
+    /// Host name or address; without it, start at the command level
+    pub host: Option<String>,
+    /// Port number
+    #[arg(default_value_t = 23)]
+    pub port: u16,
+    #[command(flatten)]
+    pub through: Through,
+    /// Translate the sequences of a Heath 19 terminal
+    #[arg(long, value_name = "TERMINAL", value_parser = ["h19"])]
+    pub emulate: Option<String>,
+    /// Character that leads to the command level, such as ^] or none
+    #[arg(long, short, value_name = "CHARACTER", default_value = "^]")]
+    pub escape: String,
+    /// Send on each return rather than on each character
+    #[arg(long)]
+    pub line: bool,
+    /// Use IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6')]
+    pub ipv6: bool,
+}
+
+/// Arguments of `inhost ping`.
+#[derive(Args, Debug)]
+pub struct Ping {
+    /// Host name or address
+    pub host: String,
+    /// The link of the private host that asks [default: user]
+    #[arg(long, value_name = "SPEC")]
+    pub link: Option<String>,
+    /// Stop after so many requests; 0 goes on until interrupted
+    #[arg(long, short, value_name = "REQUESTS", default_value_t = 4)]
+    pub count: u32,
+    /// Seconds between requests
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 1.0)]
+    pub interval: f64,
+    /// Payload bytes
+    #[arg(long, short, value_name = "BYTES", default_value_t = 56)]
+    pub size: u16,
+    /// Seconds to wait for an answer
+    #[arg(long, short = 'W', value_name = "SECONDS", default_value_t = 2.0)]
+    pub wait: f64,
+    /// Use IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6')]
+    pub ipv6: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `inhost netstat`.
+#[derive(Args, Debug)]
+pub struct Netstat {
+    /// Control socket of the running host
+    #[arg(long, value_name = "PATH")]
+    pub via: Option<PathBuf>,
+    /// Only this part
+    #[arg(value_parser = ["interfaces", "connections", "ledgers", "neighbours", "routes", "counters"])]
+    pub part: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Commands of `inhost user`.
+#[derive(Subcommand, Debug)]
+pub enum User {
+    /// Add a user or change the password; asks for it, or reads one line of standard input
+    Add {
+        /// Login name
+        name: String,
+        /// File of users
+        #[arg(long, value_name = "FILE")]
+        users: Option<PathBuf>,
+        /// Absolute path of the shell of this user, instead of the host's
+        #[arg(long, value_name = "PATH")]
+        shell: Option<String>,
+    },
+    /// Remove a user
+    Remove {
+        /// Login name
+        name: String,
+        /// File of users
+        #[arg(long, value_name = "FILE")]
+        users: Option<PathBuf>,
+    },
+    /// List the users
+    List {
+        /// File of users
+        #[arg(long, value_name = "FILE")]
+        users: Option<PathBuf>,
+        /// Print one JSON array
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Commands that work as they stand.
+pub const SERVE_EXAMPLES: &str = "\
+Examples:
+  inhost serve
+      no privilege, no device: the services are forwarded to 127.0.0.1
+  inhost serve --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
+      as root: a host at 10.9.0.2 that the kernel reaches through the device in0
+  inhost serve --link serial:/dev/ttyS0,baud=9600,framing=slip,address=10.0.5.2/24
+      a serial line with SLIP
+  inhost serve --link user,loss=5%,seed=7
+      the first again, losing one packet in twenty
+  inhost serve --link 'user,forward=127.0.0.1:8023->23'
+      only Telnet, at another port; the quotes keep > from the shell
+
+SIGHUP reads the configuration again; SIGINT and SIGTERM end the host within its deadline.";
+
+const TELNET_EXAMPLES: &str = "\
+Examples:
+  inhost telnet 192.0.2.7
+      through the running host, or a private one that uses the system's sockets
+  inhost telnet 127.0.0.1 2323 --link user
+      from a private host to this machine, also while a host runs
+  inhost telnet 10.9.0.1 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
+      from a private host on a TAP device
+Type ^] for the command level, then help.";
+
+const PING_EXAMPLES: &str = "\
+Examples:
+  inhost ping 10.9.0.1
+  inhost ping fd00::1 --count 10 --interval 0.2 --json
+  inhost ping 10.9.0.1 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
+The request comes from a private host. On the link user it can go as far as the system lets its users ping.
+Exit status: 0 when at least one answer came, 1 when none did.";
+
+const NETSTAT_EXAMPLES: &str = "\
+Examples:
+  inhost netstat
+  inhost netstat ledgers
+      where the time of each connection went, cause by cause
+  inhost netstat --json";
+
+const USER_EXAMPLES: &str = "\
+Examples:
+  inhost user add ada
+  inhost user list
+The file is $XDG_CONFIG_HOME/inhost/users (or ~/.config/inhost/users) unless --users names another.";

@@ -1,0 +1,304 @@
+//! `host.toml` and what holds without it.
+//!
+//! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
+
+use crate::args::Serve;
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The name that is looked for in the current folder when `--config` names none.
+pub const FILE_NAME: &str = "host.toml";
+
+/// Everything that `inhost serve` can be told.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Cap on packets and queues, such as "64M". Default 256M.
+    pub memory: String,
+    /// Path of the control socket; the user's own runtime folder when absent.
+    pub control: Option<PathBuf>,
+    /// Links, each a SPEC. Default: `user` with the forwards of [`DEFAULT_LINK`].
+    pub link: Vec<String>,
+    /// File of names and addresses, as /etc/hosts.
+    pub hosts: Option<PathBuf>,
+    /// Resolvers to ask; those of the link when empty.
+    pub nameserver: Vec<std::net::IpAddr>,
+    /// Seconds that connections get to close when the host ends. Default 5.
+    pub shutdown_s: u64,
+    /// The Telnet server.
+    pub telnet: Telnet,
+    /// Echo, discard, daytime and chargen.
+    pub little: Little,
+}
+
+/// The Telnet server.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Telnet {
+    /// Whether it runs. Default true.
+    pub enabled: bool,
+    /// Its port. Default 23.
+    pub port: u16,
+    /// File of users and password hashes.
+    pub users: Option<PathBuf>,
+    /// What logged-in users get. Default: $SHELL, else /bin/sh.
+    pub shell: Option<PathBuf>,
+    /// Text of the NEWS command.
+    pub news: Option<PathBuf>,
+    /// Sessions at a time. Default 32.
+    pub sessions: usize,
+    /// Sessions of one peer at a time. Default 8.
+    pub sessions_per_peer: usize,
+    /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
+    pub idle_min: u64,
+    /// Password attempts in one session. Default 3.
+    pub attempts: u32,
+}
+
+/// The little services.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Little {
+    /// Whether they run. Default true.
+    pub enabled: bool,
+    /// TCP connections at a time, all four together. Default 1024.
+    pub connections: usize,
+}
+
+/// The link of a host that was told none: no privilege and no device, the services forwarded to this machine.
+pub const DEFAULT_LINK: &str = "user,forward=127.0.0.1:2323->23,\
+    forward=127.0.0.1:2007->7,forward=udp:127.0.0.1:2007->7,\
+    forward=127.0.0.1:2009->9,forward=udp:127.0.0.1:2009->9,\
+    forward=127.0.0.1:2013->13,forward=udp:127.0.0.1:2013->13,\
+    forward=127.0.0.1:2019->19,forward=udp:127.0.0.1:2019->19";
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            memory: "256M".into(),
+            control: None,
+            link: Vec::new(),
+            hosts: None,
+            nameserver: Vec::new(),
+            shutdown_s: 5,
+            telnet: Telnet::default(),
+            little: Little::default(),
+        }
+    }
+}
+impl Default for Telnet {
+    fn default() -> Self {
+        Telnet {
+            enabled: true,
+            port: 23,
+            users: None,
+            shell: None,
+            news: None,
+            sessions: 32,
+            sessions_per_peer: 8,
+            idle_min: 60,
+            attempts: 3,
+        }
+    }
+}
+impl Default for Little {
+    fn default() -> Self {
+        Little { enabled: true, connections: 1024 }
+    }
+}
+
+impl Config {
+    /// The configuration that follows from the flags and the file they name, or `host.toml` if it is there.
+    pub fn read(flags: &Serve) -> Result<Config, Failure> {
+        let file = flags.config.clone().or_else(|| Path::new(FILE_NAME).is_file().then(|| FILE_NAME.into()));
+        let mut config = match &file {
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+                Config::parse(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
+            }
+            None => Config::default(),
+        };
+        if !flags.link.is_empty() {
+            config.link = flags.link.clone();
+        }
+        // `user` without forwards of its own gets the default ones, so that `--link user,loss=5%` serves as usual.
+        if config.link.is_empty() {
+            config.link = vec![DEFAULT_LINK.into()];
+        }
+        for link in &mut config.link {
+            let is_user = link == "user" || link.starts_with("user,");
+            if is_user && !link.contains("forward=") {
+                *link = format!("{DEFAULT_LINK}{}", link.strip_prefix("user").unwrap_or_default());
+            }
+        }
+        if let Some(memory) = &flags.memory {
+            config.memory.clone_from(memory);
+        }
+        if let Some(control) = &flags.control {
+            config.control = Some(control.clone());
+        }
+        if let Some(users) = &flags.users {
+            config.telnet.users = Some(users.clone());
+        }
+        config.memory_bytes()?;
+        Ok(config)
+    }
+
+    /// Reads the text of a configuration file.
+    pub fn parse(text: &str) -> Result<Config, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The memory limit in bytes.
+    pub fn memory_bytes(&self) -> Result<usize, Failure> {
+        let text = self.memory.trim();
+        let (digits, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
+            Some((at, _)) => text.split_at(at),
+            None => (text, ""),
+        };
+        let shift = match unit {
+            "" => Some(0),
+            "K" | "KiB" => Some(10),
+            "M" | "MiB" => Some(20),
+            "G" | "GiB" => Some(30),
+            _ => None,
+        };
+        let bytes = shift.zip(digits.parse::<usize>().ok()).and_then(|(shift, n)| n.checked_mul(1 << shift));
+        match bytes {
+            Some(bytes) if bytes >= LEAST_MEMORY_BYTES => Ok(bytes),
+            _ => Err(Failure::usage(format!(
+                "memory {text:?}: give a number with K, M or G, at least 1M, such as 64M"
+            ))),
+        }
+    }
+
+    /// What differs from `old`: the key, what it was and what it is.
+    pub fn changes_from(&self, old: &Config) -> Vec<Change> {
+        let (before, after) = (old.leaves(), self.leaves());
+        let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let value = |of: &BTreeMap<String, String>, key: &String| of.get(key).cloned().unwrap_or_default();
+        keys.into_iter()
+            .map(|key| Change { key: key.clone(), old: value(&before, key), new: value(&after, key) })
+            .filter(|change| change.old != change.new)
+            .collect()
+    }
+
+    /// Every key that is set, as `telnet.port`, with its value.
+    fn leaves(&self) -> BTreeMap<String, String> {
+        let mut leaves = BTreeMap::new();
+        for (key, value) in toml::Table::try_from(self).unwrap_or_default() {
+            match value {
+                toml::Value::Table(section) => {
+                    leaves.extend(section.into_iter().map(|(k, v)| (format!("{key}.{k}"), v.to_string())));
+                }
+                value => drop(leaves.insert(key, value.to_string())),
+            }
+        }
+        leaves
+    }
+}
+
+/// A key whose value has changed; an empty value is none.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Change {
+    /// As it is written in the file, behind its section's name.
+    pub key: String,
+    /// What it was.
+    pub old: String,
+    /// What it is.
+    pub new: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Change { key, old, new } = self;
+        match (old.is_empty(), new.is_empty()) {
+            (true, _) => write!(f, "{key} = {new}"),
+            (_, true) => write!(f, "{key} is no longer set, it was {old}"),
+            _ => write!(f, "{key} = {new}, it was {old}"),
+        }
+    }
+}
+
+/// A host with less cannot hold one batch of large frames.
+const LEAST_MEMORY_BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default_and_an_unknown_key_is_refused() {
+        assert_eq!(Config::parse("").unwrap(), Config::default());
+        let wrong = Config::parse("[telnet]\nprot = 23\n").unwrap_err().to_string();
+        assert!(wrong.contains("prot") && wrong.contains("port"), "{wrong}");
+        let config = Config::parse("memory = \"64M\"\nlink = [\"user\"]\n[telnet]\nport = 2323\n").unwrap();
+        assert_eq!((config.telnet.port, config.memory_bytes().unwrap()), (2323, 64 << 20));
+        let changes: Vec<String> =
+            config.changes_from(&Config::default()).iter().map(ToString::to_string).collect();
+        let expected = [
+            "link = [\"user\"], it was []",
+            "memory = \"64M\", it was \"256M\"",
+            "telnet.port = 2323, it was 23",
+        ];
+        assert_eq!(changes, expected);
+    }
+
+    #[test]
+    fn the_page_on_running_a_host_is_right() {
+        let page = include_str!("../../docs/serve.md");
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let config = Config::parse(example).unwrap();
+        for link in &config.link {
+            link.parse::<inhost_link::Spec>().unwrap();
+        }
+        assert_eq!(
+            Config { link: Vec::new(), ..config },
+            Config::default(),
+            "what stands there is the default"
+        );
+        // What is commented out is as right as the rest.
+        let all: String =
+            example.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
+        let config = Config::parse(&all).unwrap();
+        assert!(config.control.is_some() && config.hosts.is_some() && config.nameserver.len() == 1);
+        let telnet = config.telnet;
+        assert!(telnet.users.is_some() && telnet.shell.is_some() && telnet.news.is_some());
+    }
+
+    #[test]
+    fn every_link_that_the_pages_show_is_one() {
+        let pages = [
+            include_str!("../../README.md"),
+            include_str!("../../docs/serve.md"),
+            crate::args::SERVE_EXAMPLES,
+        ];
+        let words = pages.iter().flat_map(|page| page.split("--link ").skip(1));
+        let specs: Vec<&str> = words
+            .map(|rest| match rest.strip_prefix('\'') {
+                Some(quoted) => quoted.split('\'').next().unwrap(),
+                None => rest.split([' ', '\n', '`']).next().unwrap(),
+            })
+            .collect();
+        assert!(specs.len() > 6, "{specs:?}");
+        for spec in specs {
+            spec.parse::<inhost_link::Spec>().unwrap_or_else(|e| panic!("{spec}: {e}"));
+        }
+    }
+
+    #[test]
+    fn a_bare_user_link_serves_the_default_forwards() {
+        let flags =
+            Serve { link: vec!["user,loss=5%".into()], config: Some("/dev/null".into()), ..Serve::default() };
+        let config = Config::read(&flags).unwrap();
+        assert!(config.link[0].contains("2323->23") && config.link[0].ends_with(",loss=5%"));
+        let flags =
+            Serve { memory: Some("lots".into()), config: Some("/dev/null".into()), ..Serve::default() };
+        assert!(Config::read(&flags).is_err());
+    }
+}

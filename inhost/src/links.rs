@@ -1,0 +1,119 @@
+//! From the links of a configuration to the links of a host.
+
+use crate::failure::Failure;
+use inhost_base::IpAddr;
+use inhost_gateway::{GatewayConfig, LoopbackPorts, Running, user_link};
+use inhost_link::{Driver, Faults, Kind, Spec, Transport};
+use inhost_runtime::{Runtime, entropy, interface};
+use inhost_socket::Host;
+use inhost_stack::{DuplicateDetection, InterfaceConfig};
+
+/// What the links of a host brought with them.
+pub struct Links {
+    /// Whether addresses are tested for duplicates before they are used.
+    duplicate_detection: DuplicateDetection,
+    /// The gateways of `user` links; dropping one ends its connections.
+    pub gateways: Vec<Running>,
+    /// Resolvers that the links know of.
+    pub nameservers: Vec<IpAddr>,
+    /// A line on each link, for a person.
+    pub lines: Vec<String>,
+    /// Addresses at which the other end of a link reaches the host.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Links {
+    /// No links yet. A host that stays tests its addresses before it uses them (RFC 5227, 4862), which takes seconds;
+    /// a client that somebody waits for tests them while it works.
+    pub fn new(duplicate_detection: DuplicateDetection) -> Links {
+        let (gateways, nameservers, lines, addresses) = Default::default();
+        Links { duplicate_detection, gateways, nameservers, lines, addresses }
+    }
+    /// Opens the link of `text` and gives it to the runtime's first host.
+    pub fn add(&mut self, runtime: &mut Runtime, text: &str) -> Result<(), Failure> {
+        let spec: Spec = text.parse().map_err(|e| Failure::usage(format!("{e}")))?;
+        let host = runtime.host().clone();
+        let (driver, config) = match spec.kind {
+            Kind::User => self.user(runtime, &host, &spec)?,
+            Kind::Memory => {
+                return Err(Failure::usage(
+                    "a memory link joins two hosts of one program; use user, tap, tun or serial here",
+                ));
+            }
+            Kind::Tap | Kind::Tun | Kind::Serial => {
+                let driver = inhost_link::open(&spec).map_err(|e| Failure::operation(e.to_string()))?;
+                let name = spec.device.rsplit('/').next().unwrap_or(&spec.device);
+                let detection = self.duplicate_detection;
+                let config = InterfaceConfig { duplicate_detection: detection, ..interface(name, &*driver) };
+                (driver, config)
+            }
+        };
+        let config = with_addresses(config, &spec);
+        let what = driver.describe();
+        let addresses = match config.addresses.as_slice() {
+            [] => "no address given".to_owned(),
+            list => list.iter().map(|a| a.to_string()).collect::<Vec<_>>().join(", "),
+        };
+        if spec.kind != Kind::User {
+            self.addresses.extend(config.addresses.iter().map(|cidr| cidr.address()));
+        }
+        runtime
+            .add_link(&host, config, driver)
+            .map_err(|e| Failure::operation(format!("cannot add the link {text}: {e}")))?;
+        self.lines.push(format!("{what}: {addresses}"));
+        Ok(())
+    }
+
+    fn user(
+        &mut self,
+        runtime: &Runtime,
+        host: &Host,
+        spec: &Spec,
+    ) -> Result<(Box<dyn Driver>, InterfaceConfig), Failure> {
+        let mut gateway = GatewayConfig {
+            forwards: spec.forwards.iter().map(forward).collect(),
+            resolvers: GatewayConfig::resolvers_of(
+                &std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default(),
+            ),
+            loopback_ports: if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None },
+            ..GatewayConfig::default()
+        };
+        if let Some(mtu) = spec.mtu_bytes {
+            gateway.mtu_bytes = u16::try_from(mtu).unwrap_or(u16::MAX);
+        }
+        let config = inhost_gateway::guest_interface("user", &gateway);
+        self.nameservers.extend(inhost_gateway::name_servers(&gateway));
+        let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
+        let link = user_link(host, gateway, runtime.handle(), seed)
+            .map_err(|e| Failure::operation(e.to_string()))?;
+        let (driver, running) = link.split();
+        self.gateways.push(running);
+        let driver: Box<dyn Driver> = match spec.faults.any() {
+            true => Box::new(Faults::new(Box::new(driver), spec.faults)),
+            false => Box::new(driver),
+        };
+        Ok((driver, config))
+    }
+}
+
+fn forward(forward: &inhost_link::Forward) -> inhost_gateway::Forward {
+    inhost_gateway::Forward {
+        transport: match forward.transport {
+            Transport::Tcp => inhost_gateway::Transport::Tcp,
+            Transport::Udp => inhost_gateway::Transport::Udp,
+        },
+        outside: forward.from,
+        guest_port: forward.to,
+    }
+}
+
+/// What the SPEC says of addresses goes before what the kind has by itself.
+fn with_addresses(mut config: InterfaceConfig, spec: &Spec) -> InterfaceConfig {
+    if !spec.addresses.is_empty() {
+        config.addresses.clone_from(&spec.addresses);
+    }
+    if !spec.gateways.is_empty() {
+        config.gateways.clone_from(&spec.gateways);
+    }
+    config
+}

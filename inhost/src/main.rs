@@ -1,0 +1,32 @@
+//! The command: arguments and configuration, and nothing of a protocol.
+#![forbid(unsafe_code)]
+
+mod args;
+mod config;
+mod failure;
+mod links;
+mod netstat;
+mod ping;
+mod serve;
+mod telnet;
+mod through;
+mod user;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match &arguments.command {
+        Command::Serve(serve) => serve::run(serve),
+        Command::Telnet(telnet) => telnet::run(telnet),
+        Command::Ping(ping) => ping::run(ping),
+        Command::Netstat(netstat) => netstat::run(netstat),
+        Command::User(user) => user::run(user),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,321 @@
+//! What `netstat` shows of each part of a host.
+
+use super::table::{Column, WIDTH, table, wrapped};
+use super::{connections, neighbours, rows};
+use Column::{Left, Right};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// No window is larger (RFC 7323 §2.3), so a threshold there is none yet.
+const NO_THRESHOLD_BYTES: u64 = 1 << 30;
+
+/// One part, or what is asked most.
+pub fn view(state: &Value, part: Option<&str>) -> String {
+    match part {
+        Some("interfaces") => interface_details(state),
+        Some("connections") => connection_details(state),
+        Some("ledgers") => ledgers(state),
+        Some("neighbours") => neighbour_table(state),
+        Some("routes") => route_table(state),
+        Some("counters") => counters(state),
+        _ => [interfaces(state), connection_table(state), listeners(state), memory(state)].join("\n"),
+    }
+}
+
+/// What the Telnet server's NETSTAT shows: no more than a stranger may know.
+pub fn summary(state: &Value) -> String {
+    let all = rows(&state["sockets"]);
+    let of = |kind: &str| all.iter().filter(|s| s["kind"] == kind).count();
+    let mut text = interfaces(state);
+    let _ = writeln!(
+        text,
+        "\n{} connections, {} listeners, {} UDP sockets\n{}",
+        of("connection"),
+        of("listener"),
+        of("udp"),
+        memory(state).trim_end()
+    );
+    text
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("-").to_owned()
+}
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+fn figure(value: &Value) -> String {
+    value.as_u64().map_or_else(|| "-".to_owned(), |n| n.to_string())
+}
+fn milliseconds(ns: &Value) -> String {
+    ns.as_u64().map_or_else(|| "-".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
+}
+/// Bytes in at most six places.
+fn bytes(value: &Value) -> String {
+    match value.as_u64() {
+        None => "-".to_owned(),
+        Some(n @ ..1_000_000) => n.to_string(),
+        Some(n) if n >> 20 < 100_000 => format!("{}M", n >> 20),
+        Some(n) => format!("{}G", n >> 30),
+    }
+}
+fn link_name(link: &Value) -> String {
+    let usual = if link["medium"] == "loopback" { "loopback" } else { "-" };
+    link["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(usual).to_owned()
+}
+
+fn interfaces(state: &Value) -> String {
+    let columns = [
+        Left("Link", 4),
+        Left("Name", 10),
+        Right("Frames in", 10),
+        Right("Bytes in", 14),
+        Right("Frames out", 10),
+        Right("Bytes out", 14),
+        Right("Dropped", 8),
+    ];
+    let row = |link: &Value| {
+        let dropped: u64 = link["dropped"].as_object().map_or(0, |d| d.values().map(number).sum());
+        [
+            figure(&link["link"]),
+            link_name(link),
+            number(&link["received_frames"]).to_string(),
+            number(&link["received_bytes"]).to_string(),
+            number(&link["sent_frames"]).to_string(),
+            number(&link["sent_bytes"]).to_string(),
+            dropped.to_string(),
+        ]
+    };
+    table(columns, rows(&state["interfaces"]).iter().map(row))
+}
+
+fn interface_details(state: &Value) -> String {
+    let mut out = interfaces(state);
+    for link in rows(&state["interfaces"]) {
+        let hardware = link["hardware"].as_str().map(|at| format!(" {at}")).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "\n{} {}: {}{hardware}, MTU {}",
+            figure(&link["link"]),
+            link_name(link),
+            text(&link["medium"]),
+            figure(&link["mtu_bytes"])
+        );
+        let address = |assigned: &Value| match assigned["state"].as_str() {
+            Some(state) if state != "preferred" => format!("{} ({state})", text(&assigned["address"])),
+            _ => text(&assigned["address"]),
+        };
+        out += &wrapped(4, rows(&link["addresses"]).iter().map(address));
+        let groups: Vec<String> = rows(&link["groups"]).iter().map(text).collect();
+        if !groups.is_empty() {
+            out += "    member of\n";
+            out += &wrapped(6, groups);
+        }
+    }
+    out
+}
+
+fn connection_table(state: &Value) -> String {
+    let columns = [
+        Left("Local                 Remote", 43),
+        Left("State", 12),
+        Right("Recv-Q", 6),
+        Right("Send-Q", 6),
+        Right("Recv-W", 6),
+        Right("Send-W", 6),
+        Right("RTT ms", 7),
+        Right("Resent", 6),
+    ];
+    let row = |socket: &Value| {
+        let tcp = &socket["tcp"];
+        [
+            format!("{:<21} {}", text(&socket["local"]), text(&socket["remote"])),
+            text(&socket["phase"]),
+            bytes(&socket["receive_queue"]),
+            bytes(&socket["send_queue"]),
+            bytes(&tcp["receive"]["window_bytes"]),
+            bytes(&tcp["send"]["window_bytes"]),
+            milliseconds(&tcp["smoothed_round_trip_ns"]),
+            figure(&tcp["retransmitted_segments"]),
+        ]
+    };
+    let mut all = connections(state).peekable();
+    match all.peek() {
+        None => "no connections\n".to_owned(),
+        Some(_) => table(columns, all.map(row)),
+    }
+}
+
+/// Sockets that are no connections.
+fn listeners(state: &Value) -> String {
+    let columns = [Left("Kind", 10), Left("Local", 47), Left("Remote", 41)];
+    let others = rows(&state["sockets"]).iter().filter(|socket| socket["kind"] != "connection");
+    table(columns, others.map(|s| [text(&s["kind"]), text(&s["local"]), text(&s["remote"])]))
+}
+
+/// Each connection with the figures behind its state.
+fn connection_details(state: &Value) -> String {
+    let mut out = String::new();
+    for socket in connections(state) {
+        let tcp = &socket["tcp"];
+        let (send, receive) = (&tcp["send"], &tcp["receive"]);
+        let _ = writeln!(out, "{}", heading(socket));
+        let _ = writeln!(
+            out,
+            "  sent      {} bytes; queued {} of {}, in flight {}, window {}, segment {}",
+            figure(&send["bytes"]),
+            figure(&send["queue_bytes"]),
+            figure(&send["queue_capacity_bytes"]),
+            figure(&send["in_flight_bytes"]),
+            figure(&send["window_bytes"]),
+            figure(&send["segment_bytes"])
+        );
+        let _ = writeln!(
+            out,
+            "  received  {} bytes; queued {} of {}, out of order {}, window {}",
+            figure(&receive["bytes"]),
+            figure(&receive["queue_bytes"]),
+            figure(&receive["queue_capacity_bytes"]),
+            figure(&receive["reassembly_bytes"]),
+            figure(&receive["window_bytes"])
+        );
+        let _ = writeln!(
+            out,
+            "  round trip {} ms, variation {} ms, time-out {} ms; sent again {}, timed out {}",
+            milliseconds(&tcp["smoothed_round_trip_ns"]),
+            milliseconds(&tcp["round_trip_variation_ns"]),
+            milliseconds(&tcp["retransmission_timeout_ns"]),
+            figure(&tcp["retransmitted_segments"]),
+            figure(&tcp["timeouts"])
+        );
+        let threshold = tcp["slow_start_threshold_bytes"].as_u64().filter(|&at| at < NO_THRESHOLD_BYTES);
+        let _ = writeln!(
+            out,
+            "  {}, congestion window {}, slow start to {}",
+            text(&tcp["congestion_control"]),
+            figure(&tcp["congestion_window_bytes"]),
+            threshold.map_or_else(|| "the first loss".to_owned(), |at| at.to_string())
+        );
+        for error in ["error", "soft_error"].into_iter().filter_map(|name| tcp[name].as_str()) {
+            let _ = writeln!(out, "  {error}");
+        }
+        out.push('\n');
+    }
+    if out.is_empty() { "no connections\n".into() } else { out }
+}
+
+/// Ends, state and age; in two lines where one is too short.
+fn heading(socket: &Value) -> String {
+    let ends = format!("{} <-> {}", text(&socket["local"]), text(&socket["remote"]));
+    let age = number(&socket["tcp"]["age_ns"]) as f64 / 1e9;
+    let state = format!("{}, {age:.3} s old", text(&socket["phase"]));
+    let between = if ends.len() + 2 + state.len() > WIDTH { "\n  " } else { "  " };
+    format!("{ends}{between}{state}")
+}
+
+/// Where the time of each connection went: both ledgers, as shares of its age.
+fn ledgers(state: &Value) -> String {
+    let mut out = String::new();
+    for socket in connections(state) {
+        let tcp = &socket["tcp"];
+        let age = number(&tcp["age_ns"]);
+        let _ = writeln!(out, "{}", heading(socket));
+        for side in ["send", "receive"] {
+            let _ = writeln!(out, "  {side:<8} now: {}", text(&tcp[side]["cause"]));
+            let ledger = tcp[side]["ledger_ns"].as_object();
+            let mut causes: Vec<(&String, u64)> = ledger
+                .into_iter()
+                .flatten()
+                .map(|(cause, time)| (cause, number(time)))
+                .filter(|(_, time)| *time > 0)
+                .collect();
+            causes.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+            for (cause, time) in causes {
+                let share = 100.0 * time as f64 / age.max(1) as f64;
+                let _ = writeln!(out, "    {share:>6.2} %  {:>12.6} s  {cause}", time as f64 / 1e9);
+            }
+        }
+        out.push('\n');
+    }
+    if out.is_empty() { "no connections\n".into() } else { out }
+}
+
+fn neighbour_table(state: &Value) -> String {
+    let columns =
+        [Left("Link", 4), Left("Address", 39), Left("Hardware", 17), Left("State", 10), Left("Router", 6)];
+    let row = |neighbour: serde_json::Map<String, Value>| {
+        let cell = |name: &str| neighbour.get(name).map_or_else(|| "-".to_owned(), text);
+        [
+            neighbour.get("link").map_or_else(String::new, figure),
+            cell("address"),
+            cell("hardware"),
+            cell("state"),
+            if neighbour.get("is_router") == Some(&Value::Bool(true)) { "yes" } else { "" }.to_owned(),
+        ]
+    };
+    let mut all = neighbours(state).peekable();
+    match all.peek() {
+        None => "no neighbours\n".to_owned(),
+        Some(_) => table(columns, all.map(row)),
+    }
+}
+
+fn route_table(state: &Value) -> String {
+    let columns = [
+        Left("Destination", 28),
+        Left("Gateway", 39),
+        Left("Link", 4),
+        Right("Preference", 10),
+        Left("Origin", 10),
+    ];
+    let row = |route: &Value| {
+        [
+            text(&route["destination"]),
+            text(&route["gateway"]),
+            figure(&route["link"]),
+            figure(&route["preference"]),
+            text(&route["origin"]),
+        ]
+    };
+    table(columns, rows(&state["routes"]).iter().map(row))
+}
+
+fn counters(state: &Value) -> String {
+    let mut out = String::from("host\n");
+    let mut list = |name: &str, count: u64| {
+        let _ = writeln!(out, "  {:<40} {count:>14}", name.replace('_', " "));
+    };
+    for (name, count) in state["counters"].as_object().into_iter().flatten() {
+        list(name, number(count));
+    }
+    for link in rows(&state["interfaces"]) {
+        let _ = writeln!(out, "link {} {}", figure(&link["link"]), link_name(link));
+        let mut list = |name: String, count: u64| {
+            if count > 0 {
+                let _ = writeln!(out, "  {name:<40} {count:>14}");
+            }
+        };
+        for (name, count) in link["ip"].as_object().into_iter().flatten() {
+            list(name.replace('_', " "), number(count));
+        }
+        for (why, count) in link["dropped"].as_object().into_iter().flatten() {
+            list(format!("dropped: {why}"), number(count));
+        }
+        list("driver: was full".to_owned(), number(&link["driver"]["full"]));
+        for (why, count) in link["driver"]["discarded"].as_object().into_iter().flatten() {
+            list(format!("driver discarded: {why}"), number(count));
+        }
+    }
+    out
+}
+
+fn memory(state: &Value) -> String {
+    let memory = &state["memory"];
+    let mebibytes = |value: &Value| number(value) as f64 / f64::from(1 << 20);
+    format!(
+        "Memory: {:.2} MiB of {:.0} MiB, refused {} times\n",
+        mebibytes(&memory["used_bytes"]),
+        mebibytes(&memory["limit_bytes"]),
+        number(&memory["refused"])
+    )
+}

@@ -1,0 +1,226 @@
+//! `inhost serve`: a host that runs until it is told to end.
+
+mod login;
+
+use crate::args::Serve;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::links::Links;
+use futures_lite::future::or;
+use inhost_base::Duration;
+use inhost_little::{Little, LittleConfig, Service};
+use inhost_names::{Hosts, Names, NamesConfig, Servers};
+use inhost_runtime::control::{self, Failure as Refusal, Reply, Server};
+use inhost_runtime::{Runtime, Shutdown, Signal, Signals};
+use inhost_stack::{DuplicateDetection, StackConfig};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+/// Runs the host.
+pub fn run(flags: &Serve) -> Result<(), Failure> {
+    let mut config = Config::read(flags)?;
+    let stack = StackConfig { memory_limit_bytes: config.memory_bytes()?, ..StackConfig::default() };
+    let mut runtime =
+        Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
+    let mut links = Links::new(DuplicateDetection::BeforeUse);
+    for link in &config.link {
+        links.add(&mut runtime, link)?;
+    }
+    let host = runtime.host().clone();
+    let little = start_little(&host, &config)?;
+    let login = config.telnet.enabled.then(|| login::start(&runtime, &config.telnet)).transpose()?;
+    let control = start_control(&runtime, &config)?;
+    answer_names(&runtime, &control, &config, &links);
+    let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
+        .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
+    if !flags.quiet {
+        let banner = banner(&config, &links, login.as_ref(), &control, little.is_some());
+        let mut out = io::stdout().lock();
+        // Who closed our output does not want it.
+        let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
+    }
+    loop {
+        let next = or(async { Some(signals.next().await) }, async {
+            control.shutdown_requested().await;
+            None
+        });
+        let signal =
+            runtime.run(next).map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
+        if signal != Some(Signal::Hangup) {
+            break;
+        }
+        reload(flags, &mut config, login.as_ref());
+    }
+    let limit = Duration::from_secs(config.shutdown_s);
+    let ended = end(&mut runtime, &signals, limit)
+        .map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
+    if !flags.quiet && ended.aborted > 0 {
+        eprintln!("inhost: {} connections did not close in time and were reset", ended.aborted);
+    }
+    Ok(())
+}
+
+/// Lets the connections close within `limit`; another signal means at once.
+fn end(runtime: &mut Runtime, signals: &Signals, limit: Duration) -> io::Result<Shutdown> {
+    let host = runtime.host().clone();
+    let until = host.now() + limit;
+    host.drain();
+    let closed = async {
+        while host.open_connections() > 0 && host.now() < until {
+            host.sleep(LOOK_AGAIN).await;
+        }
+        false
+    };
+    let again = async {
+        while signals.next().await == Signal::Hangup {}
+        true
+    };
+    let at_once = runtime.run(or(closed, again))?;
+    runtime.shutdown(if at_once { Duration::ZERO } else { until.since(host.now()) })
+}
+
+/// How often a host that ends looks whether its connections have closed: the end of one wakes nobody.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Reads the configuration again and says what changed. What would need another start is named.
+fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>) {
+    match Config::read(flags) {
+        Err(failure) => eprintln!("inhost: the configuration stays as it was: {failure}"),
+        Ok(new) => {
+            let changes = new.changes_from(config);
+            if changes.is_empty() {
+                eprintln!("inhost: configuration read again, nothing changed");
+            }
+            for change in changes {
+                eprintln!("inhost: {change} ({})", effect(&change.key, login.is_some()));
+            }
+            if let Some(login) = login {
+                login.reload(&new.telnet);
+            }
+            *config = new;
+        }
+    }
+}
+
+/// When a changed key takes effect.
+fn effect(key: &str, has_telnet: bool) -> &'static str {
+    match key {
+        "shutdown_s" => "at once",
+        "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
+        telnet if has_telnet && telnet.starts_with("telnet.") => "for new sessions",
+        _ => "after a restart",
+    }
+}
+
+fn start_little(host: &inhost_socket::Host, config: &Config) -> Result<Option<Little>, Failure> {
+    if !config.little.enabled {
+        return Ok(None);
+    }
+    let little = LittleConfig { connections_limit: config.little.connections, ..LittleConfig::default() };
+    inhost_little::serve(host, little, unix_seconds).map(Some).map_err(|e| Failure::operation(e.to_string()))
+}
+
+// The wall clock, for daytime alone.
+#[allow(clippy::disallowed_methods)]
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn start_control(runtime: &Runtime, config: &Config) -> Result<Server, Failure> {
+    let path = config.control.clone().unwrap_or_else(control::default_path);
+    Server::open(runtime.host(), runtime.handle(), &path).map_err(|e| {
+        let hint = match e.kind() {
+            io::ErrorKind::AddrInUse => "; end it, or name another with --control PATH",
+            _ => "; name another with --control PATH",
+        };
+        Failure::operation(format!("cannot open the control socket {}: {e}{hint}", path.display()))
+    })
+}
+
+/// Lets clients of the control socket look names up: `{"op":"look_up","name":NAME}` gives `"addresses"`.
+fn answer_names(runtime: &Runtime, control: &Server, config: &Config, links: &Links) {
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    let configured = [&config.nameserver, &links.nameservers].into_iter().find(|list| !list.is_empty());
+    let servers = match configured {
+        Some(list) => Servers::of(list.iter().copied()),
+        None => Servers::parse(&read(Path::new("/etc/resolv.conf"))),
+    };
+    let hosts = Hosts::parse(&read(config.hosts.as_deref().unwrap_or(Path::new("/etc/hosts"))));
+    let names = Rc::new(Names::new(runtime.host(), NamesConfig { hosts, servers, ..NamesConfig::default() }));
+    control.handle("look_up", move |_, request| {
+        let names = names.clone();
+        async move {
+            let name = request["name"].as_str().ok_or_else(|| Refusal::new("give \"name\""))?;
+            let found = names.look_up(name).await.map_err(|e| Refusal::new(e.to_string()))?;
+            let addresses: Vec<String> = found.iter().map(ToString::to_string).collect();
+            Ok(Reply::from(serde_json::json!({ "addresses": addresses })))
+        }
+    });
+}
+
+/// What is served, where, and what to type.
+fn banner(
+    config: &Config,
+    links: &Links,
+    login: Option<&login::Login>,
+    control: &Server,
+    little: bool,
+) -> String {
+    let mut text = String::from("inhost: an Internet host in a process\n\n");
+    for line in &links.lines {
+        text += &format!("  link      {line}\n");
+    }
+    text += &format!("  control   {}\n", control.path().display());
+    if login.is_some() {
+        text += &format!("  telnet    port {}\n", config.telnet.port);
+    }
+    if little {
+        let names = Service::ALL.map(|s| format!("{} {}", s.name(), s.port()));
+        text += &format!("  little    {} (TCP and UDP)\n", names.join(", "));
+    }
+    let forwards: Vec<_> = links.gateways.iter().flat_map(|running| running.gateway.forwards()).collect();
+    let tcp = |forward: &inhost_gateway::Forward| forward.transport == inhost_gateway::Transport::Tcp;
+    for forward in &forwards {
+        let transport = if tcp(forward) { "tcp" } else { "udp" };
+        text += &format!("  forward   {transport} {} -> {}\n", forward.outside, forward.guest_port);
+    }
+    text += &what_to_type(config, links, login, &forwards);
+    text += "\nPress the interrupt key (Ctrl-C) to end.\n";
+    text
+}
+
+/// How to reach the host, as whom, and how to see inside.
+fn what_to_type(
+    config: &Config,
+    links: &Links,
+    login: Option<&login::Login>,
+    forwards: &[&inhost_gateway::Forward],
+) -> String {
+    let mut text = String::from("\nType in another terminal:\n");
+    let port = config.telnet.port;
+    let forward = forwards
+        .iter()
+        .find(|f| f.transport == inhost_gateway::Transport::Tcp && f.guest_port == port)
+        .map(|f| f.outside);
+    let own = links.addresses.first().map(|&address| SocketAddr::new(address, port));
+    if let Some(at) = forward.or(own).filter(|_| login.is_some()) {
+        let command = match at.port() {
+            23 => format!("telnet {}", at.ip()),
+            port => format!("telnet {} {port}", at.ip()),
+        };
+        text += &format!("  {command:<34}  log in, after LOGON\n");
+    }
+    // As this program was called.
+    let program = std::env::args().next().unwrap_or_else(|| "inhost".into());
+    let via = config.control.as_ref().map(|path| format!(" --via {}", path.display())).unwrap_or_default();
+    text += &format!("  {:<34}  see inside\n", format!("{program} netstat{via}"));
+    if let Some((user, password)) = login.and_then(login::Login::one_time) {
+        let users = config.telnet.users.as_ref().map(|path| format!(" --users {}", path.display()));
+        text += &format!("\nNo user is configured. For this run only: user {user}, password {password}\n");
+        text += &format!("Make one that stays with: {program} user add NAME{}\n", users.unwrap_or_default());
+    }
+    text
+}

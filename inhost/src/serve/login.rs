@@ -1,0 +1,170 @@
+//! The Telnet server of a running host: its users, its shells, its log.
+
+use crate::config::Telnet;
+use crate::failure::Failure;
+use crate::user;
+use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_runtime::{Runtime, control, entropy};
+use inhost_socket::{Host, Listener, Stream};
+use inhost_stack::ListenOptions;
+use inhost_telnet::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
+use inhost_telnet::server::{Admission, AdmissionLimits, Closing, ServerConfig};
+use inhost_telnet::users::{
+    ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
+};
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// The user of a host for which none was made.
+const ONE_TIME_USER: &str = "guest";
+
+type TelnetServices = HostServices<Host, ThreadAuthenticator>;
+
+/// User and password that were made for one run.
+type OneTime = (&'static str, String);
+
+/// The running server.
+pub struct Login {
+    services: Rc<TelnetServices>,
+    config: Rc<RefCell<ServerConfig>>,
+    news: Rc<RefCell<Option<PathBuf>>>,
+    one_time: Option<OneTime>,
+}
+
+/// Starts listening for logins.
+pub fn start(runtime: &Runtime, telnet: &Telnet) -> Result<Login, Failure> {
+    let host = runtime.host().clone();
+    let (source, one_time) = source(telnet)?;
+    let authenticator = ThreadAuthenticator::start(source)
+        .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+    let news = Rc::new(RefCell::new(telnet.news.clone()));
+    let (shown, inside) = (news.clone(), host.clone());
+    let services =
+        HostServices::new(host.clone(), authenticator, Admission::new(limits(telnet)), shell(telnet))
+            .with_news(move || read_news(shown.borrow().as_deref()))
+            .with_netstat(move || crate::netstat::summary(&control::netstat(&inside)))
+            .with_log(log);
+    let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, telnet.port);
+    let listener = host
+        .listen(at, ListenOptions::default())
+        .map_err(|e| Failure::operation(format!("cannot listen for Telnet at port {}: {e}", telnet.port)))?;
+    let services = Rc::new(services);
+    let config = Rc::new(RefCell::new(server_config(telnet)));
+    host.spawn(accept(host.clone(), listener, services.clone(), config.clone())).detach();
+    Ok(Login { services, config, news, one_time })
+}
+
+impl Login {
+    /// User and password that were made for this run.
+    pub fn one_time(&self) -> Option<(&str, &str)> {
+        self.one_time.as_ref().map(|(user, password)| (*user, password.as_str()))
+    }
+    /// Takes over what can change while sessions run.
+    pub fn reload(&self, telnet: &Telnet) {
+        self.services.admission().set_limits(limits(telnet));
+        self.services.set_shell(shell(telnet));
+        self.config.replace(server_config(telnet));
+        self.news.replace(telnet.news.clone());
+    }
+}
+
+/// The users file, with a one-time user until there is one in it.
+fn source(telnet: &Telnet) -> Result<(Source, Option<OneTime>), Failure> {
+    let path = user::file(telnet.users.as_deref())?;
+    let known = Users::read_or_empty(&path).map_err(|e: UserError| Failure::operation(e.to_string()))?;
+    if known.accounts().next().is_some() {
+        return Ok((Source::File(path), None));
+    }
+    let random = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
+    let mut drawn = [0; ONE_TIME_ENTROPY_BYTES];
+    drawn.copy_from_slice(&random[..ONE_TIME_ENTROPY_BYTES]);
+    let password = one_time_password(drawn);
+    let mut users = Users::default();
+    users.add(ONE_TIME_USER, &password, None).map_err(|e| Failure::operation(e.to_string()))?;
+    Ok((Source::FileOrElse(path, users), Some((ONE_TIME_USER, password))))
+}
+
+async fn accept(
+    host: Host,
+    listener: Listener,
+    services: Rc<TelnetServices>,
+    config: Rc<RefCell<ServerConfig>>,
+) {
+    // Accepting fails only when the listener is closed, as the host goes down.
+    while let Ok(stream) = listener.accept().await {
+        let config = config.borrow().clone();
+        host.spawn(session(stream, services.clone(), config)).detach();
+    }
+    services.admission().close();
+}
+
+async fn session(stream: Stream, services: Rc<TelnetServices>, config: ServerConfig) {
+    let peer = stream.remote().address;
+    serve_session(stream, peer, &config, &*services).await;
+}
+
+fn limits(telnet: &Telnet) -> AdmissionLimits {
+    AdmissionLimits {
+        sessions: telnet.sessions,
+        sessions_per_peer: telnet.sessions_per_peer,
+        ..AdmissionLimits::default()
+    }
+}
+
+fn server_config(telnet: &Telnet) -> ServerConfig {
+    ServerConfig {
+        attempts: u8::try_from(telnet.attempts).unwrap_or(u8::MAX).max(1),
+        idle_time: (telnet.idle_min > 0).then(|| Duration::from_secs(telnet.idle_min.saturating_mul(60))),
+        ..ServerConfig::default()
+    }
+}
+
+fn shell(telnet: &Telnet) -> ShellSettings {
+    let mut settings = ShellSettings::default();
+    let own = std::env::var_os("SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(program) = telnet.shell.clone().or(own) {
+        settings.program = program;
+    }
+    settings
+}
+
+/// Most of a news file that is shown.
+const NEWS_BYTES: usize = 16 << 10;
+
+fn read_news(path: Option<&std::path::Path>) -> String {
+    let Some(path) = path else { return "No news.".into() };
+    match std::fs::read_to_string(path) {
+        Ok(text) => text.chars().take(NEWS_BYTES).collect(),
+        Err(_) => "The news cannot be read.".into(),
+    }
+}
+
+/// One line a happening on standard error.
+fn log(event: SessionEvent<'_>) {
+    match event {
+        SessionEvent::Refused { peer, refusal } => eprintln!("inhost: telnet {peer}: refused, {refusal}"),
+        SessionEvent::Opened { peer } => eprintln!("inhost: telnet {peer}: connected"),
+        SessionEvent::Denied { peer, user } => {
+            eprintln!("inhost: telnet {peer}: wrong password for {user:?}")
+        }
+        SessionEvent::Unavailable { reason } => {
+            eprintln!("inhost: telnet: no password can be checked: {reason}")
+        }
+        SessionEvent::LoggedIn { peer, user } => eprintln!("inhost: telnet {peer}: {user} logged in"),
+        SessionEvent::NoShell { user, error } => eprintln!("inhost: telnet: no shell for {user}: {error}"),
+        SessionEvent::Closed { peer, user, closing } => {
+            let why = match closing {
+                None => "connection lost",
+                Some(Closing::Quit) => "left",
+                Some(Closing::ShellEnded) => "shell ended",
+                Some(Closing::Attempts) => "too many wrong passwords",
+                Some(Closing::Idle) => "idle too long",
+                Some(Closing::NoShell) => "no shell",
+                Some(Closing::HostEnds) => "the host goes down",
+                Some(Closing::Violation(_)) => "broke the protocol's limits",
+            };
+            eprintln!("inhost: telnet {peer}: {} ended, {why}", user.unwrap_or("nobody"));
+        }
+    }
+}

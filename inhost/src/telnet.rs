@@ -1,0 +1,110 @@
+//! `inhost telnet`: the client on this terminal.
+
+mod connection;
+
+use crate::args::Telnet;
+use crate::failure::Failure;
+use crate::through::{Private, Way};
+use connection::{Connector, Family, Maker};
+use inhost_base::Duration;
+use inhost_runtime::Runtime;
+use inhost_stack::StackConfig;
+use inhost_telnet::client::{Emulation, Settings, Start, Transmit};
+use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
+use inhost_telnet::protocol::Config;
+use inhost_telnet::terminal::Terminal;
+use std::rc::Rc;
+
+/// How long a private host waits at its end for connections to close.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Runs the client until it is told to end.
+pub fn run(arguments: &Telnet) -> Result<(), Failure> {
+    let settings = settings(arguments)?;
+    let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
+    // The gateways of a private host's links live as long as the client.
+    let (mut runtime, _gateways, maker) = match Way::find(&arguments.through)? {
+        Way::Private(private) => {
+            let Private { runtime, links, names, reaches_loopback } = *private;
+            let host = runtime.host().clone();
+            (runtime, links.gateways, Maker::Private { host, names: Rc::new(names), reaches_loopback })
+        }
+        // The running host makes the connections; this one only waits for descriptors and time.
+        Way::Running(path) => {
+            let idle = Runtime::new(StackConfig::default());
+            let idle = idle.map_err(|e| failed("the client cannot start", e))?;
+            let reactor = idle.handle().clone();
+            (idle, Vec::new(), Maker::Running { path, reactor })
+        }
+    };
+    let connector = Connector { maker, family: Family::of(arguments.ipv4, arguments.ipv6) };
+    let mut terminal = Terminal::enter().map_err(|e| failed("the terminal cannot be used", e))?;
+    let start = Start {
+        open: arguments.host.clone().map(|host| (host, arguments.port)),
+        config: Config::client(&terminal_type(settings.emulation)),
+        settings,
+        window: terminal.window(),
+    };
+    let clock = runtime.host().clone();
+    let end = runtime
+        .run(run_client(&mut terminal, &connector, &clock, start))
+        .map_err(|e| failed("the client cannot wait", e))?
+        .map_err(|e| failed("the terminal failed", e))?;
+    drop(terminal);
+    // What closes a connection has to cross the link before the private host is gone.
+    runtime.shutdown(CLOSE_WITHIN).map_err(|e| failed("unclean shutdown", e))?;
+    match end {
+        ClientEnd::NeverConnected(why) => Err(Failure::operation(why)),
+        ClientEnd::Done => Ok(()),
+    }
+}
+
+fn settings(arguments: &Telnet) -> Result<Settings, Failure> {
+    let escape = match arguments.escape.as_str() {
+        "none" => None,
+        text => Some(key(text).ok_or_else(|| {
+            Failure::usage(format!("--escape {text}: give a character, ^ and a letter such as ^], or none"))
+        })?),
+    };
+    Ok(Settings {
+        escape,
+        transmit: if arguments.line { Transmit::Return } else { Transmit::Character },
+        emulation: match arguments.emulate.as_deref() {
+            Some("h19") => Emulation::Heath19,
+            _ => Emulation::None,
+        },
+        ..Settings::default()
+    })
+}
+
+/// `^]` or a character of its own.
+fn key(text: &str) -> Option<u8> {
+    match text.as_bytes() {
+        [b'^', b'?'] => Some(0x7f),
+        [b'^', letter @ b'@'..=b'_'] => Some(letter & 0x1f),
+        [b'^', letter @ b'a'..=b'z'] => Some(letter & 0x1f),
+        [single] => Some(*single),
+        _ => None,
+    }
+}
+
+fn terminal_type(emulation: Emulation) -> String {
+    match emulation {
+        Emulation::Heath19 => "heath-19".into(),
+        Emulation::None => std::env::var("TERM").unwrap_or_else(|_| "unknown".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_characters_as_people_write_them() {
+        assert_eq!(
+            [key("^]"), key("^a"), key("~"), key("^?")],
+            [Some(0x1d), Some(1), Some(b'~'), Some(0x7f)]
+        );
+        assert_eq!([key(""), key("ab"), key("^]]")], [None; 3]);
+    }
+}

@@ -1,0 +1,86 @@
+//! The host that a client speaks through: a private one on a link of its own.
+
+use crate::args::Through;
+use crate::failure::Failure;
+use crate::links::Links;
+use inhost_base::IpAddr;
+use inhost_names::{Hosts, Names, NamesConfig, Servers};
+use inhost_runtime::Runtime;
+use inhost_stack::{DuplicateDetection, StackConfig};
+use std::path::PathBuf;
+
+/// The link of a client that was told none: the system's own sockets.
+const CLIENT_LINK: &str = "user";
+
+/// Where a client's conversation goes.
+pub enum Way {
+    /// Through the host that answers at this control socket.
+    Running(PathBuf),
+    /// Through a private host.
+    Private(Box<Private>),
+}
+
+/// A host of the client's own.
+pub struct Private {
+    /// It, with its links.
+    pub runtime: Runtime,
+    /// Its links' gateways.
+    pub links: Links,
+    /// Its names.
+    pub names: Names,
+    /// Whether loopback addresses mean the machine's loopback, behind the gateway, and not this host's own, where
+    /// nothing listens.
+    pub reaches_loopback: bool,
+}
+
+impl Way {
+    /// What the flags ask for; without any, the running host when there is one.
+    pub fn find(through: &Through) -> Result<Way, Failure> {
+        if let Some(path) = &through.via {
+            return Ok(Way::Running(path.clone()));
+        }
+        if through.link.is_none() {
+            let path = inhost_runtime::control::default_path();
+            if inhost_runtime::control::Client::open(&path).is_ok() {
+                return Ok(Way::Running(path));
+            }
+        }
+        Private::new(through.link.as_deref()).map(Box::new).map(Way::Private)
+    }
+}
+
+/// Where `address` is seen from a private host that reaches the machine's loopback: that, at its gateway's address.
+pub fn seen_at(address: IpAddr, reaches_loopback: bool) -> IpAddr {
+    let network = inhost_gateway::Network::default();
+    match address {
+        IpAddr::V4(a) if reaches_loopback && a.is_loopback() => network.gateway_v4.into(),
+        IpAddr::V6(a) if reaches_loopback && a.is_loopback() => network.gateway_v6.into(),
+        other => other,
+    }
+}
+
+impl Private {
+    /// A host on one link; on the system's own sockets when none is named.
+    pub fn new(link: Option<&str>) -> Result<Private, Failure> {
+        // The machine's loopback is reached on `user`: who runs the client could reach it without it.
+        let mut link = link.unwrap_or(CLIENT_LINK).to_owned();
+        let is_user = link == "user" || link.starts_with("user,");
+        let reaches_loopback = is_user && !link.contains(",loopback=no");
+        if reaches_loopback && !link.contains(",loopback=") {
+            link.push_str(",loopback=yes");
+        }
+        let mut runtime = Runtime::new(StackConfig::default())
+            .map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
+        let mut links = Links::new(DuplicateDetection::WhileInUse);
+        links.add(&mut runtime, &link)?;
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let servers = match links.nameservers.is_empty() {
+            true => Servers::parse(&read("/etc/resolv.conf")),
+            false => Servers::of(links.nameservers.iter().copied()),
+        };
+        let config =
+            NamesConfig { hosts: Hosts::parse(&read("/etc/hosts")), servers, ..NamesConfig::default() };
+        let names = Names::new(runtime.host(), config);
+        Ok(Private { runtime, links, names, reaches_loopback })
+    }
+}

@@ -1,0 +1,101 @@
+//! `inhost user`: who may log in.
+
+use crate::args::User;
+use crate::failure::Failure;
+use inhost_telnet::users::Users;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Adds, removes or lists users.
+pub fn run(command: &User) -> Result<(), Failure> {
+    match command {
+        User::Add { name, users, shell } => add(name, &file(users.as_deref())?, shell.as_deref()),
+        User::Remove { name, users } => {
+            let path = file(users.as_deref())?;
+            let mut table = Users::read(&path).map_err(failed)?;
+            table.remove(name).map_err(failed)?;
+            table.write(&path).map_err(failed)?;
+            println!("removed {name} from {}", path.display());
+            Ok(())
+        }
+        User::List { users, json } => list(&file(users.as_deref())?, *json),
+    }
+}
+
+/// The users file: the one named, or the user's own.
+pub fn file(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let base = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
+    match base {
+        Some(base) => Ok(base.join("inhost").join("users")),
+        None => Err(Failure::usage("no home folder is known; name the users file with --users FILE")),
+    }
+}
+
+fn add(name: &str, path: &Path, shell: Option<&str>) -> Result<(), Failure> {
+    let mut table = Users::read_or_empty(path).map_err(failed)?;
+    let password = password(name)?;
+    // A known name gets a new password; everything is checked before the old one goes.
+    let mut changed = table.clone();
+    let existed = changed.remove(name).is_ok();
+    changed.add(name, &password, shell).map_err(failed)?;
+    table = changed;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::operation(format!("cannot make the folder {}: {e}", folder.display())))?;
+    }
+    table.write(path).map_err(failed)?;
+    println!("{} {name} in {}", if existed { "changed the password of" } else { "added" }, path.display());
+    Ok(())
+}
+
+/// Asks twice on a terminal; otherwise one line of standard input is the password.
+fn password(name: &str) -> Result<String, Failure> {
+    if !io::stdin().is_terminal() {
+        let mut line = String::new();
+        io::stdin()
+            .lock()
+            .read_line(&mut line)
+            .map_err(|e| Failure::operation(format!("cannot read the password from standard input: {e}")))?;
+        return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    let ask = |prompt: String| {
+        rpassword::prompt_password(prompt)
+            .map_err(|e| Failure::operation(format!("cannot read the password from the terminal: {e}")))
+    };
+    let first = ask(format!("Password for {name}: "))?;
+    if ask("Once more: ".into())? != first {
+        return Err(Failure::operation("the two passwords differ; nothing was changed"));
+    }
+    Ok(first)
+}
+
+fn list(path: &Path, json: bool) -> Result<(), Failure> {
+    let table = Users::read_or_empty(path).map_err(failed)?;
+    let mut out = io::stdout().lock();
+    let written = if json {
+        let names: Vec<_> = table
+            .accounts()
+            .map(|account| serde_json::json!({ "name": account.name, "shell": account.shell }))
+            .collect();
+        writeln!(out, "{}", serde_json::Value::from(names))
+    } else {
+        table.accounts().try_for_each(|account| match &account.shell {
+            Some(shell) => writeln!(out, "{:32}  {}", account.name, shell.display()),
+            None => writeln!(out, "{}", account.name),
+        })
+    };
+    // A reader that went away, as `| head` does, is no failure.
+    written
+        .or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
+        .map_err(|e| Failure::operation(format!("cannot write to standard output: {e}")))
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::operation(error.to_string())
+}

@@ -1,0 +1,110 @@
+//! A host on the `user` link, as anybody may run it: Debian's telnet, nc, and many connections at once.
+
+mod common;
+
+use common::{PASSWORD, Serve, connect, echo_intact};
+use std::io::Read;
+use std::net::TcpStream;
+
+/// The address at which the system listens for the guest's `port`, as the banner says.
+fn forwarded(serve: &Serve, port: u16) -> &str {
+    let ending = format!(" -> {port}");
+    serve
+        .banner
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("forward   tcp ")?.strip_suffix(&ending))
+        .unwrap_or_else(|| panic!("nothing leads to port {port}: {}", serve.banner))
+}
+
+fn port(at: &str) -> &str {
+    at.rsplit(':').next().unwrap()
+}
+
+/// Debian's telnet logs in, runs top, resizes, and stops a runaway `yes` with the interrupt key.
+fn a_person_works(link: &str) {
+    let serve = Serve::start("user", &["--link", link]);
+    let at = forwarded(&serve, 23);
+    let talk = format!(
+        "set stty_init \"rows 24 columns 80\"\n\
+         spawn telnet 127.0.0.1 {}\nwant inhost> 2\nsend \"help\\r\"\nwant LOGON 3\nsend \"netstat\\r\"\n\
+         want listeners 4\nsend \"logon ada\\r\"\nwant Password 5\nsend \"wrong\\r\"\nwant Not 6\n\
+         send \"logon ada\\r\"\nwant Password 7\nsend \"{PASSWORD}\\r\"\nwant {{[$#] $}} 8\n\
+         send \"stty size\\r\"\nwant {{24 80}} 9\nsend \"top -d 0.3\\r\"\nwant {{load average}} 10\n\
+         stty rows 40 columns 100 < $spawn_out(slave,name)\nsleep 1\nsend \"q\"\nsleep 1\n\
+         send \"stty size\\r\"\nwant {{40 100}} 11\n\
+         send \"yes\\r\"\nwant {{y\\r\\ny}} 12\nsleep 1\nsend \"\\003\"\n\
+         set began [clock milliseconds]\nwant {{\\^C}} 13\nsend \"echo alive-\\$((40+2))\\r\"\nwant alive-42 14\n\
+         set took [expr {{[clock milliseconds]-$began}}]\nputs \"TOOK $took\"\nif {{$took > 5000}} {{exit 15}}\n\
+         send \"env\\r\"\nwant TERM= 16\nsend \"exit\\r\"\nended 17\n",
+        port(at)
+    );
+    common::expect(&talk, &serve.folder.0);
+    assert!(serve.end().success());
+}
+
+#[test]
+fn debians_telnet_logs_in_and_works() {
+    a_person_works("user,forward=127.0.0.1:0->23");
+}
+
+#[test]
+fn a_session_survives_a_twentieth_of_its_packets() {
+    a_person_works("user,forward=127.0.0.1:0->23,loss=5%,seed=7");
+}
+
+#[test]
+fn a_thousand_connections_are_listed_at_once() {
+    let serve = Serve::start("thousand", &["--link", "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13"]);
+    let at = forwarded(&serve, 7).to_owned();
+    let held: Vec<TcpStream> = (0..1000).map(|_| connect(&at)).collect();
+    echo_intact(connect(&at), 100_000);
+    let netstat = serve.inhost().arg("netstat").output().unwrap();
+    let text = String::from_utf8_lossy(&netstat.stdout).into_owned();
+    let established = text.lines().filter(|l| l.contains(":7 ") && l.contains("ESTABLISHED")).count();
+    assert!(established >= 1000, "{established} of 1000 are listed");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "lines fit a hundred columns");
+    let ledgers = serve.inhost().args(["netstat", "ledgers"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&ledgers.stdout).contains("application idle"));
+    drop(held);
+    let mut daytime = String::new();
+    connect(forwarded(&serve, 13)).read_to_string(&mut daytime).unwrap();
+    assert!(daytime.contains("UTC"), "{daytime}");
+    assert!(serve.end().success());
+}
+
+#[test]
+fn errors_say_what_failed_where_and_what_to_try() {
+    let serve = Serve::start("errors", &["--link", "user,forward=127.0.0.1:0->7"]);
+    let says = |arguments: &[&str], status: i32, word: &str| {
+        let done = serve.inhost().args(arguments).stdin(std::process::Stdio::null()).output().unwrap();
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(status), "{arguments:?}: {text}");
+        assert!(text.contains(word), "{arguments:?}: {text}");
+        assert!(status == 2 || text.trim_end().lines().count() == 1, "one line: {text}");
+    };
+    says(&["serve"], 1, "--control PATH");
+    says(&["serve", "--link", "tab:x"], 2, "user, tap, tun");
+    says(&["serve", "--config", "/nowhere.toml"], 2, "/nowhere.toml");
+    says(&["serve", "--memory", "lots"], 2, "64M");
+    says(&["netstat", "--via", "/nowhere"], 1, "inhost serve");
+    says(&["user", "remove", "nobody-here"], 1, "nobody-here");
+    says(&["telnet", "10.0.2.15", "4"], 1, "10.0.2.15");
+    says(&["frobnicate"], 2, "frobnicate");
+}
+
+/// Asked to end, the host says good-bye, and waits for nobody who has gone.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
+fn a_host_that_ends_tells_its_users() {
+    let serve = Serve::start("goodbye", &["--link", "user,forward=127.0.0.1:0->23"]);
+    let talk = format!(
+        "spawn telnet 127.0.0.1 {}\nwant inhost> 2\nsend \"logon ada\\r\"\nwant Password 3\n\
+         send \"{PASSWORD}\\r\"\nwant {{[$#] $}} 4\nexec kill {}\nwant {{host goes down}} 5\nexpect eof\n",
+        port(forwarded(&serve, 23)),
+        serve.id()
+    );
+    let began = std::time::Instant::now();
+    common::expect(&talk, &serve.folder.0);
+    assert!(serve.end().success());
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
