@@ -1,0 +1,51 @@
+# The commands of the project. `make run` starts a host, `make test` proves it.
+
+.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory
+
+run: ## Build and start a host: no configuration, no root, no device
+	cargo run --release -p inhost -- serve
+
+test: ## Every test, interop included (needs the peers below; installs them on Debian as root)
+	lab/interop/peers
+	# Started in the background the interrupt would be ignored, and so it would be in every terminal under test.
+	env --default-signal cargo test --workspace --quiet
+	cargo run --quiet -p inhost-audit -- arrows
+	cargo run --quiet -p inhost-audit -- spec --quiet
+
+spec: ## Every MUST of RFC 9293 with its branch and its test, or a reason
+	cargo run --quiet -p inhost-audit -- spec
+
+lint: ## Formatting, clippy and docs, with warnings denied
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+interop: ## The interop tests with a gigabyte each way (needs root)
+	lab/interop/peers
+	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost --test kernel -- --nocapture
+
+SEEDS ?= 10000
+soak: ## The two-host harness with faults over SEEDS seeds; a failing one is printed with the command that replays it
+	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
+
+serial-figures: ## Echo at 9600 baud beside the line's own time, and 400 KB through noise, by SLIP and by LLP
+	lab/interop/peers
+	INHOST_NOISY_BYTES=200000 cargo test --release -p inhost --test serial -- --nocapture
+
+FUZZ_SECONDS ?= 60
+fuzz: ## Each fuzz target for FUZZ_SECONDS, from fuzz/corpus into fuzz/found; needs cargo-fuzz and a nightly toolchain
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "make fuzz: cargo-fuzz is missing; cargo install cargo-fuzz --locked" >&2; exit 1; }
+	for target in $$(cargo +nightly fuzz list); do \
+	  mkdir -p fuzz/found/$$target; \
+	  cargo +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+instructions: ## Instruction counts of the main paths under callgrind; a rise over 2 % fails
+	cargo build --release --quiet -p inhost-bench
+	target/release/inhost-bench instructions
+
+memory: ## Bytes of an idle connection, counted at the allocator, beside the kernel's
+	cargo run --release --quiet -p inhost-bench -- memory
+
+FRAMES ?= 10000000
+hostile: ## FRAMES random, spoilt and forged frames into a host in the middle of transfers
+	cargo run --release --quiet -p inhost-sim -- hostile --frames $(FRAMES)
