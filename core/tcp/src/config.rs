@@ -1,7 +1,7 @@
 //! Every knob of a connection.
 
-use crate::congestion::CongestionController;
 use inhost_base::Duration;
+use inhost_congestion::CongestionChoice;
 
 /// How connections behave. Shared among connections; one that is changed takes a copy of its own, of some 250 bytes.
 #[derive(Clone, Debug)]
@@ -106,16 +106,4 @@ impl Default for KeepAlive {
         // spec: RFC9293 MUST-28 (two hours at least by default)
         KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
     }
-}
-
-/// Which congestion control a connection uses.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum CongestionChoice {
-    /// RFC 9438.
-    #[default]
-    Cubic,
-    /// RFC 5681's window with RFC 6582's recovery.
-    NewReno,
-    /// Somebody's own, made for each connection.
-    Custom(fn() -> Box<dyn CongestionController>),
 }

@@ -1,7 +1,6 @@
 //! The connection's hot state and what its caller may do with it.
 
 use crate::buffers::Buffers;
-use crate::congestion::Congestion;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -11,6 +10,7 @@ use crate::rtt::RoundTrip;
 use crate::{Config, ConnectionError, Ecn, Environment, Header, Info, Ledgers, SoftError};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Packet, Pool};
+use inhost_congestion::Congestion;
 use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, TcpPhase};
 use std::sync::Arc;
 

@@ -41,7 +41,6 @@
 mod application;
 mod buffers;
 mod config;
-mod congestion;
 mod connection;
 mod environment;
 mod error;
@@ -61,12 +60,12 @@ mod transmit;
 mod urgent;
 mod window;
 
-pub use config::{Config, CongestionChoice, KeepAlive};
-pub use congestion::{CongestionController, CongestionWindow};
+pub use config::{Config, KeepAlive};
 pub use connection::Connection;
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
 pub use info::Info;
+pub use inhost_congestion::{CongestionChoice, CongestionController, CongestionWindow};
 pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::TcpHeader as Header;
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};

@@ -1,6 +1,5 @@
 //! The three-way handshake, from either side and from both (RFC 9293 §3.5).
 
-use crate::congestion::Congestion;
 use crate::connection::{ReceiveSpace, SendSpace, Timestamps};
 use crate::ledger::Accounts;
 use crate::marks::Marks;
@@ -11,6 +10,7 @@ use crate::rtt::RoundTrip;
 use crate::window::scale_for;
 use crate::{Config, Connection, ConnectionError, Environment, Header, Open};
 use inhost_base::{Instant, Sequence};
+use inhost_congestion::Congestion;
 use inhost_event::{Drop, TcpPhase};
 use inhost_wire::tcp::{Flags, TcpOptions};
 use std::sync::Arc;

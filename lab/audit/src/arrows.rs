@@ -7,7 +7,7 @@ use std::process::Command;
 /// The floors of the house, from the ground up. A crate may depend on crates of lower floors only.
 const FLOORS: &[&[&str]] = &[
     &["core/base"],
-    &["core/buf"],
+    &["core/buf", "core/congestion"],
     &["core/wire"],
     &["core/event"],
     &["core/ip", "core/tcp"],

@@ -1,9 +1,23 @@
-//! How much may be in flight: the congestion window, and the algorithms that move it.
+//! How much may be in flight, and how fast it may leave: the congestion window, and the algorithms that move it.
+//!
+//! A [`Congestion`] knows no segment, no sequence number and no timer: it is told what was acknowledged, lost and
+//! marked, in bytes, and moves the window of [`CongestionWindow`]. So somebody's own algorithm, a
+//! [`CongestionController`], needs this crate alone, and each is tried against its RFC without a connection.
+//!
+//! ```
+//! use inhost_base::{Duration, Instant};
+//! use inhost_congestion::{Congestion, CongestionChoice};
+//!
+//! let mut congestion = Congestion::new(CongestionChoice::Cubic);
+//! congestion.open(10, 1448);
+//! congestion.acknowledged(1448, Duration::from_millis(20), Instant::ZERO);
+//! assert_eq!(congestion.window.window_bytes, 11 * 1448);
+//! ```
+#![forbid(unsafe_code)]
 
 mod cubic;
 mod new_reno;
 
-use crate::config::CongestionChoice;
 use core::fmt;
 use cubic::Cubic;
 use inhost_base::{Duration, Instant};
@@ -31,6 +45,18 @@ impl CongestionWindow {
     }
 }
 
+/// Which congestion control a connection uses.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum CongestionChoice {
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// RFC 5681's window with RFC 6582's recovery.
+    NewReno,
+    /// Somebody's own, made for each connection.
+    Custom(fn() -> Box<dyn CongestionController>),
+}
+
 /// A congestion control of one's own, for [`CongestionChoice::Custom`].
 pub trait CongestionController: fmt::Debug + Send {
     /// Its name, as instruments print it.
@@ -55,7 +81,8 @@ pub trait CongestionController: fmt::Debug + Send {
 
 /// A connection's congestion control. Its larger state is boxed, and made at the first loss.
 #[derive(Debug)]
-pub(crate) struct Congestion {
+pub struct Congestion {
+    /// The figures that the algorithm moves, and loss recovery too.
     pub window: CongestionWindow,
     algorithm: Algorithm,
 }
@@ -71,6 +98,7 @@ enum Algorithm {
 const MOST_BYTES: u32 = 1 << 30;
 
 impl Congestion {
+    /// One that is not open yet: its window is empty.
     pub fn new(choice: CongestionChoice) -> Self {
         let window = CongestionWindow { window_bytes: 0, threshold_bytes: MOST_BYTES, segment_bytes: 0 };
         let algorithm = match choice {
@@ -90,6 +118,7 @@ impl Congestion {
         self.window.segment_bytes = segment_bytes.max(1);
         self.window.window_bytes = self.window.window_bytes.max(segment_bytes);
     }
+    /// The algorithm's name, as instruments print it.
     pub fn name(&self) -> &'static str {
         match &self.algorithm {
             Algorithm::NewReno(_) => "newreno",

@@ -3,7 +3,7 @@
 use super::CongestionWindow;
 
 #[derive(Debug, Default)]
-pub(super) struct NewReno {
+pub(crate) struct NewReno {
     /// Acknowledged since the window last grew.
     counted_bytes: u32,
 }

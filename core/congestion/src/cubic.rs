@@ -12,7 +12,7 @@ const C: f64 = 0.4;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Debug, Default)]
-pub(super) struct Cubic {
+pub(crate) struct Cubic {
     /// Window before the latest reduction, in segments, after fast convergence.
     largest: f64,
     /// Window before the latest reduction, in segments.
