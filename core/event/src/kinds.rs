@@ -81,6 +81,12 @@ pub enum Drop {
     OutOfWindow,
     /// A TCP segment with an old timestamp (PAWS).
     OldTimestamp,
+    /// To be forwarded, but no route leads there, or the next hop does not answer.
+    NoRoute,
+    /// To be forwarded, but its hops are spent.
+    HopLimit,
+    /// To be forwarded, but longer than the next link takes, and not to be cut.
+    TooBig,
 }
 
 impl Drop {
@@ -100,6 +106,9 @@ impl Drop {
         Drop::NotCredible,
         Drop::OutOfWindow,
         Drop::OldTimestamp,
+        Drop::NoRoute,
+        Drop::HopLimit,
+        Drop::TooBig,
     ];
     /// How many reasons there are.
     pub const COUNT: usize = Drop::ALL.len();
@@ -120,6 +129,9 @@ impl Drop {
             Drop::NotCredible => "not credible",
             Drop::OutOfWindow => "out of window",
             Drop::OldTimestamp => "old timestamp",
+            Drop::NoRoute => "no route",
+            Drop::HopLimit => "hop limit",
+            Drop::TooBig => "too big",
         }
     }
 }

@@ -24,7 +24,7 @@ const LEAST_MTU_BYTES: u16 = 68;
 impl Ip {
     /// A host with nothing but its loopback, link 0, which has 127.0.0.1 and ::1.
     pub fn new(config: IpConfig, random: &mut Random) -> Ip {
-        let IpConfig { stable_secret } = config;
+        let IpConfig { stable_secret, forwarding } = config;
         let keyed = Keyed::new(random);
         let loopback =
             InterfaceConfig { mtu_bytes: u16::MAX, ..InterfaceConfig::new("loopback", Medium::Loopback) };
@@ -46,6 +46,7 @@ impl Ip {
             error_limit: ErrorLimit::default(),
             resolved: VecDeque::new(),
             stable_key: StableKey { key: random.private_key(), secret: stable_secret },
+            forwarding,
             keyed,
             generation: 0,
             sender: None,

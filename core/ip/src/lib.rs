@@ -64,6 +64,7 @@ mod configure;
 mod control_queue;
 mod counters;
 mod error;
+mod forward;
 mod fragment;
 mod gateway;
 mod group;
@@ -88,6 +89,7 @@ mod way;
 pub use address_state::{AddressOrigin, AddressState, Assigned};
 pub use counters::InterfaceCounters;
 pub use error::{ConfigureError, RouteError, SendDatagramError};
+pub use forward::Forwarding;
 pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
@@ -153,6 +155,9 @@ pub struct IpConfig {
     /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
     /// others after every start of the host, unless its seed is the same.
     pub stable_secret: Option<[u8; 16]>,
+    /// What makes a router of the host: packets for others that come in are sent on. `None`, the default: it is a host,
+    /// and forwards nothing (RFC 1122 §3.1 (a)).
+    pub forwarding: Option<Forwarding>,
 }
 
 /// The Internet Protocol of one host.
@@ -172,6 +177,8 @@ pub struct Ip {
     error_limit: icmp::limits::ErrorLimit,
     resolved: VecDeque<(LinkId, IpAddr)>,
     stable_key: StableKey,
+    #[expect(dead_code, reason = "forwarding itself follows")]
+    forwarding: Option<Forwarding>,
     keyed: table::Keyed,
     generation: u32,
     /// Where the frame that was received last came from.

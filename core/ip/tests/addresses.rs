@@ -121,7 +121,7 @@ fn an_ipv6_address_is_tested_and_lost_to_whoever_has_it() {
 fn stable_addresses_follow_from_secret_name_and_prefix_and_step_aside() {
     let link_local = |secret: u8, name: &str, seed: u64| {
         let mut host = Host::new(seed);
-        let config = IpConfig { stable_secret: Some([secret; 16]) };
+        let config = IpConfig { stable_secret: Some([secret; 16]), ..IpConfig::default() };
         host.ip = Ip::new(config, &mut host.random);
         host.add(InterfaceConfig::new(name, Medium::Ethernet(CARD)));
         let address = host.ip.addresses(LinkId(1))[0].address();
