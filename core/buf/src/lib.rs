@@ -28,7 +28,7 @@ mod send_queue;
 pub use frame::{Device, Frame, Full, Offload, Slices};
 pub use kernel::{copy, copy_and_sum, sum};
 pub use packet::{Batch, Checksum, Packet};
-pub use pool::{HEADROOM_BYTES, Pool};
+pub use pool::{HEADROOM_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};
 pub use ring::ByteRing;
 pub use send_queue::SendQueue;

@@ -19,6 +19,17 @@ const CLASSES_BYTES: [usize; 8] = {
 /// Idle buffers kept for reuse in each class, by the bytes they hold in all.
 const KEPT_BYTES: usize = 8 << 20;
 
+/// How much memory is left, for those who would like more of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Pressure {
+    /// Enough: who needs more may grow.
+    Plenty,
+    /// Less than an eighth of the limit is left: nobody grows.
+    Short,
+    /// Less than a sixteenth is left: what can be had again is given up.
+    Scarce,
+}
+
 /// A pool of buffers with one limit on what is out at any time: the host's memory limit.
 ///
 /// Buffers are recycled, so that a steady state allocates nothing. What was taken must be given back; a packet that
@@ -76,6 +87,14 @@ impl Pool {
     /// Whether less than an eighth of the limit is left, the sign to stop growing buffers.
     pub fn is_under_pressure(&self) -> bool {
         self.outstanding_bytes > self.limit_bytes / 8 * 7
+    }
+    /// How much is left.
+    pub fn pressure(&self) -> Pressure {
+        match () {
+            () if self.outstanding_bytes > self.limit_bytes / 16 * 15 => Pressure::Scarce,
+            () if self.is_under_pressure() => Pressure::Short,
+            () => Pressure::Plenty,
+        }
     }
     /// Requests refused so far for want of memory.
     pub fn refused(&self) -> u64 {

@@ -8,7 +8,7 @@ use inhost_base::{Instant, Key, LinkId};
 use inhost_buf::{Device, Frame, Full, Offload, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
 use inhost_ip::{HeaderHow, Ip, LinkHeader, Path, Resolution, RouteError};
-use inhost_tcp::{Blocked, Header, SegmentOutput};
+use inhost_tcp::{Blocked, Ecn, Header, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
 use inhost_wire::{ethernet, ipv6, protocol, tcp};
 
@@ -74,11 +74,12 @@ struct Segments<'a, 'b> {
 
 impl SegmentOutput for Segments<'_, '_> {
     // spec: RFC9293 MUST-2
-    fn segment(&mut self, header: &Header, payload: Slices<'_>) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
         let mut scratch = [0; HEADERS_BYTES];
         let tcp_bytes = header.length();
         let segment_bytes = tcp_bytes + payload.len();
-        let front = self.ip.header(self.path, self.link_header, &self.how, segment_bytes, &mut scratch);
+        let how = HeaderHow { dscp_ecn: self.how.dscp_ecn | ecn.bits(), ..self.how };
+        let front = self.ip.header(self.path, self.link_header, &how, segment_bytes, &mut scratch);
         let Some(place) = scratch.get_mut(front..front + tcp_bytes) else { return Err(Blocked::Link) };
         if front == 0 || header.emit(place) != tcp_bytes {
             return Err(Blocked::Link);
@@ -289,7 +290,7 @@ impl Stack {
                         local_port: header.source_port,
                         remote_port: header.destination_port,
                     };
-                    match output.segment(&header, Slices::EMPTY) {
+                    match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => self.counters.resets_sent += 1,
                         Err(Blocked::Link) if device.full => self.resets.put_back(reset),
                         Err(Blocked::Link) => {}

@@ -1,13 +1,11 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
-use crate::config::KeepAlive;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
-use crate::{Config, Connection, ConnectionError, Environment, ReceiveError, SendError};
-use inhost_base::{Duration, Instant, Sequence};
+use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
+use inhost_base::{Instant, Sequence};
 use inhost_event::TcpPhase;
-use std::sync::Arc;
 
 impl Connection {
     /// Adds as many of `bytes` to the stream as there is room for, and says how many; they leave with the next
@@ -208,53 +206,12 @@ impl Connection {
         }
     }
 
-    /// The connection's configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-    /// Nagle's algorithm on or off. What it holds back goes with the next [`Connection::transmit`].
-    // spec: RFC9293 MUST-17
-    pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {
-        self.change(env, |config| config.nagle = on);
-    }
-    /// Keep-alive probes: when, or none.
-    // spec: RFC9293 MUST-24
-    pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, env: &mut Environment<'_>) {
-        self.keep_alive_probes = 0;
-        self.change(env, |config| config.keep_alive = keep_alive);
-    }
-    /// How long data may stay unacknowledged.
-    // spec: RFC9293 MUST-21
-    pub fn set_user_timeout(&mut self, user_timeout: Duration, env: &mut Environment<'_>) {
-        self.change(env, |config| config.user_timeout = user_timeout);
-        if self.retransmit_at != Instant::FAR_FUTURE {
-            self.arm_retransmission(env.now);
-        }
-    }
-    /// The send buffer's limit. What is queued stays.
-    pub fn set_send_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {
-        self.change(env, |config| config.send_buffer_limit_bytes = bytes);
-    }
-    /// The receive buffer's limit. What was offered stays offered; the window scale was chosen with the SYN.
-    pub fn set_receive_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {
-        self.change(env, |config| config.receive_buffer_limit_bytes = bytes);
-        self.consider_window_update();
-        self.settle(env);
-    }
-    /// Longest wait before data is acknowledged.
-    pub fn set_acknowledgment_delay(&mut self, delay: Duration, env: &mut Environment<'_>) {
-        self.change(env, |config| config.acknowledgment_delay = delay);
-    }
     /// Lets what was sent without push go now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.queued_bytes() > 0 {
             self.send.push = self.end_of_queue();
             self.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
-        self.settle(env);
-    }
-    fn change(&mut self, env: &mut Environment<'_>, change: impl FnOnce(&mut Config)) {
-        change(Arc::make_mut(&mut self.config));
         self.settle(env);
     }
 }

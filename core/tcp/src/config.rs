@@ -3,15 +3,24 @@
 use inhost_base::Duration;
 use inhost_congestion::CongestionChoice;
 
-/// How connections behave. Shared among connections; one that is changed takes a copy of its own, of some 250 bytes.
+/// How connections behave. Shared among connections; one that is changed takes a copy of its own, of some 400 bytes.
+///
+/// Two profiles are named: [`Config::rfc`], the default, follows the RFCs where they and practice differ;
+/// [`Config::linux`] behaves as a current Linux does with default settings, for who compares the two.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Bytes that may wait to be sent or acknowledged. Default 256 KiB. Costs that much memory while full.
+    /// The most bytes that may wait to be sent or acknowledged. Default 256 MiB. Costs that much memory while full;
+    /// it is reached only where rate times round trip asks for it, and not under memory pressure.
     pub send_buffer_limit_bytes: usize,
-    /// Memory that received data may pin, in order or not. Default 1 MiB. The window offered is half of it, because
-    /// a buffer may be half empty; the window scale is chosen from it (RFC 7323 §2.2).
+    /// What the send buffer begins with. Default 64 KiB. From there it grows to twice the congestion window.
+    pub send_buffer_initial_bytes: usize,
+    /// The most memory that received data may pin, in order or not. Default 512 MiB. The window offered is half of
+    /// it, because a buffer may be half empty; the window scale is chosen from it (RFC 7323 §2.2).
     pub receive_buffer_limit_bytes: usize,
-    /// Pieces that may wait out of order. Default 1,024. Beyond it a segment is dropped and comes again.
+    /// What the receive buffer begins with. Default 256 KiB. From there it grows to four times what the application
+    /// takes in a round trip, so that the window is twice that.
+    pub receive_buffer_initial_bytes: usize,
+    /// Stretches of data that may wait out of order. Default 4,096. Beyond it a segment is dropped and comes again.
     pub reassembly_limit_pieces: usize,
     /// Hold a small segment while data is unacknowledged (RFC 9293 §3.7.4). Default true. Costs a round trip of
     /// delay where small writes follow each other.
@@ -19,8 +28,16 @@ pub struct Config {
     /// Longest wait before data is acknowledged. Default 40 ms; above 500 ms reads as that (RFC 9293 §3.8.6.3).
     /// Zero acknowledges at the end of each round. Longer saves segments and delays the peer's window.
     pub acknowledgment_delay: Duration,
-    /// Longest time for which bytes without push are held back to fill a segment. Default 200 ms.
+    /// Segments at the beginning of a connection, or after a silence of the peer's, that are acknowledged without
+    /// that wait, because the peer is in slow start. Default 0; Linux up to 16.
+    pub quick_acknowledgments: u8,
+    /// Longest time for which bytes without push are held back to fill a segment. Default 200 ms (Linux's cork).
     pub aggregation_delay: Duration,
+    /// Where PSH is set. Default at the end of what is queued.
+    pub push: PushPlacement,
+    /// WRITABLE is told only while fewer bytes than this are queued and not sent. Default no limit. Less keeps data
+    /// that may become stale with the application.
+    pub not_sent_low_water_bytes: usize,
     /// Probe an idle peer. Default none, which is off (RFC 9293 §3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Data unacknowledged, or a probe unanswered, for so long ends the connection: R2 of RFC 9293 §3.8.3.
@@ -28,6 +45,13 @@ pub struct Config {
     pub user_timeout: Duration,
     /// The same for the handshake. Default 180 s (RFC 9293 §3.8.3 asks for at least 3 min).
     pub connect_timeout: Duration,
+    /// Retransmissions of a SYN, or of a SYN and ACK, before the attempt is given up, however much of
+    /// `connect_timeout` is left. Default 255, which is no limit of its own; Linux 6.
+    pub syn_retries: u8,
+    /// The same for a SYN and ACK; Linux 5.
+    pub syn_answer_retries: u8,
+    /// The first so many time-outs of a SYN are not doubled. Default 0 (RFC 6298 §5.5); Linux 4.
+    pub syn_linear_timeouts: u8,
     /// Retransmissions of one segment after which routing is told and a soft error is set: R1 of RFC 9293 §3.8.3.
     /// Default 3.
     pub suspect_after_retransmissions: u8,
@@ -52,26 +76,100 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer window scaling (RFC 7323). Default true.
     pub window_scaling: bool,
+    /// Offer selective acknowledgments (RFC 2018). Default true. Without them losses are found as in RFC 6582.
+    pub sack: bool,
+    /// Report segments that came twice (RFC 2883). Default true.
+    pub duplicate_sack: bool,
+    /// Explicit congestion notification (RFC 3168). Default [`EcnMode::Accept`].
+    pub ecn: EcnMode,
+    /// Find losses by time (RFC 8985), where there is SACK. Default true; else by RFC 6675's count alone.
+    pub rack: bool,
+    /// Probe the tail of a flight before the retransmission timer (RFC 8985 §7). Default true.
+    pub tail_loss_probe: bool,
+    /// Spread a reduction of the window over a round trip (RFC 6937, RFC 9937). Default true; else the window is at
+    /// its threshold at once.
+    pub proportional_rate_reduction: bool,
+    /// Find out whether a time-out was spurious (RFC 5682). Default true.
+    pub forward_rto: bool,
+    /// Take back a reduction that proves wrong (RFC 3522, RFC 4015, RFC 3708). Default true.
+    pub undo: bool,
+    /// Start the retransmission timer at the oldest segment when few are out (RFC 7765). Default true.
+    pub rto_restart: bool,
+    /// Segments that may overtake another before that counts as lost. Default 3 (RFC 5681 §3.2); it adapts upward.
+    pub reordering_segments: u8,
     /// Congestion control. Default CUBIC (RFC 9438).
     pub congestion: CongestionChoice,
+    /// Space segments over the round trip. Default true. Smooths bursts; costs a timer while data flows.
+    pub pacing: bool,
+    /// No segment leaves faster than this many bytes a second, whatever the window allows. Default no limit.
+    pub max_pacing_rate_bytes_per_second: Option<u64>,
+    /// Search for the path's MTU with segments of our own (RFC 4821, RFC 8899). Default
+    /// [`PathMtuProbing::BlackHoles`].
+    pub path_mtu_probing: PathMtuProbing,
     /// Challenge acknowledgments that one connection sends in a second (RFC 5961 §7). Default 10.
     pub challenge_limit_per_second: u8,
 }
 
+/// Explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnMode {
+    /// Never.
+    Off,
+    /// When the peer asks for it.
+    Accept,
+    /// Our calls ask for it too.
+    Request,
+}
+
+/// Which segments bear PSH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PushPlacement {
+    /// The last of what is queued (RFC 9293 §3.9.1.2).
+    QueueEnd,
+    /// As Linux: the last of each write as far as it was sent, and after each half of the largest window seen.
+    Linux,
+}
+
+/// Packetization-layer path MTU discovery (RFC 4821, RFC 8899).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathMtuProbing {
+    /// Only what routing and ICMP say.
+    Off,
+    /// When full-sized segments keep getting lost: smaller ones, and from there upward by probes.
+    BlackHoles,
+    /// From the beginning: start small and probe upward.
+    Always,
+}
+
 impl Default for Config {
     fn default() -> Self {
+        Config::rfc()
+    }
+}
+
+impl Config {
+    /// The product's default: the RFCs, with the choices of each knob's documentation.
+    pub fn rfc() -> Self {
         Config {
             send_buffer_limit_bytes: 256 << 10,
+            send_buffer_initial_bytes: 64 << 10,
             receive_buffer_limit_bytes: 1 << 20,
-            reassembly_limit_pieces: 1024,
+            receive_buffer_initial_bytes: 256 << 10,
+            reassembly_limit_pieces: 4096,
             nagle: true,
             acknowledgment_delay: Duration::from_millis(40),
+            quick_acknowledgments: 0,
             aggregation_delay: Duration::from_millis(200),
+            push: PushPlacement::QueueEnd,
+            not_sent_low_water_bytes: usize::MAX,
             // spec: RFC9293 MUST-25 (keep-alive is off unless asked for)
             keep_alive: None,
             user_timeout: Duration::from_secs(300),
             // spec: RFC9293 MUST-23 (a SYN is tried for three minutes at least)
             connect_timeout: Duration::from_secs(180),
+            syn_retries: u8::MAX,
+            syn_answer_retries: u8::MAX,
+            syn_linear_timeouts: 0,
             suspect_after_retransmissions: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
@@ -83,8 +181,44 @@ impl Default for Config {
             mss_limit_bytes: 65_495,
             timestamps: true,
             window_scaling: true,
+            sack: true,
+            duplicate_sack: true,
+            ecn: EcnMode::Accept,
+            rack: true,
+            tail_loss_probe: true,
+            proportional_rate_reduction: true,
+            forward_rto: true,
+            undo: true,
+            rto_restart: true,
+            reordering_segments: 3,
             congestion: CongestionChoice::Cubic,
+            pacing: true,
+            max_pacing_rate_bytes_per_second: None,
+            path_mtu_probing: PathMtuProbing::BlackHoles,
             challenge_limit_per_second: 10,
+        }
+    }
+    /// As a current Linux with default settings: its buffers and scale, quick acknowledgments, time-outs of SYNs,
+    /// places of PSH, and no pacing without its own queueing discipline.
+    pub fn linux() -> Self {
+        Config {
+            // tcp_wmem and tcp_rmem: 4 MiB, and 6 MiB of which half is window; the scale is chosen from 15 MiB.
+            send_buffer_limit_bytes: 4 << 20,
+            send_buffer_initial_bytes: 87_040,
+            receive_buffer_limit_bytes: 30 << 20,
+            receive_buffer_initial_bytes: 131_072,
+            quick_acknowledgments: 16,
+            push: PushPlacement::Linux,
+            // tcp_retries2 of 15 comes to this.
+            user_timeout: Duration::from_millis(924_600),
+            syn_retries: 6,
+            syn_answer_retries: 5,
+            syn_linear_timeouts: 4,
+            max_retransmission_timeout: Duration::from_secs(120),
+            rto_restart: false,
+            pacing: false,
+            path_mtu_probing: PathMtuProbing::Off,
+            ..Config::rfc()
         }
     }
 }

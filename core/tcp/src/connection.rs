@@ -8,10 +8,10 @@ use crate::phase::Allows;
 use crate::recovery::{Recovery, Repair};
 use crate::rtt::RoundTrip;
 use crate::{Config, ConnectionError, Ecn, Environment, Header, Info, Ledgers, SoftError};
-use inhost_base::{Instant, Sequence};
+use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_congestion::Congestion;
-use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, TcpPhase};
+use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpPhase};
 use std::sync::Arc;
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
@@ -62,6 +62,8 @@ pub struct Connection {
     pub(crate) keep_alive_probes: u8,
     /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
     pub(crate) duplicates_due: u8,
+    /// Acknowledgments that still leave without delay.
+    pub(crate) quick_acknowledgments: u8,
     pub(crate) marks: Marks,
     /// Largest payload that the peer said it takes.
     pub(crate) peer_mss: u16,
@@ -280,6 +282,15 @@ impl Connection {
     pub(crate) fn queued_bytes(&self) -> u32 {
         self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
     }
+    /// Bytes queued and never sent.
+    pub(crate) fn not_sent_bytes(&self) -> u32 {
+        let (next, end) = (self.send.next, self.stream_end());
+        match () {
+            () if self.phase.opens() => self.queued_bytes(),
+            () if next.precedes(end) => end.since(next),
+            () => 0,
+        }
+    }
     /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
     pub(crate) fn stream_end(&self) -> Sequence {
         self.send.unacknowledged + self.queued_bytes()
@@ -307,7 +318,6 @@ impl Connection {
     }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
     pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
-        use inhost_event::SendCause;
         let cause = match self.next_segment() {
             // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
             Ok(_) if self.phase.opens() => SendCause::Opening,
@@ -350,10 +360,8 @@ impl Connection {
         }
     }
     fn tell(&self, outcome: &mut Outcome, deadline: Instant) {
-        if matches!(
-            self.accounts.send_cause(),
-            inhost_event::SendCause::Link | inhost_event::SendCause::Opening
-        ) || self.marks.has(Marks::DUE)
+        if matches!(self.accounts.send_cause(), SendCause::Link | SendCause::Opening)
+            || self.marks.has(Marks::DUE)
         {
             // Cheap to ask only when the ledger says that something may be due.
             if self.next_segment().is_ok() {
@@ -394,10 +402,35 @@ impl Connection {
             congestion_window_bytes: self.congestion.window.window_bytes,
             slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
             timestamps: self.marks.has(Marks::TIMESTAMPS),
+            window_scaling: self.marks.has(Marks::SCALING),
+            sack: self.marks.has(Marks::SACK),
+            ecn: self.marks.has(Marks::ECN),
             sent_bytes: self.acknowledged_bytes,
             received_bytes: self.received_bytes,
             retransmitted_segments: self.retransmitted_segments,
+            retransmitted_bytes: 0,
             timeouts: self.timeouts,
+            recovery: crate::RecoveryState::Open,
+            sacked_bytes: 0,
+            lost_bytes: 0,
+            reordering_segments: u16::from(self.config.reordering_segments),
+            duplicate_sacks: 0,
+            delivered_bytes: self.acknowledged_bytes,
+            congestion_marks: 0,
+            min_round_trip: None,
+            delivery_rate_bytes_per_second: 0,
+            delivery_rate_is_application_limited: false,
+            pacing_rate_bytes_per_second: 0,
+            receive_round_trip: None,
+            not_sent_bytes: self.not_sent_bytes() as usize,
+            send_buffer_bytes: self.config.send_buffer_limit_bytes,
+            receive_buffer_bytes: self.config.receive_buffer_limit_bytes,
+            path_segment_bytes: self.path_mss,
+            peer_segment_bytes: self.peer_mss,
+            busy: busy_of(&ledgers.send),
+            receive_window_limited: ledgers.send.of(SendCause::ReceiverWindow)
+                + ledgers.send.of(SendCause::ClosedWindow),
+            send_buffer_limited: ledgers.send.of(SendCause::SendBuffer),
             idle: now.since(self.received_at.max(self.sent_at)),
             error: self.error,
             soft_error: self.soft_error,
@@ -407,12 +440,17 @@ impl Connection {
         }
     }
     /// The cause of waiting while a repair is under way, or `otherwise`.
-    pub(crate) fn repair_cause_or(&self, otherwise: inhost_event::SendCause) -> inhost_event::SendCause {
-        use inhost_event::SendCause;
+    pub(crate) fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
         match self.recovery.repair {
             Repair::None => otherwise,
             Repair::Fast | Repair::Resend => SendCause::LossRecovery,
             Repair::Timeout => SendCause::Timeout,
         }
     }
+}
+
+/// Time with something to send or to have acknowledged.
+fn busy_of(send: &crate::SendLedger) -> Duration {
+    let idle = send.of(SendCause::Opening) + send.of(SendCause::ApplicationIdle) + send.of(SendCause::Closed);
+    send.total() - idle
 }

@@ -4,6 +4,35 @@ use crate::{ConnectionError, Ledgers, SoftError};
 use inhost_base::{Duration, Sequence};
 use inhost_event::{ReceiveCause, SendCause, TcpPhase};
 
+/// Where loss recovery stands, named as Linux does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RecoveryState {
+    /// Nothing is amiss.
+    #[default]
+    Open,
+    /// Something is missing or overtaken; whether it is lost shows soon.
+    Disorder,
+    /// The window shrinks because a router said so.
+    WindowReduction,
+    /// A loss was found and is being repaired.
+    Recovery,
+    /// The retransmission timer expired.
+    Loss,
+}
+
+impl RecoveryState {
+    /// Its name in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            RecoveryState::Open => "open",
+            RecoveryState::Disorder => "disorder",
+            RecoveryState::WindowReduction => "window reduction",
+            RecoveryState::Recovery => "recovery",
+            RecoveryState::Loss => "loss",
+        }
+    }
+}
+
 /// A connection's figures at one instant.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // The names, with their units, say it.
@@ -34,10 +63,59 @@ pub struct Info {
     pub congestion_window_bytes: u32,
     pub slow_start_threshold_bytes: u32,
     pub timestamps: bool,
+    /// Both sides agreed on window scaling.
+    pub window_scaling: bool,
+    /// Both sides agreed on selective acknowledgments.
+    pub sack: bool,
+    /// Both sides agreed on explicit congestion notification.
+    pub ecn: bool,
+    /// Stream bytes that the peer acknowledged.
     pub sent_bytes: u64,
+    /// Stream bytes that arrived in order.
     pub received_bytes: u64,
     pub retransmitted_segments: u32,
+    pub retransmitted_bytes: u64,
     pub timeouts: u32,
+    /// Where loss recovery stands.
+    pub recovery: RecoveryState,
+    /// Bytes beyond the acknowledgment that the peer says it has.
+    pub sacked_bytes: u32,
+    /// Bytes thought lost and not sent again yet.
+    pub lost_bytes: u32,
+    /// Segments that may overtake another before that counts as lost.
+    pub reordering_segments: u16,
+    /// How often the peer reported data that came twice.
+    pub duplicate_sacks: u32,
+    /// Bytes that the peer has, in order or not, of all that was ever sent.
+    pub delivered_bytes: u64,
+    /// Reductions of the window that congestion marks asked for.
+    pub congestion_marks: u32,
+    /// The least round trip seen of late.
+    pub min_round_trip: Option<Duration>,
+    /// The latest sample of the rate of delivery.
+    pub delivery_rate_bytes_per_second: u64,
+    /// The application, not the network, limited that sample.
+    pub delivery_rate_is_application_limited: bool,
+    /// What pacing allows; 0 without pacing.
+    pub pacing_rate_bytes_per_second: u64,
+    /// The receiver's own estimate of the round trip.
+    pub receive_round_trip: Option<Duration>,
+    /// Bytes queued and not sent yet.
+    pub not_sent_bytes: usize,
+    /// What the send buffer takes at most now.
+    pub send_buffer_bytes: usize,
+    /// What memory received data may pin now.
+    pub receive_buffer_bytes: usize,
+    /// Payload that the path takes, options not counted.
+    pub path_segment_bytes: u16,
+    /// Payload that the peer said it takes.
+    pub peer_segment_bytes: u16,
+    /// Time with data to send, in flight or not: all but opening, idle and closed.
+    pub busy: Duration,
+    /// Time for which the peer's window held data back.
+    pub receive_window_limited: Duration,
+    /// Time for which the send buffer held the application back.
+    pub send_buffer_limited: Duration,
     pub idle: Duration,
     pub error: Option<ConnectionError>,
     pub soft_error: Option<SoftError>,

@@ -10,12 +10,12 @@
 //! use inhost_base::{Instant, Key, Random, Sequence};
 //! use inhost_buf::{Pool, Slices};
 //! use inhost_event::Ignore;
-//! use inhost_tcp::{Blocked, Config, Connection, Environment, Header, Open, SegmentOutput};
+//! use inhost_tcp::{Blocked, Config, Connection, Ecn, Environment, Header, Open, SegmentOutput};
 //! use std::sync::Arc;
 //!
 //! struct Count(usize);
 //! impl SegmentOutput for Count {
-//!     fn segment(&mut self, header: &Header, _payload: Slices<'_>) -> Result<(), Blocked> {
+//!     fn segment(&mut self, header: &Header, _payload: Slices<'_>, _ecn: Ecn) -> Result<(), Blocked> {
 //!         assert!(header.flags.syn());
 //!         self.0 += 1;
 //!         Ok(())
@@ -49,6 +49,7 @@ mod info;
 mod ledger;
 mod marks;
 mod open;
+mod options;
 mod outcome;
 mod phase;
 mod reassembly;
@@ -60,11 +61,11 @@ mod transmit;
 mod urgent;
 mod window;
 
-pub use config::{Config, KeepAlive};
+pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing, PushPlacement};
 pub use connection::Connection;
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
-pub use info::Info;
+pub use info::{Info, RecoveryState};
 pub use inhost_congestion::{CongestionChoice, CongestionController, CongestionWindow};
 pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::TcpHeader as Header;

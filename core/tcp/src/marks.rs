@@ -2,8 +2,9 @@
 
 /// A set of facts about a connection that its phase does not tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks(u16);
+pub(crate) struct Marks(u32);
 
+#[allow(dead_code)]
 impl Marks {
     /// An acknowledgment is due now.
     pub const ACKNOWLEDGE: Marks = Marks(1);
@@ -33,6 +34,18 @@ impl Marks {
     pub const WRITER_WAITS: Marks = Marks(1 << 12);
     /// The SYN was sent more than once.
     pub const SYN_REPEATED: Marks = Marks(1 << 13);
+    /// Both sides may send selective acknowledgments.
+    pub const SACK: Marks = Marks(1 << 14);
+    /// Both sides take part in explicit congestion notification.
+    pub const ECN: Marks = Marks(1 << 15);
+    /// Congestion marks came: each acknowledgment says so until the peer answers (RFC 3168 §6.1.3).
+    pub const ECHO_CONGESTION: Marks = Marks(1 << 16);
+    /// The next new data tells that the window was reduced (RFC 3168 §6.1.2).
+    pub const WINDOW_REDUCED: Marks = Marks(1 << 17);
+    /// A probe of the tail is due now (RFC 8985 §7.3).
+    pub const TAIL_PROBE: Marks = Marks(1 << 18);
+    /// The application holds small segments back until it lets go.
+    pub const CORKED: Marks = Marks(1 << 19);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

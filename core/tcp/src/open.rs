@@ -92,6 +92,7 @@ impl Connection {
             challenges: 0,
             keep_alive_probes: 0,
             duplicates_due: 0,
+            quick_acknowledgments: config.quick_acknowledgments,
             marks: Marks::default(),
             // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
             peer_mss: open.default_mss,

@@ -1,6 +1,6 @@
 //! What a call tells its caller.
 
-use crate::Header;
+use crate::{Ecn, Header};
 use core::ops::{BitOr, BitOrAssign};
 use inhost_base::Sequence;
 use inhost_buf::Slices;
@@ -152,8 +152,8 @@ impl Default for SendHow {
 
 /// Takes the segments of one pass of [`Connection::transmit`](crate::Connection::transmit).
 pub trait SegmentOutput {
-    /// Takes one segment whole, or says why not and takes nothing of it.
-    fn segment(&mut self, header: &Header, payload: Slices<'_>) -> Result<(), Blocked>;
+    /// Takes one segment whole, or says why not and takes nothing of it. `ecn` belongs into the IP header.
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked>;
 }
 
 /// Why a segment could not leave.

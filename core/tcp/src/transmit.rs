@@ -5,7 +5,7 @@ use crate::marks::Marks;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
 use crate::recovery::{DUPLICATES_FOR_LOSS, Repair};
-use crate::{Connection, Environment, Header};
+use crate::{Connection, Ecn, Environment, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, Slices};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SegmentSent, SendCause, TcpPhase};
@@ -212,7 +212,7 @@ impl Connection {
                 _ => Slices::EMPTY,
             };
             let lent = payload.len() as u32;
-            match out.segment(&header, payload) {
+            match out.segment(&header, payload, Ecn::NotCapable) {
                 Ok(()) => self.committed(next, &header, lent, env),
                 Err(Blocked::Link) => return,
             }

@@ -55,7 +55,7 @@ struct Pipe<'a> {
 }
 
 impl SegmentOutput for Pipe<'_> {
-    fn segment(&mut self, header: &Header, payload: Slices<'_>) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, _: Ecn) -> Result<(), Blocked> {
         if self.random.public_chance(self.faults.refuse) {
             return Err(Blocked::Link);
         }

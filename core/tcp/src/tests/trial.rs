@@ -83,7 +83,7 @@ struct Collect<'a> {
 }
 
 impl SegmentOutput for Collect<'_> {
-    fn segment(&mut self, header: &Header, payload: Slices<'_>) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, _: Ecn) -> Result<(), Blocked> {
         if self.room == 0 {
             return Err(Blocked::Link);
         }
