@@ -1,7 +1,8 @@
 //! CUBIC (RFC 9438): after a loss the window grows along a cubic of time, slowly near where the loss was and
 //! boldly beyond, and never slower than NewReno would.
 
-use super::CongestionWindow;
+use crate::CongestionWindow;
+use crate::congestion::Prior;
 use inhost_base::{Duration, Instant};
 
 /// How much of the window a loss leaves (RFC 9438 §4.6).
@@ -13,10 +14,12 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Debug, Default)]
 pub(crate) struct Cubic {
+    /// For undoing it.
+    pub prior: Prior,
     /// Window before the latest reduction, in segments, after fast convergence.
     largest: f64,
     /// Window before the latest reduction, in segments.
-    prior: f64,
+    before: f64,
     epoch: Option<Epoch>,
     /// Growth not yet worth a byte.
     fraction_bytes: f64,
@@ -52,7 +55,7 @@ impl Cubic {
             to_plateau_s: ((largest - current) / C).cbrt(),
             estimate: current,
         });
-        let alpha = if epoch.estimate < self.prior { ALPHA } else { 1.0 };
+        let alpha = if epoch.estimate < self.before { ALPHA } else { 1.0 };
         epoch.estimate += alpha * acknowledged / current;
         let elapsed_s = now.since(epoch.start).as_secs_f64();
         let cubic = |at_s: f64| largest + C * (at_s - epoch.to_plateau_s).powi(3);
@@ -71,7 +74,7 @@ impl Cubic {
         let current = f64::from(window.window_bytes) / segment;
         // Fast convergence (RFC 9438 §4.7): a window that shrinks makes room for a newcomer.
         self.largest = if current < self.largest { current * (1.0 + BETA) / 2.0 } else { current };
-        self.prior = current;
+        self.before = current;
         self.epoch = None;
         self.fraction_bytes = 0.0;
         let left = (f64::from(in_flight_bytes) * BETA) as u32;

@@ -1,8 +1,13 @@
-//! Congestion avoidance by adding one segment a round trip and halving at a loss (RFC 5681 §3.1).
+//! Congestion avoidance by adding one segment a round trip and halving at a loss (RFC 5681 §3.1, RFC 6582).
 
-use super::CongestionWindow;
+use crate::CongestionWindow;
 
-#[derive(Debug, Default)]
+/// What a loss leaves, in percent (RFC 5681 §3.1, equation 4).
+const LOSS_LEAVES_PERCENT: u32 = 50;
+/// What a mark leaves, in percent (RFC 8511 §3): a marking queue is short, so less is needed to empty it.
+const MARK_LEAVES_PERCENT: u32 = 80;
+
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NewReno {
     /// Acknowledged since the window last grew.
     counted_bytes: u32,
@@ -10,8 +15,9 @@ pub(crate) struct NewReno {
 
 impl NewReno {
     pub fn acknowledged(&mut self, window: &mut CongestionWindow, bytes: u32) {
+        let bytes = if window.in_slow_start() { window.slow_start(bytes) } else { bytes };
         self.counted_bytes = self.counted_bytes.saturating_add(bytes);
-        // A whole window acknowledged is a segment more (RFC 5681 §3.1, equation 3 by bytes).
+        // A whole window acknowledged is a segment more (RFC 5681 §3.1, by bytes as RFC 3465 §2.1).
         if self.counted_bytes >= window.window_bytes {
             self.counted_bytes -= window.window_bytes;
             window.window_bytes += window.segment_bytes;
@@ -19,6 +25,10 @@ impl NewReno {
     }
     pub fn lost(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
         self.counted_bytes = 0;
-        window.threshold_bytes = (in_flight_bytes / 2).max(window.least_bytes());
+        window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
+    }
+    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
+        self.counted_bytes = 0;
+        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT);
     }
 }

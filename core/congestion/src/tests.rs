@@ -1,9 +1,29 @@
 use super::*;
 
+use crate::window::initial_window_bytes;
+use inhost_base::{Duration, Instant};
+
 fn opened(choice: CongestionChoice) -> Congestion {
     let mut congestion = Congestion::new(choice);
     congestion.open(10, 1000);
     congestion
+}
+
+/// `bytes` acknowledged of a window that was in use.
+fn acknowledge(congestion: &mut Congestion, bytes: u32, round_trip: Duration, now: Instant) {
+    let in_flight_before_bytes = congestion.window.window_bytes;
+    congestion.transmitted(in_flight_before_bytes, true, 0, 1);
+    congestion.acknowledged(&Acknowledged {
+        bytes,
+        acknowledged_bytes: u64::from(bytes),
+        sent_bytes: u64::from(in_flight_before_bytes),
+        latest_round_trip: Some(round_trip),
+        smoothed_round_trip: round_trip,
+        in_flight_before_bytes,
+        recovering: false,
+        rate: None,
+        now,
+    });
 }
 
 #[test]
@@ -18,13 +38,13 @@ fn the_initial_window_is_that_of_rfc_6928() {
 #[test]
 fn slow_start_doubles_and_avoidance_adds_one_segment_a_round_trip() {
     let mut congestion = opened(CongestionChoice::NewReno);
-    congestion.acknowledged(10_000, Duration::from_millis(100), Instant::ZERO);
+    acknowledge(&mut congestion, 10_000, Duration::from_millis(100), Instant::ZERO);
     assert_eq!(congestion.window.window_bytes, 20_000);
     congestion.lost(20_000, Instant::ZERO);
     assert_eq!(congestion.window.threshold_bytes, 10_000);
     congestion.window.window_bytes = 10_000;
     for _ in 0..10 {
-        congestion.acknowledged(1000, Duration::from_millis(100), Instant::ZERO);
+        acknowledge(&mut congestion, 1000, Duration::from_millis(100), Instant::ZERO);
     }
     assert_eq!(congestion.window.window_bytes, 11_000);
 }
@@ -44,7 +64,7 @@ fn cubic_returns_to_the_old_window_at_its_plateau_and_then_passes_it() {
     for round in 0..150 {
         let before = congestion.window.window_bytes;
         for _ in 0..10 {
-            congestion.acknowledged(before / 10, round_trip, now);
+            acknowledge(&mut congestion, before / 10, round_trip, now);
         }
         steps.push(congestion.window.window_bytes - before);
         now += round_trip;
@@ -66,7 +86,7 @@ fn cubic_is_not_slower_than_new_reno_on_a_short_path() {
     let mut now = Instant::ZERO;
     for _ in 0..100 {
         let window = congestion.window.window_bytes;
-        congestion.acknowledged(window, Duration::from_millis(1), now);
+        acknowledge(&mut congestion, window, Duration::from_millis(1), now);
         now += Duration::from_millis(1);
     }
     assert!(congestion.window.window_bytes >= 90_000, "{:?}", congestion.window);
@@ -76,7 +96,7 @@ fn cubic_is_not_slower_than_new_reno_on_a_short_path() {
 fn idle_brings_the_window_back_to_the_initial_one() {
     let mut congestion = opened(CongestionChoice::Cubic);
     congestion.window.window_bytes = 500_000;
-    congestion.restart(10);
+    congestion.restart(10, Duration::from_secs(1), Duration::from_millis(300));
     assert_eq!(congestion.window.window_bytes, 10_000);
 }
 
@@ -87,7 +107,7 @@ impl CongestionController for Fixed {
     fn name(&self) -> &'static str {
         "fixed"
     }
-    fn acknowledged(&mut self, window: &mut CongestionWindow, _: u32, _: Duration, _: Instant) {
+    fn acknowledged(&mut self, window: &mut CongestionWindow, _: &Acknowledged, _: bool) {
         window.window_bytes = 5000;
     }
     fn lost(&mut self, window: &mut CongestionWindow, _: u32, _: Instant) {
@@ -99,7 +119,8 @@ impl CongestionController for Fixed {
 fn somebodys_own_control_moves_the_window_alone() {
     let mut congestion = opened(CongestionChoice::Custom(|| Box::new(Fixed)));
     assert_eq!(congestion.name(), "fixed");
-    congestion.acknowledged(3000, Duration::ZERO, Instant::ZERO);
-    congestion.timed_out(10_000, Instant::ZERO);
-    assert_eq!((congestion.window.window_bytes, congestion.window.threshold_bytes), (5000, 4000));
+    acknowledge(&mut congestion, 3000, Duration::ZERO, Instant::ZERO);
+    assert_eq!(congestion.window.window_bytes, 5000);
+    congestion.timed_out(10_000, false, Instant::ZERO);
+    assert_eq!((congestion.window.window_bytes, congestion.window.threshold_bytes), (1000, 4000));
 }

@@ -308,6 +308,10 @@ impl Connection {
     pub(crate) fn in_flight_bytes(&self) -> u32 {
         self.recovery.in_flight_bytes(self.send.unacknowledged, self.send.next)
     }
+    /// Bytes of the stream ever sent.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.acknowledged_bytes + u64::from(self.send.next.since(self.send.unacknowledged))
+    }
     /// Whether something is sent and not acknowledged.
     pub(crate) fn has_outstanding(&self) -> bool {
         self.send.unacknowledged != self.send.next

@@ -151,10 +151,8 @@ impl Connection {
     /// RFC 5681 §3.1, RFC 6298 §5: one segment, and from there on by slow start.
     fn repair_after_timeout(&mut self, now: Instant) {
         self.timeouts += 1;
-        if self.recovery.repair != Repair::Timeout {
-            self.congestion.timed_out(self.in_flight_bytes(), now);
-        }
-        self.congestion.window.window_bytes = self.segment_bytes();
+        let again = self.recovery.repair == Repair::Timeout;
+        self.congestion.timed_out(self.in_flight_bytes(), again, now);
         self.recovery.duplicates = 0;
         self.recovery.begin(Repair::Timeout, self.send.unacknowledged, self.send.next);
     }

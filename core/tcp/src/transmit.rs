@@ -202,7 +202,15 @@ impl Connection {
     ) {
         self.restart_after_idle(env.now);
         for _ in 0..budget_segments {
-            let Ok(next) = self.next_segment() else { return };
+            let next = match self.next_segment() {
+                Ok(next) => next,
+                Err(cause) => {
+                    let limited = cause == SendCause::CongestionWindow;
+                    let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
+                    self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
+                    return;
+                }
+            };
             let header = self.header_of(next, env.now, env.pool);
             let payload = match (&next, &self.buffers) {
                 (Next::Data(data), Some(buffers)) => {
@@ -226,7 +234,9 @@ impl Connection {
             && now.since(self.sent_at) > self.round_trip.base_timeout(&self.config)
             && self.queued_bytes() > 0
         {
-            self.congestion.restart(self.config.initial_window_segments);
+            let timeout = self.round_trip.base_timeout(&self.config);
+            let segments = self.config.initial_window_segments;
+            self.congestion.restart(segments, now.since(self.sent_at), timeout);
         }
     }
     /// The number that a segment without data bears.

@@ -6,6 +6,7 @@ use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::recovery::{DUPLICATES_FOR_LOSS, Repair};
 use crate::{Connection, Environment, Header};
 use inhost_base::{Duration, Instant};
+use inhost_congestion::Acknowledged;
 use inhost_event::{Drop, Event, Mask, TcpPhase, WindowChanged};
 
 impl Connection {
@@ -112,13 +113,7 @@ impl Connection {
         match self.recovery.repair {
             Repair::None => {
                 self.recovery.duplicates = 0;
-                // Growth is earned only by a window that was in use (RFC 9438 §5.8).
-                let window = &self.congestion.window;
-                let in_use = if window.in_slow_start() { 2 * in_flight } else { in_flight + 2 * segment };
-                if in_use >= window.window_bytes {
-                    let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
-                    self.congestion.acknowledged(acknowledged, smoothed, now);
-                }
+                self.congestion.acknowledged(&self.congestion_view(acknowledged, in_flight, now));
                 return false;
             }
             Repair::Fast if done => {
@@ -142,7 +137,8 @@ impl Connection {
             }
             Repair::Timeout => {
                 // RFC 3465 §2.3: what one acknowledgment covers may be old arrivals, so it counts for little.
-                self.congestion.acknowledged(acknowledged.min(2 * segment), Duration::ZERO, now);
+                let counted = acknowledged.min(2 * segment);
+                self.congestion.acknowledged(&self.congestion_view(counted, in_flight, now));
                 if done {
                     self.recovery.end();
                     self.recovery.recover = self.send.next;
@@ -153,6 +149,20 @@ impl Connection {
         }
         self.tell_window(env);
         keep_timer
+    }
+    /// An acknowledgment as congestion control sees it.
+    fn congestion_view(&self, bytes: u32, in_flight_before_bytes: u32, now: Instant) -> Acknowledged {
+        Acknowledged {
+            bytes,
+            acknowledged_bytes: self.acknowledged_bytes,
+            sent_bytes: self.sent_bytes(),
+            latest_round_trip: None,
+            smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            in_flight_before_bytes,
+            recovering: false,
+            rate: None,
+            now,
+        }
     }
     /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
     fn count_duplicate(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
@@ -165,7 +175,11 @@ impl Connection {
         let segment = self.segment_bytes();
         self.recovery.duplicates = self.recovery.duplicates.saturating_add(1);
         match self.recovery.repair {
-            Repair::Fast => self.congestion.inflate(segment),
+            Repair::Fast => {
+                // A segment has left the network (RFC 6582 §3.2, step 3).
+                let window = &mut self.congestion.window.window_bytes;
+                *window = window.saturating_add(segment).min(1 << 30);
+            }
             Repair::None
                 if self.recovery.duplicates == DUPLICATES_FOR_LOSS
                     && self.recovery.recover.at_or_before(self.send.unacknowledged) =>

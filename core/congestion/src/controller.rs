@@ -1,0 +1,67 @@
+//! What a congestion control is told, and the face that somebody's own has.
+
+use crate::{CongestionWindow, RateSample};
+use core::fmt;
+use inhost_base::{Duration, Instant};
+
+/// One acknowledgment of something new, as a congestion control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledged {
+    /// Bytes that it acknowledged.
+    pub bytes: u32,
+    /// Bytes of the stream acknowledged since the connection opened, these included: `SND.UNA` that does not wrap.
+    pub acknowledged_bytes: u64,
+    /// Bytes of the stream ever sent, each counted once: `SND.NXT` that does not wrap. A round of the path ends when
+    /// `acknowledged_bytes` passes what this was at its start.
+    pub sent_bytes: u64,
+    /// The round trip that this acknowledgment measured, if it did.
+    pub latest_round_trip: Option<Duration>,
+    /// The smoothed round trip (RFC 6298); zero when there is none yet.
+    pub smoothed_round_trip: Duration,
+    /// Bytes that were in flight before it came.
+    pub in_flight_before_bytes: u32,
+    /// Whether fast recovery is under way and moves the window: the house's own algorithms then hold still. Repair
+    /// after a time-out does not count; it grows by slow start.
+    pub recovering: bool,
+    /// The delivery rate that it shows, where that is measured.
+    pub rate: Option<RateSample>,
+    /// When it came.
+    pub now: Instant,
+}
+
+/// A congestion control of one's own, for [`CongestionChoice::Custom`](crate::CongestionChoice::Custom).
+pub trait CongestionController: fmt::Debug + Send {
+    /// Its name, as instruments print it.
+    fn name(&self) -> &'static str;
+    /// Something new was acknowledged. `window_limited` tells whether the window was in use: if it was not, its size
+    /// proves nothing, and it should not grow (RFC 9438 §5.8).
+    fn acknowledged(
+        &mut self,
+        window: &mut CongestionWindow,
+        acknowledged: &Acknowledged,
+        window_limited: bool,
+    );
+    /// A loss was found with `in_flight_bytes` outstanding: sets the threshold; recovery moves the window.
+    fn lost(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32, now: Instant);
+    /// The peer saw a congestion mark (RFC 3168): sets the threshold. By default as a loss.
+    fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32, now: Instant) {
+        self.lost(window, in_flight_bytes, now);
+    }
+    /// The retransmission timer expired for the first time on this data: sets the threshold. By default as a loss.
+    /// The window is one segment afterwards, whatever this did to it.
+    fn timed_out(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32, now: Instant) {
+        self.lost(window, in_flight_bytes, now);
+    }
+    /// Recovery is over. By default the window is the threshold.
+    fn recovered(&mut self, window: &mut CongestionWindow, _now: Instant) {
+        window.window_bytes = window.threshold_bytes;
+    }
+    /// The last reduction was a mistake; window and threshold are what they were before it.
+    fn undone(&mut self, _window: &mut CongestionWindow, _now: Instant) {}
+    /// The sender was idle for a retransmission time-out: what was learned about time is stale.
+    fn restarted(&mut self) {}
+    /// The rate that data shall leave at, for a control that thinks in rates. By default that of the window.
+    fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,107 @@
+//! When the next data may leave, so that a window goes out evenly and not as a burst.
+
+use crate::CongestionWindow;
+use inhost_base::{Duration, Instant};
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+/// What may leave together: so much time's worth, or [`BURST_SEGMENTS`]. A timer for each segment would cost more
+/// than the queue that a short burst makes.
+const BURST: Duration = Duration::from_millis(1);
+/// The least that may leave together, so that a slow sender still elicits an acknowledgment at once.
+const BURST_SEGMENTS: u64 = 2;
+/// Shortest round trip that a rate is made from.
+const LEAST_ROUND_TRIP: Duration = Duration::from_micros(1);
+
+/// By how much the pace exceeds one window a round trip, in percent. More than 100, so that the window stays the
+/// limit and a late timer is made good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacingGains {
+    /// While the window doubles each round trip. Default 200, as Linux.
+    pub slow_start_percent: u16,
+    /// In congestion avoidance, and near the threshold. Default 120, as Linux.
+    pub avoidance_percent: u16,
+}
+
+impl Default for PacingGains {
+    fn default() -> Self {
+        PacingGains { slow_start_percent: 200, avoidance_percent: 120 }
+    }
+}
+
+impl PacingGains {
+    /// The pace of `window` over a path of `round_trip`, in bytes a second.
+    pub(crate) fn rate_bytes_per_s(
+        &self,
+        window: &CongestionWindow,
+        in_flight_bytes: u32,
+        round_trip: Duration,
+    ) -> u64 {
+        // Well below the threshold only: the last round of slow start need not overshoot it.
+        let doubling = window.window_bytes < window.threshold_bytes / 2;
+        let percent = if doubling { self.slow_start_percent } else { self.avoidance_percent };
+        // Below 2^30 bytes, 2^30 nanoseconds a second, and 2^16 percent over 100 it stays below 2^64 in two steps.
+        let bytes = u64::from(window.window_bytes.max(in_flight_bytes));
+        let per_percent = bytes * (NANOS_PER_S / 100) / round_trip.max(LEAST_ROUND_TRIP).as_nanos();
+        (per_percent * u64::from(percent)).max(1)
+    }
+}
+
+/// The pace of one sender. It holds when all that was sent will have left at the pace; a sender may be ahead of that
+/// by a burst, and makes good a burst's worth of what it missed. So within any time it sends what the rate gives,
+/// and at most two bursts and a segment more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacer {
+    /// When all that was sent has left at the pace.
+    sent_until: Instant,
+    /// The pace, in bytes a second; `u64::MAX` is none.
+    rate_bytes_per_s: u64,
+    /// What the application allows at most, in bytes a second.
+    most_bytes_per_s: u64,
+}
+
+impl Default for Pacer {
+    fn default() -> Self {
+        Pacer { sent_until: Instant::ZERO, rate_bytes_per_s: u64::MAX, most_bytes_per_s: u64::MAX }
+    }
+}
+
+impl Pacer {
+    /// Sets what the application allows at most, in bytes a second; `u64::MAX` is no limit.
+    pub fn limit(&mut self, most_bytes_per_s: u64) {
+        self.most_bytes_per_s = most_bytes_per_s.max(1);
+    }
+    /// The path's pace from now on, in bytes a second; `u64::MAX` for none. Without one, the first window leaves as
+    /// a burst, as RFC 6928 has it.
+    pub fn pace(&mut self, rate_bytes_per_s: u64) {
+        self.rate_bytes_per_s = rate_bytes_per_s.max(1);
+    }
+    /// The pace in force, in bytes a second; `u64::MAX` when there is none.
+    pub fn rate_bytes_per_s(&self) -> u64 {
+        self.rate_bytes_per_s.min(self.most_bytes_per_s)
+    }
+    /// When the next data may leave, or `None` if it may now. `segment_bytes` is a full segment.
+    pub fn holds_until(&self, segment_bytes: u32, now: Instant) -> Option<Instant> {
+        // Blocked, it waits until it is even, and then sends a whole burst.
+        let ahead = self.sent_until.since(now);
+        (ahead > Duration::ZERO && ahead >= self.burst(segment_bytes)).then_some(self.sent_until)
+    }
+    /// `bytes` left.
+    pub fn sent(&mut self, bytes: u32, segment_bytes: u32, now: Instant) {
+        let rate = self.rate_bytes_per_s();
+        if rate == u64::MAX {
+            return;
+        }
+        // What was missed by less than a burst is made good.
+        let from = self.sent_until.max(now - self.burst(segment_bytes));
+        self.sent_until = from + Duration::from_nanos(u64::from(bytes) * NANOS_PER_S / rate);
+    }
+    fn burst(&self, segment_bytes: u32) -> Duration {
+        let bytes = BURST_SEGMENTS * u64::from(segment_bytes);
+        let rate = self.rate_bytes_per_s();
+        // Two segments in less than the burst's time: the division is for slow senders only.
+        if rate / 1000 >= bytes * (1_000_000 / BURST.as_nanos()) {
+            return BURST;
+        }
+        Duration::from_nanos(bytes * NANOS_PER_S / rate)
+    }
+}

@@ -1,0 +1,59 @@
+//! The figures that every algorithm moves.
+
+/// Largest congestion window: no window of the peer's can be larger (RFC 7323 §2.3).
+pub(crate) const MOST_BYTES: u32 = 1 << 30;
+/// Initial window in bytes beyond which segments are counted no more (RFC 6928 §2).
+const INITIAL_BYTES: u32 = 14_600;
+
+/// The figures that every algorithm moves, in bytes of payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CongestionWindow {
+    /// `cwnd`: what may be in flight.
+    pub window_bytes: u32,
+    /// `ssthresh`: below it slow start, from it on congestion avoidance.
+    pub threshold_bytes: u32,
+    /// `SMSS`: payload of a full segment.
+    pub segment_bytes: u32,
+}
+
+impl CongestionWindow {
+    /// No window yet, and nothing known of the path.
+    pub(crate) const CLOSED: CongestionWindow =
+        CongestionWindow { window_bytes: 0, threshold_bytes: MOST_BYTES, segment_bytes: 0 };
+
+    /// Whether the window doubles each round trip.
+    pub fn in_slow_start(&self) -> bool {
+        self.window_bytes < self.threshold_bytes
+    }
+    /// Whether no loss has told yet what the path carries.
+    pub fn is_unexplored(&self) -> bool {
+        self.threshold_bytes >= MOST_BYTES
+    }
+    /// The least threshold after a loss (RFC 5681 §3.1): two segments.
+    pub fn least_bytes(&self) -> u32 {
+        2 * self.segment_bytes
+    }
+    /// The window in whole segments.
+    pub fn segments(&self) -> u32 {
+        self.window_bytes / self.segment_bytes.max(1)
+    }
+    /// Slow start by `bytes` acknowledged, up to the threshold; what is left of them is for congestion avoidance.
+    // Receivers acknowledge many segments at once, and the pacer spreads what they free: all bytes count
+    // (RFC 9406 §4.2, L unlimited).
+    pub(crate) fn slow_start(&mut self, bytes: u32) -> u32 {
+        let grows = bytes.min(self.threshold_bytes.saturating_sub(self.window_bytes));
+        self.window_bytes += grows;
+        bytes - grows
+    }
+    /// Sets the threshold to `percent` of `bytes`, at least two segments.
+    pub(crate) fn lower_threshold(&mut self, bytes: u32, percent: u32) {
+        let left = u64::from(bytes) * u64::from(percent) / 100;
+        self.threshold_bytes = (left as u32).max(self.least_bytes());
+    }
+}
+
+/// RFC 6928 §2: so many segments, but no more than the larger of two segments and 14,600 bytes.
+pub(crate) fn initial_window_bytes(segments: u8, segment_bytes: u32) -> u32 {
+    let asked = u32::from(segments.max(1)) * segment_bytes;
+    asked.min((2 * segment_bytes).max(INITIAL_BYTES)).max(segment_bytes)
+}
