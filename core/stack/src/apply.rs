@@ -2,7 +2,7 @@
 
 use crate::entry::{Flow, Marks, Socket};
 use crate::listener::{CHANGED, acceptable_of, embryos_of};
-use crate::reset::Reset;
+use crate::reply::Reply;
 use crate::stack::{Stack, ready_on};
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink};
@@ -159,7 +159,7 @@ impl Stack {
     fn queue_reset(&mut self, path: Path, local: Endpoint, remote: Endpoint, reply: ResetReply) {
         let mut header = reply.header();
         (header.source_port, header.destination_port) = (local.port, remote.port);
-        if !self.resets.push(Reset { path, header }) {
+        if !self.replies.push(Reply { path, header }) {
             self.counters.resets_limited += 1;
         }
     }

@@ -48,6 +48,12 @@ pub struct Counters {
     pub connections_failed: u64,
     /// SYNs not taken because a listener's queue, or the host, was full.
     pub listen_overflows: u64,
+    /// SYNs answered with a cookie.
+    pub cookies_sent: u64,
+    /// Connections made of a cookie that came back.
+    pub cookies_accepted: u64,
+    /// Acknowledgments that were looked at for a cookie and had none that holds.
+    pub cookies_refused: u64,
     /// Connections aborted because too many were closing.
     pub orphans_aborted: u64,
     /// TIME-WAIT connections that gave way to a new one.

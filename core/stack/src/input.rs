@@ -3,15 +3,17 @@
 
 use crate::entry::{ANY_ADDRESS, Flow, Marks, NOWHERE, Socket};
 use crate::listener::{acceptable_of, embryos_of};
+use crate::options::SynCookies;
 use crate::stack::{Stack, tcp_environment};
 use crate::table::Name;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Sequence};
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
-use inhost_tcp::{Connection, Header, Open, ResetReply};
+use inhost_tcp::{Config, Connection, Header, Open, ResetReply};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, Segment, TcpView};
+use std::sync::Arc;
 
 /// A handshake in progress that is older than this gives way to a new one when the SYN queue is full.
 const EMBRYO_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
@@ -62,7 +64,7 @@ impl Stack {
         match self.find_listener(datagram.link, local) {
             Some(listener) => {
                 let call = Call { header: &header, datagram, least_sequence };
-                self.listener_input(listener, call, packet.len(), now, sink)
+                self.listener_input(listener, call, packet, now, sink)
             }
             None => {
                 self.no_connection(&header, packet.len(), datagram.link, local, remote, now);
@@ -71,7 +73,7 @@ impl Stack {
         }
     }
 
-    fn flow_input(
+    pub(crate) fn flow_input(
         &mut self,
         key: Key,
         header: &Header,
@@ -187,7 +189,7 @@ impl Stack {
         &mut self,
         listener: Key,
         call: Call<'_>,
-        payload_bytes: usize,
+        packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
@@ -196,8 +198,11 @@ impl Stack {
             return Err(Drop::NoSocket);
         }
         if header.flags.ack() {
+            if let Some(done) = self.take_cookie(listener, call, packet, now, sink) {
+                return done;
+            }
             let (local, remote) = call.ends();
-            self.no_connection(header, payload_bytes, call.datagram.link, local, remote, now);
+            self.no_connection(header, packet.len(), call.datagram.link, local, remote, now);
             return Err(Drop::NoSocket);
         }
         if !header.flags.contains(Flags::SYN) {
@@ -213,34 +218,52 @@ impl Stack {
         done
     }
 
-    /// A SYN for a listener: a new connection, if there is room.
+    /// A SYN for a listener: a new connection if there is room, or else a cookie.
     fn call(&mut self, listener: Key, call: Call<'_>, now: Instant, sink: &mut dyn Sink) -> Result<(), Drop> {
-        let Call { header, datagram, least_sequence } = call;
-        let (local, remote) = call.ends();
         let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Err(Drop::NoSocket) };
-        let (backlog, syn_queue) = (held.options.backlog.max(1), held.options.syn_queue.max(1));
         let (hold, config) = (held.options.hold_syn, held.tcp.clone());
-        if self.acceptable(listener) >= backlog {
+        let cookies = if hold { SynCookies::Off } else { held.options.syn_cookies };
+        // What nobody takes from the accept queue is not added to, with or without state.
+        if self.acceptable(listener) >= held.options.backlog.max(1) {
             return Err(Drop::QueueFull);
         }
-        if self.embryos(listener) >= syn_queue {
+        let room = match cookies {
+            SynCookies::Always => Err(Drop::QueueFull),
+            SynCookies::Off | SynCookies::WhenFull => self.room_for_call(listener, now),
+        };
+        match room {
+            Ok(()) => self.begin(listener, call, hold, &config, now, sink),
+            Err(why) if cookies == SynCookies::Off => Err(why),
+            Err(_) => self.answer_with_cookie(listener, call, &config, now),
+        }
+    }
+    /// Whether the host can keep one more handshake of a listener's in progress.
+    fn room_for_call(&mut self, listener: Key, now: Instant) -> Result<(), Drop> {
+        let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Err(Drop::NoSocket) };
+        if self.embryos(listener) >= held.options.syn_queue.max(1) {
             self.make_room(listener, now)?;
         }
-        if self.pool.is_under_pressure() {
-            return Err(Drop::NoMemory);
-        }
-        let gateway = self.ip.came_through(datagram.link, datagram.source);
-        let path = self
-            .ip
-            .route_through(gateway, remote.address, Some(local.address), Some(datagram.link), now)
-            .map_err(|_| Drop::BadSource)?;
+        if self.pool.is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
+    }
+    /// A new connection, from its SYN.
+    fn begin(
+        &mut self,
+        listener: Key,
+        call: Call<'_>,
+        hold: bool,
+        config: &Arc<Config>,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let (local, remote) = call.ends();
+        let path = self.way_back(&call, now)?;
         let mut open = self.open(&path, local, remote, now);
-        if let Some(least) = least_sequence {
+        if let Some(least) = call.least_sequence {
             open.initial_sequence = open.initial_sequence.later(least);
         }
         let key = self.sockets.next_key().ok_or(Drop::QueueFull)?;
         let mut environment = tcp_environment!(self, now, key, sink);
-        let connection = Connection::accept(&config, open, header, hold, &mut environment);
+        let connection = Connection::accept(config, open, call.header, hold, &mut environment);
         let mut marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
         if hold {
             marks.set(Marks::HELD);
@@ -320,16 +343,16 @@ impl Stack {
 
 /// A segment for a listener, and what it came in.
 #[derive(Clone, Copy)]
-struct Call<'a> {
-    header: &'a Header,
-    datagram: &'a Datagram,
+pub(crate) struct Call<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) datagram: &'a Datagram,
     /// The least initial sequence number that may be chosen, where a connection in TIME-WAIT gives way.
-    least_sequence: Option<Sequence>,
+    pub(crate) least_sequence: Option<Sequence>,
 }
 
 impl Call<'_> {
     /// Our end and theirs.
-    fn ends(&self) -> (Endpoint, Endpoint) {
+    pub(crate) fn ends(&self) -> (Endpoint, Endpoint) {
         let Call { header, datagram, .. } = self;
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
         (local, Endpoint { address: datagram.source, port: header.source_port })

@@ -8,6 +8,7 @@
 
 mod apply;
 mod bind;
+mod cookie;
 mod counters;
 mod echo;
 mod entry;
@@ -22,9 +23,10 @@ mod loopback;
 mod options;
 mod output;
 mod ports;
-mod reset;
+mod reply;
 mod socket;
 mod stack;
+mod stateless;
 mod stream;
 mod table;
 mod udp;
@@ -38,7 +40,7 @@ pub use inhost_ip::{
 };
 pub use inhost_tcp::{Config as TcpConfig, ConnectionError, KeepAlive, SendHow, SoftError};
 pub use instruments::SocketOption;
-pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, UdpOptions};
+pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
 pub use ports::PortSelection;
 pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
 pub use stack::{Stack, Transmitted};

@@ -14,6 +14,8 @@ pub(crate) struct Listener {
     pub(crate) opened: Instant,
     /// SYNs that were not taken for want of room.
     pub(crate) overflows: u64,
+    /// Until then an acknowledgment may bring back a cookie.
+    pub(crate) cookies_until: Instant,
 }
 
 /// The list of sockets whose readiness changed.

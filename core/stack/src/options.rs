@@ -78,8 +78,11 @@ pub struct ListenOptions {
     /// new SYNs stay unanswered, so that the caller tries again.
     pub backlog: usize,
     /// Handshakes that may be in progress. Default: 256. When it is full, the oldest one that has lasted three seconds
-    /// makes room; a younger one does not, and the SYN stays unanswered.
+    /// makes room; a younger one does not, and the SYN gets a cookie or no answer.
     pub syn_queue: usize,
+    /// When SYNs are answered with a cookie instead of an entry in the SYN queue. Default:
+    /// [`SynCookies::WhenFull`]. Held SYNs never are.
+    pub syn_cookies: SynCookies,
     /// Listen to every destination address of links with [`inhost_ip::InterfaceConfig::any_address`], also those that
     /// are not ours, and with port 0 to every port. For gateways. Default: no.
     pub any_address: bool,
@@ -97,12 +100,27 @@ impl Default for ListenOptions {
         ListenOptions {
             backlog: 128,
             syn_queue: 256,
+            syn_cookies: SynCookies::WhenFull,
             any_address: false,
             hold_syn: false,
             link: None,
             tcp: None,
         }
     }
+}
+
+/// When a listener answers SYNs without keeping anything of them (RFC 4987 §3.6). Such a connection is like any other,
+/// but for what the caller's timestamps did not bring back: without timestamps it has neither window scale nor SACK nor
+/// ECN, and its segment size is rounded down to a common one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SynCookies {
+    /// Never: a SYN for which there is no room stays unanswered.
+    Off,
+    /// When the SYN queue is full, or memory is short.
+    #[default]
+    WhenFull,
+    /// Every time: no SYN takes memory.
+    Always,
 }
 
 /// How a UDP socket behaves.

@@ -2,7 +2,7 @@
 
 use crate::entry::Socket;
 use crate::input::segment_limit;
-use crate::reset::Reset;
+use crate::reply::Reply;
 use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_environment};
 use inhost_base::{Instant, Key, LinkId};
 use inhost_buf::{Device, Frame, Full, Offload, Slices};
@@ -129,7 +129,7 @@ impl Stack {
             let mut environment = ip_environment!(self, now, sink);
             more |= self.ip.transmit(link, &mut environment, budget_frames, &mut device);
         }
-        self.transmit_resets(link, now, budget_frames, &mut device, sink);
+        self.transmit_replies(link, now, budget_frames, &mut device, sink);
         // No socket has more turns in a pass than there are frames to send.
         let mut turns = self.sending.count(ready_on(link)) + budget_frames;
         while device.frames < budget_frames && !device.full && turns > 0 {
@@ -266,7 +266,7 @@ impl Stack {
         Turn::Unreachable
     }
 
-    fn transmit_resets(
+    fn transmit_replies(
         &mut self,
         link: LinkId,
         now: Instant,
@@ -275,10 +275,10 @@ impl Stack {
         sink: &mut dyn Sink,
     ) {
         while device.frames < budget_frames && !device.full {
-            let Some(reset) = self.resets.pop(link) else { return };
-            let Reset { path, header } = reset;
+            let Some(reply) = self.replies.pop(link) else { return };
+            let Reply { path, header } = reply;
             match self.ip.resolve(&path, &mut ip_environment!(self, now, sink)) {
-                Resolution::Pending => self.resets.park(reset),
+                Resolution::Pending => self.replies.park(reply),
                 Resolution::Failed => {}
                 Resolution::Ready(link_header) => {
                     let mut output = Segments {
@@ -291,8 +291,8 @@ impl Stack {
                         remote_port: header.destination_port,
                     };
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
-                        Ok(()) => self.counters.resets_sent += 1,
-                        Err(Blocked::Link) if device.full => self.resets.put_back(reset),
+                        Ok(()) => self.counters.resets_sent += u64::from(header.flags.rst()),
+                        Err(Blocked::Link) if device.full => self.replies.put_back(reply),
                         Err(Blocked::Link) => {}
                     }
                 }

@@ -27,15 +27,18 @@ pub(crate) struct Identity {
     counters: [u16; COUNTERS],
 }
 
+/// A protocol, two ends with IPv6 addresses, and what a SYN cookie adds.
+const TUPLE_BYTES: usize = 1 + 2 * 18 + 9;
+
 /// The bytes by which two ends are told apart, for keyed hashes.
 pub(crate) struct Tuple {
-    bytes: [u8; 37],
+    bytes: [u8; TUPLE_BYTES],
     length: usize,
 }
 
 impl Tuple {
     pub(crate) fn new(protocol: u8, local: Endpoint, remote: Endpoint) -> Tuple {
-        let mut tuple = Tuple { bytes: [0; 37], length: 0 };
+        let mut tuple = Tuple { bytes: [0; TUPLE_BYTES], length: 0 };
         tuple.push(&[protocol]);
         tuple.push_address(local.address);
         tuple.push(&local.port.to_le_bytes());
@@ -52,7 +55,7 @@ impl Tuple {
             IpAddr::V6(address) => self.push(&address.octets()),
         }
     }
-    fn push(&mut self, more: &[u8]) {
+    pub(crate) fn push(&mut self, more: &[u8]) {
         inhost_buf::copy(&mut self.bytes[self.length..], more);
         self.length = (self.length + more.len()).min(self.bytes.len());
     }

@@ -1,5 +1,6 @@
 //! The host as its driver sees it.
 
+use crate::cookie::Cookies;
 use crate::counters::{Counters, LinkCounters};
 use crate::entry::{Flow, Socket};
 use crate::limit::RateLimit;
@@ -8,7 +9,7 @@ use crate::listener::CHANGED;
 use crate::loopback::Loopback;
 use crate::options::StackConfig;
 use crate::ports::Identity;
-use crate::reset::Resets;
+use crate::reply::Replies;
 use crate::socket::{Readiness, SocketId};
 use crate::table::Table;
 use crate::wheel::Wheel;
@@ -98,6 +99,7 @@ pub struct Stack {
     pub(crate) flows: Table,
     pub(crate) bindings: Table,
     pub(crate) identity: Identity,
+    pub(crate) cookies: Cookies,
     pub(crate) timers: Wheel,
     /// For each link three lists: what is ready to send, what waits for a neighbour, what rests.
     pub(crate) sending: Lists,
@@ -110,7 +112,7 @@ pub struct Stack {
     pub(crate) feeding_at: Option<Instant>,
     pub(crate) links: Vec<Link>,
     pub(crate) loopback: Loopback,
-    pub(crate) resets: Resets,
+    pub(crate) replies: Replies,
     pub(crate) reset_limit: RateLimit,
     pub(crate) counters: Counters,
     pub(crate) population: Population,
@@ -200,6 +202,7 @@ impl Stack {
             flows: Table::new(random.private_key(), Socket::flow_name),
             bindings: Table::new(random.private_key(), Socket::binding_name),
             identity: Identity::new(&mut random),
+            cookies: Cookies::new(&mut random),
             timers: Wheel::new(now),
             sending: Lists::new(3),
             queues: Lists::new(1),
@@ -207,7 +210,7 @@ impl Stack {
             feeding_at: None,
             links: vec![Link::default()],
             loopback: Loopback::default(),
-            resets: Resets::default(),
+            replies: Replies::default(),
             reset_limit: RateLimit::new(config.resets_per_second, now),
             counters: Counters::default(),
             population: Population::default(),
@@ -349,7 +352,7 @@ impl Stack {
     }
 
     pub(crate) fn has_output(&self, link: LinkId) -> bool {
-        self.sending.count(ready_on(link)) > 0 || self.resets.waits(link) || self.ip.wants_transmit(link)
+        self.sending.count(ready_on(link)) > 0 || self.replies.waits(link) || self.ip.wants_transmit(link)
     }
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
@@ -412,7 +415,7 @@ impl Stack {
     fn wake_resolved(&mut self) {
         for _ in 0..RESOLVED_PER_CALL {
             let Some((link, neighbour)) = self.ip.take_resolved() else { return };
-            self.resets.wake(link);
+            self.replies.wake(link);
             let mut cursor = self.sending.first(parked_on(link));
             while let Some(place) = cursor {
                 cursor = self.sending.next(place);

@@ -113,7 +113,7 @@ impl Stack {
             return Err(BindError::NotOurs);
         }
         let tcp = options.tcp.clone().map_or_else(|| self.tcp_config.clone(), Arc::new);
-        let listener = Listener { local, options, tcp, opened: now, overflows: 0 };
+        let listener = Listener { local, options, tcp, opened: now, overflows: 0, cookies_until: now };
         let key = self.bind(Socket::Listener(Box::new(listener)))?;
         Ok(SocketId(key))
     }

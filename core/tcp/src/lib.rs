@@ -42,6 +42,7 @@ mod application;
 mod buffers;
 mod config;
 mod connection;
+mod cookie;
 mod environment;
 mod error;
 mod icmp;

@@ -1,16 +1,19 @@
-//! Resets that no connection sends: answers to segments for which there is none, and a connection's last word.
+//! Segments that no connection sends: resets in answer to segments for which there is none, a connection's last word,
+//! and answers to SYNs of which nothing is kept.
 
 use inhost_base::LinkId;
 use inhost_ip::Path;
 use inhost_tcp::Header;
 use std::collections::VecDeque;
 
-/// Resets that may wait on one link, to be sent or for a neighbour each.
-const WAITING_PER_LINK: usize = 64;
+/// Replies that may wait on one link to be sent: what a few batches of frames bring.
+const WAITING_PER_LINK: usize = 4 * inhost_buf::Batch::LIMIT;
+/// Replies that may wait on one link for a neighbour each.
+const PARKED_PER_LINK: usize = 64;
 
-/// A reset to be sent.
+/// A segment without data, to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reset {
+pub(crate) struct Reply {
     pub(crate) path: Path,
     /// Complete with ports.
     pub(crate) header: Header,
@@ -18,28 +21,28 @@ pub(crate) struct Reset {
 
 #[derive(Debug, Default)]
 struct Queues {
-    ready: VecDeque<Reset>,
+    ready: VecDeque<Reply>,
     /// Those whose neighbour is being asked for.
-    parked: VecDeque<Reset>,
+    parked: VecDeque<Reply>,
 }
 
-/// The resets of all links.
+/// The replies of all links.
 #[derive(Debug, Default)]
-pub(crate) struct Resets {
+pub(crate) struct Replies {
     links: Vec<Queues>,
 }
 
-impl Resets {
+impl Replies {
     /// Adds one, unless too many wait.
-    pub(crate) fn push(&mut self, reset: Reset) -> bool {
-        let place = usize::from(reset.path.link.0);
+    pub(crate) fn push(&mut self, reply: Reply) -> bool {
+        let place = usize::from(reply.path.link.0);
         if self.links.len() <= place {
             self.links.resize_with(place + 1, Queues::default);
         }
         let queue = &mut self.links[place].ready;
         let fits = queue.len() < WAITING_PER_LINK;
         if fits {
-            queue.push_back(reset);
+            queue.push_back(reply);
         }
         fits
     }
@@ -48,22 +51,22 @@ impl Resets {
         self.links.get(usize::from(link.0)).is_some_and(|queues| !queues.ready.is_empty())
     }
     /// The next to be sent on `link`.
-    pub(crate) fn pop(&mut self, link: LinkId) -> Option<Reset> {
+    pub(crate) fn pop(&mut self, link: LinkId) -> Option<Reply> {
         self.links.get_mut(usize::from(link.0))?.ready.pop_front()
     }
     /// Puts one back that the device had no room for.
-    pub(crate) fn put_back(&mut self, reset: Reset) {
-        if let Some(queues) = self.links.get_mut(usize::from(reset.path.link.0)) {
-            queues.ready.push_front(reset);
+    pub(crate) fn put_back(&mut self, reply: Reply) {
+        if let Some(queues) = self.links.get_mut(usize::from(reply.path.link.0)) {
+            queues.ready.push_front(reply);
         }
     }
     /// Sets one aside until its neighbour is known; the oldest goes when too many are.
-    pub(crate) fn park(&mut self, reset: Reset) {
-        if let Some(queues) = self.links.get_mut(usize::from(reset.path.link.0)) {
-            if queues.parked.len() >= WAITING_PER_LINK {
+    pub(crate) fn park(&mut self, reply: Reply) {
+        if let Some(queues) = self.links.get_mut(usize::from(reply.path.link.0)) {
+            if queues.parked.len() >= PARKED_PER_LINK {
                 queues.parked.pop_front();
             }
-            queues.parked.push_back(reset);
+            queues.parked.push_back(reply);
         }
     }
     /// Lets those on `link` try again that were set aside.

@@ -1,0 +1,197 @@
+//! Calls answered without keeping anything: a SYN cookie goes out, and what it brings back becomes a connection like
+//! any other (RFC 4987 §3.6). The cost of a call is constant, and it takes no memory.
+
+use crate::cookie::{Caller, Terms};
+use crate::entry::{Flow, Marks, Socket};
+use crate::input::Call;
+use crate::listener::embryos_of;
+use crate::reply::Reply;
+use crate::stack::{Stack, tcp_environment};
+use inhost_base::{Duration, Instant, Key, LinkId};
+use inhost_buf::{Packet, Slices};
+use inhost_event::{Drop, Ignore, Sink};
+use inhost_ip::Path;
+use inhost_tcp::{Blocked, Config, Connection, Ecn, Header, Open, SegmentOutput};
+use inhost_wire::tcp::{Flags, TcpOptions};
+use std::sync::Arc;
+
+/// How long after the last cookie of a listener acknowledgments are looked at for one: twice as long as they hold.
+const LOOKED_FOR: Duration = Duration::from_secs(256);
+
+/// Keeps the one header that a connection without data sends first.
+struct First(Option<Header>);
+
+impl SegmentOutput for First {
+    fn segment(&mut self, header: &Header, _payload: Slices<'_>, _ecn: Ecn) -> Result<(), Blocked> {
+        self.0 = Some(*header);
+        Ok(())
+    }
+}
+
+impl Stack {
+    /// Answers a SYN with a cookie.
+    pub(crate) fn answer_with_cookie(
+        &mut self,
+        listener: Key,
+        call: Call<'_>,
+        config: &Arc<Config>,
+        now: Instant,
+    ) -> Result<(), Drop> {
+        let (local, remote) = call.ends();
+        let path = self.way_back(&call, now)?;
+        let open = self.open(&path, local, remote, now);
+        let header = call.header;
+        // The answer is the one that a connection would give, less what cannot be remembered for the caller.
+        let mut answer = self.first_answer(listener, config, open, header, now).ok_or(Drop::NotCredible)?;
+        let terms = answer.options.timestamps.map(|_| Terms {
+            scale: header.options.window_scale.filter(|_| answer.options.window_scale.is_some()),
+            sack: answer.options.sack_permitted,
+            ecn: answer.flags.ece(),
+        });
+        match (terms, &mut answer.options.timestamps) {
+            (Some(terms), Some((value, _))) => *value = terms.stamp(*value),
+            _ => {
+                answer.options.window_scale = None;
+                answer.options.sack_permitted = false;
+                answer.flags = answer.flags.without(Flags::ECE);
+            }
+        }
+        let mss = header.options.mss.unwrap_or(open.default_mss);
+        let caller = Caller { local, remote, sequence: header.sequence };
+        let cookie = self.cookies.make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
+        // RFC 9293 §3.10.7.4: who follows a connection in TIME-WAIT begins beyond its numbers. A cookie cannot choose.
+        if call.least_sequence.is_some_and(|least| cookie.precedes(least)) {
+            return Err(Drop::QueueFull);
+        }
+        answer.sequence = cookie;
+        (answer.source_port, answer.destination_port) = (local.port, remote.port);
+        if !self.replies.push(Reply { path, header: answer }) {
+            return Err(Drop::QueueFull);
+        }
+        self.counters.cookies_sent += 1;
+        if let Some(Socket::Listener(listener)) = self.sockets.at_mut(listener) {
+            listener.cookies_until = now + LOOKED_FOR;
+        }
+        Ok(())
+    }
+    /// The SYN and ACK that a connection would send.
+    fn first_answer(
+        &mut self,
+        listener: Key,
+        config: &Arc<Config>,
+        open: Open,
+        syn: &Header,
+        now: Instant,
+    ) -> Option<Header> {
+        // Nobody hears of a connection that is none.
+        let mut environment = tcp_environment!(self, now, listener, &mut Ignore);
+        let mut connection = Connection::accept(config, open, syn, false, &mut environment);
+        let mut first = First(None);
+        connection.transmit(&mut environment, 1, &mut first);
+        connection.clear(environment.pool);
+        first.0
+    }
+
+    /// An acknowledgment for a listener: the answer to a cookie of ours, perhaps. `None` when it is not.
+    pub(crate) fn take_cookie(
+        &mut self,
+        listener: Key,
+        call: Call<'_>,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Option<Result<(), Drop>> {
+        let header = call.header;
+        let held = match self.sockets.at(listener)? {
+            Socket::Listener(held) if now < held.cookies_until => held,
+            _ => return None,
+        };
+        if header.flags.intersects(Flags::SYN | Flags::RST) || !header.flags.ack() {
+            return None;
+        }
+        let (backlog, config) = (held.options.backlog.max(1), held.tcp.clone());
+        let (local, remote) = call.ends();
+        let (_, timestamp_offset) = self.identity.initial_sequence(local, remote, now);
+        let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
+        let terms = match header.options.timestamps {
+            Some((_, echo)) => Some(Terms::of_echo(echo, stamp)?),
+            None => None,
+        };
+        let caller = Caller { local, remote, sequence: header.sequence.back(1) };
+        let cookie = header.acknowledgment.back(1);
+        let Some(mss) = self.cookies.check(caller, cookie, terms, now) else {
+            self.counters.cookies_refused += 1;
+            // Whoever echoes our clock was answered a moment ago. It has lost its first acknowledgment on the way and
+            // will repeat what is missing, so it is not told that there is nobody.
+            return terms.is_some().then_some(Err(Drop::NotCredible));
+        };
+        if self.acceptable(listener) >= backlog {
+            // The caller believes that it is connected, and repeats what it says until there is room.
+            return Some(Err(Drop::QueueFull));
+        }
+        let syn = syn_of(header, mss, terms);
+        let connected = self.connect_by_cookie(listener, call, &syn, &config, now, sink);
+        let key = match connected {
+            Ok(key) => key,
+            Err(why) => return Some(Err(why)),
+        };
+        Some(self.flow_input(key, header, packet, call.datagram, now, sink))
+    }
+    /// A connection as if `syn` had come in and been answered.
+    fn connect_by_cookie(
+        &mut self,
+        listener: Key,
+        call: Call<'_>,
+        syn: &Header,
+        config: &Arc<Config>,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Key, Drop> {
+        let (local, remote) = call.ends();
+        let path = self.way_back(&call, now)?;
+        let open = Open {
+            initial_sequence: call.header.acknowledgment.back(1),
+            ..self.open(&path, local, remote, now)
+        };
+        let key = self.sockets.next_key().ok_or(Drop::QueueFull)?;
+        let mut environment = tcp_environment!(self, now, key, sink);
+        let mut connection = Connection::accept(config, open, syn, false, &mut environment);
+        connection.answered(&mut environment);
+        let marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
+        let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
+        let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
+        self.counters.connections_accepted += 1;
+        self.counters.cookies_accepted += 1;
+        self.queues.push_back(embryos_of(listener.index()), key.index());
+        Ok(key)
+    }
+    /// The way back to a caller: through the gateway by which it came.
+    pub(crate) fn way_back(&mut self, call: &Call<'_>, now: Instant) -> Result<Path, Drop> {
+        let (local, remote) = call.ends();
+        let link: LinkId = call.datagram.link;
+        let gateway = self.ip.came_through(link, remote.address);
+        let local = Some(local.address);
+        let way = self.ip.route_through(gateway, remote.address, local, Some(link), now);
+        way.map_err(|_| Drop::BadSource)
+    }
+}
+
+/// The SYN that must have come before `header`.
+fn syn_of(header: &Header, mss: u16, terms: Option<Terms>) -> Header {
+    let ecn = terms.is_some_and(|terms| terms.ecn);
+    let flags = if ecn { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN };
+    let options = TcpOptions {
+        mss: Some(mss),
+        window_scale: terms.and_then(|terms| terms.scale),
+        sack_permitted: terms.is_some_and(|terms| terms.sack),
+        timestamps: header.options.timestamps.map(|(value, _)| (value, 0)),
+        ..TcpOptions::NONE
+    };
+    Header {
+        sequence: header.sequence.back(1),
+        acknowledgment: Default::default(),
+        flags,
+        options,
+        ..*header
+    }
+}
