@@ -147,7 +147,7 @@ impl Stack {
         reply: ResetReply,
         now: Instant,
     ) {
-        if !self.reset_limit.admit(now) {
+        if !self.reset_limit.admit(now, &mut self.random) {
             self.counters.resets_limited += 1;
             return;
         }

@@ -18,7 +18,7 @@ pub struct StackConfig {
     /// Connections that nobody holds any more and that are still closing, TIME-WAIT included. Default: 16,384. Beyond
     /// it, closing is aborting.
     pub orphan_limit: usize,
-    /// Stateless resets in a second, of the host. Default: 1,000. Cost: a scanner's or a reborn peer's segments beyond
+    /// Stateless resets in a second, of the host, on average: the edge is blurred. Default: 1,000. Cost: a scanner's or a reborn peer's segments beyond
     /// it stay unanswered and are tried again.
     pub resets_per_second: u32,
     /// The first ephemeral port. Default: 49,152 (RFC 6335 §6).

@@ -6,7 +6,7 @@ use common::packets::{Lone, Sent, header};
 use common::{LINK, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr, Ipv6Addr, Sequence};
 use inhost_event::Ignore;
-use inhost_stack::{BindError, ListenOptions, Readiness, SocketError, SocketId, StackConfig};
+use inhost_stack::{BindError, ListenOptions, Readiness, SocketError, SocketId, StackConfig, SynCookies};
 use inhost_wire::tcp::Flags;
 
 fn peer(port: u16) -> Endpoint {
@@ -31,7 +31,7 @@ fn finish(lone: &mut Lone, from: u16, answer: &Sent) {
 #[test]
 fn a_full_syn_queue_leaves_syns_unanswered_until_the_oldest_is_old() {
     let mut lone = Lone::new();
-    let options = ListenOptions { syn_queue: 3, ..ListenOptions::default() };
+    let options = ListenOptions { syn_queue: 3, syn_cookies: SynCookies::Off, ..ListenOptions::default() };
     let listener = listen(&mut lone, 23, options);
     for from in 1..=3 {
         assert_eq!(syn(&mut lone, from).len(), 1);

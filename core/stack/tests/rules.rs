@@ -70,13 +70,15 @@ fn resets_are_limited_in_rate_and_the_limit_recovers() {
     for port in 1..100 {
         lone.segment(peer(2000), here(port), header(Flags::SYN, 1, 0), b"");
     }
-    assert_eq!(lone.segments().len(), 20);
-    assert_eq!(lone.stack.counters().resets_limited, 79);
+    let first = lone.segments().len();
+    assert!((12..=30).contains(&first), "{first} resets: about twenty, but not to be counted on");
+    assert_eq!(lone.stack.counters().resets_limited, 99 - first as u64);
     lone.pass(Duration::from_millis(500));
     for port in 1..100 {
         lone.segment(peer(2000), here(port), header(Flags::SYN, 1, 0), b"");
     }
-    assert_eq!(lone.segments().len(), 10);
+    let second = lone.segments().len();
+    assert!((5..=18).contains(&second), "{second} resets in half a second");
 }
 
 #[test]
