@@ -1,0 +1,44 @@
+//! One line of what happens.
+
+use super::words::{Words, Wrong, expected, split};
+use super::{Step, When, call, segment};
+
+const ROLES: &str =
+    "in, out, call, assert, wait, skip, after, or a heading (profile, network, host, include, kernel:)";
+
+/// The steps of one line: more than one when `each` cuts the data of a segment.
+pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
+    let words = split(text);
+    let mut words = Words::new(&words);
+    let mut when = When::AtOnce;
+    if words.take("after") {
+        when = segment::when(&mut words)?;
+    }
+    let role = words.word(ROLES)?;
+    let steps = match role {
+        "in" if words.take("icmp") => vec![Step::InIcmp(segment::icmp(&mut words)?)],
+        "in" => segment::segments(&mut words, true)?.into_iter().map(Step::In).collect(),
+        "out" => segment::segments(&mut words, false)?.into_iter().map(Step::Out).collect(),
+        "call" => vec![Step::Call(call::call(&mut words)?)],
+        "assert" => vec![Step::Assert(call::assertion(&mut words)?)],
+        "wait" | "skip" => {
+            if when != When::AtOnce {
+                return Err(format!("`{role}` says its own time; `after` cannot stand before it"));
+            }
+            // What is to be skipped may be there already.
+            let at_once = role == "skip" && words.peek().is_none();
+            if !at_once {
+                when = segment::when(&mut words)?;
+            }
+            words.end("a time")?;
+            vec![if role == "wait" { Step::Wait } else { Step::Skip }]
+        }
+        other => return expected(ROLES, Some(other)),
+    };
+    if matches!(when, When::Between(..)) && !matches!(steps.first(), Some(Step::Out(_))) {
+        return Err("only an `out` can have a range of times".into());
+    }
+    // The rest of a cut segment goes with its first piece.
+    let times = std::iter::once(when).chain(std::iter::repeat(When::AtOnce));
+    Ok(times.zip(steps).collect())
+}

@@ -1,0 +1,347 @@
+//! What a script says, after parsing. The words themselves are described in [the crate's page](crate).
+
+mod call;
+mod error;
+mod line;
+mod parse;
+mod segment;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use error::{ParseError, Place};
+pub use parse::{SCRIPT_LIMIT_LINES, parse_file, parse_text};
+pub use words::{duration as duration_of, switch as switch_of};
+
+use inhost_base::Duration;
+use inhost_wire::Ecn;
+use inhost_wire::tcp::Flags;
+use std::ops::RangeInclusive;
+
+/// A whole script, its includes in place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    /// Its file.
+    pub file: String,
+    /// The first comment: the section that is proved, and what it asks.
+    pub purpose: String,
+    /// The defaults that the host starts from.
+    pub profile: Profile,
+    /// Whether packets are IPv6.
+    pub is_ipv6: bool,
+    /// Settings of the whole host, in order.
+    pub host: Vec<HostSetting>,
+    /// What is known of the kernel's behaviour.
+    pub kernel: KernelNote,
+    /// What happens.
+    pub lines: Vec<Line>,
+}
+
+/// A named set of defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What the RFCs say: the product's own.
+    #[default]
+    Rfc,
+    /// What a current Linux does where the RFCs leave room.
+    Linux,
+}
+
+/// What a script says of the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KernelNote {
+    /// Nothing: the kernel passes.
+    #[default]
+    Same,
+    /// The kernel does something else, and why.
+    Differs(String),
+    /// The kernel cannot be asked, and why.
+    CannotRun(String),
+}
+
+/// `host NAME VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostSetting {
+    /// Where it stands.
+    pub place: Place,
+    /// What is set.
+    pub name: String,
+    /// To what.
+    pub value: String,
+}
+
+/// One event of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Where it stands.
+    pub place: Place,
+    /// As it was written.
+    pub text: String,
+    /// When it happens.
+    pub when: When,
+    /// What happens.
+    pub step: Step,
+}
+
+/// When a line happens, counted from the line before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum When {
+    /// In the same instant.
+    #[default]
+    AtOnce,
+    /// This much later; an `out` may be off by the tolerance, where one is said.
+    After {
+        /// How much later.
+        delay: Duration,
+        /// How far off.
+        tolerance: Option<Duration>,
+    },
+    /// Any time in between: of an `out` only.
+    Between(Duration, Duration),
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// The peer's segment arrives at the host under test.
+    In(Segment),
+    /// A router's message arrives.
+    InIcmp(Icmp),
+    /// The host under test sends this segment.
+    Out(Segment),
+    /// The host under test sends nothing for the time of the line.
+    Wait,
+    /// Whatever the host sends in the time of the line is taken and not looked at.
+    Skip,
+    /// The application does something.
+    Call(Call),
+    /// A figure is as it should be.
+    Assert(Assertion),
+}
+
+/// A value that an `out` may leave open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Presence<T> {
+    /// Nothing is said.
+    #[default]
+    Unsaid,
+    /// `no …`
+    Absent,
+    /// It is there, whatever it is.
+    Any,
+    /// It is there and this.
+    Is(T),
+}
+
+/// A segment that is sent in, or that is expected. Sequence numbers count from the initial ones, which are 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Segment {
+    /// Which peer (port) speaks or is spoken to.
+    pub peer: u8,
+    /// Its flags, PSH aside.
+    pub flags: Flags,
+    /// Whether PSH is set; open in an `out` where nothing is said.
+    pub push: Option<bool>,
+    /// The first number.
+    pub sequence: Option<i64>,
+    /// Numbers of the first byte and after the last.
+    pub data: Option<(i64, i64)>,
+    /// The acknowledgment number.
+    pub acknowledgment: Option<i64>,
+    /// The window in bytes, after scaling.
+    pub window: Option<RangeInclusive<u32>>,
+    /// The urgent pointer's field.
+    pub urgent_pointer: Option<u16>,
+    /// The ECN bits of the IP header.
+    pub ecn: Option<Ecn>,
+    /// The options.
+    pub options: Options,
+    /// Of an `in` SYN: a new incarnation with this initial sequence number.
+    pub initial_sequence: Option<u32>,
+    /// Of an `in`: the checksum is wrong.
+    pub bad_checksum: bool,
+    /// Of an `in`: the data is not the stream's (RFC 5961 §5 speaks of injection).
+    pub forged: bool,
+}
+
+/// A segment's options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Largest segment.
+    pub mss: Presence<u16>,
+    /// Window scale.
+    pub scale: Presence<u8>,
+    /// SACK permitted.
+    pub sack_permitted: Presence<()>,
+    /// SACK blocks. An `out` without a word about them has none.
+    pub sack: Presence<Vec<(i64, i64)>>,
+    /// Timestamps.
+    pub timestamps: Presence<()>,
+    /// The timestamp's value: of an `in` only.
+    pub timestamp_value: Option<u32>,
+    /// The timestamp's echo.
+    pub timestamp_echo: Option<u32>,
+    /// Fast Open.
+    pub fast_open: Presence<Cookie>,
+    /// Of an `in`: bytes of further options, as they are.
+    pub raw: Vec<u8>,
+}
+
+/// What a Fast Open option carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cookie {
+    /// Nothing: one is asked for.
+    Request,
+    /// The one that the host gave last, or the peer's own, of eight bytes.
+    Known,
+    /// This.
+    Bytes(Vec<u8>),
+}
+
+/// A message about a segment that the host under test has sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    /// What it says.
+    pub kind: IcmpKind,
+    /// The sequence number in the segment that it quotes.
+    pub about: i64,
+    /// Which peer's connection.
+    pub peer: u8,
+}
+
+/// What routers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names are those of RFC 792.
+pub enum IcmpKind {
+    NetworkUnreachable,
+    HostUnreachable,
+    ProtocolUnreachable,
+    PortUnreachable,
+    Prohibited,
+    TimeExceeded,
+    ParameterProblem,
+    SourceQuench,
+    /// Fragmentation needed, or packet too big, with the next hop's MTU.
+    TooBig(u32),
+}
+
+/// What the application does, and what comes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// What it does.
+    pub what: CallKind,
+    /// The socket that does it.
+    pub on: String,
+    /// The name of the socket that comes of it.
+    pub names: Option<String>,
+    /// What comes of it.
+    pub expect: Expect,
+}
+
+/// What an application can do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallKind {
+    /// Makes a socket whose options can be set before it is used.
+    Socket {
+        /// Our port, or any.
+        port: Option<u16>,
+    },
+    /// Calls the peer.
+    Connect {
+        /// Which peer.
+        peer: u8,
+        /// Bytes that go with the SYN (RFC 7413).
+        data: Option<usize>,
+    },
+    /// Listens on port 8000.
+    Listen {
+        /// Connections that may wait.
+        backlog: Option<u32>,
+    },
+    /// Takes a connection.
+    Accept,
+    /// Writes the next bytes of the stream.
+    Write {
+        /// How many.
+        bytes: usize,
+        /// The last one is urgent.
+        urgent: bool,
+        /// More follows.
+        more: bool,
+    },
+    /// Reads bytes of the peer's stream, and compares them.
+    Read {
+        /// At most.
+        bytes: usize,
+    },
+    /// Closes our side.
+    Shutdown,
+    /// Lets go of the socket.
+    Close,
+    /// Resets the connection.
+    Abort,
+    /// Sets an option.
+    Set {
+        /// Which.
+        option: String,
+        /// To what.
+        value: String,
+    },
+    /// Asks for the socket's error and clears it.
+    Error,
+}
+
+/// What comes of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// It works: of a write, all bytes are taken.
+    Done,
+    /// So many bytes.
+    Bytes(usize),
+    /// The peer's stream has ended.
+    End,
+    /// It fails in this way.
+    Fails(Failure),
+}
+
+/// How a call fails; the same words for both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names say it.
+pub enum Failure {
+    WouldBlock,
+    Refused,
+    Reset,
+    TimedOut,
+    Unreachable,
+    Closed,
+    NotConnected,
+    InUse,
+    Invalid,
+    NotSupported,
+}
+
+/// `assert info.NAME OPERATOR VALUE`, or `assert ready.NAME == yes`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assertion {
+    /// Of which socket.
+    pub on: String,
+    /// Whether readiness is asked, not the information structure.
+    pub ready: bool,
+    /// The figure's name.
+    pub field: String,
+    /// What it has to be.
+    pub must: Must,
+}
+
+/// What a figure has to be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Must {
+    /// This word.
+    Word(String),
+    /// Not this word.
+    NotWord(String),
+    /// A number between these, both included; times in nanoseconds.
+    Between(f64, f64),
+    /// Any other number.
+    Not(f64),
+}

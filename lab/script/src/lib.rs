@@ -1,0 +1,78 @@
+//! Scripts: how one TCP connection behaves, packet by packet, in a language of our own.
+//!
+//! A script says what a peer sends, what the application calls, and what the host under test must send and when. It
+//! is played against our [`Stack`](inhost_stack::Stack) in virtual time, where a minute costs nothing, and against
+//! the Linux kernel over a TUN device in real time, so that every difference is seen. This crate drives hosts from
+//! outside; it decides nothing that a host decides, and keeps no state of TCP beyond the numbers of its own packets.
+//!
+//! ```
+//! use inhost_script::{language, suite};
+//! let script = "# RFC 9293 §3.5: a call is answered
+//!     call connect
+//!     out SYN seq 0 mss 1460
+//!     in  SYN ACK ack 1 mss 1460
+//!     out seq 1 ack 1
+//!     assert info.phase == ESTABLISHED";
+//! let script = language::parse_text("example.script", script).unwrap();
+//! assert!(suite::on_ours(&script).passed());
+//! ```
+//!
+//! # The language
+//!
+//! One line is one event; `#` begins a comment; commas are spaces. The first line is a comment with the section that
+//! the script proves. Sequence numbers count from each side's initial one, so that data begins at 1.
+//!
+//! | line | what happens |
+//! |---|---|
+//! | `in SEGMENT` | the peer's segment arrives |
+//! | `in icmp KIND about N` | a router's message arrives that quotes the host's segment with number N |
+//! | `out SEGMENT` | the host sends this segment, and nothing else before it |
+//! | `call CALL` | the application does something |
+//! | `assert info.F == V` | a figure of the information structure; also `!= < <= > >=` and `in A..B` |
+//! | `assert ready.F == yes` | readable, writable, acceptable, connected, peer_closed, urgent, error |
+//! | `wait T` | the host sends nothing for so long |
+//! | `skip [T]` | whatever it sends in that time is not looked at |
+//!
+//! `after T` before `in`, `out` or `call` is a time counted from the line before: `after 200ms`, with a tolerance
+//! `after 200ms ~5ms`, or for `out` a range `after 1s..3s`. Without it the event follows at once.
+//!
+//! **Segments** are flags in capitals, then fields by name in any order. `ACK` is understood unless there is a `SYN`
+//! or `RST`; `ack N` implies it, `no ACK` denies it. `PSH` is looked at only where `PSH` or `no PSH` is said.
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `data A..B` | bytes A up to B (not included); `each N` cuts them into segments of N |
+//! | `seq N`, `ack N` | numbers; of an `in` they follow from what was sent before where nothing is said |
+//! | `win N`, `win A..B`, `win any` | the window in bytes, after scaling |
+//! | `urgent N` | the urgent pointer |
+//! | `ecn ce`, `ect0`, `ect1`, `none` | the mark of the IP header |
+//! | `mss N`, `scale N`, `sackok`, `ts`, `fo …` | options; `no …` and, in `out`, `… any` |
+//! | `sack A..B C..D` | SACK blocks; an `out` without a word about them has none |
+//! | `ts V`, `ecr V` | timestamps of a chosen value, and the echo; else the peer keeps them by itself |
+//! | `fo request`, `fo cookie`, `fo HEX` | Fast Open: the wish, the cookie known, another |
+//! | `peer N` | a second peer, with a port of its own |
+//! | `isn N` | of an `in` SYN: a new connection from the same port |
+//! | `badsum`, `forged`, `raw HEX` | of an `in`: a wrong checksum, other data, further options |
+//!
+//! **Calls**: `socket [port N]`, `connect [peer N] [data N]`, `listen [backlog N]`, `accept`, `write N [urgent]
+//! [more]`, `read N`, `shutdown`, `close`, `abort`, `set OPTION VALUE`, `error`; then `on NAME` and `as NAME` for other
+//! sockets than `main` and `listener`, and `expect` with a number of bytes, `ok`, `end`, or a failure such as
+//! `would-block` or `reset`. What is written and read is compared byte by byte with what was sent.
+//!
+//! **Headings**: `profile rfc|linux`, `network ipv6`, `host SETTING VALUE`, `include FILE`, and what is known of the
+//! kernel: `kernel: differs because …` or `kernel: cannot run because …`.
+#![forbid(unsafe_code)]
+
+mod flow;
+pub mod language;
+mod matching;
+pub mod ours;
+mod packet;
+mod run;
+mod side;
+mod stream;
+pub mod suite;
+mod trace;
+
+pub use run::{Failed, play};
+pub use side::{Came, Figure, Side};

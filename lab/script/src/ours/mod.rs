@@ -1,0 +1,341 @@
+//! Our own stack: one host on a raw-IP link, driven by a clock that the script keeps.
+
+mod figures;
+mod options;
+
+use crate::language::{Call, CallKind, Failure, Script};
+use crate::packet::Ends;
+use crate::side::{Came, Figure, PEER_PORTS, SERVER_PORT, Side};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
+use inhost_buf::{Batch, Device, Frame, Full};
+use inhost_event::Ignore;
+use inhost_stack::{
+    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Local, Medium, Readiness, SendHow,
+    SocketId, Stack, StackConfig, StreamError,
+};
+use inhost_tcp::{Config, ConnectionError};
+use std::collections::{BTreeMap, VecDeque};
+
+const LINK: LinkId = LinkId(1);
+/// Rounds that the host may need at one instant.
+const ROUND_LIMIT: usize = 10_000;
+/// Frames that one round sends.
+const BUDGET_FRAMES: usize = 64;
+
+/// The stack under test and the wire.
+pub struct Ours {
+    stack: Stack,
+    ends: Ends,
+    now: Instant,
+    origin: Instant,
+    wire: Wire,
+    sockets: BTreeMap<String, Slot>,
+    config: Config,
+    listen: ListenOptions,
+}
+
+/// What a name stands for.
+enum Slot {
+    /// Not used yet.
+    Fresh(Box<Fresh>),
+    /// A listener or a connection.
+    Live(SocketId),
+}
+
+#[derive(Clone)]
+struct Fresh {
+    port: u16,
+    config: Config,
+}
+
+#[derive(Default)]
+struct Wire {
+    sent: VecDeque<(Instant, Vec<u8>)>,
+    now: Instant,
+}
+
+impl Device for Wire {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        let mut bytes = vec![0; frame.len()];
+        if frame.write_to(&mut bytes).is_some() {
+            self.sent.push_back((self.now, bytes));
+        }
+        Ok(())
+    }
+}
+
+impl Ours {
+    /// A host as `script` wants it. An error names a setting that is not known.
+    pub fn new(script: &Script) -> Result<Ours, String> {
+        let mut config = StackConfig::default();
+        let mut listen = ListenOptions::default();
+        options::profile(script.profile, &mut config);
+        let ends = Ends::new(script.is_ipv6);
+        let mut interface = InterfaceConfig::new("wire", Medium::Ip)
+            .with_address("10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is no address")?)
+            .with_address("fd00::1/64".parse().map_err(|_| "fd00::1/64 is no address")?);
+        interface.duplicate_detection = DuplicateDetection::Off;
+        interface.accept_router_advertisements = false;
+        for setting in &script.host {
+            options::host(setting, &mut config, &mut interface, &mut listen)
+                .map_err(|wrong| format!("{}: {wrong}", setting.place))?;
+        }
+        let origin = Instant::from_millis(1_000_000);
+        let tcp = config.tcp.clone();
+        let mut stack = Stack::new(config, [42; 32], origin);
+        stack.add_link(interface, origin).map_err(|error| format!("{error:?}"))?;
+        let wire = Wire { now: origin, ..Wire::default() };
+        let mut ours =
+            Ours { stack, ends, now: origin, origin, wire, sockets: BTreeMap::new(), config: tcp, listen };
+        ours.settle()?;
+        Ok(ours)
+    }
+    /// Rounds until the host has nothing more to do in this instant.
+    fn settle(&mut self) -> Result<(), String> {
+        for _ in 0..ROUND_LIMIT {
+            if self.stack.deadline().is_some_and(|deadline| deadline <= self.now) {
+                self.stack.timeout(self.now, &mut Ignore);
+            }
+            while self.stack.ready().is_some() {}
+            self.wire.now = self.now;
+            let wants = self.stack.wants_transmit(LINK);
+            self.stack.transmit(LINK, self.now, BUDGET_FRAMES, &mut self.wire, &mut Ignore);
+            let due = self.stack.deadline().is_some_and(|deadline| deadline <= self.now);
+            if !wants && !due {
+                return Ok(());
+            }
+        }
+        Err(format!("the stack has work without end at {:?}", self.now))
+    }
+    fn since_start(&self, at: Instant) -> Instant {
+        Instant::ZERO + at.since(self.origin)
+    }
+    fn socket(&self, name: &str) -> Result<SocketId, String> {
+        match self.sockets.get(name) {
+            Some(Slot::Live(socket)) => Ok(*socket),
+            Some(Slot::Fresh(_)) => Err(format!("the socket {name} is not connected and does not listen")),
+            None => Err(format!("there is no socket {name}")),
+        }
+    }
+    fn fresh(&self, name: &str) -> Fresh {
+        match self.sockets.get(name) {
+            Some(Slot::Fresh(fresh)) => (**fresh).clone(),
+            _ => Fresh { port: 0, config: self.config.clone() },
+        }
+    }
+    fn connect(&mut self, call: &Call, peer: u8, data: &[u8]) -> Result<Came, String> {
+        let name = call.names.as_ref().unwrap_or(&call.on);
+        let fresh = self.fresh(name);
+        let options = ConnectOptions {
+            local: Local { address: Some(self.ends.host), port: fresh.port },
+            tcp: Some(fresh.config),
+            ..ConnectOptions::default()
+        };
+        let remote = Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(peer));
+        match self.stack.connect(remote, options, self.now, &mut Ignore) {
+            Ok(socket) => {
+                self.sockets.insert(name.clone(), Slot::Live(socket));
+                if data.is_empty() { Ok(Came::Done) } else { self.write(socket, data, SendHow::default()) }
+            }
+            Err(inhost_stack::ConnectError::InUse) => Ok(Came::Failed(Failure::InUse)),
+            Err(inhost_stack::ConnectError::Route(_)) => Ok(Came::Failed(Failure::Unreachable)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+    fn listen(&mut self, call: &Call, backlog: Option<u32>) -> Result<Came, String> {
+        let fresh = self.fresh(&call.on);
+        let any: IpAddr = match self.ends.host {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let mut options = self.listen.clone();
+        options.tcp = Some(fresh.config);
+        if let Some(backlog) = backlog {
+            options.backlog = backlog as usize;
+        }
+        match self.stack.listen(Endpoint::new(any, SERVER_PORT), options, self.now) {
+            Ok(socket) => {
+                self.sockets.insert(call.on.clone(), Slot::Live(socket));
+                Ok(Came::Done)
+            }
+            Err(inhost_stack::BindError::InUse) => Ok(Came::Failed(Failure::InUse)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+    fn accept(&mut self, call: &Call) -> Result<Came, String> {
+        let listener = self.socket(&call.on)?;
+        match self.stack.accept(listener, self.now).map_err(|error| error.to_string())? {
+            Some(accepted) => {
+                let name = call.names.clone().unwrap_or_default();
+                self.sockets.insert(name, Slot::Live(accepted.socket));
+                Ok(Came::Done)
+            }
+            None => Ok(Came::Failed(Failure::WouldBlock)),
+        }
+    }
+    fn write(&mut self, socket: SocketId, data: &[u8], how: SendHow) -> Result<Came, String> {
+        let mut taken = 0;
+        while taken < data.len() {
+            match self.stack.send_with(socket, &data[taken..], how, self.now, &mut Ignore) {
+                Ok(bytes) => taken += bytes,
+                Err(_) if taken > 0 => break,
+                Err(error) => return failed(error),
+            }
+        }
+        Ok(Came::Taken(taken))
+    }
+    fn read(&mut self, socket: SocketId, bytes: usize) -> Result<Came, String> {
+        let mut place = vec![0; bytes];
+        let mut count = 0;
+        while count < bytes {
+            match self.stack.read(socket, &mut place[count..], self.now, &mut Ignore) {
+                Ok(0) => break,
+                Ok(read) => count += read,
+                Err(_) if count > 0 => break,
+                Err(error) => return failed(error),
+            }
+        }
+        place.truncate(count);
+        Ok(Came::Read(place))
+    }
+    fn close(&mut self, call: &Call, abort: bool) -> Result<Came, String> {
+        let socket = self.socket(&call.on)?;
+        let done = if abort {
+            self.stack.abort(socket, self.now, &mut Ignore)
+        } else {
+            self.stack.close(socket, self.now, &mut Ignore)
+        };
+        done.map(|()| Came::Done).map_err(|error| error.to_string())
+    }
+    fn set(&mut self, call: &Call, option: &str, value: &str) -> Result<Came, String> {
+        match self.sockets.get_mut(&call.on) {
+            Some(Slot::Fresh(fresh)) => {
+                options::before_use(option, value, &mut fresh.config)?;
+                Ok(Came::Done)
+            }
+            Some(Slot::Live(socket)) => {
+                let socket = *socket;
+                options::in_use(option, value, socket, &mut self.stack, self.now)
+            }
+            None => Err(format!("there is no socket {}", call.on)),
+        }
+    }
+    fn error(&mut self, socket: SocketId) -> Came {
+        match self.stack.connection_error(socket) {
+            None => Came::Done,
+            Some(error) => Came::Failed(failure_of(error)),
+        }
+    }
+}
+
+fn failed(error: StreamError) -> Result<Came, String> {
+    Ok(Came::Failed(match error {
+        StreamError::WouldBlock => Failure::WouldBlock,
+        StreamError::Shutdown => Failure::Closed,
+        StreamError::Connection(error) => failure_of(error),
+        other => return Err(other.to_string()),
+    }))
+}
+fn failure_of(error: ConnectionError) -> Failure {
+    match error {
+        ConnectionError::Refused => Failure::Refused,
+        ConnectionError::Reset => Failure::Reset,
+        ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
+        ConnectionError::Unreachable => Failure::Unreachable,
+        ConnectionError::Aborted => Failure::Closed,
+    }
+}
+
+impl Side for Ours {
+    fn now(&self) -> Instant {
+        self.since_start(self.now)
+    }
+    fn slack(&self, _due_in: Duration) -> Duration {
+        // Timers may be kept in milliseconds.
+        Duration::from_millis(1)
+    }
+    fn inject(&mut self, packet: &[u8]) -> Result<(), String> {
+        let Some(mut place) = self.stack.pool().take(packet.len()) else {
+            return Err("the stack has no memory for a packet".into());
+        };
+        place.append(packet);
+        let mut batch = Batch::new();
+        if batch.push(place).is_err() {
+            return Err("a batch holds no packet".into());
+        }
+        self.stack.receive(LINK, &mut batch, self.now, &mut Ignore);
+        self.settle()
+    }
+    fn next_packet(&mut self, until: Instant) -> Result<Option<(Instant, Vec<u8>)>, String> {
+        let until = self.origin + until.since(Instant::ZERO);
+        loop {
+            if let Some((at, packet)) = self.wire.sent.pop_front() {
+                return Ok(Some((self.since_start(at), packet)));
+            }
+            match self.stack.deadline().filter(|&deadline| deadline <= until) {
+                Some(deadline) => {
+                    self.now = self.now.max(deadline);
+                    self.settle()?;
+                }
+                None => {
+                    self.now = self.now.max(until);
+                    return Ok(None);
+                }
+            }
+        }
+    }
+    fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+        let came = match &call.what {
+            CallKind::Socket { port } => {
+                let fresh = Fresh { port: port.unwrap_or(0), config: self.config.clone() };
+                let name = call.names.as_ref().unwrap_or(&call.on).clone();
+                self.sockets.insert(name, Slot::Fresh(Box::new(fresh)));
+                Came::Done
+            }
+            CallKind::Connect { peer, .. } => self.connect(call, *peer, data)?,
+            CallKind::Listen { backlog } => self.listen(call, *backlog)?,
+            CallKind::Accept => self.accept(call)?,
+            CallKind::Write { urgent, more, .. } => {
+                let how = SendHow { urgent: *urgent, more: *more, ..SendHow::default() };
+                self.write(self.socket(&call.on)?, data, how)?
+            }
+            CallKind::Read { bytes } => self.read(self.socket(&call.on)?, *bytes)?,
+            CallKind::Shutdown => {
+                let socket = self.socket(&call.on)?;
+                self.stack
+                    .shutdown(socket, self.now, &mut Ignore)
+                    .map(|()| Came::Done)
+                    .map_err(|error| error.to_string())?
+            }
+            CallKind::Close => self.close(call, false)?,
+            CallKind::Abort => self.close(call, true)?,
+            CallKind::Set { option, value } => self.set(call, option, value)?,
+            CallKind::Error => self.error(self.socket(&call.on)?),
+        };
+        self.settle()?;
+        Ok(came)
+    }
+    fn figure(&mut self, on: &str, field: &str) -> Result<Option<Figure>, String> {
+        let socket = self.socket(on)?;
+        let info = self.stack.info(socket, self.now).and_then(|info| info.tcp);
+        match info {
+            Some(info) => figures::figure(&info, field).map(Some),
+            // A connection that is over and forgotten.
+            None if field == "phase" => Ok(Some(Figure::Word("CLOSED".into()))),
+            None => Err(format!("the socket {on} is no connection")),
+        }
+    }
+    fn is_ready(&mut self, on: &str, field: &str) -> Result<Option<bool>, String> {
+        let wanted = match field {
+            "readable" => Readiness::READABLE,
+            "writable" => Readiness::WRITABLE,
+            "acceptable" => Readiness::ACCEPTABLE,
+            "connected" => Readiness::CONNECTED,
+            "peer_closed" => Readiness::PEER_CLOSED,
+            "urgent" => Readiness::URGENT,
+            "error" => Readiness::ERROR,
+            other => return Err(format!("no readiness is called {other}")),
+        };
+        Ok(Some(self.stack.readiness(self.socket(on)?).contains(wanted)))
+    }
+}

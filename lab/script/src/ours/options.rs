@@ -1,0 +1,158 @@
+//! The words of `host` and `call set`, as our stack's knobs.
+
+use crate::language::{HostSetting, Profile, duration_of, switch_of};
+use crate::side::Came;
+use inhost_base::{Duration, Instant};
+use inhost_event::Ignore;
+use inhost_stack::{InterfaceConfig, ListenOptions, SocketId, SocketOption, Stack, StackConfig};
+use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
+
+/// The named sets of defaults.
+pub(super) fn profile(profile: Profile, config: &mut StackConfig) {
+    match profile {
+        Profile::Rfc => config.tcp = Config::rfc(),
+        Profile::Linux => config.tcp = Config::linux(),
+    }
+}
+
+/// `host NAME VALUE`
+pub(super) fn host(
+    setting: &HostSetting,
+    config: &mut StackConfig,
+    interface: &mut InterfaceConfig,
+    _listen: &mut ListenOptions,
+) -> Result<(), String> {
+    let value = setting.value.as_str();
+    match setting.name.as_str() {
+        "mtu" => interface.mtu_bytes = number(value)?,
+        "resets-per-second" => config.resets_per_second = number(value)?,
+        "memory" => config.memory_limit_bytes = number(value)?,
+        _ => return before_use(&setting.name, value, &mut config.tcp),
+    }
+    Ok(())
+}
+
+/// An option of a socket that is not used yet, or of every connection of the host.
+pub(super) fn before_use(name: &str, value: &str, config: &mut Config) -> Result<(), String> {
+    match name {
+        "nagle" => config.nagle = switch(value)?,
+        "timestamps" => config.timestamps = switch(value)?,
+        "scaling" => config.window_scaling = switch(value)?,
+        "sack" => config.sack = switch(value)?,
+        "dsack" => config.duplicate_sack = switch(value)?,
+        "rack" => config.rack = switch(value)?,
+        "tail-loss-probe" => config.tail_loss_probe = switch(value)?,
+        "prr" => config.proportional_rate_reduction = switch(value)?,
+        "frto" => config.forward_rto = switch(value)?,
+        "undo" => config.undo = switch(value)?,
+        "rto-restart" => config.rto_restart = switch(value)?,
+        "pacing" => config.pacing = switch(value)?,
+        "restart-after-idle" => config.restart_after_idle = switch(value)?,
+        "mss" => config.mss_limit_bytes = number(value)?,
+        "initial-window" => config.initial_window_segments = number(value)?,
+        "quick-acknowledgments" => config.quick_acknowledgments = number(value)?,
+        "reordering" => config.reordering_segments = number(value)?,
+        "syn-retries" => config.syn_retries = number(value)?,
+        "syn-answer-retries" => config.syn_answer_retries = number(value)?,
+        "not-sent-low-water" => config.not_sent_low_water_bytes = number(value)?,
+        "reassembly-limit" => config.reassembly_limit_pieces = number(value)?,
+        "challenge-limit" => config.challenge_limit_per_second = number(value)?,
+        "pacing-rate" => config.max_pacing_rate_bytes_per_second = Some(number(value)?),
+        "send-buffer" => {
+            config.send_buffer_limit_bytes = number(value)?;
+            config.send_buffer_initial_bytes = config.send_buffer_limit_bytes;
+        }
+        "receive-buffer" => {
+            config.receive_buffer_limit_bytes = number(value)?;
+            config.receive_buffer_initial_bytes = config.receive_buffer_limit_bytes;
+        }
+        "keep-alive" => config.keep_alive = keep_alive(value)?,
+        "congestion" => config.congestion = congestion(value)?,
+        "ecn" => config.ecn = ecn(value)?,
+        "path-mtu-probing" => config.path_mtu_probing = path_mtu_probing(value)?,
+        other => return time_before_use(other, value, config),
+    }
+    Ok(())
+}
+fn time_before_use(name: &str, value: &str, config: &mut Config) -> Result<(), String> {
+    let place = match name {
+        "acknowledgment-delay" => &mut config.acknowledgment_delay,
+        "user-timeout" => &mut config.user_timeout,
+        "connect-timeout" => &mut config.connect_timeout,
+        "time-wait" => &mut config.time_wait,
+        "fin-wait-2" => &mut config.fin_wait_2,
+        "min-rto" => &mut config.min_retransmission_timeout,
+        "max-rto" => &mut config.max_retransmission_timeout,
+        "initial-rto" => &mut config.initial_retransmission_timeout,
+        other => return Err(format!("no option is called {other}")),
+    };
+    *place = time(value)?;
+    Ok(())
+}
+
+/// An option of a socket in use.
+pub(super) fn in_use(
+    name: &str,
+    value: &str,
+    socket: SocketId,
+    stack: &mut Stack,
+    now: Instant,
+) -> Result<Came, String> {
+    let option = match name {
+        "nagle" => SocketOption::Nagle(switch(value)?),
+        "keep-alive" => SocketOption::KeepAlive(keep_alive(value)?),
+        "user-timeout" => SocketOption::UserTimeout(time(value)?),
+        "send-buffer" => SocketOption::SendBufferLimit(number(value)?),
+        "receive-buffer" => SocketOption::ReceiveBufferLimit(number(value)?),
+        "acknowledgment-delay" => SocketOption::AcknowledgmentDelay(time(value)?),
+        other => return Err(format!("no option of a socket in use is called {other}")),
+    };
+    let done = stack.set_option(socket, option, now, &mut Ignore);
+    done.map(|()| Came::Done).map_err(|error| error.to_string())
+}
+
+fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
+    value.replace('_', "").parse().map_err(|_| format!("expected a number, found `{value}`"))
+}
+fn switch(value: &str) -> Result<bool, String> {
+    switch_of(value).ok_or_else(|| format!("expected on or off, found `{value}`"))
+}
+fn time(value: &str) -> Result<Duration, String> {
+    duration_of(value).ok_or_else(|| format!("expected a time such as 200ms, found `{value}`"))
+}
+/// `off`, or idle time, interval and number of probes: `10s/2s/3`.
+fn keep_alive(value: &str) -> Result<Option<KeepAlive>, String> {
+    if value == "off" {
+        return Ok(None);
+    }
+    let wrong = || format!("expected off, or idle/interval/probes such as 10s/2s/3; found `{value}`");
+    let parts: Vec<&str> = value.split('/').collect();
+    let [idle, interval, probes] = parts[..] else { return Err(wrong()) };
+    let (Some(idle), Some(interval)) = (duration_of(idle), duration_of(interval)) else {
+        return Err(wrong());
+    };
+    Ok(Some(KeepAlive { idle, interval, probes: number(probes)? }))
+}
+fn congestion(value: &str) -> Result<CongestionChoice, String> {
+    match value {
+        "cubic" => Ok(CongestionChoice::Cubic),
+        "newreno" => Ok(CongestionChoice::NewReno),
+        other => Err(format!("expected cubic or newreno, found `{other}`")),
+    }
+}
+fn ecn(value: &str) -> Result<EcnMode, String> {
+    match value {
+        "off" => Ok(EcnMode::Off),
+        "accept" => Ok(EcnMode::Accept),
+        "request" => Ok(EcnMode::Request),
+        other => Err(format!("expected off, accept or request, found `{other}`")),
+    }
+}
+fn path_mtu_probing(value: &str) -> Result<PathMtuProbing, String> {
+    match value {
+        "off" => Ok(PathMtuProbing::Off),
+        "black-holes" => Ok(PathMtuProbing::BlackHoles),
+        "always" => Ok(PathMtuProbing::Always),
+        other => Err(format!("expected off, black-holes or always, found `{other}`")),
+    }
+}

@@ -1,0 +1,113 @@
+//! Many scripts: found in folders, played, and judged.
+
+use crate::language::{KernelNote, Script, parse_file};
+use crate::ours::Ours;
+use crate::run::{Failed, play};
+use std::path::{Path, PathBuf};
+
+/// Most files of one run.
+const FILE_LIMIT: usize = 10_000;
+
+/// What came of a script on one side.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It went as it is written.
+    Passed,
+    /// It went another way.
+    Failed(Failed),
+    /// It was not played, and why.
+    NotRun(String),
+}
+
+impl Verdict {
+    /// Whether it went as it is written.
+    pub fn passed(&self) -> bool {
+        matches!(self, Verdict::Passed)
+    }
+}
+
+/// The scripts in `paths`: files themselves, and in folders every file called `*.script`, in order of names.
+pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            walk(path, &mut found)?;
+        } else {
+            found.push(path.clone());
+        }
+    }
+    found.sort();
+    found.dedup();
+    if found.is_empty() {
+        return Err("no scripts there: name files, or folders with files called *.script".into());
+    }
+    Ok(found)
+}
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "script") {
+            found.push(path);
+        }
+        if found.len() > FILE_LIMIT {
+            return Err(format!("more than {FILE_LIMIT} scripts"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a script, or says why not as a verdict.
+pub fn read(path: &Path) -> Result<Script, Verdict> {
+    parse_file(path).map_err(|error| {
+        Verdict::Failed(Failed {
+            place: error.place.to_string(),
+            line: String::new(),
+            reason: error.message,
+            trace: Vec::new(),
+        })
+    })
+}
+
+/// Plays a script against our stack.
+pub fn on_ours(script: &Script) -> Verdict {
+    let mut side = match Ours::new(script) {
+        Ok(side) => side,
+        Err(wrong) => return set_up_failed(script, wrong),
+    };
+    match play(script, &mut side) {
+        Ok(()) => Verdict::Passed,
+        Err(failed) => Verdict::Failed(failed),
+    }
+}
+pub(crate) fn set_up_failed(script: &Script, reason: String) -> Verdict {
+    Verdict::Failed(Failed { place: script.file.clone(), line: String::new(), reason, trace: Vec::new() })
+}
+
+/// What is wrong between a script's note about the kernel and what the kernel did; nothing when they agree.
+pub fn contradiction(note: &KernelNote, verdict: &Verdict) -> Option<&'static str> {
+    match (note, verdict) {
+        (KernelNote::Same, Verdict::Failed(_)) => {
+            Some("the kernel differs and the script gives no reason (`kernel: differs because …`)")
+        }
+        (KernelNote::Differs(_), Verdict::Passed) => {
+            Some("the script gives a reason for a difference, and the kernel does not differ")
+        }
+        (KernelNote::CannotRun(_), _) | (_, Verdict::NotRun(_)) => None,
+        (KernelNote::Same, Verdict::Passed) | (KernelNote::Differs(_), Verdict::Failed(_)) => None,
+    }
+}
+
+/// A failure for a person: where, what, and the packets so far.
+pub fn report(failed: &Failed) -> String {
+    let mut text = format!("{}: {}\n", failed.place, failed.reason);
+    if !failed.line.is_empty() {
+        text.push_str(&format!("    {}\n", failed.line));
+    }
+    for line in &failed.trace {
+        text.push_str(&format!("    | {line}\n"));
+    }
+    text
+}

@@ -1,0 +1,21 @@
+//! Every script against our own stack.
+
+use inhost_script::suite::{self, Verdict};
+use std::path::Path;
+
+#[test]
+fn every_script_holds_on_our_stack() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    let files = suite::find(&[folder]).unwrap();
+    let mut failures = String::new();
+    for file in &files {
+        let verdict = match suite::read(file) {
+            Ok(script) => suite::on_ours(&script),
+            Err(verdict) => verdict,
+        };
+        if let Verdict::Failed(failed) = verdict {
+            failures.push_str(&suite::report(&failed));
+        }
+    }
+    assert!(failures.is_empty(), "\n{failures}");
+}
