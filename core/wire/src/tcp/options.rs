@@ -22,6 +22,10 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const FAST_OPEN: u8 = 34;
+/// Options of experiments (RFC 6994).
+const EXPERIMENT: u8 = 254;
+/// The experiment that fast open was before it had a kind of its own (RFC 7413 §4.1.1, appendix).
+const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
 /// Blocks received beyond the acknowledgment: first number, and number after the last.
 pub type SackBlocks = Bounded<(Sequence, Sequence), MAX_SACK_BLOCKS>;
@@ -45,6 +49,8 @@ pub struct TcpOptions {
     pub sack: SackBlocks,
     /// A fast-open cookie, or the wish for one. On a SYN only.
     pub fast_open: Option<FastOpenCookie>,
+    /// `fast_open` has the form of an experiment: kind 254 with the number 0xf989. False without `fast_open`.
+    pub fast_open_experimental: bool,
 }
 
 impl TcpOptions {
@@ -56,6 +62,7 @@ impl TcpOptions {
         timestamps: None,
         sack: SackBlocks::filled_with((Sequence(0), Sequence(0))),
         fast_open: None,
+        fast_open_experimental: false,
     };
 
     /// Reads an option list. Unknown options are stepped over, options whose length does not suit their kind
@@ -107,14 +114,20 @@ impl TcpOptions {
                     }
                 }
             }
-            (FAST_OPEN, cookie) => {
-                let size_ok = matches!(cookie.len(), 0 | MIN_COOKIE_BYTES..=MAX_COOKIE_BYTES);
-                if size_ok && cookie.len().is_multiple_of(2) {
-                    self.fast_open = FastOpenCookie::from_slice(cookie);
-                }
+            (FAST_OPEN, cookie) => self.parse_fast_open(cookie, false),
+            (EXPERIMENT, [a, b, cookie @ ..]) if [*a, *b] == FAST_OPEN_EXPERIMENT => {
+                self.parse_fast_open(cookie, true);
             }
             // spec: RFC9293 MUST-6 (options that are not understood are ignored)
             _ => {}
+        }
+    }
+
+    fn parse_fast_open(&mut self, cookie: &[u8], experimental: bool) {
+        let size_ok = matches!(cookie.len(), 0 | MIN_COOKIE_BYTES..=MAX_COOKIE_BYTES);
+        if size_ok && cookie.len().is_multiple_of(2) {
+            self.fast_open = FastOpenCookie::from_slice(cookie);
+            self.fast_open_experimental = experimental;
         }
     }
 
@@ -131,7 +144,8 @@ impl TcpOptions {
     /// Writes [`TcpOptions::length`] bytes; returns their number, or 0 when `buffer` is shorter.
     ///
     /// On a SYN: MSS, SACK permitted, timestamps, no-operation, window scale. Timestamps alone: two
-    /// no-operations before them (RFC 7323 appendix A). All are aligned to 4 bytes where they fit so.
+    /// no-operations before them (RFC 7323 appendix A). A fast-open cookie comes last, and no-operations fill its last
+    /// word. All are aligned to 4 bytes where they fit so.
     pub fn emit(&self, buffer: &mut [u8]) -> usize {
         if *self == TcpOptions::NONE {
             return 0;
@@ -186,7 +200,15 @@ impl TcpOptions {
             }
         }
         if let Some(cookie) = self.fast_open {
-            w.u8(FAST_OPEN).u8((2 + cookie.len()) as u8).bytes(&cookie);
+            if self.fast_open_experimental {
+                w.u8(EXPERIMENT).u8((4 + cookie.len()) as u8).bytes(&FAST_OPEN_EXPERIMENT);
+            } else {
+                w.u8(FAST_OPEN).u8((2 + cookie.len()) as u8);
+            }
+            w.bytes(&cookie);
+            for _ in 0..plan.fast_open_fill(self) {
+                w.u8(NO_OPERATION);
+            }
         }
     }
 }
@@ -200,7 +222,7 @@ struct Plan {
 
 impl Plan {
     fn padded_length(self, options: &TcpOptions) -> usize {
-        let TcpOptions { mss, window_scale, sack_permitted, timestamps, sack: _, fast_open } = options;
+        let TcpOptions { mss, window_scale, sack_permitted, timestamps, .. } = options;
         let aligned = usize::from(self.aligned);
         let mut length = 4 * usize::from(mss.is_some());
         length += 2 * usize::from(*sack_permitted) + 10 * usize::from(timestamps.is_some());
@@ -209,7 +231,18 @@ impl Plan {
         if self.sack_blocks > 0 {
             length += 2 + 2 * aligned + 8 * self.sack_blocks;
         }
-        length += fast_open.map_or(0, |cookie| 2 + cookie.len());
+        length += fast_open_length(options) + self.fast_open_fill(options);
         length.next_multiple_of(4)
     }
+    /// No-operations behind a fast-open cookie.
+    fn fast_open_fill(self, options: &TcpOptions) -> usize {
+        let length = fast_open_length(options);
+        if self.aligned { length.next_multiple_of(4) - length } else { 0 }
+    }
+}
+
+/// Bytes of the fast-open option, unpadded.
+fn fast_open_length(options: &TcpOptions) -> usize {
+    let head = if options.fast_open_experimental { 4 } else { 2 };
+    options.fast_open.map_or(0, |cookie| head + cookie.len())
 }

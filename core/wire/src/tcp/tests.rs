@@ -130,11 +130,31 @@ fn an_illegal_length_ends_the_list() {
 #[test]
 fn padding_is_zeros() {
     // spec: RFC9293 MUST-69
-    let options = TcpOptions { fast_open: FastOpenCookie::from_slice(&[7; 8]), ..TcpOptions::NONE };
+    let options =
+        TcpOptions { sack_permitted: true, window_scale: Some(1), sack: blocks(4), ..TcpOptions::NONE };
+    let mut buffer = [0xee; 40];
+    assert_eq!(options.emit(&mut buffer), 40);
+    assert_eq!(buffer[39..], [0]);
+}
+
+#[test]
+fn a_fast_open_cookie_has_two_forms() {
+    // spec: RFC7413 4.1.1
+    let mut options = TcpOptions { fast_open: FastOpenCookie::from_slice(&[7; 8]), ..TcpOptions::NONE };
     let mut buffer = [0xee; 12];
     assert_eq!(options.emit(&mut buffer), 12);
-    assert_eq!(buffer[..], [34, 10, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0]);
+    assert_eq!(buffer[..], [34, 10, 7, 7, 7, 7, 7, 7, 7, 7, 1, 1]);
     assert_eq!(TcpOptions::parse(&buffer), options);
+    options.fast_open_experimental = true;
+    assert_eq!(options.emit(&mut buffer), 12);
+    assert_eq!(buffer[..], [254, 12, 0xf9, 0x89, 7, 7, 7, 7, 7, 7, 7, 7]);
+    assert_eq!(TcpOptions::parse(&buffer), options);
+    // Another experiment's option says nothing, and so does an odd cookie.
+    assert_eq!(TcpOptions::parse(&[254, 6, 0xf9, 0x88, 7, 7]), TcpOptions::NONE);
+    assert_eq!(TcpOptions::parse(&[254, 7, 0xf9, 0x89, 7, 7, 7]), TcpOptions::NONE);
+    // Beside everything else that a SYN has, the longest cookie just fits.
+    let most = TcpOptions { fast_open: FastOpenCookie::from_slice(&[7; 16]), ..syn().options };
+    assert_eq!((most.length(), most.fits()), (40, true));
 }
 
 #[test]
@@ -198,7 +218,7 @@ fn any_option_list_is_read_and_survives_the_wire() {
     let mut random = Random::from_number(9293);
     for _ in 0..200_000 {
         let length = random.public_below(11) as usize * 4;
-        let kinds = [0, 1, 2, 3, 4, 5, 8, 34, 10, 18, 26];
+        let kinds = [0, 1, 2, 3, 4, 5, 8, 34, 10, 18, 26, 254, 0xf9, 0x89];
         let list: Vec<u8> = (0..length)
             .map(|_| match random.public_below(2) {
                 0 => kinds[random.public_below(kinds.len() as u32) as usize],
