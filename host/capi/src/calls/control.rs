@@ -1,0 +1,102 @@
+//! `close`, `shutdown`, `fcntl` and `ioctl`.
+
+use crate::descriptors::{Entry, Socket, State};
+use crate::memory;
+use crate::options;
+use crate::world::{World, call};
+use core::ffi::{c_int, c_long, c_ulong, c_void};
+use inhost_event::{Ignore, TcpPhase};
+use libc::{EINVAL, ENOTCONN, ENOTTY, F_GETFL, F_SETFL, O_NONBLOCK, O_RDWR, SHUT_RD, SHUT_RDWR, SHUT_WR};
+
+/// Bytes that wait to be read.
+const SIOCINQ: c_ulong = 0x541b;
+/// Bytes that wait to be sent or acknowledged.
+const SIOCOUTQ: c_ulong = 0x5411;
+/// Bytes that wait to be sent for the first time.
+const SIOCOUTQNSD: c_ulong = 0x894b;
+
+pub(crate) unsafe extern "C" fn close(_: *mut c_void, fd: c_int) -> c_int {
+    call(|world| match world.descriptors.remove(fd)? {
+        Entry::Epoll(_) => Ok(0),
+        Entry::Socket(socket) => {
+            let_go(world, &socket);
+            Ok(0)
+        }
+    }) as c_int
+}
+
+/// Closes what is behind a descriptor: a linger time of zero resets.
+fn let_go(world: &mut World, socket: &Socket) {
+    let now = world.now;
+    let Some(name) = socket.stack_socket() else { return };
+    let resets = matches!(socket.state, State::Connection(_)) && socket.options.linger == Some(0);
+    // The descriptor is gone whatever the stack says; there is nobody left to tell.
+    let _ = if resets {
+        world.stack.abort(name, now, &mut Ignore)
+    } else {
+        world.stack.close(name, now, &mut Ignore)
+    };
+}
+
+pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) -> c_int {
+    call(|world| {
+        let (reading, writing) = match how {
+            SHUT_RD => (true, false),
+            SHUT_WR => (false, true),
+            SHUT_RDWR => (true, true),
+            _ => return Err(EINVAL),
+        };
+        let now = world.now;
+        let name = world.descriptors.socket(fd)?.connection().ok_or(ENOTCONN)?;
+        let phase = world.stack.info(name, now).and_then(|info| info.phase);
+        if matches!(phase, None | Some(TcpPhase::Closed)) {
+            return Err(ENOTCONN);
+        }
+        let socket = world.descriptors.socket_mut(fd)?;
+        socket.reading_ended |= reading;
+        if writing && !socket.writing_ended {
+            socket.writing_ended = true;
+            world.stack.shutdown(name, now, &mut Ignore).map_err(|_| ENOTCONN)?;
+        }
+        world.descriptors.note(fd);
+        Ok(0)
+    }) as c_int
+}
+
+pub(crate) unsafe extern "C" fn fcntl(_: *mut c_void, fd: c_int, command: c_int, value: c_long) -> c_int {
+    call(|world| {
+        let socket = world.descriptors.socket_mut(fd)?;
+        match command {
+            F_GETFL => Ok(i64::from(O_RDWR | if socket.nonblocking { O_NONBLOCK } else { 0 })),
+            F_SETFL => {
+                socket.nonblocking = value & c_long::from(O_NONBLOCK) != 0;
+                Ok(0)
+            }
+            _ => Err(EINVAL),
+        }
+    }) as c_int
+}
+
+pub(crate) unsafe extern "C" fn ioctl(
+    _: *mut c_void,
+    fd: c_int,
+    request: c_ulong,
+    value: *mut c_int,
+) -> c_int {
+    call(|world| {
+        let socket = world.descriptors.socket(fd)?;
+        if matches!(socket.state, State::Listener(_)) {
+            return Err(EINVAL);
+        }
+        let info = socket.connection().and_then(|name| world.tcp(name));
+        let answer = info.map_or(0, |info| match request {
+            SIOCINQ => options::readable_bytes(&info),
+            SIOCOUTQ => info.send_queue_bytes,
+            _ => options::unsent_bytes(&info),
+        });
+        match request {
+            SIOCINQ | SIOCOUTQ | SIOCOUTQNSD => memory::write(value, answer as c_int).map(|()| 0),
+            _ => Err(ENOTTY),
+        }
+    }) as c_int
+}

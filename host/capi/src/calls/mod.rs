@@ -1,0 +1,48 @@
+//! The system calls of the table, by what they are for.
+
+pub(crate) mod control;
+pub(crate) mod opening;
+pub(crate) mod pipes;
+pub(crate) mod readiness;
+pub(crate) mod receiving;
+pub(crate) mod sending;
+
+use crate::descriptors::{Socket, State};
+use crate::world::World;
+use inhost_socket::errno::Errno;
+use inhost_stack::StreamError;
+use libc::{EAGAIN, EBADF, EINVAL, EPIPE};
+
+/// The number of what a stream call of the stack refused.
+pub(crate) fn stream_errno(why: StreamError) -> i32 {
+    match why {
+        StreamError::WouldBlock => EAGAIN,
+        StreamError::Shutdown => EPIPE,
+        StreamError::Connection(why) => why.errno(),
+        StreamError::Socket(inhost_stack::SocketError::NoSocket) => EBADF,
+        StreamError::Socket(_) => EINVAL,
+    }
+}
+
+impl World {
+    /// The error of a socket that was not told yet. It is told once.
+    pub fn take_error(&mut self, fd: i32) -> Result<Option<i32>, i32> {
+        let World { stack, descriptors, .. } = self;
+        let socket = descriptors.socket_mut(fd)?;
+        if let Some(number) = socket.error.take() {
+            return Ok(Some(number));
+        }
+        let Some(number) = untold_error(stack, socket) else { return Ok(None) };
+        socket.error_told = true;
+        Ok(Some(number))
+    }
+}
+
+/// The error that ended a socket's connection, when it was not told yet.
+pub(crate) fn untold_error(stack: &inhost_stack::Stack, socket: &Socket) -> Option<i32> {
+    if socket.error_told {
+        return None;
+    }
+    let State::Connection(connection) = socket.state else { return None };
+    Some(stack.connection_error(connection)?.errno())
+}

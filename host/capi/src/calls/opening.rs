@@ -1,0 +1,225 @@
+//! `socket`, `bind`, `listen`, `accept` and `connect`.
+
+use crate::address::{self, Family, Given};
+use crate::blocking::{self, Wait};
+use crate::calls::untold_error;
+use crate::descriptors::{Entry, Socket, State};
+use crate::flags::Profile;
+use crate::sysctl;
+use crate::world::{World, call};
+use core::ffi::{c_int, c_void};
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
+use inhost_event::Ignore;
+use inhost_socket::errno::Errno;
+use inhost_stack::{ConnectOptions, ListenOptions, Local, Readiness, SocketId, TcpConfig};
+use libc::{
+    AF_INET, AF_INET6, EADDRNOTAVAIL, EAFNOSUPPORT, EAGAIN, EALREADY, ECONNABORTED, EINPROGRESS, EINVAL,
+    EISCONN, EPROTONOSUPPORT, SOCK_NONBLOCK, SOCK_STREAM, sockaddr, socklen_t,
+};
+
+/// The bits of a socket's type that say its kind.
+const KIND: c_int = 0xf;
+/// The most connections that may wait to be accepted, as the kernel's `somaxconn`.
+const MOST_WAITING: c_int = 4096;
+
+pub(crate) unsafe extern "C" fn socket(_: *mut c_void, domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    call(|world| {
+        let family = match domain {
+            AF_INET => Family::V4,
+            AF_INET6 => Family::V6,
+            _ => return Err(EAFNOSUPPORT),
+        };
+        if kind & KIND != SOCK_STREAM || !matches!(protocol, 0 | libc::IPPROTO_TCP) {
+            return Err(EPROTONOSUPPORT);
+        }
+        let config = match world.flags.profile {
+            Profile::Rfc => TcpConfig::default(),
+            Profile::Linux => sysctl::tcp_config(),
+        };
+        let mut socket = Socket::new(family, config);
+        socket.nonblocking = kind & SOCK_NONBLOCK != 0;
+        world.descriptors.add(Entry::Socket(Box::new(socket))).map(i64::from)
+    }) as c_int
+}
+
+pub(crate) unsafe extern "C" fn bind(
+    _: *mut c_void,
+    fd: c_int,
+    place: *const sockaddr,
+    bytes: socklen_t,
+) -> c_int {
+    call(|world| {
+        let socket = world.descriptors.socket(fd)?;
+        if socket.state != State::Fresh || socket.bound.is_some() {
+            return Err(EINVAL);
+        }
+        let Given::Endpoint(local) = address::read(place, bytes, socket.family)? else {
+            return Err(EAFNOSUPPORT);
+        };
+        world.learn(local.address);
+        world.descriptors.socket_mut(fd)?.bound = Some(local);
+        Ok(0)
+    }) as c_int
+}
+
+pub(crate) unsafe extern "C" fn listen(_: *mut c_void, fd: c_int, backlog: c_int) -> c_int {
+    call(|world| {
+        let now = world.now;
+        let socket = world.descriptors.socket(fd)?;
+        if matches!(socket.state, State::Listener(_)) {
+            return Ok(0);
+        }
+        if socket.state != State::Fresh {
+            return Err(EINVAL);
+        }
+        let any = match socket.family {
+            Family::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            Family::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let local = socket.bound.filter(|local| local.port != 0).ok_or(EADDRNOTAVAIL)?;
+        let local = if local.address.is_unspecified() { Endpoint { address: any, ..local } } else { local };
+        let options = ListenOptions {
+            // The kernel takes one more than it was told.
+            backlog: backlog.clamp(0, MOST_WAITING) as usize + 1,
+            tcp: Some(socket.config.clone()),
+            ..ListenOptions::default()
+        };
+        let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
+        world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
+        Ok(0)
+    }) as c_int
+}
+
+pub(crate) unsafe extern "C" fn accept(
+    _: *mut c_void,
+    fd: c_int,
+    place: *mut sockaddr,
+    bytes: *mut socklen_t,
+) -> c_int {
+    let place = Place { address: place, bytes };
+    blocking::call(move |world| {
+        let socket = world.descriptors.socket(fd)?;
+        if !matches!(socket.state, State::Listener(_)) {
+            return Err(EINVAL);
+        }
+        let wait = wait_of(socket);
+        Ok((Box::new(move |world: &mut World| accept_now(world, fd, place)), wait))
+    }) as c_int
+}
+
+/// Where the peer's address goes.
+#[derive(Clone, Copy)]
+struct Place {
+    address: *mut sockaddr,
+    bytes: *mut socklen_t,
+}
+// SAFETY: the memory is the caller's, who waits in the call until it is answered; the lock around the world orders the
+// accesses.
+unsafe impl Send for Place {}
+
+/// How long a call on this socket waits.
+pub(crate) fn wait_of(socket: &Socket) -> Wait {
+    if socket.nonblocking { Wait::Never } else { Wait::Always }
+}
+
+fn accept_now(world: &mut World, fd: i32, place: Place) -> Result<i64, i32> {
+    let now = world.now;
+    let listener = world.descriptors.socket(fd)?;
+    let State::Listener(name) = listener.state else { return Err(EINVAL) };
+    let (family, config) = (listener.family, listener.config.clone());
+    let options = listener.options.inherited();
+    let accepted = world.stack.accept(name, now).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
+    let mut socket = Socket::new(family, config);
+    socket.state = State::Connection(accepted.socket);
+    socket.options = options;
+    socket.connect_told = true;
+    address::write(accepted.remote, family, place.address, place.bytes)?;
+    world.descriptors.add(Entry::Socket(Box::new(socket))).map(i64::from)
+}
+
+pub(crate) unsafe extern "C" fn connect(
+    _: *mut c_void,
+    fd: c_int,
+    place: *const sockaddr,
+    bytes: socklen_t,
+) -> c_int {
+    blocking::call(move |world| {
+        let socket = world.descriptors.socket(fd)?;
+        let given = address::read(place, bytes, socket.family)?;
+        match (given, socket.state) {
+            (Given::None, _) => {
+                disconnect(world, fd)?;
+                Ok((Box::new(|_: &mut World| Ok(0)), Wait::Never))
+            }
+            (_, State::Listener(_)) => Err(EISCONN),
+            (_, State::Connection(_)) => {
+                let wait = wait_of(socket);
+                Ok((Box::new(move |world: &mut World| connected(world, fd, EALREADY)), wait))
+            }
+            (Given::Endpoint(remote), State::Fresh) => {
+                let wait = wait_of(socket);
+                begin(world, fd, remote)?;
+                Ok((Box::new(move |world: &mut World| connected(world, fd, EINPROGRESS)), wait))
+            }
+        }
+    }) as c_int
+}
+
+/// Opens the connection of a fresh socket.
+pub(crate) fn begin(world: &mut World, fd: i32, remote: Endpoint) -> Result<SocketId, i32> {
+    let now = world.now;
+    let socket = world.descriptors.socket(fd)?;
+    let bound = socket.bound;
+    let local = Local {
+        address: bound.map(|local| local.address).filter(|address| !address.is_unspecified()),
+        port: bound.map_or(0, |local| local.port),
+    };
+    let options = ConnectOptions { local, tcp: Some(socket.config.clone()), ..ConnectOptions::default() };
+    let name = world
+        .stack
+        .connect(remote, options, now, &mut Ignore)
+        .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
+    let socket = world.descriptors.socket_mut(fd)?;
+    socket.state = State::Connection(name);
+    socket.error_told = false;
+    socket.connect_told = false;
+    Ok(name)
+}
+
+/// How a connect stands: done, failed, or under way, which is `under_way` for a socket that does not wait.
+fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
+    let World { stack, descriptors, .. } = world;
+    let socket = descriptors.socket_mut(fd)?;
+    let Some(name) = socket.connection() else { return Err(EINVAL) };
+    if stack.readiness(name).contains(Readiness::CONNECTED) {
+        if socket.connect_told {
+            return Err(EISCONN);
+        }
+        socket.connect_told = true;
+        return Ok(0);
+    }
+    if let Some(number) = untold_error(stack, socket) {
+        socket.error_told = true;
+        return Err(number);
+    }
+    if stack.connection_error(name).is_some() {
+        return Err(ECONNABORTED);
+    }
+    Err(if socket.nonblocking { under_way } else { EAGAIN })
+}
+
+/// Dissolves a connection; the socket can be used afresh.
+fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
+    let now = world.now;
+    let name = world.descriptors.socket(fd)?.stack_socket();
+    if let Some(name) = name {
+        // Whoever is connected is told by a reset; a listener only stops listening.
+        let _ = world.stack.abort(name, now, &mut Ignore);
+    }
+    let socket = world.descriptors.socket_mut(fd)?;
+    socket.state = State::Fresh;
+    socket.error_told = false;
+    socket.reading_ended = false;
+    socket.writing_ended = false;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! `write`, `send` and their kin.
+
+use crate::address::{self, Given};
+use crate::blocking;
+use crate::calls::opening::begin;
+use crate::calls::receiving::wait_with;
+use crate::calls::stream_errno;
+use crate::descriptors::State;
+use crate::memory::{self, Lent};
+use crate::world::World;
+use core::ffi::{c_int, c_void};
+use inhost_base::Endpoint;
+use inhost_event::{Ignore, TcpPhase};
+use inhost_stack::{SendHow, SocketId, StreamError};
+use libc::{
+    EAGAIN, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT, MSG_MORE, iovec, msghdr,
+    sockaddr, socklen_t, ssize_t,
+};
+
+/// Open with the first data: MSG_FASTOPEN.
+const MSG_FASTOPEN: c_int = 0x2000_0000;
+/// Send without copying, and tell when the pages are free.
+const MSG_ZEROCOPY: c_int = 0x400_0000;
+
+pub(crate) unsafe extern "C" fn write(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    bytes: usize,
+) -> ssize_t {
+    send_one(fd, buffer, bytes, 0, core::ptr::null(), 0)
+}
+
+pub(crate) unsafe extern "C" fn writev(
+    _: *mut c_void,
+    fd: c_int,
+    vector: *const iovec,
+    count: c_int,
+) -> ssize_t {
+    transfer(fd, 0, move |_| {
+        let count = usize::try_from(count).map_err(|_| EINVAL)?;
+        Ok((memory::pieces(vector, count)?, None))
+    })
+}
+
+pub(crate) unsafe extern "C" fn send(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    bytes: usize,
+    flags: c_int,
+) -> ssize_t {
+    send_one(fd, buffer, bytes, flags, core::ptr::null(), 0)
+}
+
+pub(crate) unsafe extern "C" fn sendto(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    bytes: usize,
+    flags: c_int,
+    place: *const sockaddr,
+    length: socklen_t,
+) -> ssize_t {
+    send_one(fd, buffer, bytes, flags, place, length)
+}
+
+pub(crate) unsafe extern "C" fn sendmsg(
+    _: *mut c_void,
+    fd: c_int,
+    message: *const msghdr,
+    flags: c_int,
+) -> ssize_t {
+    transfer(fd, flags, move |world| {
+        let header = memory::read(message)?;
+        let pieces = memory::pieces(header.msg_iov, header.msg_iovlen)?;
+        let remote = remote_of(world, fd, header.msg_name.cast(), header.msg_namelen)?;
+        Ok((pieces, remote))
+    })
+}
+
+fn send_one(
+    fd: c_int,
+    buffer: *const c_void,
+    bytes: usize,
+    flags: c_int,
+    place: *const sockaddr,
+    length: socklen_t,
+) -> ssize_t {
+    transfer(fd, flags, move |world| {
+        let remote = remote_of(world, fd, place, length)?;
+        // A NULL buffer is found out when its bytes are wanted.
+        Ok((vec![Lent::new(buffer.cast_mut().cast(), bytes)?], remote))
+    })
+}
+
+/// The address of a call that names one.
+fn remote_of(
+    world: &World,
+    fd: c_int,
+    place: *const sockaddr,
+    length: socklen_t,
+) -> Result<Option<Endpoint>, i32> {
+    if place.is_null() || length == 0 {
+        return Ok(None);
+    }
+    match address::read(place, length, world.descriptors.socket(fd)?.family)? {
+        Given::Endpoint(remote) => Ok(Some(remote)),
+        Given::None => Ok(None),
+    }
+}
+
+/// A write: it waits until everything is taken, unless it may not.
+fn transfer(
+    fd: c_int,
+    flags: c_int,
+    arguments: impl FnOnce(&mut World) -> Result<(Vec<Lent>, Option<Endpoint>), i32>,
+) -> ssize_t {
+    blocking::call(|world| {
+        let (pieces, remote) = arguments(world)?;
+        let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
+        let mut progress = Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0 };
+        if flags & MSG_FASTOPEN != 0 {
+            progress.open(world, remote)?;
+        }
+        let waits = !matches!(wait, blocking::Wait::Never);
+        Ok((Box::new(move |world: &mut World| progress.step(world, waits)), wait))
+    }) as ssize_t
+}
+
+/// How far a write has come.
+struct Progress {
+    fd: c_int,
+    flags: c_int,
+    pieces: Vec<Lent>,
+    piece: usize,
+    offset: usize,
+    taken: usize,
+}
+
+impl Progress {
+    /// MSG_FASTOPEN on a fresh socket: `connect` and the first data in one.
+    fn open(&mut self, world: &mut World, remote: Option<Endpoint>) -> Result<(), i32> {
+        let socket = world.descriptors.socket(self.fd)?;
+        match socket.state {
+            State::Fresh => {}
+            State::Connection(name) if is_opening(world, name) => return Err(EINPROGRESS),
+            State::Connection(_) => return Err(EISCONN),
+            State::Listener(_) => return Err(EOPNOTSUPP),
+        }
+        begin(world, self.fd, remote.ok_or(libc::EDESTADDRREQ)?).map(|_| ())
+    }
+    /// Takes what there is room for, and notes at the end of the call what is to be told of its bytes.
+    fn step(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
+        let answer = self.go_on(world, waits);
+        if let Ok(bytes @ 1..) = answer {
+            let socket = world.descriptors.socket_mut(self.fd)?;
+            socket.completions.written += bytes as u64;
+            if self.flags & MSG_ZEROCOPY != 0 && socket.options.zero_copy {
+                socket.completions.zero_copy_sent();
+            }
+            if socket.options.timestamping != 0 {
+                socket.completions.stamp(socket.options.timestamping);
+            }
+        }
+        answer
+    }
+    fn go_on(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
+        let name = self.writable(world)?;
+        while let Some(piece) = self.pieces.get(self.piece) {
+            let rest = &piece.bytes()[self.offset..];
+            if rest.is_empty() {
+                self.piece += 1;
+                self.offset = 0;
+                continue;
+            }
+            let last = self.piece + 1 == self.pieces.len();
+            let how = SendHow { push: self.flags & MSG_MORE == 0 || !last, ..SendHow::default() };
+            match world.stack.send_with(name, rest, how, world.now, &mut Ignore) {
+                Ok(taken) => {
+                    self.offset += taken;
+                    self.taken += taken;
+                }
+                Err(StreamError::WouldBlock) => {
+                    world.descriptors.socket_mut(self.fd)?.wants_room = true;
+                    return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
+                }
+                Err(_) if self.taken > 0 => return Ok(self.taken as i64),
+                Err(why) => return Err(self.failed(world, why)?),
+            }
+        }
+        Ok(self.taken as i64)
+    }
+    /// The connection, when it can be written to.
+    fn writable(&self, world: &mut World) -> Result<SocketId, i32> {
+        let socket = world.descriptors.socket(self.fd)?;
+        if socket.writing_ended {
+            return Err(EPIPE);
+        }
+        match socket.state {
+            State::Connection(name) if is_opening(world, name) => Err(EAGAIN),
+            State::Connection(name) => Ok(name),
+            State::Fresh => Err(EPIPE),
+            State::Listener(_) => Err(ENOTCONN),
+        }
+    }
+    /// The number for why the connection takes no more: its error, once, and EPIPE from then on.
+    fn failed(&self, world: &mut World, why: StreamError) -> Result<i32, i32> {
+        match why {
+            StreamError::Connection(_) => Ok(world.take_error(self.fd)?.unwrap_or(EPIPE)),
+            why => Ok(stream_errno(why)),
+        }
+    }
+}
+
+/// Whether the handshake is in progress.
+pub(crate) fn is_opening(world: &World, name: SocketId) -> bool {
+    let phase = world.stack.info(name, world.now).and_then(|info| info.phase);
+    matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived))
+}

@@ -1,0 +1,59 @@
+//! Virtual time: it stands still unless the tool asks for it or waits.
+
+use crate::world::{World, call};
+use crate::{blocking, memory};
+use core::ffi::{c_int, c_uint, c_void};
+use inhost_base::{Duration, Instant};
+use libc::timeval;
+
+/// How far a look at the clock moves it, so that a loop which waits for a time comes to an end.
+const LOOK: Duration = Duration::from_micros(1);
+/// Steps of one wait; beyond it the rest of the time passes with nothing happening.
+const STEPS_PER_WAIT: usize = 1_000_000;
+
+impl World {
+    /// The next moment at which something happens by itself.
+    pub fn next_moment(&self) -> Option<Instant> {
+        match (self.stack.deadline(), self.blocked.deadline()) {
+            (Some(stack), Some(call)) => Some(stack.min(call)),
+            (stack, call) => stack.or(call),
+        }
+    }
+    /// Lets the time pass until `until`, with everything that happens on the way at its own time.
+    pub fn advance_to(&mut self, until: Instant) {
+        for _ in 0..STEPS_PER_WAIT {
+            match self.next_moment() {
+                Some(moment) if moment <= until => {
+                    self.now = self.now.max(moment);
+                    self.settle();
+                }
+                _ => break,
+            }
+        }
+        self.now = self.now.max(until);
+    }
+}
+
+/// Waits: time passes to the end of it.
+pub(crate) unsafe extern "C" fn usleep(_: *mut c_void, micros: c_uint) -> c_int {
+    call(|world| {
+        world.advance_to(world.now + Duration::from_micros(u64::from(micros)));
+        Ok(0)
+    }) as c_int
+}
+
+/// What time it is. A thread whose call was blocked is told, once, the time at which the call was completed.
+pub(crate) unsafe extern "C" fn gettimeofday(_: *mut c_void, place: *mut timeval, _: *mut c_void) -> c_int {
+    call(|world| {
+        let now = match blocking::take_completion_time() {
+            Some(then) => then,
+            None => {
+                world.advance_to(world.now + LOOK);
+                world.now
+            }
+        };
+        let micros = now.as_micros();
+        let time = timeval { tv_sec: (micros / 1_000_000) as i64, tv_usec: (micros % 1_000_000) as i64 };
+        memory::write(place, time).map(|()| 0)
+    }) as c_int
+}

@@ -1,0 +1,43 @@
+//! Symbols for `LD_PRELOAD`.
+//!
+//! Two things of a script go past the table to the C library: its embedded checks ask `getsockopt`, and sockets left
+//! open are closed by `close`. Preloaded, this library answers for its own descriptors and hands every other one on to
+//! the system. It does so by bare system calls: a call of the C library's functions of these names would come back here.
+
+use crate::{calls, descriptors, options};
+use core::ffi::{c_int, c_void};
+use libc::socklen_t;
+
+/// `getsockopt(2)`.
+///
+/// # Safety
+/// As for the system's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    bytes: *mut socklen_t,
+) -> c_int {
+    if descriptors::is_ours(fd) {
+        // SAFETY: the caller promises what the system's call asks for, which is what the table's function does.
+        return unsafe { options::getsockopt(core::ptr::null_mut(), fd, level, option, value, bytes) };
+    }
+    // SAFETY: the arguments go to the kernel as they came, which checks them.
+    unsafe { libc::syscall(libc::SYS_getsockopt, fd, level, option, value, bytes) as c_int }
+}
+
+/// `close(2)`.
+///
+/// # Safety
+/// As for the system's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    if descriptors::is_ours(fd) {
+        // SAFETY: the function has no demands on its arguments.
+        return unsafe { calls::control::close(core::ptr::null_mut(), fd) };
+    }
+    // SAFETY: a number goes to the kernel, which checks it.
+    unsafe { libc::syscall(libc::SYS_close, fd) as c_int }
+}

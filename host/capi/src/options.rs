@@ -1,0 +1,345 @@
+//! `getsockopt` and `setsockopt`.
+
+use crate::completions::SOF_OPT_ID;
+use crate::descriptors::{Socket, State};
+use crate::memory::{self, Lent};
+use crate::world::{World, call};
+use crate::{info, sysctl};
+use core::ffi::{c_int, c_void};
+use inhost_base::Duration;
+use inhost_event::{Ignore, TcpPhase};
+use inhost_stack::{KeepAlive, SocketOption, TcpConfig};
+use inhost_tcp::{CongestionChoice, Info};
+use libc::{EINVAL, ENOPROTOOPT, SOL_SOCKET, SOL_TCP, socklen_t};
+
+/// The control message that tells what is still to be read.
+pub(crate) const TCP_CM_INQ: c_int = 36;
+const TCP_INQ: c_int = 36;
+const SO_MEMINFO: c_int = 55;
+const SO_ZEROCOPY: c_int = 60;
+const TCP_CC_INFO: c_int = 26;
+const TCP_FASTOPEN: c_int = 23;
+const TCP_FASTOPEN_CONNECT: c_int = 30;
+const TCP_FASTOPEN_KEY: c_int = 33;
+const TCP_NOTSENT_LOWAT: c_int = 25;
+/// The longest that TCP_SYNCNT may be.
+const MOST_SYNS: i32 = 127;
+/// The range of TCP_MAXSEG.
+const LEAST_MSS: i32 = 88;
+const MOST_MSS: i32 = 32_767;
+/// The least that the buffers may be set to, as the kernel counts.
+const LEAST_SEND_BUFFER: usize = 4608;
+const LEAST_RECEIVE_BUFFER: usize = 2304;
+
+/// Option values that are only remembered here, or that a fresh socket passes on to its connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remembered {
+    pub reuse_address: bool,
+    /// Seconds; `None` is off.
+    pub linger: Option<i32>,
+    pub cork: bool,
+    pub mss: Option<i32>,
+    pub notsent_lowat: Option<u32>,
+    pub syn_retries: Option<i32>,
+    pub quick_acknowledgment: Option<i32>,
+    pub defer_accept: i32,
+    pub fast_open_queue: i32,
+    pub fast_open_connect: bool,
+    pub fast_open_key: Vec<u8>,
+    pub inquires: bool,
+    pub zero_copy: bool,
+    /// The bits of SO_TIMESTAMPING.
+    pub timestamping: u32,
+    pub keep_alive: bool,
+    pub user_timeout_ms: i32,
+    pub receive_buffer_bytes: Option<usize>,
+    pub send_buffer_bytes: Option<usize>,
+}
+
+impl Remembered {
+    /// What an accepted connection has of its listener.
+    pub fn inherited(&self) -> Remembered {
+        Remembered { fast_open_queue: 0, fast_open_key: Vec::new(), ..self.clone() }
+    }
+}
+
+/// Bytes that wait to be read.
+pub(crate) fn readable_bytes(info: &Info) -> usize {
+    info.receive_queue_bytes
+}
+/// Bytes that wait to be sent for the first time.
+pub(crate) fn unsent_bytes(info: &Info) -> usize {
+    info.send_queue_bytes.saturating_sub(info.send_next.since(info.send_unacknowledged) as usize)
+}
+/// Whether the peer has closed its side.
+pub(crate) fn peer_has_closed(phase: TcpPhase) -> bool {
+    matches!(
+        phase,
+        TcpPhase::CloseWait | TcpPhase::Closing | TcpPhase::LastAck | TcpPhase::TimeWait | TcpPhase::Closed
+    )
+}
+
+pub(crate) unsafe extern "C" fn setsockopt(
+    _: *mut c_void,
+    fd: c_int,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    bytes: socklen_t,
+) -> c_int {
+    call(|world| {
+        let value = Lent::new(value.cast_mut().cast(), bytes as usize)?;
+        world.descriptors.socket(fd)?;
+        world.set_option(fd, level, option, value.bytes()).map(|()| 0)
+    }) as c_int
+}
+
+/// The integer that most options are.
+fn integer(value: &[u8]) -> Result<i32, i32> {
+    let bytes = value.first_chunk::<4>().ok_or(EINVAL)?;
+    Ok(i32::from_ne_bytes(*bytes))
+}
+
+impl World {
+    fn set_option(&mut self, fd: c_int, level: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
+        match level {
+            SOL_SOCKET => self.set_socket_option(fd, option, value),
+            SOL_TCP => self.set_tcp_option(fd, option, value),
+            libc::SOL_IP if option == libc::IP_TOS => {
+                self.pass_on(fd, SocketOption::DifferentiatedServices((integer(value)? as u8) >> 2), |_| {})
+            }
+            libc::SOL_IPV6 if option == libc::IPV6_TCLASS => {
+                self.pass_on(fd, SocketOption::DifferentiatedServices((integer(value)? as u8) >> 2), |_| {})
+            }
+            // What else IP has changes nothing that a script of one connection sees.
+            libc::SOL_IP | libc::SOL_IPV6 => Ok(()),
+            _ => Err(ENOPROTOOPT),
+        }
+    }
+    fn set_socket_option(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
+        let socket = self.descriptors.socket_mut(fd)?;
+        match option {
+            libc::SO_REUSEADDR => socket.options.reuse_address = integer(value)? != 0,
+            libc::SO_LINGER => {
+                let on = integer(value)?;
+                let seconds = integer(value.get(4..).ok_or(EINVAL)?)?;
+                socket.options.linger = (on != 0).then_some(seconds);
+            }
+            SO_ZEROCOPY => socket.options.zero_copy = integer(value)? != 0,
+            libc::SO_TIMESTAMPING => {
+                let flags = integer(value)? as u32;
+                let begins = flags & !socket.options.timestamping & SOF_OPT_ID != 0;
+                socket.options.timestamping = flags;
+                if begins {
+                    socket.completions.stamp_base = socket.completions.written;
+                }
+            }
+            libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
+                let limit = (integer(value)?.max(0) as usize).saturating_mul(2).max(LEAST_SEND_BUFFER);
+                socket.options.send_buffer_bytes = Some(limit);
+                return self.pass_on(fd, SocketOption::SendBufferLimit(limit), |config| {
+                    config.send_buffer_limit_bytes = limit;
+                });
+            }
+            libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => {
+                let limit = (integer(value)?.max(0) as usize).saturating_mul(2).max(LEAST_RECEIVE_BUFFER);
+                socket.options.receive_buffer_bytes = Some(limit);
+                return self.pass_on(fd, SocketOption::ReceiveBufferLimit(limit), |config| {
+                    config.receive_buffer_limit_bytes = limit;
+                });
+            }
+            libc::SO_KEEPALIVE => {
+                socket.options.keep_alive = integer(value)? != 0;
+                let when = socket.options.keep_alive.then(|| socket.config.keep_alive.unwrap_or_default());
+                return self.pass_on(fd, SocketOption::KeepAlive(when), |config| config.keep_alive = when);
+            }
+            // Known, and without meaning for a script of one connection.
+            libc::SO_MARK | libc::SO_PRIORITY | libc::SO_REUSEPORT | libc::SO_RCVLOWAT => {}
+            _ => return Err(ENOPROTOOPT),
+        }
+        Ok(())
+    }
+    fn set_tcp_option(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
+        let socket = self.descriptors.socket_mut(fd)?;
+        let options = &mut socket.options;
+        match option {
+            libc::TCP_NODELAY => {
+                let nagle = integer(value)? == 0;
+                return self.pass_on(fd, SocketOption::Nagle(nagle), |config| config.nagle = nagle);
+            }
+            libc::TCP_CORK => options.cork = integer(value)? != 0,
+            libc::TCP_MAXSEG => {
+                let mss = integer(value)?;
+                if mss != 0 && !(LEAST_MSS..=MOST_MSS).contains(&mss) {
+                    return Err(EINVAL);
+                }
+                options.mss = (mss != 0).then_some(mss);
+                if mss != 0 {
+                    socket.config.mss_limit_bytes = mss as u16;
+                }
+            }
+            TCP_NOTSENT_LOWAT => options.notsent_lowat = Some(integer(value)? as u32).filter(|&low| low != 0),
+            libc::TCP_USER_TIMEOUT => {
+                let millis = integer(value)?;
+                options.user_timeout_ms = millis;
+                let limit = Duration::from_millis(u64::try_from(millis).map_err(|_| EINVAL)?);
+                return self.pass_on(fd, SocketOption::UserTimeout(limit), |config| {
+                    config.user_timeout = limit;
+                });
+            }
+            libc::TCP_SYNCNT => {
+                let count = integer(value)?;
+                if !(1..=MOST_SYNS).contains(&count) {
+                    return Err(EINVAL);
+                }
+                options.syn_retries = Some(count);
+            }
+            libc::TCP_QUICKACK => options.quick_acknowledgment = Some(integer(value)?),
+            libc::TCP_DEFER_ACCEPT => options.defer_accept = integer(value)?,
+            TCP_FASTOPEN => options.fast_open_queue = integer(value)?,
+            TCP_FASTOPEN_CONNECT => options.fast_open_connect = integer(value)? != 0,
+            TCP_FASTOPEN_KEY => options.fast_open_key = value.to_vec(),
+            TCP_INQ => options.inquires = integer(value)? != 0,
+            libc::TCP_CONGESTION => {
+                let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
+                let name = core::str::from_utf8(name).map_err(|_| EINVAL)?;
+                socket.config.congestion = sysctl::congestion(name).ok_or(libc::ENOENT)?;
+            }
+            libc::TCP_KEEPIDLE | libc::TCP_KEEPINTVL | libc::TCP_KEEPCNT => {
+                return self.set_keep_alive(fd, option, integer(value)?);
+            }
+            _ => return Err(ENOPROTOOPT),
+        }
+        Ok(())
+    }
+    fn set_keep_alive(&mut self, fd: c_int, option: c_int, value: i32) -> Result<(), i32> {
+        let count = u64::try_from(value).ok().filter(|&count| count > 0).ok_or(EINVAL)?;
+        let socket = self.descriptors.socket_mut(fd)?;
+        let mut when = socket.config.keep_alive.unwrap_or_default();
+        match option {
+            libc::TCP_KEEPIDLE => when.idle = Duration::from_secs(count),
+            libc::TCP_KEEPINTVL => when.interval = Duration::from_secs(count),
+            _ => when.probes = count.min(127) as u8,
+        }
+        let when: Option<KeepAlive> = socket.options.keep_alive.then_some(when);
+        self.pass_on(fd, SocketOption::KeepAlive(when), |config| config.keep_alive = when)
+    }
+    /// Sets what the connection will begin with, and changes the connection that there is.
+    fn pass_on(
+        &mut self,
+        fd: c_int,
+        option: SocketOption,
+        begin: impl FnOnce(&mut TcpConfig),
+    ) -> Result<(), i32> {
+        let socket = self.descriptors.socket_mut(fd)?;
+        begin(&mut socket.config);
+        match socket.state {
+            State::Connection(name) => {
+                self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
+            }
+            State::Fresh | State::Listener(_) => Ok(()),
+        }
+    }
+}
+
+/// `getsockopt`, for the table and for those who go past it.
+pub(crate) unsafe extern "C" fn getsockopt(
+    _: *mut c_void,
+    fd: c_int,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    bytes: *mut socklen_t,
+) -> c_int {
+    call(|world| {
+        world.descriptors.socket(fd)?;
+        let room = memory::read(bytes)? as usize;
+        let answer = world.option(fd, level, option)?;
+        let fits = room.min(answer.len());
+        let mut target = Lent::new(value.cast(), fits)?;
+        target.bytes_mut().copy_from_slice(&answer[..fits]);
+        memory::write(bytes, fits as socklen_t).map(|()| 0)
+    }) as c_int
+}
+
+impl World {
+    /// The value of an option, as its bytes.
+    fn option(&mut self, fd: c_int, level: c_int, option: c_int) -> Result<Vec<u8>, i32> {
+        if (level, option) == (SOL_SOCKET, libc::SO_ERROR) {
+            let number = self.take_error(fd)?.unwrap_or(0);
+            return Ok(number.to_ne_bytes().to_vec());
+        }
+        let socket = self.descriptors.socket(fd)?;
+        let tcp = socket.connection().and_then(|name| self.tcp(name));
+        let number = match (level, option) {
+            (SOL_SOCKET, SO_MEMINFO) => return Ok(info::memory(socket, tcp.as_ref())),
+            (SOL_TCP, libc::TCP_INFO) => return Ok(info::connection(socket, tcp.as_ref())),
+            (SOL_TCP, TCP_CC_INFO) => return Ok(Vec::new()),
+            (SOL_TCP, libc::TCP_CONGESTION) => return Ok(congestion_name(socket.config.congestion)),
+            (SOL_TCP, TCP_FASTOPEN_KEY) => return Ok(socket.options.fast_open_key.clone()),
+            (SOL_SOCKET, libc::SO_LINGER) => {
+                let mut answer = i32::from(socket.options.linger.is_some()).to_ne_bytes().to_vec();
+                answer.extend(socket.options.linger.unwrap_or(0).to_ne_bytes());
+                return Ok(answer);
+            }
+            (SOL_SOCKET, option) => socket_number(socket, option)?,
+            (SOL_TCP, option) => tcp_number(socket, tcp.as_ref(), option)?,
+            _ => return Err(ENOPROTOOPT),
+        };
+        Ok(number.to_ne_bytes().to_vec())
+    }
+}
+
+fn socket_number(socket: &Socket, option: c_int) -> Result<i32, i32> {
+    let options = &socket.options;
+    Ok(match option {
+        libc::SO_REUSEADDR => options.reuse_address.into(),
+        libc::SO_KEEPALIVE => options.keep_alive.into(),
+        libc::SO_SNDBUF => options.send_buffer_bytes.unwrap_or(socket.config.send_buffer_limit_bytes) as i32,
+        libc::SO_RCVBUF => {
+            options.receive_buffer_bytes.unwrap_or(socket.config.receive_buffer_limit_bytes) as i32
+        }
+        libc::SO_TYPE => libc::SOCK_STREAM,
+        libc::SO_PROTOCOL => libc::IPPROTO_TCP,
+        libc::SO_ACCEPTCONN => matches!(socket.state, State::Listener(_)).into(),
+        SO_ZEROCOPY => options.zero_copy.into(),
+        _ => return Err(ENOPROTOOPT),
+    })
+}
+
+fn tcp_number(socket: &Socket, tcp: Option<&Info>, option: c_int) -> Result<i32, i32> {
+    let options = &socket.options;
+    Ok(match option {
+        libc::TCP_NODELAY => i32::from(!socket.config.nagle),
+        libc::TCP_CORK => options.cork.into(),
+        libc::TCP_MAXSEG => match (tcp, options.mss) {
+            (Some(tcp), _) if tcp.phase != TcpPhase::Closed => i32::from(tcp.send_segment_bytes),
+            (_, Some(mss)) => mss,
+            _ => info::DEFAULT_MSS,
+        },
+        TCP_NOTSENT_LOWAT => options.notsent_lowat.unwrap_or(0) as i32,
+        libc::TCP_USER_TIMEOUT => options.user_timeout_ms,
+        libc::TCP_SYNCNT => options.syn_retries.unwrap_or(6),
+        libc::TCP_QUICKACK => options.quick_acknowledgment.unwrap_or(1),
+        libc::TCP_DEFER_ACCEPT => options.defer_accept,
+        TCP_FASTOPEN => options.fast_open_queue,
+        TCP_FASTOPEN_CONNECT => options.fast_open_connect.into(),
+        TCP_INQ => options.inquires.into(),
+        libc::TCP_KEEPIDLE => socket.config.keep_alive.unwrap_or_default().idle.as_secs() as i32,
+        libc::TCP_KEEPINTVL => socket.config.keep_alive.unwrap_or_default().interval.as_secs() as i32,
+        libc::TCP_KEEPCNT => i32::from(socket.config.keep_alive.unwrap_or_default().probes),
+        _ => return Err(ENOPROTOOPT),
+    })
+}
+
+/// The name of a congestion control in the sixteen bytes that C gives it.
+fn congestion_name(choice: CongestionChoice) -> Vec<u8> {
+    let name = match choice {
+        CongestionChoice::Cubic => "cubic",
+        CongestionChoice::NewReno => "reno",
+        CongestionChoice::Custom(_) => "custom",
+    };
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.resize(16, 0);
+    bytes
+}

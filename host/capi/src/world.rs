@@ -1,0 +1,239 @@
+//! The one host that the table of functions speaks to, and how a call gets at it.
+
+use crate::blocking::Blocked;
+use crate::descriptors::Descriptors;
+use crate::flags::{Flags, Profile};
+use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
+use inhost_buf::{Device, Frame, Full};
+use inhost_event::Ignore;
+use inhost_ip::{Route, RouteOrigin};
+use inhost_stack::{DuplicateDetection, InterfaceConfig, Medium, SocketId, Stack, StackConfig, TcpConfig};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+/// What the clock says first: far enough from zero that times before the start can be told.
+const START: Instant = Instant::from_millis(1_000_000);
+/// The host's randomness: the same script takes the same course.
+const SEED: [u8; 32] = *b"libinhost_packetdrill, one seed.";
+/// Frames that one pass sends.
+const FRAMES_PER_PASS: usize = 1024;
+/// Passes after which a moment counts as over, whatever the stack still wants.
+const PASSES_PER_MOMENT: usize = 10_000;
+/// Link MTUs that make an MSS of 1460 in either family.
+const MTU_V4: u16 = 1500;
+const MTU_V6: u16 = 1520;
+/// Our addresses when nobody says any: those that packetdrill gives its own device.
+const USUAL_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1));
+const USUAL_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1));
+
+static WORLD: Mutex<Option<World>> = Mutex::new(None);
+
+/// A datagram on its way to the tool.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    pub at: Instant,
+    pub bytes: Vec<u8>,
+}
+
+/// The host, its clock, its descriptors and what has left it.
+pub(crate) struct World {
+    pub stack: Stack,
+    pub link: LinkId,
+    pub now: Instant,
+    pub flags: Flags,
+    pub descriptors: Descriptors,
+    pub outbound: VecDeque<Outbound>,
+    pub blocked: Blocked,
+    /// The thread that waits in virtual time; another one's blocked calls are completed by it.
+    pub main: ThreadId,
+}
+
+/// The lock, for the length of a call. A panic of an earlier call leaves nothing that a later one cannot use.
+pub(crate) fn lock() -> MutexGuard<'static, Option<World>> {
+    WORLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts a new host in the place of whatever is there.
+pub(crate) fn install(flags: Flags) {
+    let fresh = World::new(flags);
+    let old = lock().replace(fresh);
+    drop(old);
+}
+
+/// Removes the host. Its descriptors are closed; whoever is blocked in it is told.
+pub(crate) fn remove() {
+    let old = lock().take();
+    crate::blocking::wake();
+    drop(old);
+}
+
+/// Sets `errno` of the calling thread.
+pub(crate) fn set_errno(number: i32) {
+    // SAFETY: the C library gives a valid pointer to the calling thread's own number.
+    unsafe { *libc::__errno_location() = number };
+}
+
+/// Does `act` on the host at one moment of its time and answers as a system call does.
+pub(crate) fn call(act: impl FnOnce(&mut World) -> Result<i64, i32>) -> i64 {
+    let mut guard = lock();
+    let answer = match guard.as_mut() {
+        None => Err(libc::EBADF),
+        Some(world) => {
+            let answer = act(world);
+            world.settle();
+            answer
+        }
+    };
+    drop(guard);
+    answered(answer)
+}
+
+/// The value, or -1 with `errno` set.
+pub(crate) fn answered(answer: Result<i64, i32>) -> i64 {
+    answer.unwrap_or_else(|number| {
+        set_errno(number);
+        -1
+    })
+}
+
+impl World {
+    fn new(flags: Flags) -> World {
+        let config = StackConfig { tcp: initial_tcp(flags.profile), ..StackConfig::default() };
+        let mut stack = Stack::new(config, SEED, START);
+        let mut addresses = flags.addresses();
+        for usual in [USUAL_V4, USUAL_V6] {
+            if !flags.local.iter().any(|address| address.is_ipv4() == usual.is_ipv4()) {
+                addresses.extend(flags.with_prefix(usual));
+            }
+        }
+        let only_v4 = !flags.local.is_empty() && flags.local.iter().all(IpAddr::is_ipv4);
+        let mut interface = InterfaceConfig::new("packetdrill", Medium::Ip);
+        interface.mtu_bytes = flags.mtu_bytes.unwrap_or(if only_v4 { MTU_V4 } else { MTU_V6 });
+        interface.addresses = addresses;
+        interface.duplicate_detection = DuplicateDetection::Off;
+        interface.accept_router_advertisements = false;
+        let link = stack.add_link(interface, START).unwrap_or_else(|why| {
+            eprintln!("libinhost_packetdrill: the link cannot be made: {why}");
+            LinkId(0)
+        });
+        let mut world = World {
+            stack,
+            link,
+            now: START,
+            flags,
+            descriptors: Descriptors::default(),
+            outbound: VecDeque::new(),
+            blocked: Blocked::default(),
+            main: std::thread::current().id(),
+        };
+        world.route_everything();
+        world.settle();
+        // What the link says of itself when it comes up is nothing a script expects.
+        world.outbound.clear();
+        world
+    }
+    /// Everybody is at the other end of the link, so gateways need not be told apart.
+    fn route_everything(&mut self) {
+        for everything in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
+            let Ok(destination) = Cidr::new(everything, 0) else { continue };
+            let route = Route {
+                destination,
+                link: self.link,
+                gateway: None,
+                preference: 0,
+                origin: RouteOrigin::Configured,
+            };
+            if let Err(why) = self.stack.ip_mut().add_route(route) {
+                eprintln!("libinhost_packetdrill: no route: {why}");
+            }
+        }
+    }
+    /// Makes `address` one of ours, when it is not: the tool tells addresses by `bind` and in packets only.
+    pub fn learn(&mut self, address: IpAddr) {
+        let learnable = !address.is_unspecified() && !address.is_multicast() && !address.is_loopback();
+        if !learnable || self.stack.ip().is_local(address) {
+            return;
+        }
+        let Some(cidr) = self.flags.with_prefix(address) else { return };
+        let (link, now) = (self.link, self.now);
+        let added = self.stack.with_ip(now, &mut Ignore, |ip, env| ip.add_address(link, cidr, env));
+        if let Err(why) = added {
+            eprintln!("libinhost_packetdrill: {address} cannot be ours: {why}");
+        }
+    }
+    /// Lets happen what happens at this moment: timers that are due, segments, readiness, and the completion of blocked
+    /// calls with all that follows from it.
+    pub fn settle(&mut self) {
+        for _ in 0..PASSES_PER_MOMENT {
+            if self.is_due() {
+                self.stack.timeout(self.now, &mut Ignore);
+            }
+            self.transmit();
+            self.note_changes();
+            self.note_completions();
+            let completed = self.complete_blocked();
+            if !completed && !self.is_due() && !self.stack.wants_transmit(self.link) {
+                return;
+            }
+        }
+    }
+    fn is_due(&self) -> bool {
+        self.stack.deadline().is_some_and(|deadline| deadline <= self.now)
+    }
+    fn transmit(&mut self) {
+        let World { stack, outbound, now, link, .. } = self;
+        if stack.wants_transmit(*link) {
+            let mut device = Wire { outbound, at: *now };
+            stack.transmit(*link, *now, FRAMES_PER_PASS, &mut device, &mut Ignore);
+        }
+    }
+    fn note_changes(&mut self) {
+        while let Some((socket, _)) = self.stack.ready() {
+            self.descriptors.changed(socket);
+        }
+    }
+    fn note_completions(&mut self) {
+        for fd in self.descriptors.waiting_for_completions() {
+            let Ok(socket) = self.descriptors.socket(fd) else { continue };
+            let info = socket.connection().and_then(|name| self.tcp(name));
+            let (queued, unsent) =
+                info.map_or((0, 0), |info| (info.send_queue_bytes, crate::options::unsent_bytes(&info)));
+            let now = self.now;
+            let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };
+            let written = socket.completions.written;
+            let (sent, acknowledged) =
+                (written.saturating_sub(unsent as u64), written.saturating_sub(queued as u64));
+            if socket.completions.progress(sent, acknowledged, now) {
+                self.descriptors.note(fd);
+            }
+        }
+    }
+    /// Everything of a connection, for TCP_INFO and the buffers' figures.
+    pub fn tcp(&self, socket: SocketId) -> Option<inhost_tcp::Info> {
+        self.stack.info(socket, self.now)?.tcp
+    }
+}
+
+/// What a connection begins with before any option.
+fn initial_tcp(profile: Profile) -> TcpConfig {
+    match profile {
+        Profile::Rfc => TcpConfig::default(),
+        Profile::Linux => crate::sysctl::tcp_config(),
+    }
+}
+
+/// Takes frames as they leave and writes down when.
+struct Wire<'a> {
+    outbound: &'a mut VecDeque<Outbound>,
+    at: Instant,
+}
+
+impl Device for Wire<'_> {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        let mut bytes = vec![0; frame.len()];
+        frame.write_to(&mut bytes);
+        self.outbound.push_back(Outbound { at: self.at, bytes });
+        Ok(())
+    }
+}
