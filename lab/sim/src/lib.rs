@@ -4,7 +4,7 @@
 //! time, fill up, and lose, repeat, reorder and spoil frames as a seed says ([`LinkConfig`]). Its rounds are those of
 //! the real clock's runtime; only time is made up, so a day passes in seconds and every run repeats to the bit.
 //!
-//! On top of that: [`Talk`], the stream checker; [`WireCheck`], which watches the frames themselves; [`Scenario`],
+//! On top of that: [`Talk`], the stream checker; [`Checker`], which watches the frames themselves and is on in every run; [`Scenario`],
 //! a run drawn from a seed; [`soak`], which runs and checks one; and [`hostile`], which throws rubbish and forgeries
 //! at a host in the middle of transfers. The command `inhost-sim` runs many.
 //!
@@ -12,15 +12,15 @@
 //!
 //! ```
 //! use inhost_base::{Duration, Endpoint, Instant};
-//! use inhost_sim::{LinkConfig, Network, Ran, Scenario, address};
+//! use inhost_sim::{LinkConfig, Loss, Network, Ran, Scenario, address};
 //! use inhost_stack::{ListenOptions, StackConfig};
 //! use std::{cell::Cell, rc::Rc};
 //!
 //! let mut network = Network::new(Instant::ZERO, 100_000);
 //! let (a, b) = (network.add_host(StackConfig::default(), 1), network.add_host(StackConfig::default(), 2));
 //! let plain = Scenario::draw(0); // Only for its interfaces.
-//! let bad = LinkConfig { lost_per_mille: 100, ..LinkConfig::default() };
-//! network.join([(a, plain.interface(a)), (b, plain.interface(b))], [bad; 2], 3).unwrap();
+//! let bad = LinkConfig { loss: Loss::per_mille(100), ..LinkConfig::default() };
+//! network.join([(a, plain.interface(a)), (b, plain.interface(b))], bad, 3).unwrap();
 //!
 //! let listener = network.host(b).listen(Endpoint::new(address(b, false), 7), ListenOptions::default()).unwrap();
 //! network.host(b).spawn(async move {
@@ -37,18 +37,29 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod agenda;
+mod buffers;
+mod check;
+mod clock;
+mod ecn;
 pub mod hostile;
 mod link;
+mod loss;
 mod network;
+mod queue;
 mod scenario;
 mod segment;
 pub mod soak;
 mod stream;
-mod wire_check;
+mod switch;
 
-pub use link::{Carried, LinkConfig, LinkStatistics, WhenFull};
+pub use check::Checker;
+pub use clock::Clock;
+pub use ecn::Ecn;
+pub use link::{LinkConfig, LinkStatistics};
+pub use loss::{GilbertElliott, Loss};
 pub use network::{Network, Ran, Seen, Watcher};
+pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
 pub use scenario::{Call, Scenario, address};
 pub use segment::{SeenSegment, describe};
 pub use stream::{Fault, Talk, byte_at};
-pub use wire_check::WireCheck;

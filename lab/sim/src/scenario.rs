@@ -4,7 +4,9 @@ use inhost_base::{Duration, Endpoint, HardwareAddress, IpAddr, Ipv4Addr, Ipv6Add
 use inhost_stack::{DuplicateDetection, InterfaceConfig, KeepAlive, Medium, TcpConfig};
 use inhost_tcp::CongestionChoice;
 
-use crate::link::{LinkConfig, WhenFull};
+use crate::link::LinkConfig;
+use crate::loss::Loss;
+use crate::queue::{QueueConfig, QueueLimit, WhenFull};
 use crate::stream::Talk;
 
 /// A call's listener is at this port, the next call's at the next.
@@ -119,12 +121,16 @@ impl Draw {
         LinkConfig {
             delay: self.micros(20, 40_000),
             rate_bits_per_second: self.of(rates),
-            queue_frames: self.of([2, 5, 20, 100, 1000]),
-            when_full: self.of([WhenFull::Refuse, WhenFull::Lose]),
-            lost_per_mille: self.below(worst + 1),
-            duplicated_per_mille: self.below(worst + 1),
-            reordered_per_mille: self.below(4 * worst + 1),
-            corrupted_per_mille: self.below(worst / 2 + 1),
+            queue: QueueConfig {
+                limit: QueueLimit::Packets(self.of([2, 5, 20, 100, 1000])),
+                when_full: self.of([WhenFull::Refuse, WhenFull::Drop]),
+                ..QueueConfig::default()
+            },
+            loss: Loss::per_mille(self.below(worst + 1)),
+            duplicated_per_million: 1000 * self.below(worst + 1),
+            reordered_per_million: 1000 * self.below(4 * worst + 1),
+            corrupted_per_million: 1000 * self.below(worst / 2 + 1),
+            ..LinkConfig::default()
         }
     }
     fn tcp(&mut self) -> TcpConfig {

@@ -5,8 +5,9 @@ use inhost_wire::ethernet::{EtherType, EthernetView};
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::ipv6::Ipv6View;
 use inhost_wire::protocol;
-use inhost_wire::tcp::{Segment, TcpView};
+use inhost_wire::tcp::{LENGTH, Segment, TcpView};
 
+use crate::ecn::{Ecn, packet_at};
 use crate::network::Seen;
 
 /// A segment and whom it is from and for.
@@ -36,6 +37,51 @@ impl<'a> SeenSegment<'a> {
     }
 }
 
+/// A segment with what the packet around it says, looked at once.
+pub(crate) struct Parsed<'a> {
+    pub from: Endpoint,
+    pub to: Endpoint,
+    pub segment: Segment<'a>,
+    pub option_bytes: usize,
+    pub ecn: Ecn,
+    view: TcpView<'a>,
+    header_ok: bool,
+}
+
+impl<'a> Parsed<'a> {
+    pub fn of(seen: &Seen<'a>) -> Option<Parsed<'a>> {
+        let packet = seen.bytes.get(packet_at(seen.bytes, seen.is_ethernet)?..)?;
+        let (source, destination, number, bits, payload, header_ok): (IpAddr, IpAddr, _, _, _, _) =
+            if packet.first()? >> 4 == 4 {
+                let view = Ipv4View::new(packet).ok().filter(|view| !view.is_fragment())?;
+                let (from, to) = (view.source().into(), view.destination().into());
+                (from, to, view.protocol(), view.dscp_ecn(), view.payload(), view.checksum_ok())
+            } else {
+                let view = Ipv6View::new(packet).ok()?;
+                let (from, to) = (view.source().into(), view.destination().into());
+                (from, to, view.next_header(), view.dscp_ecn(), view.payload(), true)
+            };
+        if number != protocol::TCP {
+            return None;
+        }
+        let view = TcpView::new(payload).ok()?;
+        let segment = Segment::parse(&view);
+        Some(Parsed {
+            from: Endpoint { address: source, port: segment.source_port },
+            to: Endpoint { address: destination, port: segment.destination_port },
+            option_bytes: view.header_length() - LENGTH,
+            segment,
+            ecn: Ecn::from_bits(bits),
+            view,
+            header_ok,
+        })
+    }
+    /// Whether both checksums are right, IPv4's and TCP's.
+    pub fn checksums_ok(&self) -> bool {
+        self.header_ok && self.view.checksum_ok(self.from.address, self.to.address)
+    }
+}
+
 /// Sender, receiver, protocol and payload of the whole IP datagram in a frame.
 pub(crate) fn ip_of<'a>(seen: &Seen<'a>) -> Option<(IpAddr, IpAddr, u8, &'a [u8])> {
     let bytes = if seen.is_ethernet {
@@ -54,18 +100,6 @@ pub(crate) fn ip_of<'a>(seen: &Seen<'a>) -> Option<(IpAddr, IpAddr, u8, &'a [u8]
         let view = Ipv6View::new(bytes).ok()?;
         Some((view.source().into(), view.destination().into(), view.next_header(), view.payload()))
     }
-}
-
-/// Whether a frame holds a TCP segment in an IP datagram, with right checksums.
-pub(crate) fn checksum_ok(seen: &Seen<'_>) -> bool {
-    let bytes = if seen.is_ethernet { seen.bytes.get(14..).unwrap_or_default() } else { seen.bytes };
-    if bytes.first().is_some_and(|byte| byte >> 4 == 4)
-        && !Ipv4View::new(bytes).is_ok_and(|v| v.checksum_ok())
-    {
-        return false;
-    }
-    let Some((source, destination, _, payload)) = ip_of(seen) else { return false };
-    TcpView::new(payload).is_ok_and(|view| view.checksum_ok(source, destination))
 }
 
 /// A frame in one line, as `replay` prints it.

@@ -7,10 +7,9 @@ use inhost_base::{Duration, Instant};
 use inhost_socket::{Host, Listener, Stream, Task};
 use inhost_stack::{ListenOptions, StackConfig};
 
-use crate::network::{Network, Ran, Seen, Watcher};
+use crate::network::{Network, Ran, Watcher};
 use crate::scenario::{Call, Scenario};
 use crate::stream::{Fault, Talk};
-use crate::wire_check::WireCheck;
 
 /// Rounds after which a run is called endless.
 const ROUND_LIMIT: u64 = 4_000_000;
@@ -18,8 +17,6 @@ const ROUND_LIMIT: u64 = 4_000_000;
 const CALLS_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// Time for closing connections to be gone.
 const CLOSING_LIMIT: Duration = Duration::from_secs(24 * 3600);
-/// Rounds between two looks at the ledgers.
-const ROUNDS_A_LOOK: u64 = 16;
 /// Attempts to call, on a wire on which even the neighbour is not found.
 const ATTEMPTS: u32 = 100;
 
@@ -50,30 +47,9 @@ impl core::fmt::Display for Failure {
 impl core::error::Error for Failure {}
 
 /// Runs the scenario of `seed` and checks that what is delivered is what was sent, in order, once; that both ends
-/// close; that both ledgers hold all of each connection's time; that all memory comes back; and what [`WireCheck`]
-/// watches. `tap` sees every frame, too.
+/// close; that all memory comes back; and what [`Checker`](crate::Checker) watches. `tap` sees every frame, too.
 pub fn run(seed: u64, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
     run_scenario(&Scenario::draw(seed), tap).map_err(|why| Failure { seed, why })
-}
-
-struct Both {
-    check: WireCheck,
-    tap: Option<Box<dyn Watcher>>,
-}
-
-impl Watcher for Both {
-    fn sent(&mut self, host: usize, frame: &Seen<'_>) {
-        if let Some(tap) = &mut self.tap {
-            tap.sent(host, frame);
-        }
-        self.check.sent(host, frame);
-    }
-    fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
-        if let Some(tap) = &mut self.tap {
-            tap.delivered(host, frame);
-        }
-        self.check.delivered(host, frame);
-    }
 }
 
 /// How far a call is.
@@ -93,22 +69,18 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
         network.add_host(config, scenario.seed * 2 + host as u64)
     });
     let ends = hosts.map(|host| (host, scenario.interface(host)));
-    network.join(ends, scenario.links, scenario.seed).map_err(|why| why.to_string())?;
-    let check = WireCheck::default();
-    network.watch(Both { check: check.clone(), tap });
+    network.join(ends, scenario.links.clone(), scenario.seed).map_err(|why| why.to_string())?;
+    if let Some(tap) = tap {
+        network.watch(tap);
+    }
     let mut calls = Vec::new();
     for call in &scenario.calls {
         calls.push(start(call, &network)?);
     }
-    let mut wrong = None;
-    let ran = network.run(CALLS_LIMIT, |network| {
-        wrong = wrong.take().or_else(|| look(network, &check));
-        wrong.is_some()
-            || calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
+    let ran = network.run(CALLS_LIMIT, |_| {
+        calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
     });
-    if let Some(why) = wrong {
-        return Err(why);
-    }
+    complaints(&network)?;
     if ran != Ran::Done {
         let progress: Vec<_> = calls.iter().map(|(progress, _)| progress).collect();
         return Err(format!("{ran:?} at {:?}, {progress:?}; {}", network.now(), sockets(&network)));
@@ -117,9 +89,9 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
         judge(progress, call)?;
     }
     drop(calls);
-    settle(&mut network, &check)?;
+    settle(&mut network)?;
     Ok(Summary {
-        segments: check.segments(),
+        segments: network.checker().segments(),
         stream_bytes: scenario.calls.iter().flat_map(|call| call.talks).map(|talk| talk.send_bytes).sum(),
         rounds: network.rounds(),
         virtual_time: network.now().since(began),
@@ -213,41 +185,20 @@ fn judge(progress: &Progress, call: &Call) -> Result<(), String> {
     Ok(())
 }
 
-/// What can be seen to be wrong at any time.
-fn look(network: &Network, check: &WireCheck) -> Option<String> {
-    if check.has_complaints() {
-        return Some(check.complaints().join("\n"));
+/// What the checker found.
+fn complaints(network: &Network) -> Result<(), String> {
+    match network.checker().complaints() {
+        [] => Ok(()),
+        complaints => Err(complaints.join("\n")),
     }
-    if !network.rounds().is_multiple_of(ROUNDS_A_LOOK) {
-        return None;
-    }
-    for (number, host) in network.hosts().iter().enumerate() {
-        let wrong = host.with_stack(|stack, now| {
-            stack.sockets(now).find_map(|info| {
-                let tcp = info.tcp.as_ref()?;
-                let totals = (tcp.ledgers.send.total(), tcp.ledgers.receive.total());
-                (totals != (info.age, info.age)).then(|| {
-                    format!("host {number}: ledgers hold {totals:?} of an age of {}: {info:?}", info.age)
-                })
-            })
-        });
-        if wrong.is_some() {
-            return wrong;
-        }
-    }
-    None
 }
 
 /// Waits until every connection is gone, and looks that nothing is left.
-fn settle(network: &mut Network, check: &WireCheck) -> Result<(), String> {
-    let mut wrong = None;
+fn settle(network: &mut Network) -> Result<(), String> {
     let ran = network.run(CLOSING_LIMIT, |network| {
-        wrong = wrong.take().or_else(|| look(network, check));
-        wrong.is_some() || network.hosts().iter().all(|host| host.with_stack(|s, _| s.socket_count() == 0))
+        network.hosts().all(|host| host.with_stack(|stack, _| stack.socket_count() == 0))
     });
-    if let Some(why) = wrong {
-        return Err(why);
-    }
+    complaints(network)?;
     if ran != Ran::Done {
         return Err(format!("{ran:?} while closing; {}", sockets(network)));
     }
@@ -255,10 +206,8 @@ fn settle(network: &mut Network, check: &WireCheck) -> Result<(), String> {
     if network.pass(Duration::from_secs(300)) == Ran::Endless {
         return Err(format!("endless after closing; {}", sockets(network)));
     }
-    if check.has_complaints() {
-        return Err(check.complaints().join("\n"));
-    }
-    for (number, host) in network.hosts().iter().enumerate() {
+    complaints(network)?;
+    for (number, host) in network.hosts().enumerate() {
         let left = host.with_stack(|stack, _| stack.memory().outstanding_bytes());
         if left != 0 {
             return Err(format!("host {number} keeps {left} bytes of its pool"));
@@ -270,7 +219,6 @@ fn settle(network: &mut Network, check: &WireCheck) -> Result<(), String> {
 fn sockets(network: &Network) -> String {
     let all: Vec<_> = network
         .hosts()
-        .iter()
         .map(|host| host.with_stack(|stack, now| stack.sockets(now).collect::<Vec<_>>()))
         .collect();
     format!("{all:#?}")

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_sim::{LinkConfig, Network, Ran, Scenario, address};
+use inhost_sim::{LinkConfig, Network, QueueConfig, QueueLimit, Ran, Scenario, address};
 use inhost_stack::{ListenOptions, StackConfig};
 
 /// Connections.
@@ -16,10 +16,11 @@ const ENOUGH_BYTES: u64 = 500_000;
 fn a_slow_device_is_shared() {
     let mut network = Network::new(Instant::ZERO, 10_000_000);
     let hosts = [1, 2].map(|seed| network.add_host(StackConfig::default(), seed));
-    let slow = LinkConfig { rate_bits_per_second: Some(1_000_000), queue_frames: 1, ..LinkConfig::default() };
+    let queue = QueueConfig { limit: QueueLimit::Packets(1), ..QueueConfig::default() };
+    let slow = LinkConfig { rate_bits_per_second: Some(1_000_000), queue, ..LinkConfig::default() };
     let plain = Scenario::draw(1);
     let ends = hosts.map(|host| (host, plain.interface(host)));
-    network.join(ends, [slow; 2], 5).unwrap();
+    network.join(ends, slow, 5).unwrap();
 
     let listener =
         network.host(1).listen(Endpoint::new(address(1, false), 9), ListenOptions::default()).unwrap();

@@ -13,6 +13,7 @@ use inhost_stack::{
 use super::recent::Recent;
 use crate::link::LinkConfig;
 use crate::network::{Network, Ran};
+use crate::queue::{QueueConfig, QueueLimit};
 use crate::stream::byte_at;
 
 /// The host under attack, in the network.
@@ -76,6 +77,8 @@ impl World {
     /// Two hosts with four transfers under way. Without `busy`, the connections are there and idle.
     pub fn new(seed: u64, busy: bool) -> Result<World, String> {
         let mut network = Network::new(Instant::from_millis(1000), ROUND_LIMIT);
+        // Forgeries are not what was sent.
+        network.check_nothing();
         for host in [VICTIM, PEER] {
             network.add_host(StackConfig::default(), seed * 2 + host as u64);
         }
@@ -83,14 +86,14 @@ impl World {
         let wire = LinkConfig {
             delay: Duration::from_millis(5),
             rate_bits_per_second: Some(20_000_000),
-            queue_frames: 100,
+            queue: QueueConfig { limit: QueueLimit::Packets(100), ..QueueConfig::default() },
             ..LinkConfig::default()
         };
         let mut names = [LinkId(0); LINKS];
         for (link, name) in names.iter_mut().enumerate() {
             let ends = [VICTIM, PEER].map(|host| (host, interface(link, host)));
             let (_, ids) =
-                network.join(ends, [wire; 2], seed ^ link as u64).map_err(|why| why.to_string())?;
+                network.join(ends, wire.clone(), seed ^ link as u64).map_err(|why| why.to_string())?;
             *name = ids[VICTIM];
         }
         let recent = Rc::new(RefCell::new(Recent::default()));

@@ -1,0 +1,116 @@
+//! What came to one end of a connection.
+
+use std::collections::BTreeMap;
+
+use inhost_base::Sequence;
+
+/// Numbers that are further away than this belong to another connection.
+const FAR: i64 = 1 << 30;
+
+/// What came after one SYN. Positions count bytes from it, without end.
+#[derive(Debug)]
+pub(super) struct Heard {
+    /// The number of the SYN.
+    pub initial: Sequence,
+    /// It offered to scale its windows by so much.
+    pub scale: Option<u8>,
+    /// It offered timestamps.
+    pub timestamps: bool,
+    /// It permitted SACK.
+    pub sack_permitted: bool,
+    /// The largest segment that it takes.
+    pub mss: Option<u16>,
+    /// Everything before this position has come.
+    pub contiguous: u64,
+    /// What came beyond: start to end, without gaps or overlaps between entries.
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl Heard {
+    pub fn new(segment: &inhost_wire::tcp::Segment<'_>) -> Heard {
+        Heard {
+            initial: segment.sequence,
+            scale: segment.options.window_scale.map(|scale| scale.min(14)),
+            timestamps: segment.options.timestamps.is_some(),
+            sack_permitted: segment.options.sack_permitted,
+            mss: segment.options.mss,
+            contiguous: 0,
+            beyond: BTreeMap::new(),
+        }
+    }
+    /// The position of a number, as near to what has come as it can be.
+    pub fn position(&self, number: Sequence) -> Option<u64> {
+        position(self.initial, self.contiguous, number)
+    }
+    pub fn add(&mut self, mut start: u64, mut end: u64) {
+        if start >= end || end <= self.contiguous {
+            return;
+        }
+        if start <= self.contiguous {
+            self.contiguous = end;
+            while let Some(first) = self.beyond.first_entry()
+                && *first.key() <= self.contiguous
+            {
+                self.contiguous = self.contiguous.max(first.remove());
+            }
+            return;
+        }
+        while let Some((&from, &to)) = self.beyond.range(..=end).next_back()
+            && to >= start
+        {
+            (start, end) = (start.min(from), end.max(to));
+            self.beyond.remove(&from);
+        }
+        self.beyond.insert(start, end);
+    }
+    /// Whether all from `start` to `end` came.
+    pub fn has(&self, start: u64, end: u64) -> bool {
+        end <= self.contiguous
+            || (start > self.contiguous
+                && self.beyond.range(..=start).next_back().is_some_and(|(_, &to)| to >= end))
+    }
+}
+
+/// The position of `number` in a stream of bytes that begins with `initial`, near `about`; `None` when it is nowhere
+/// near.
+pub(super) fn position(initial: Sequence, about: u64, number: Sequence) -> Option<u64> {
+    let there = initial.0.wrapping_add(about as u32);
+    let distance = i64::from(number.0.wrapping_sub(there) as i32);
+    if distance.abs() > FAR {
+        return None;
+    }
+    u64::try_from(about as i64 + distance).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_wire::tcp::{Flags, Segment, TcpOptions};
+
+    #[test]
+    fn pieces_join_and_positions_go_beyond_four_gigabytes() {
+        let segment = Segment {
+            source_port: 1,
+            destination_port: 1,
+            sequence: Sequence(0xffff_fff0),
+            acknowledgment: Sequence(0),
+            flags: Flags::SYN,
+            window: 0,
+            urgent_pointer: 0,
+            options: TcpOptions::NONE,
+            payload: &[],
+        };
+        let mut heard = Heard::new(&segment);
+        for (start, end) in [(0, 1), (30, 40), (10, 20), (20, 30)] {
+            heard.add(start, end);
+        }
+        assert_eq!(heard.contiguous, 1);
+        assert!(heard.has(10, 40) && heard.has(15, 20) && !heard.has(9, 40) && !heard.has(10, 41));
+        heard.add(1, 12);
+        assert_eq!((heard.contiguous, heard.beyond.len()), (40, 0));
+        assert_eq!(heard.position(Sequence(24)), Some(40));
+        heard.contiguous = (5 << 32) + 3;
+        assert_eq!(heard.position(Sequence(0xffff_fff5)), Some((5 << 32) + 5));
+        assert_eq!(heard.position(Sequence(0x7000_0000)), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! What can be seen to be wrong in a host itself.
+
+use inhost_base::{Duration, Endpoint};
+use inhost_event::TcpPhase;
+use inhost_socket::Host;
+
+/// No timer of a connection that waits for an acknowledgment is further away (RFC 6298 §2.5: a minute).
+const FURTHEST_TIMER: Duration = Duration::from_secs(61);
+
+/// What is wrong now, in words.
+pub(super) fn wrong_in(host: &Host) -> Option<String> {
+    let deadline = host.deadline();
+    host.with_stack(|stack, now| {
+        let memory = stack.memory();
+        // What is out when the limit falls stays out.
+        if memory.outstanding_bytes() > memory.limit_bytes() && memory.refused() == 0 {
+            return Some(format!(
+                "{} bytes are out, and {} may be",
+                memory.outstanding_bytes(),
+                memory.limit_bytes()
+            ));
+        }
+        let wants_to_send = stack.links_wanting_transmit().next().is_some();
+        stack.sockets(now).find_map(|info| {
+            let tcp = info.tcp.as_ref()?;
+            let totals = (tcp.ledgers.send.total(), tcp.ledgers.receive.total());
+            if totals != (info.age, info.age) {
+                return Some(format!("ledgers hold {totals:?} of an age of {}: {info:?}", info.age));
+            }
+            let is_waiting = tcp.in_flight_bytes > 0 && tcp.phase != TcpPhase::Closed;
+            let is_armed = deadline.is_some_and(|at| at.since(now) <= FURTHEST_TIMER);
+            (is_waiting && !is_armed && !wants_to_send)
+                .then(|| format!("data is under way and no timer runs ({deadline:?}): {info:?}"))
+        })
+    })
+}
+
+/// Whether a connection between these ends lives on.
+pub(super) fn is_alive(host: &Host, own: Endpoint, peer: Endpoint) -> bool {
+    host.with_stack(|stack, now| {
+        stack.sockets(now).any(|info| {
+            info.local == own
+                && info.remote == Some(peer)
+                && !matches!(
+                    info.phase,
+                    None | Some(TcpPhase::Closed | TcpPhase::TimeWait | TcpPhase::SynReceived)
+                )
+        })
+    })
+}

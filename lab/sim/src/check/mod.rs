@@ -1,0 +1,169 @@
+//! What must hold in every run: of the frames themselves, whoever made them, and of the hosts that can be looked into.
+
+mod flow;
+mod heard;
+mod host;
+
+use std::collections::BTreeMap;
+
+use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_socket::Host;
+
+use crate::network::Seen;
+use crate::segment::{Parsed, describe};
+use flow::Flow;
+
+/// Complaints that are kept; the first one is what matters.
+const COMPLAINTS_KEPT: usize = 16;
+/// Time between two looks for who is late.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Flows found without a search.
+const AT_HAND: usize = 16;
+/// Rounds between two looks into hosts, at least.
+const ROUNDS_A_LOOK: u64 = 16;
+
+/// Watches TCP on the wire, by frames alone: nothing is acknowledged, by number or by SACK, that was not received; no
+/// window shrinks or is overrun; numbers are used in order, and none again that was acknowledged; data in order is
+/// acknowledged in time, and data that is not acknowledged is repeated; options and marks are as agreed; checksums are
+/// right.
+///
+/// Into hosts it looks for what frames do not show: both ledgers hold all of each connection's time, a timer runs
+/// wherever data waits, and memory stays within its limit.
+#[derive(Debug, Default)]
+pub struct Checker {
+    names: BTreeMap<(usize, Endpoint, Endpoint), usize>,
+    flows: Vec<(Name, Flow)>,
+    at_hand: [Option<usize>; AT_HAND],
+    owners: BTreeMap<IpAddr, usize>,
+    /// For each host, until when it may be late.
+    busy_until: Vec<Instant>,
+    complaints: Vec<String>,
+    segments: u64,
+    payload_bytes: u64,
+    look_at: Instant,
+    rounds: u64,
+}
+
+/// Whose end, and which.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Name {
+    host: usize,
+    own: Endpoint,
+    peer: Endpoint,
+    /// Whether a neighbour may have to be asked for first.
+    is_ethernet: bool,
+}
+
+impl Checker {
+    /// What is wrong so far, in words.
+    pub fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+    /// Whether something is wrong.
+    pub fn has_complaints(&self) -> bool {
+        !self.complaints.is_empty()
+    }
+    /// Segments seen as they were sent.
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+    /// Bytes of data in them.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+    /// Addresses that belong to `host`: it answers for what they say, and not for what it passes on.
+    pub(crate) fn knows(&mut self, host: usize, addresses: impl Iterator<Item = IpAddr>) {
+        self.owners.extend(addresses.map(|address| (address, host)));
+    }
+    /// `host` may be late until `until`.
+    pub(crate) fn excuse(&mut self, host: usize, until: Instant) {
+        if self.busy_until.len() <= host {
+            self.busy_until.resize(host + 1, Instant::ZERO);
+        }
+        self.busy_until[host] = self.busy_until[host].max(until);
+    }
+    pub(crate) fn complain(&mut self, why: String) {
+        if self.complaints.len() < COMPLAINTS_KEPT {
+            self.complaints.push(why);
+        }
+    }
+    pub(crate) fn sent(&mut self, host: usize, frame: &Seen<'_>) {
+        let Some(parsed) = Parsed::of(frame) else { return };
+        if self.owners.get(&parsed.from.address).is_some_and(|&owner| owner != host) {
+            return;
+        }
+        self.segments += 1;
+        self.payload_bytes += parsed.segment.payload.len() as u64;
+        let (from, to) = (parsed.from, parsed.to);
+        let flow = self.flow(Name { host, own: from, peer: to, is_ethernet: frame.is_ethernet });
+        let said = match parsed.checksums_ok() {
+            true => flow.says(&parsed.segment, parsed.option_bytes, parsed.ecn, frame.at),
+            false => Err("sends a wrong checksum"),
+        };
+        if let Err(why) = said {
+            self.complain(format!("{:?} host {host} {why}: {}", frame.at, describe(frame)));
+        }
+    }
+    pub(crate) fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
+        let Some(parsed) = Parsed::of(frame) else { return };
+        if self.owners.get(&parsed.to.address).is_some_and(|&owner| owner != host) {
+            return;
+        }
+        // What no checksum covers (IPv6's class, label and hop limit) may be spoilt, and the segment is whole.
+        if !frame.is_intact && !parsed.checksums_ok() {
+            return;
+        }
+        let name = Name { host, own: parsed.to, peer: parsed.from, is_ethernet: frame.is_ethernet };
+        self.flow(name).hears(&parsed.segment, parsed.ecn, frame.at);
+    }
+    /// Time has come to `now`: who is late?
+    pub(crate) fn passes(&mut self, now: Instant, hosts: &dyn Fn(usize) -> Host) {
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now + LOOK_EVERY;
+        let mut late = Vec::new();
+        for (name, flow) in &mut self.flows {
+            let busy_until = self.busy_until.get(name.host).copied().unwrap_or(Instant::ZERO);
+            if let Some(why) = flow.is_late(now, busy_until) {
+                flow.forgive();
+                late.push((*name, why));
+            }
+        }
+        for (name, why) in late {
+            // On an Ethernet its neighbour may not answer; and a connection that is no more owes nothing.
+            if !name.is_ethernet && host::is_alive(&hosts(name.host), name.own, name.peer) {
+                let Name { host, own, peer, .. } = name;
+                self.complain(format!("{now:?} host {host} {why}: {own} > {peer}"));
+            }
+        }
+    }
+    /// Looks into a host now and then.
+    pub(crate) fn looks_into(&mut self, number: usize, host: &Host) {
+        self.rounds += 1;
+        let every = ROUNDS_A_LOOK.max(self.flows.len() as u64);
+        if self.rounds % every == number as u64 % every
+            && let Some(why) = host::wrong_in(host)
+        {
+            self.complain(format!("host {number}: {why}"));
+        }
+    }
+    fn flow(&mut self, name: Name) -> &mut Flow {
+        let place = (name.host * 5 + usize::from(name.own.port) + 3 * usize::from(name.peer.port)) % AT_HAND;
+        if let Some(index) = self.at_hand[place]
+            && self.flows[index].0 == name
+        {
+            return &mut self.flows[index].1;
+        }
+        let next = self.flows.len();
+        let index = *self.names.entry((name.host, name.own, name.peer)).or_insert(next);
+        if index == next {
+            self.flows.push((name, Flow::default()));
+        }
+        self.at_hand[place] = Some(index);
+        &mut self.flows[index].1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! One direction of a link, with the frames on it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use inhost_base::{Duration, Instant, Random};
+use inhost_wire::ethernet;
+
+use super::spoil::spoil;
+use super::{LinkConfig, LinkStatistics};
+use crate::buffers::Buffers;
+use crate::loss::{LossState, happens};
+use crate::queue::{Around, Discipline, Queue, WhenFull};
+
+/// A frame that is held back arrives later by up to so many times the delay.
+const HELD_BACK_DELAYS: u32 = 10;
+
+/// A frame that has left and not arrived.
+#[derive(Debug)]
+pub(crate) struct Flying {
+    pub(crate) at: Instant,
+    pub(crate) bytes: Vec<u8>,
+    /// Whether that is how it was sent.
+    pub(crate) is_intact: bool,
+}
+
+/// One direction of a link. Frames leave the queue when somebody looks: nothing that happens in between depends on
+/// when that is.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pub(crate) statistics: LinkStatistics,
+    pub(crate) is_cut: bool,
+    config: LinkConfig,
+    is_ethernet: bool,
+    random: Random,
+    loss: LossState,
+    queue: Queue,
+    salt: u64,
+    /// When the last frame has been sent.
+    free_at: Instant,
+    in_order: VecDeque<Flying>,
+    last_arrival: Instant,
+    /// Frames held back, by arrival and then by order of sending.
+    late: BTreeMap<(Instant, u64), Flying>,
+    late_count: u64,
+}
+
+impl Direction {
+    pub(crate) fn new(config: LinkConfig, is_ethernet: bool, mut random: Random) -> Direction {
+        let salt = random.public_u64();
+        Direction {
+            statistics: LinkStatistics::default(),
+            is_cut: false,
+            is_ethernet,
+            loss: LossState::new(Random::from_number(random.public_u64())),
+            random,
+            queue: Queue::new(&config.queue, salt),
+            salt,
+            free_at: Instant::ZERO,
+            in_order: VecDeque::new(),
+            last_arrival: Instant::ZERO,
+            late: BTreeMap::new(),
+            late_count: 0,
+            config,
+        }
+    }
+    pub(crate) fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+    /// Carries frames in another way from now on. What waits stays, unless the queue becomes one of another kind.
+    pub(crate) fn set_config(&mut self, config: LinkConfig, now: Instant, buffers: &mut Buffers) {
+        self.advance(now, buffers);
+        let before = std::mem::replace(&mut self.config, config);
+        if before.queue.discipline != self.config.queue.discipline {
+            let mut around =
+                Around { buffers, statistics: &mut self.statistics, is_ethernet: self.is_ethernet };
+            self.queue.restart(&self.config.queue, self.salt, &mut around);
+        }
+        if self.config.rate_bits_per_second.is_none() {
+            self.free_at = self.free_at.min(now);
+        }
+        self.advance(now, buffers);
+    }
+    /// When it has to be looked at next: at the latest when the next frame arrives.
+    pub(crate) fn next_look(&self) -> Instant {
+        let late = self.late.first_key_value().map_or(Instant::FAR_FUTURE, |(&(at, _), _)| at);
+        let in_order = match self.in_order.front() {
+            Some(flying) => flying.at,
+            None if self.queue.is_empty() => Instant::FAR_FUTURE,
+            None => self.free_at,
+        };
+        late.min(in_order)
+    }
+    /// Whether the sender's device refuses a frame of so many bytes; then when it may try again.
+    pub(crate) fn refuses(&mut self, bytes: usize, now: Instant, buffers: &mut Buffers) -> Option<Instant> {
+        let queue = &self.config.queue;
+        if queue.when_full != WhenFull::Refuse || queue.discipline != Discipline::TailDrop {
+            return None;
+        }
+        self.advance(now, buffers);
+        (!self.queue.has_room(&self.config.queue, bytes)).then_some(self.free_at)
+    }
+    /// Takes a frame to send, whatever becomes of it.
+    pub(crate) fn send(&mut self, frame: Vec<u8>, now: Instant, buffers: &mut Buffers) {
+        self.statistics.sent += 1;
+        if self.is_cut || self.is_too_long(&frame) {
+            match self.is_cut {
+                true => self.statistics.cut += 1,
+                false => self.statistics.too_long += 1,
+            }
+            return buffers.give(frame);
+        }
+        self.advance(now, buffers);
+        let is_idle = self.queue.is_empty() && self.free_at <= now;
+        if is_idle {
+            self.free_at = now;
+            if self.config.queue.discipline == Discipline::TailDrop {
+                return self.launch(frame, now, buffers);
+            }
+        }
+        let mut around = Around { buffers, statistics: &mut self.statistics, is_ethernet: self.is_ethernet };
+        self.queue.push(frame, now, &self.config.queue, &mut around);
+        self.advance(now, buffers);
+    }
+    /// A frame that has arrived by `now`.
+    pub(crate) fn arrived(&mut self, now: Instant, buffers: &mut Buffers) -> Option<Flying> {
+        self.advance(now, buffers);
+        let in_order = self.in_order.front().map(|flying| flying.at);
+        let late = self.late.first_key_value().map(|(&(at, _), _)| at);
+        let first = match (in_order, late) {
+            (Some(at), Some(late)) if late < at => Some(late),
+            (None, late) => late,
+            (at, _) => at,
+        };
+        if first? > now {
+            return None;
+        }
+        self.statistics.delivered += 1;
+        if first == in_order { self.in_order.pop_front() } else { Some(self.late.pop_first()?.1) }
+    }
+    /// A receiver that was away had room for `most` frames: what else has arrived by `now` is lost.
+    pub(crate) fn overflow(&mut self, most: usize, now: Instant, buffers: &mut Buffers) {
+        self.advance(now, buffers);
+        let arrived = self.in_order.partition_point(|flying| flying.at <= now);
+        for flying in self.in_order.drain(most.min(arrived)..arrived) {
+            self.statistics.overflowed += 1;
+            buffers.give(flying.bytes);
+        }
+    }
+    /// Lets what the line was free for by `now` leave the queue.
+    fn advance(&mut self, now: Instant, buffers: &mut Buffers) {
+        while !self.queue.is_empty() && self.free_at <= now {
+            let at = self.free_at;
+            let mut around =
+                Around { buffers, statistics: &mut self.statistics, is_ethernet: self.is_ethernet };
+            let Some(frame) = self.queue.pop(at, &mut around) else { return };
+            self.launch(frame, at, buffers);
+        }
+    }
+    /// Sends a frame from `at` on.
+    fn launch(&mut self, frame: Vec<u8>, at: Instant, buffers: &mut Buffers) {
+        if let Some(rate) = self.config.rate_bits_per_second {
+            self.free_at = at + Duration::from_nanos(frame.len() as u64 * 8_000_000_000 / rate.max(1));
+        }
+        if self.loss.loses(&self.config.loss) {
+            self.statistics.lost += 1;
+            return buffers.give(frame);
+        }
+        if happens(&mut self.random, self.config.duplicated_per_million) {
+            self.statistics.duplicated += 1;
+            let again = buffers.copy(&frame);
+            self.fly(again, buffers);
+        }
+        self.fly(frame, buffers);
+    }
+    fn fly(&mut self, mut bytes: Vec<u8>, buffers: &mut Buffers) {
+        let is_intact = !happens(&mut self.random, self.config.corrupted_per_million);
+        if !is_intact {
+            self.statistics.corrupted += 1;
+            if !spoil(&mut bytes, self.is_ethernet, &mut self.random) {
+                return buffers.give(bytes);
+            }
+        }
+        let mut at = self.free_at + self.config.delay;
+        if self.config.jitter > Duration::ZERO {
+            let most_ns = self.config.jitter.as_nanos().min(u64::from(u32::MAX)) as u32;
+            at += Duration::from_nanos(u64::from(self.random.public_below(most_ns)));
+        }
+        if happens(&mut self.random, self.config.reordered_per_million) {
+            self.statistics.reordered += 1;
+            at += self.config.delay.times(u64::from(self.random.public_below(HELD_BACK_DELAYS)));
+            self.late_count += 1;
+            self.late.insert((at, self.late_count), Flying { at, bytes, is_intact });
+            return;
+        }
+        at = at.max(self.last_arrival);
+        self.last_arrival = at;
+        self.in_order.push_back(Flying { at, bytes, is_intact });
+    }
+    fn is_too_long(&self, frame: &[u8]) -> bool {
+        let header_bytes = if self.is_ethernet { ethernet::LENGTH } else { 0 };
+        self.config.mtu_bytes.is_some_and(|mtu| frame.len() > header_bytes + mtu as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::Loss;
+    use crate::queue::QueueConfig;
+
+    struct Line {
+        direction: Direction,
+        buffers: Buffers,
+    }
+    impl Line {
+        fn new(config: LinkConfig) -> Line {
+            Line {
+                direction: Direction::new(config, false, Random::from_number(1)),
+                buffers: Buffers::default(),
+            }
+        }
+        fn send(&mut self, number: u8, bytes: usize, ms: u64) {
+            self.direction.send(vec![number; bytes], Instant::from_millis(ms), &mut self.buffers);
+        }
+        /// Numbers of frames and the microsecond in which each arrives.
+        fn arrivals(&mut self) -> Vec<(u8, u64)> {
+            let mut all = Vec::new();
+            loop {
+                let now = self.direction.next_look();
+                if now == Instant::FAR_FUTURE {
+                    return all;
+                }
+                while let Some(flying) = self.direction.arrived(now, &mut self.buffers) {
+                    assert!(flying.at <= now);
+                    all.push((flying.bytes[0], now.as_micros()));
+                }
+            }
+        }
+    }
+    fn slow() -> LinkConfig {
+        // A kilobyte takes a millisecond.
+        LinkConfig { rate_bits_per_second: Some(8_000_000), ..LinkConfig::default() }
+    }
+
+    #[test]
+    fn frames_take_their_time_on_the_line_and_then_the_delay() {
+        let mut line = Line::new(slow());
+        line.send(1, 1000, 0);
+        line.send(2, 500, 0);
+        line.send(3, 1000, 10);
+        assert_eq!(line.arrivals(), [(1, 2000), (2, 2500), (3, 12_000)]);
+    }
+
+    #[test]
+    fn a_full_device_refuses_until_the_line_is_free() {
+        let queue = QueueConfig { limit: crate::QueueLimit::Packets(1), ..QueueConfig::default() };
+        let mut line = Line::new(LinkConfig { queue, ..slow() });
+        let now = Instant::ZERO;
+        for number in 1..=2 {
+            assert_eq!(line.direction.refuses(1000, now, &mut line.buffers), None);
+            line.send(number, 1000, 0);
+        }
+        let again = line.direction.refuses(1000, now, &mut line.buffers);
+        assert_eq!(again, Some(Instant::from_millis(1)));
+        assert_eq!(line.direction.refuses(1000, Instant::from_millis(1), &mut line.buffers), None);
+    }
+
+    #[test]
+    fn jitter_delays_and_keeps_the_order() {
+        let jitter = Duration::from_millis(50);
+        let mut line = Line::new(LinkConfig { jitter, ..LinkConfig::default() });
+        (0..100).for_each(|number| line.send(number, 100, u64::from(number)));
+        let arrivals = line.arrivals();
+        assert!(arrivals.is_sorted() && arrivals.len() == 100);
+        assert!(arrivals.iter().all(|&(number, at)| at >= u64::from(number) * 1000 + 1000));
+        assert!(arrivals.iter().any(|&(number, at)| at >= u64::from(number) * 1000 + 30_000));
+    }
+
+    #[test]
+    fn a_black_hole_a_cut_and_a_script_take_what_they_should() {
+        let mut line = Line::new(LinkConfig {
+            mtu_bytes: Some(600),
+            loss: Loss::Scripted(vec![2]),
+            ..LinkConfig::default()
+        });
+        line.send(1, 600, 0);
+        line.send(2, 601, 0);
+        line.send(3, 100, 0);
+        line.direction.is_cut = true;
+        line.send(4, 100, 0);
+        line.direction.is_cut = false;
+        line.send(5, 100, 0);
+        assert_eq!(line.arrivals(), [(1, 1000), (5, 1000)]);
+        let LinkStatistics { sent, delivered, lost, too_long, cut, .. } = line.direction.statistics;
+        assert_eq!((sent, delivered, lost, too_long, cut), (5, 2, 1, 1, 1));
+    }
+
+    #[test]
+    fn repeats_and_late_frames_arrive_and_noise_is_noticed() {
+        let config = LinkConfig {
+            duplicated_per_million: 500_000,
+            reordered_per_million: 200_000,
+            corrupted_per_million: 100_000,
+            ..LinkConfig::default()
+        };
+        let mut line = Line::new(config);
+        (0..200).for_each(|number| line.send(number, 100, u64::from(number)));
+        let arrivals = line.arrivals();
+        let statistics = line.direction.statistics;
+        assert!(statistics.duplicated > 70 && statistics.reordered > 30 && statistics.corrupted > 10);
+        assert_eq!(arrivals.len() as u64, 200 + statistics.duplicated);
+        assert!(!arrivals.is_sorted_by_key(|&(number, _)| number));
+    }
+}

@@ -1,0 +1,303 @@
+//! What happens at one instant, and when the next one is.
+
+use inhost_base::{Duration, Instant};
+use inhost_buf::{Device, Frame, Full};
+
+use super::watch::Watch;
+use super::{End, HostPlace, Link, Network, Ran, Seen};
+use crate::buffers::Buffers;
+use crate::link::Direction;
+use crate::switch::Onward;
+
+/// Batches taken from one link in a round.
+const BATCHES_A_ROUND: usize = 4;
+/// Frames sent on one link in a round.
+const FRAMES_A_ROUND: usize = 256;
+/// Polls of tasks in a round, for each host.
+const POLLS_A_ROUND: usize = 256;
+/// What a round takes when there is more to do at once.
+const ROUND_TIME: Duration = Duration::from_micros(1);
+/// Frames that wait for a paused host on each of its links.
+const RING_FRAMES: usize = 512;
+/// Ways from switch to switch that frames go in one instant, when links take no time.
+const SWITCH_HOPS: usize = 16;
+
+impl Network {
+    /// Makes rounds, and lets time pass between them to when something happens next, until `done`, but for at most
+    /// `limit` of time.
+    pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Network) -> bool) -> Ran {
+        let end = self.now + limit;
+        // Whoever has had the network in hand since may have given any host something to do.
+        (0..self.hosts.len()).for_each(|host| self.wake(host, self.now));
+        loop {
+            self.step();
+            let next = self.next();
+            let is_done = done(self);
+            if self.watch.checker.has_complaints() {
+                return Ran::Wrong;
+            }
+            match next {
+                Some(next) => self.now = next.min(end),
+                None if is_done => {}
+                None => return Ran::Silent,
+            }
+            if is_done {
+                return Ran::Done;
+            }
+            if next.is_some_and(|next| next > end) {
+                return Ran::TimeOver;
+            }
+            if self.rounds >= self.round_limit {
+                return Ran::Endless;
+            }
+        }
+    }
+    /// Lets `time` pass.
+    pub fn pass(&mut self, time: Duration) -> Ran {
+        let end = self.now + time;
+        let ran = self.run(time, |_| false);
+        if ran == Ran::Silent {
+            self.now = end;
+        }
+        ran
+    }
+
+    /// Does all that is due now.
+    fn step(&mut self) {
+        self.rounds += 1;
+        while let Some(change) = self.changes.first_entry()
+            && change.key().0 <= self.now
+        {
+            change.remove()(self);
+        }
+        for _ in 0..SWITCH_HOPS {
+            if !self.switch_frames() {
+                break;
+            }
+        }
+        let mut from = 0;
+        while let Some(host) = self.wakes.due(from, self.now) {
+            self.round(host);
+            from = host + 1;
+        }
+        if self.watch.checks {
+            let hosts = &self.hosts;
+            self.watch.checker.passes(self.now, &|host| hosts[host].host.clone());
+        }
+    }
+    /// Frames that have arrived go on through switches, and wake hosts; whether a switch had one.
+    fn switch_frames(&mut self) -> bool {
+        let (mut from, mut any) = (0, false);
+        while let Some(direction) = self.arrivals.due(from, self.now) {
+            from = direction + 1;
+            let (link, end) = (direction / 2, direction % 2);
+            match self.links[link].ends[1 - end] {
+                // It takes its frames in its round.
+                End::Host { host, .. } => {
+                    self.wake(host, self.now);
+                    if let Some(until) = self.hosts[host].paused_until {
+                        self.arrivals.set(direction, until);
+                    }
+                }
+                End::Switch { switch, port } => {
+                    any = true;
+                    self.pass_on(link, end, switch, port);
+                }
+            }
+        }
+        any
+    }
+    fn pass_on(&mut self, link: usize, end: usize, switch: usize, port: usize) {
+        while let Some(flying) = self.links[link].directions[end].arrived(self.now, &mut self.buffers) {
+            match self.switches[switch].decide(&flying.bytes, port, self.now) {
+                Onward::Port(to) => self.send_from(switch, to, flying.bytes),
+                Onward::Nowhere => self.buffers.give(flying.bytes),
+                Onward::Everywhere => {
+                    for to in (0..self.switches[switch].ports.len()).filter(|&to| to != port) {
+                        let copy = self.buffers.copy(&flying.bytes);
+                        self.send_from(switch, to, copy);
+                    }
+                    self.buffers.give(flying.bytes);
+                }
+            }
+        }
+        self.look_again(link, end);
+    }
+    fn send_from(&mut self, switch: usize, port: usize, frame: Vec<u8>) {
+        let (link, end) = self.switches[switch].ports[port];
+        self.links[link].directions[end].send(frame, self.now, &mut self.buffers);
+        self.look_again(link, end);
+    }
+
+    /// One round of a host: frames up, timers and tasks, frames down.
+    fn round(&mut self, number: usize) {
+        let now = self.now;
+        let pause = self.hosts[number].paused_until.take();
+        if pause.is_some_and(|until| until > now) {
+            self.hosts[number].paused_until = pause;
+            return;
+        }
+        let (place, is_back) = (&self.hosts[number], pause.is_some());
+        let shown = place.clock.shows(now);
+        let mut round = Round {
+            now,
+            shown,
+            number,
+            place,
+            watch: &mut self.watch,
+            buffers: &mut self.buffers,
+            next: None,
+        };
+        for &(link, end) in &round.place.ports {
+            if is_back {
+                self.links[link].directions[1 - end].overflow(RING_FRAMES, now, round.buffers);
+            }
+            if self.arrivals.of(2 * link + 1 - end) <= now {
+                round.receive(&mut self.links[link], link, end, &mut self.batch);
+                self.arrivals.set(2 * link + 1 - end, self.links[link].directions[1 - end].next_look());
+            }
+        }
+        round.place.host.run(shown, POLLS_A_ROUND);
+        for &(link, end) in &round.place.ports {
+            if round.transmit(&mut self.links[link], link, end) {
+                self.arrivals.set(2 * link + end, self.links[link].directions[end].next_look());
+            }
+        }
+        if round.watch.checks {
+            round.watch.checker.looks_into(number, &round.place.host);
+        }
+        let own = round.place.host.deadline().map(|at| round.place.clock.when(at));
+        let next = own.into_iter().chain(round.next).min();
+        self.wakes.set(number, next.map_or(Instant::FAR_FUTURE, |next| next.max(now + ROUND_TIME)));
+    }
+    /// When something happens next, later than now.
+    fn next(&mut self) -> Option<Instant> {
+        let soon = self.now + ROUND_TIME;
+        for number in 0..self.hosts.len() {
+            // Whoever was woken from another host's task has not said so by its deadline.
+            if self.wakes.of(number) > soon && self.hosts[number].host.has_runnable() {
+                self.wake(number, soon);
+            }
+        }
+        let changes = self.changes.first_key_value().map_or(Instant::FAR_FUTURE, |(&(at, _), _)| at);
+        let next = self.arrivals.earliest().min(self.wakes.earliest()).min(changes);
+        (next != Instant::FAR_FUTURE).then(|| next.max(soon))
+    }
+    /// Gives a host a round at `at`, or when its pause is over.
+    fn wake(&mut self, host: usize, at: Instant) {
+        let at = self.hosts[host].paused_until.map_or(at, |until| at.max(until));
+        if self.wakes.of(host) > at {
+            self.wakes.set(host, at);
+        }
+    }
+    /// The frames of a direction have changed.
+    pub(super) fn look_again(&mut self, link: usize, end: usize) {
+        self.arrivals.set(2 * link + end, self.links[link].directions[end].next_look());
+    }
+}
+
+/// One host's round, and what it works with.
+struct Round<'a> {
+    now: Instant,
+    shown: Instant,
+    number: usize,
+    place: &'a HostPlace,
+    watch: &'a mut Watch,
+    buffers: &'a mut Buffers,
+    /// When the host has more to do, besides its own deadline.
+    next: Option<Instant>,
+}
+
+impl Round<'_> {
+    fn receive(&mut self, link: &mut Link, name: usize, end: usize, batch: &mut inhost_buf::Batch) {
+        let End::Host { id, .. } = link.ends[end] else { return };
+        let (from, host) = (&mut link.directions[1 - end], &self.place.host);
+        for _ in 0..BATCHES_A_ROUND {
+            while !batch.is_full()
+                && let Some(flying) = from.arrived(self.now, self.buffers)
+            {
+                // A host without memory loses what comes.
+                if let Some(mut packet) = host.with_stack(|stack, _| stack.pool().take(flying.bytes.len())) {
+                    let seen = Seen {
+                        at: self.now,
+                        link: name,
+                        end,
+                        bytes: &flying.bytes,
+                        is_ethernet: link.is_ethernet,
+                        is_intact: flying.is_intact,
+                    };
+                    self.watch.delivered(self.number, &seen);
+                    packet.append(&flying.bytes);
+                    let _ = batch.push(packet);
+                }
+                self.buffers.give(flying.bytes);
+            }
+            let is_full = batch.is_full();
+            host.receive(id, batch, self.shown);
+            if !is_full {
+                return;
+            }
+        }
+        self.again_at(self.now);
+    }
+    /// Whether anything was sent.
+    fn transmit(&mut self, link: &mut Link, name: usize, end: usize) -> bool {
+        let End::Host { id, .. } = link.ends[end] else { return false };
+        if !self.place.host.wants_transmit(id) {
+            return false;
+        }
+        let mut sending = Sending {
+            direction: &mut link.directions[end],
+            watch: self.watch,
+            buffers: self.buffers,
+            seen: Seen {
+                at: self.now,
+                link: name,
+                end,
+                bytes: &[],
+                is_ethernet: link.is_ethernet,
+                is_intact: true,
+            },
+            host: self.number,
+            room_at: None,
+        };
+        let sent = self.place.host.transmit(id, self.shown, FRAMES_A_ROUND, &mut sending);
+        let room_at = sending.room_at;
+        if let Some(at) = room_at {
+            self.again_at(at);
+        } else if sent.more {
+            self.again_at(self.now);
+        }
+        sent.frames > 0
+    }
+    fn again_at(&mut self, at: Instant) {
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+}
+
+/// One end of a link as the device that a host sends to.
+struct Sending<'a> {
+    direction: &'a mut Direction,
+    watch: &'a mut Watch,
+    buffers: &'a mut Buffers,
+    seen: Seen<'static>,
+    host: usize,
+    /// When a device that refused has room again.
+    room_at: Option<Instant>,
+}
+
+impl Device for Sending<'_> {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        let length = frame.len();
+        if let Some(at) = self.direction.refuses(length, self.seen.at, self.buffers) {
+            self.room_at = Some(at);
+            self.watch.checker.excuse(self.host, at);
+            return Err(Full);
+        }
+        let mut bytes = self.buffers.take(length);
+        frame.write_to(&mut bytes);
+        self.watch.sent(self.host, &Seen { bytes: &bytes, ..self.seen });
+        self.direction.send(bytes, self.seen.at, self.buffers);
+        Ok(())
+    }
+}
