@@ -3,7 +3,7 @@
 
 use crate::Malformed;
 use crate::checksum::Sum;
-use crate::cursor::Writer;
+use crate::cursor::{Reader, Writer};
 use crate::quoted::Quoted;
 use inhost_base::Ipv4Addr;
 
@@ -16,6 +16,10 @@ const REDIRECT: u8 = 5;
 const ECHO_REQUEST: u8 = 8;
 const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
+const TIMESTAMP: u8 = 13;
+const TIMESTAMP_REPLY: u8 = 14;
+/// What a time has in its high bit that is not milliseconds since midnight UT (RFC 792).
+pub const NONSTANDARD_TIME: u32 = 1 << 31;
 
 /// Why a destination cannot be reached.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -169,6 +173,31 @@ impl<'a> Icmpv4View<'a> {
     }
 }
 
+/// Times of a timestamp request or reply: milliseconds since midnight UT, or with [`NONSTANDARD_TIME`] of another clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// Whose request it is.
+    pub identifier: u16,
+    /// Which of the requests.
+    pub sequence: u16,
+    /// When the request was sent.
+    pub originate: u32,
+    /// When it was received.
+    pub receive: u32,
+    /// When the reply was sent.
+    pub transmit: u32,
+}
+
+impl Times {
+    const BYTES: usize = 12;
+
+    fn parse(identifier: u16, sequence: u16, rest: &[u8]) -> Option<Self> {
+        let mut r = Reader(rest);
+        let (originate, receive, transmit) = (r.u32()?, r.u32()?, r.u32()?);
+        Some(Times { identifier, sequence, originate, receive, transmit })
+    }
+}
+
 /// What a message means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv4Message<'a> {
@@ -225,6 +254,10 @@ pub enum Icmpv4Message<'a> {
         /// The front of the packet.
         invoking: &'a [u8],
     },
+    /// What time is it?
+    TimestampRequest(Times),
+    /// The answer.
+    TimestampReply(Times),
     /// A message of another type, or of a code that is not defined.
     Other {
         /// The type.
@@ -264,6 +297,12 @@ impl<'a> Icmpv4Message<'a> {
             TIME_EXCEEDED => TimeExceededCode::from_u8(code)
                 .map_or(other, |code| Icmpv4Message::TimeExceeded { code, invoking: rest }),
             PARAMETER_PROBLEM => Icmpv4Message::ParameterProblem { code, pointer: a, invoking: rest },
+            TIMESTAMP if code == 0 => {
+                Times::parse(first, second, rest).map_or(other, Icmpv4Message::TimestampRequest)
+            }
+            TIMESTAMP_REPLY if code == 0 => {
+                Times::parse(first, second, rest).map_or(other, Icmpv4Message::TimestampReply)
+            }
             _ => other,
         }
     }
@@ -272,8 +311,11 @@ impl<'a> Icmpv4Message<'a> {
     /// type is taken for one.
     pub fn is_error(&self) -> bool {
         match self {
-            Icmpv4Message::EchoRequest { .. } | Icmpv4Message::EchoReply { .. } => false,
-            // Timestamp, information and address mask queries and router discovery.
+            Icmpv4Message::EchoRequest { .. }
+            | Icmpv4Message::EchoReply { .. }
+            | Icmpv4Message::TimestampRequest(_)
+            | Icmpv4Message::TimestampReply(_) => false,
+            // Information and address mask queries and router discovery.
             Icmpv4Message::Other { kind, .. } => !matches!(kind, 0 | 8..=10 | 13..=18),
             _ => true,
         }
@@ -288,6 +330,8 @@ impl<'a> Icmpv4Message<'a> {
             | Icmpv4Message::ParameterProblem { invoking, .. } => Quoted::of_ipv4(invoking),
             Icmpv4Message::EchoRequest { .. }
             | Icmpv4Message::EchoReply { .. }
+            | Icmpv4Message::TimestampRequest(_)
+            | Icmpv4Message::TimestampReply(_)
             | Icmpv4Message::Other { .. } => None,
         }
     }
@@ -301,6 +345,7 @@ impl<'a> Icmpv4Message<'a> {
             | Icmpv4Message::Redirect { invoking: rest, .. }
             | Icmpv4Message::TimeExceeded { invoking: rest, .. }
             | Icmpv4Message::ParameterProblem { invoking: rest, .. } => LENGTH + rest.len(),
+            Icmpv4Message::TimestampRequest(_) | Icmpv4Message::TimestampReply(_) => LENGTH + Times::BYTES,
             Icmpv4Message::Other { body, .. } => 4 + body.len(),
         }
     }
@@ -328,11 +373,25 @@ impl<'a> Icmpv4Message<'a> {
             Icmpv4Message::ParameterProblem { code, pointer, invoking } => {
                 w.u8(PARAMETER_PROBLEM).u8(code).u16(0).u8(pointer).bytes(&[0; 3]).bytes(invoking)
             }
+            Icmpv4Message::TimestampRequest(times) => {
+                w.u8(TIMESTAMP);
+                write_times(&mut w, &times)
+            }
+            Icmpv4Message::TimestampReply(times) => {
+                w.u8(TIMESTAMP_REPLY);
+                write_times(&mut w, &times)
+            }
             Icmpv4Message::Other { kind, code, body } => w.u8(kind).u8(code).u16(0).bytes(body),
         };
         let checksum = Sum::of(w.written()).finish();
         w.patch_u16(2, checksum).finish()
     }
+}
+
+/// What follows the type of a timestamp message.
+fn write_times<'a, 'b>(w: &'a mut Writer<'b>, times: &Times) -> &'a mut Writer<'b> {
+    let Times { identifier, sequence, originate, receive, transmit } = *times;
+    w.u8(0).u16(0).u16(identifier).u16(sequence).u32(originate).u32(receive).u32(transmit)
 }
 
 #[cfg(test)]
@@ -367,7 +426,11 @@ mod tests {
         for code in [TimeExceededCode::InTransit, TimeExceededCode::Reassembly] {
             survives(Icmpv4Message::TimeExceeded { code, invoking });
         }
-        survives(Icmpv4Message::Other { kind: 13, code: 0, body: &[0; 16] });
+        let times =
+            Times { identifier: 1, sequence: 2, originate: 3, receive: 4, transmit: NONSTANDARD_TIME };
+        survives(Icmpv4Message::TimestampRequest(times));
+        assert_eq!(survives(Icmpv4Message::TimestampReply(times)).len(), 20);
+        survives(Icmpv4Message::Other { kind: 15, code: 0, body: &[0; 16] });
     }
 
     #[test]
@@ -387,7 +450,7 @@ mod tests {
 
     #[test]
     fn undefined_codes_are_other_messages() {
-        for (kind, code) in [(5, 4), (11, 2), (8, 1), (0, 1)] {
+        for (kind, code) in [(5, 4), (11, 2), (8, 1), (0, 1), (13, 0), (14, 1)] {
             let bytes = [kind, code, 0, 0, 0, 0, 0, 0];
             let message = Icmpv4Message::parse(&Icmpv4View::new(&bytes).unwrap());
             assert_eq!(message, Icmpv4Message::Other { kind, code, body: &[0; 4] });

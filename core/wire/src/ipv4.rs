@@ -1,7 +1,15 @@
 //! The Internet Protocol, version 4 (RFC 791).
 
+mod options;
+mod route;
+mod timestamp;
+
+pub use options::{BadOption, MAX_ROUTE_HOPS, MAX_TIMESTAMPS, OptionPlace, OptionPlaces};
+pub use route::{OptionBytes, SourceRoute};
+pub use timestamp::{Timestamp, TimestampKind, TimestampOption, record_time};
+
 use crate::Malformed;
-use crate::checksum::Sum;
+use crate::checksum::{self, Sum};
 use inhost_base::Ipv4Addr;
 
 /// Bytes of a header without options.
@@ -204,6 +212,37 @@ impl Ipv4Header {
         place[10..12].copy_from_slice(&checksum.to_be_bytes());
         options_place.copy_from_slice(options);
         header_length
+    }
+}
+
+/// Takes one hop from the packet that begins with a header of at least [`LENGTH`] bytes; the checksum is mended, not
+/// made anew, so that a header that was spoilt meanwhile stays so.
+// spec: RFC1812 5.3.1
+pub fn decrement_time_to_live(header: &mut [u8]) {
+    let Some(header) = header.first_chunk_mut::<LENGTH>() else { return };
+    let old = u16::from_be_bytes([header[8], header[9]]);
+    header[8] = header[8].saturating_sub(1);
+    let new = u16::from_be_bytes([header[8], header[9]]);
+    let sum = u16::from_be_bytes([header[10], header[11]]);
+    header[10..12].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
+}
+
+/// Changes the destination and makes the checksum anew, over options too: what a hop of a source route does.
+pub fn readdress(header: &mut [u8], destination: Ipv4Addr) {
+    if let Some(place) = header.get_mut(16..LENGTH) {
+        place.copy_from_slice(&destination.octets());
+    }
+    renew_checksum(header);
+}
+
+/// Makes the checksum of a header with its options anew.
+pub fn renew_checksum(header: &mut [u8]) {
+    if let Some(place) = header.get_mut(10..12) {
+        place.fill(0);
+    }
+    let checksum = Sum::of(header).finish();
+    if let Some(place) = header.get_mut(10..12) {
+        place.copy_from_slice(&checksum.to_be_bytes());
     }
 }
 

@@ -4,7 +4,7 @@ mod extension;
 
 pub use extension::{
     Discard, ExtensionError, Fragment, MAX_EXTENSION_HEADERS, MAX_EXTENSION_OPTIONS, MLD_HOP_BY_HOP_LENGTH,
-    UpperLayer, emit_fragment_header, emit_mld_hop_by_hop, walk,
+    UpperLayer, check_hop_by_hop, emit_fragment_header, emit_mld_hop_by_hop, walk,
 };
 
 use crate::Malformed;

@@ -1,9 +1,10 @@
 //! The packet that an ICMP error quotes: enough of it to find whom the error concerns.
 
 use crate::cursor::Reader;
+use crate::ipv4::OptionPlaces;
 use crate::ipv6::MAX_EXTENSION_HEADERS;
-use crate::{ipv6, protocol};
-use inhost_base::{IpAddr, Sequence};
+use crate::{ipv4, ipv6, protocol};
+use inhost_base::{IpAddr, Ipv4Addr, Sequence};
 
 /// What the front of a quoted packet tells. Its lengths and checksums are not verified: the quote is cut off,
 /// and routers change fields on the way.
@@ -11,7 +12,7 @@ use inhost_base::{IpAddr, Sequence};
 pub struct Quoted {
     /// The sender of the quoted packet: this host, when the error is meant for it.
     pub source: IpAddr,
-    /// Whom it was for.
+    /// Whom it was for; with a source route, whom it was for in the end.
     pub destination: IpAddr,
     /// The upper-layer protocol, as in [`crate::protocol`].
     pub protocol: u8,
@@ -44,6 +45,7 @@ impl Quoted {
         let protocol = r.u8()?;
         r.bytes(2)?;
         let (source, destination) = (IpAddr::V4(r.ipv4()?), IpAddr::V4(r.ipv4()?));
+        let destination = routed_to(invoking.get(..header_length)).map_or(destination, IpAddr::V4);
         let upper = invoking.get(header_length..).filter(|_| is_first).unwrap_or(&[]);
         Some(Quoted::of_upper(source, destination, packet_length, protocol, upper))
     }
@@ -97,6 +99,12 @@ impl Quoted {
     }
 }
 
+/// Where a source route in a quoted header ends, which is what its sender calls the destination.
+fn routed_to(header: Option<&[u8]>) -> Option<Ipv4Addr> {
+    let header = header?;
+    OptionPlaces::find(header.get(ipv4::LENGTH..)?).ok()?.source_route?.final_hop(header)
+}
+
 /// Steps over extension headers as far as they are quoted. The upper layer of a fragment that is not the
 /// first is empty.
 fn upper_layer(mut next: u8, mut r: Reader<'_>) -> (u8, &[u8]) {
@@ -130,7 +138,7 @@ mod tests {
     use crate::ipv4::Ipv4Header;
     use crate::ipv6::{Ipv6Header, emit_fragment_header, emit_mld_hop_by_hop};
     use crate::tcp::Segment;
-    use inhost_base::{Ipv4Addr, Ipv6Addr};
+    use inhost_base::Ipv6Addr;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);

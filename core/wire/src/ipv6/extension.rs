@@ -146,6 +146,15 @@ pub fn walk<'a>(view: &Ipv6View<'a>) -> Result<UpperLayer<'a>, ExtensionError> {
     Err(ExtensionError::Discard(Discard::TooManyHeaders))
 }
 
+/// What a router looks at: the hop-by-hop options, if there are any, and nothing behind them.
+// spec: RFC8200 4, 4.3
+pub fn check_hop_by_hop(view: &Ipv6View<'_>) -> Result<(), ExtensionError> {
+    if view.next_header() != protocol::HOP_BY_HOP {
+        return Ok(());
+    }
+    walk_options(sized_header(view.payload())?, LENGTH).map(|_| ())
+}
+
 /// A header whose second byte tells its length, in units of 8 bytes beyond the first 8.
 fn sized_header(bytes: &[u8]) -> Result<&[u8], ExtensionError> {
     let units = bytes.get(1).ok_or(ExtensionError::Discard(Discard::Truncated))?;
