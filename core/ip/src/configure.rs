@@ -1,10 +1,13 @@
 //! What the owner of the host sets: links, addresses, routes, gateways, groups.
 
 use crate::address_state::{AddressOrigin, Assigned};
+use crate::clock::Clock;
+use crate::forward::WayCache;
 use crate::gateway::Gateways;
 use crate::icmp::limits::ErrorLimit;
 use crate::ident::{Identifications, write_address};
 use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Medium};
+use crate::options::Arrived;
 use crate::path_mtu::PathMtu;
 use crate::reassembly::Reassembly;
 use crate::redirect::Redirects;
@@ -24,7 +27,8 @@ const LEAST_MTU_BYTES: u16 = 68;
 impl Ip {
     /// A host with nothing but its loopback, link 0, which has 127.0.0.1 and ::1.
     pub fn new(config: IpConfig, random: &mut Random) -> Ip {
-        let IpConfig { stable_secret, forwarding } = config;
+        let IpConfig { stable_secret, accept_source_routes, record_options, answer_timestamps, forwarding } =
+            config;
         let keyed = Keyed::new(random);
         let loopback =
             InterfaceConfig { mtu_bytes: u16::MAX, ..InterfaceConfig::new("loopback", Medium::Loopback) };
@@ -47,6 +51,12 @@ impl Ip {
             resolved: VecDeque::new(),
             stable_key: StableKey { key: random.private_key(), secret: stable_secret },
             forwarding,
+            ways: WayCache::new(keyed),
+            accept_source_routes,
+            record_options,
+            answer_timestamps,
+            clock: Clock::default(),
+            arrived: Arrived::default(),
             keyed,
             generation: 0,
             sender: None,
@@ -67,12 +77,15 @@ impl Ip {
         }
         let link = LinkId(self.interfaces.len() as u16);
         let (addresses, gateways) = (config.addresses.clone(), config.gateways.clone());
-        self.interfaces.push(Interface::new(link, config, self.keyed));
+        let mut interface = Interface::new(link, config, self.keyed);
+        interface.is_router = self.forwarding.is_some();
+        self.interfaces.push(interface);
         let configured = self.set_up(link, &addresses, &gateways, env);
         if let Err(error) = configured {
             self.remove_routes_of(link);
             if let Some(mut interface) = self.interfaces.pop() {
                 interface.control.clear(env.pool);
+                interface.forward.clear(env.pool);
             }
             return Err(error);
         }
@@ -89,11 +102,17 @@ impl Ip {
         let Some(interface) = self.interface_mut(link) else { return Err(ConfigureError::NoLink) };
         let config = &interface.config;
         let (ipv6, link_local, discovers) =
-            (config.ipv6, config.link_local, config.ipv6 && config.accept_router_advertisements);
+            (config.ipv6, config.link_local, config.ipv6 && interface.listens_to_routers());
         interface.neighbours.set_base_reachable(crate::neighbour::cache::BASE_REACHABLE, env.random);
         interface.groups.join(scope::ALL_SYSTEMS.into(), env.now)?;
         if ipv6 {
             interface.groups.join(scope::ALL_NODES.into(), env.now)?;
+        }
+        if interface.is_router {
+            interface.groups.join(scope::ALL_ROUTERS_V4.into(), env.now)?;
+            if ipv6 {
+                interface.groups.join(scope::ALL_ROUTERS.into(), env.now)?;
+            }
         }
         if discovers {
             interface.discovery.begin(env.now, env.random);
@@ -288,6 +307,7 @@ impl Ip {
     pub fn clear(&mut self, pool: &mut Pool) {
         for interface in &mut self.interfaces {
             interface.control.clear(pool);
+            interface.forward.clear(pool);
         }
         self.reassembly.clear(pool);
         self.deadline_moved();

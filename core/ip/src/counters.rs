@@ -26,6 +26,12 @@ pub struct InterfaceCounters {
     pub lost_control_frames: u64,
     /// Signs that another host uses an address of ours.
     pub address_conflicts: u64,
+    /// Packets of others that were queued for this link, waiting for neighbours included.
+    pub forwarded_datagrams: u64,
+    /// Redirects of ours that were queued.
+    pub sent_redirects: u64,
+    /// Timestamp requests answered.
+    pub answered_timestamps: u64,
     /// Redirects believed.
     pub accepted_redirects: u64,
     drops: [u64; Drop::COUNT],

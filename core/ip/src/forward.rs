@@ -1,16 +1,157 @@
-//! Packets for others, sent on between links: what a router does (RFC 1812).
+//! Packets for others, sent on between links in one pass: what a router does (RFC 1812, RFC 8200).
+
+mod queue;
+mod redirect;
+mod v4;
+mod v6;
+mod way_cache;
+
+pub(crate) use queue::{ForwardQueue, WAITING_FOR_ONE_LIMIT, WAITING_LIMIT};
+pub(crate) use way_cache::{WAY_LIMIT, WayCache};
+
+use crate::icmp::errors::Complaint;
+use crate::neighbour::cache::Lookup;
+use crate::path::LinkHeader;
+use crate::received::Received;
+use crate::{Ip, IpEnvironment, scope};
+use inhost_base::{IpAddr, LinkId};
+use inhost_buf::Packet;
+use inhost_event::Drop;
 
 /// How a router forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forwarding {
     /// Whether a sender on the same link as the next hop is told of it (RFC 1812 §5.2.7.2, RFC 4861 §8.2). Default: yes.
     pub redirects: bool,
-    /// Packets that wait for the device of one link; what is beyond is dropped. Default: 256.
+    /// Whether packets that name us as a hop of their source route go on (RFC 1122 §3.3.5). Default: no, as RFC 7126
+    /// §4.3 advises.
+    pub source_routes: bool,
+    /// Packets that wait for the device of one link; what is beyond is dropped. Default: 256. Cost: their memory stays
+    /// taken from the pool while they wait.
     pub queue_packets: usize,
 }
 
 impl Default for Forwarding {
     fn default() -> Self {
-        Forwarding { redirects: true, queue_packets: 256 }
+        Forwarding { redirects: true, source_routes: false, queue_packets: 256 }
     }
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Way {
+    pub link: LinkId,
+    pub next_hop: IpAddr,
+}
+
+impl Ip {
+    /// Whether we are a router, and a packet that came in by `link` to our card may go on from `source` to `destination`.
+    // spec: RFC1812 5.3.7, 5.3.4, 4.2.2.11
+    pub(crate) fn may_forward(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> bool {
+        self.forwarding.is_some()
+            && link != LinkId(0)
+            && is_of_the_net(source)
+            && is_of_the_net(destination)
+            && !self.is_local(source)
+            && !self.interfaces.iter().any(|interface| interface.is_broadcast(destination))
+    }
+    /// The way on. It is asked for anew when any table changed, and remembered otherwise.
+    // spec: RFC1812 5.2.4
+    pub(crate) fn forward_way(&mut self, destination: IpAddr, env: &IpEnvironment<'_>) -> Option<Way> {
+        if let Some(way) = self.ways.find(destination, self.generation) {
+            return Some(way);
+        }
+        let hops = self.first_hops(destination, None, None).ok()?;
+        let (link, gateway) = *self.in_order(&hops, env.now).first()?;
+        // What others say in redirects is for hosts (RFC 1812 §5.2.7.2, RFC 4861 §8.2).
+        let way = Way { link, next_hop: gateway.unwrap_or(destination) };
+        self.ways.insert(destination, self.generation, way);
+        Some(way)
+    }
+    /// Queues a packet, from its IP header on, for the device of its way, or to wait for its next hop. `from` is where it
+    /// came in.
+    // spec: RFC1122 2.3.2.2
+    pub(crate) fn send_on(
+        &mut self,
+        from: LinkId,
+        way: Way,
+        packet: Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        let Some(limit) = self.forwarding.map(|forwarding| forwarding.queue_packets) else {
+            env.pool.give(packet);
+            return Err(Drop::NotForUs);
+        };
+        let Some(interface) = self.interface_mut(way.link) else {
+            env.pool.give(packet);
+            return Err(Drop::NoRoute);
+        };
+        let header = match interface.hardware() {
+            None => Some(LinkHeader::NONE),
+            Some(_) => match interface.neighbours.resolve(way.next_hop, env.now) {
+                Lookup::Known(hardware) => Some(interface.header_to(hardware, way.next_hop.is_ipv6())),
+                Lookup::Pending => None,
+                Lookup::Failed => {
+                    self.complain(from, Complaint::HostUnreachable, packet.bytes(), env);
+                    env.pool.give(packet);
+                    return Err(Drop::NoRoute);
+                }
+            },
+        };
+        let queue = &mut interface.forward;
+        let queued = match header {
+            Some(header) => queue.push_ready(header, packet, limit, env.pool),
+            None => queue.push_waiting(from, way.next_hop, packet, env.pool),
+        };
+        interface.counters.forwarded_datagrams += u64::from(queued);
+        if interface.neighbours.has_actions() {
+            self.carry_out(way.link, env);
+        }
+        if queued { Ok(()) } else { Err(Drop::QueueFull) }
+    }
+    /// Moves on what waited for neighbours on `link` that are known now, and tells the senders of what cannot go on.
+    pub(crate) fn settle_forwarding(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+        let Some(limit) = self.forwarding.map(|forwarding| forwarding.queue_packets) else { return };
+        let Some(interface) = self.interface_mut(link) else { return };
+        for waiting in interface.forward.take_waiting() {
+            let Some(interface) = self.interface_mut(link) else { return };
+            match interface.neighbours.peek(waiting.next_hop) {
+                Some(Lookup::Known(hardware)) => {
+                    let header = interface.header_to(hardware, waiting.next_hop.is_ipv6());
+                    if !interface.forward.push_ready(header, waiting.packet, limit, env.pool) {
+                        self.count_drop(waiting.from, Drop::QueueFull, env);
+                    }
+                }
+                Some(Lookup::Pending) => interface.forward.still_waiting(waiting),
+                Some(Lookup::Failed) | None => {
+                    self.complain(waiting.from, Complaint::HostUnreachable, waiting.packet.bytes(), env);
+                    env.pool.give(waiting.packet);
+                    self.count_drop(waiting.from, Drop::NoRoute, env);
+                }
+            }
+        }
+    }
+    /// Refuses to forward, and tells the sender why.
+    fn refuse_to_forward(
+        &mut self,
+        link: LinkId,
+        why: Drop,
+        complaint: Complaint,
+        packet: &Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<Received, Drop> {
+        self.complain(link, complaint, packet.bytes(), env);
+        Err(why)
+    }
+    /// Our address on `link`, of the family of `like`: what is written into options, and said in errors.
+    pub(crate) fn own_address(&self, link: LinkId, like: IpAddr) -> Option<IpAddr> {
+        let interface = self.interface(link)?;
+        crate::select::select_source(interface, like, None).map(|assigned| assigned.address())
+    }
+}
+
+/// Whether an address means the same on every link, so that packets may cross from one to another with it.
+// spec: RFC1812 5.3.7, RFC4291 2.5.6, RFC3927 2.6.2
+fn is_of_the_net(address: IpAddr) -> bool {
+    scope::is_unicast(address) && !scope::is_loopback(address) && !scope::is_link_local(address)
 }

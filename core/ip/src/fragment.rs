@@ -1,15 +1,17 @@
 //! IP headers, and datagrams cut to what the path takes.
 
+use crate::SendDatagramError;
+use crate::options::HeaderOptions;
 use crate::path::{HeaderHow, Path};
-use crate::{SendDatagramError, path_mtu};
 use inhost_base::IpAddr;
 use inhost_buf::{Full, Slices};
 use inhost_wire::{ipv4, ipv6, protocol};
 
 /// Bytes of a fragment header (RFC 8200 §4.5).
 const FRAGMENT_HEADER_BYTES: usize = 8;
-/// The longest header made here: IPv6 with a fragment header.
-const HEADER_LIMIT_BYTES: usize = ipv6::LENGTH + FRAGMENT_HEADER_BYTES;
+/// The longest header made here: IPv4 with all options.
+const HEADER_LIMIT_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
+const _: () = assert!(HEADER_LIMIT_BYTES >= ipv6::LENGTH + FRAGMENT_HEADER_BYTES);
 /// The longest datagram of either family, header included (jumbograms are not spoken).
 const DATAGRAM_LIMIT_BYTES: usize = u16::MAX as usize;
 
@@ -30,16 +32,18 @@ struct Place {
 pub(crate) fn write_header(
     path: &Path,
     how: &HeaderHow,
+    options: Option<&HeaderOptions>,
     identification: u32,
     payload_bytes: usize,
     into: &mut [u8],
 ) -> usize {
-    write(path, how, identification, payload_bytes, None, into)
+    write(path, how, options, identification, payload_bytes, None, into)
 }
 
 fn write(
     path: &Path,
     how: &HeaderHow,
+    options: Option<&HeaderOptions>,
     identification: u32,
     payload_bytes: usize,
     place: Option<Place>,
@@ -49,6 +53,7 @@ fn write(
     match (path.source, path.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let Ok(payload_length) = u16::try_from(payload_bytes) else { return 0 };
+            let destination = options.and_then(|options| options.first_hop).unwrap_or(destination);
             ipv4::Ipv4Header {
                 dscp_ecn: how.dscp_ecn,
                 identification: identification as u16,
@@ -58,7 +63,7 @@ fn write(
                 time_to_live: hops,
                 ..ipv4::Ipv4Header::new(source, destination, how.protocol, payload_length)
             }
-            .emit(into)
+            .emit_with_options(options.map_or(&[], |options| options.bytes.as_bytes()), into)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let (next_header, extra) = match place {
@@ -94,17 +99,20 @@ fn write(
 pub(crate) fn send(
     path: &Path,
     how: &HeaderHow,
+    options: Option<&HeaderOptions>,
     identification: u32,
     payload: &Slices<'_>,
     output: &mut dyn Output,
 ) -> Result<u32, SendDatagramError> {
     let length = payload.len();
-    if path.ip_header_bytes() + length > DATAGRAM_LIMIT_BYTES {
+    let option_bytes = options.map_or(0, HeaderOptions::length);
+    let header_bytes = path.ip_header_bytes() - usize::from(path.option_bytes) + option_bytes;
+    if header_bytes + length > DATAGRAM_LIMIT_BYTES {
         return Err(SendDatagramError::TooLong);
     }
     let mut header = [0; HEADER_LIMIT_BYTES];
-    if length <= path.payload_limit_bytes() {
-        let written = write(path, how, identification, length, None, &mut header);
+    if header_bytes + length <= usize::from(path.mtu_bytes) {
+        let written = write(path, how, options, identification, length, None, &mut header);
         let header = header.get(..written).filter(|h| !h.is_empty()).ok_or(SendDatagramError::TooLong)?;
         return output.packet(header, *payload).map(|()| 0).map_err(|Full| SendDatagramError::Full);
     }
@@ -112,13 +120,18 @@ pub(crate) fn send(
         return Err(SendDatagramError::WouldFragment { mtu_bytes: path.mtu_bytes });
     }
     let extra = if path.destination.is_ipv6() { FRAGMENT_HEADER_BYTES } else { 0 };
-    let mtu = usize::from(path.mtu_bytes.max(path_mtu::IPV4_FLOOR_BYTES));
-    let piece = mtu.saturating_sub(path.ip_header_bytes() + extra) & !7;
+    let piece = usize::from(path.mtu_bytes).saturating_sub(header_bytes + extra) & !7;
+    if piece == 0 {
+        return Err(SendDatagramError::TooLong);
+    }
+    let later = options.map(HeaderOptions::of_later_fragments);
     let (mut offset, mut count) = (0, 0);
     while offset < length {
         let bytes = piece.min(length - offset);
         let place = Place { offset_bytes: offset as u16, more_fragments: offset + bytes < length };
-        let written = write(path, how, identification, bytes, Some(place), &mut header);
+        // spec: RFC791 3.2
+        let of_this = if offset == 0 { options } else { later.as_ref() };
+        let written = write(path, how, of_this, identification, bytes, Some(place), &mut header);
         let Some(header) = header.get(..written).filter(|h| !h.is_empty()) else { break };
         match output.packet(header, cut(payload, offset, bytes)) {
             Ok(()) => count += 1,
@@ -171,6 +184,7 @@ mod tests {
             destination: destination.parse().unwrap(),
             mtu_bytes,
             hop_limit: 64,
+            option_bytes: 0,
             generation: 0,
         }
     }
@@ -186,7 +200,7 @@ mod tests {
         let mut taken = Taken { packets: Vec::new(), room: 99 };
         let path = path("10.0.0.1", "10.0.0.2", 1500);
         let how = HeaderHow::new(protocol::UDP);
-        assert_eq!(send(&path, &how, 7, &pieces, &mut taken), Ok(3));
+        assert_eq!(send(&path, &how, None, 7, &pieces, &mut taken), Ok(3));
         let mut whole = Vec::new();
         for (index, (header, payload)) in taken.packets.iter().enumerate() {
             let packet = [&header[..], payload].concat();
@@ -198,7 +212,7 @@ mod tests {
         }
         assert_eq!(whole, data);
         let whole_only = HeaderHow { dont_fragment: true, ..how };
-        let refused = send(&path, &whole_only, 7, &pieces, &mut taken);
+        let refused = send(&path, &whole_only, None, 7, &pieces, &mut taken);
         assert_eq!(refused, Err(SendDatagramError::WouldFragment { mtu_bytes: 1500 }));
     }
 
@@ -208,7 +222,10 @@ mod tests {
         let data: Vec<u8> = (0..3000u32).map(|i| i as u8).collect();
         let mut taken = Taken { packets: Vec::new(), room: 99 };
         let how = HeaderHow::new(protocol::UDP);
-        assert_eq!(send(&path("fd00::1", "fd00::2", 1280), &how, 9, &Slices::one(&data), &mut taken), Ok(3));
+        assert_eq!(
+            send(&path("fd00::1", "fd00::2", 1280), &how, None, 9, &Slices::one(&data), &mut taken),
+            Ok(3)
+        );
         let mut whole = Vec::new();
         for (header, payload) in &taken.packets {
             let packet = [&header[..], payload].concat();
@@ -227,10 +244,13 @@ mod tests {
         let how = HeaderHow::new(protocol::UDP);
         let path = path("10.0.0.1", "10.0.0.2", 1500);
         let mut full = Taken { packets: Vec::new(), room: 0 };
-        assert_eq!(send(&path, &how, 1, &Slices::one(&data), &mut full), Err(SendDatagramError::Full));
+        assert_eq!(send(&path, &how, None, 1, &Slices::one(&data), &mut full), Err(SendDatagramError::Full));
         full.room = 2;
-        assert_eq!(send(&path, &how, 1, &Slices::one(&data), &mut full), Ok(2));
+        assert_eq!(send(&path, &how, None, 1, &Slices::one(&data), &mut full), Ok(2));
         let long = vec![0; 65_516];
-        assert_eq!(send(&path, &how, 1, &Slices::one(&long), &mut full), Err(SendDatagramError::TooLong));
+        assert_eq!(
+            send(&path, &how, None, 1, &Slices::one(&long), &mut full),
+            Err(SendDatagramError::TooLong)
+        );
     }
 }

@@ -3,6 +3,7 @@
 use crate::address_state::{ADDRESS_LIMIT, AddressState, Assigned};
 use crate::control_queue::ControlQueue;
 use crate::counters::InterfaceCounters;
+use crate::forward::ForwardQueue;
 use crate::group::Groups;
 use crate::neighbour::cache::Cache;
 use crate::neighbour::ndp::Discovery;
@@ -115,6 +116,9 @@ pub(crate) struct Interface {
     pub neighbours: Cache,
     pub groups: Groups,
     pub control: ControlQueue,
+    pub forward: ForwardQueue,
+    /// The host forwards, and says so to its neighbours.
+    pub is_router: bool,
     pub discovery: Discovery,
     pub counters: InterfaceCounters,
 }
@@ -133,6 +137,8 @@ impl Interface {
             neighbours: Cache::new(keyed),
             groups: Groups::default(),
             control: ControlQueue::default(),
+            forward: ForwardQueue::default(),
+            is_router: false,
             discovery: Discovery::default(),
             counters: InterfaceCounters::default(),
         }
@@ -153,6 +159,10 @@ impl Interface {
     // spec: RFC1122 3.2.1.7
     pub fn hop_limit(&self, is_ipv6: bool) -> u8 {
         if is_ipv6 { self.ipv6_hop_limit } else { DEFAULT_HOP_LIMIT }
+    }
+    /// Whether routers tell us anything: not when we are one (RFC 4861 §6.2.7).
+    pub fn listens_to_routers(&self) -> bool {
+        self.config.accept_router_advertisements && !self.is_router
     }
     pub fn has_address_room(&self) -> bool {
         self.addresses.len() < ADDRESS_LIMIT

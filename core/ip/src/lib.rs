@@ -60,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 mod address_state;
+mod clock;
 mod configure;
 mod control_queue;
 mod counters;
@@ -72,6 +73,7 @@ mod icmp;
 mod ident;
 mod interface;
 mod neighbour;
+mod options;
 mod path;
 mod path_mtu;
 mod reassembly;
@@ -92,6 +94,7 @@ pub use error::{ConfigureError, RouteError, SendDatagramError};
 pub use forward::Forwarding;
 pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
+pub use options::{HeaderOptions, Ipv4Options};
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, TransportError};
 pub use route::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
@@ -133,6 +136,12 @@ pub mod limits {
     pub const CONTROL_FRAMES: usize = crate::control_queue::READY_LIMIT;
     /// Own packets that wait for a neighbour of one link.
     pub const CONTROL_PACKETS_WAITING: usize = crate::control_queue::WAITING_LIMIT;
+    /// Packets of others that wait for neighbours of one link.
+    pub const FORWARDED_WAITING: usize = crate::forward::WAITING_LIMIT;
+    /// Of those, for one neighbour.
+    pub const FORWARDED_WAITING_FOR_ONE: usize = crate::forward::WAITING_FOR_ONE_LIMIT;
+    /// Destinations whose way is remembered by a router.
+    pub const WAYS: usize = crate::forward::WAY_LIMIT;
     /// News of neighbours that nobody has taken yet. What is beyond is not told: whoever waits must have a timer too.
     pub const RESOLVED: usize = 1024;
 }
@@ -150,14 +159,34 @@ pub struct IpEnvironment<'a> {
 }
 
 /// Knobs of a host's IP.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct IpConfig {
     /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
     /// others after every start of the host, unless its seed is the same.
     pub stable_secret: Option<[u8; 16]>,
+    /// Whether a datagram that came by a source route is taken, and answered by the same way back (RFC 1122
+    /// §3.2.1.8). Default: no, as RFC 7126 §4.3 advises. Cost: whoever can name a hop can answer for its address.
+    pub accept_source_routes: bool,
+    /// Whether our address and our time are written into options that record routes and times (RFC 791 §3.1), and an
+    /// echo or timestamp reply repeats them. Default: no; they are ignored then.
+    pub record_options: bool,
+    /// Whether an ICMP timestamp request is answered (RFC 1122 §3.2.2.8); see [`Ip::set_time_of_day`]. Default: yes.
+    pub answer_timestamps: bool,
     /// What makes a router of the host: packets for others that come in are sent on. `None`, the default: it is a host,
     /// and forwards nothing (RFC 1122 §3.1 (a)).
     pub forwarding: Option<Forwarding>,
+}
+
+impl Default for IpConfig {
+    fn default() -> Self {
+        IpConfig {
+            stable_secret: None,
+            accept_source_routes: false,
+            record_options: false,
+            answer_timestamps: true,
+            forwarding: None,
+        }
+    }
 }
 
 /// The Internet Protocol of one host.
@@ -177,8 +206,13 @@ pub struct Ip {
     error_limit: icmp::limits::ErrorLimit,
     resolved: VecDeque<(LinkId, IpAddr)>,
     stable_key: StableKey,
-    #[expect(dead_code, reason = "forwarding itself follows")]
     forwarding: Option<Forwarding>,
+    ways: forward::WayCache,
+    accept_source_routes: bool,
+    record_options: bool,
+    answer_timestamps: bool,
+    clock: clock::Clock,
+    arrived: options::Arrived,
     keyed: table::Keyed,
     generation: u32,
     /// Where the frame that was received last came from.

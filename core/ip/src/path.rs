@@ -20,15 +20,17 @@ pub struct Path {
     pub mtu_bytes: u16,
     /// Hops that a packet may take unless [`HeaderHow::hop_limit`] says otherwise.
     pub hop_limit: u8,
+    /// Bytes of IPv4 options that every header on it bears: those of a source route.
+    pub option_bytes: u8,
     /// The state of the tables from which this follows.
     pub generation: u32,
 }
 
 impl Path {
-    /// Bytes of the IP header that [`crate::Ip::header`] writes.
+    /// Bytes of the IP header that [`crate::Ip::header`] writes, with the options of the path.
     pub const fn ip_header_bytes(&self) -> usize {
         match self.destination {
-            IpAddr::V4(_) => inhost_wire::ipv4::LENGTH,
+            IpAddr::V4(_) => inhost_wire::ipv4::LENGTH + self.option_bytes as usize,
             IpAddr::V6(_) => inhost_wire::ipv6::LENGTH,
         }
     }

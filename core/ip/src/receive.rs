@@ -3,6 +3,7 @@
 use crate::icmp::errors::Complaint;
 use crate::interface::{Interface, Medium};
 use crate::neighbour::ndp::Envelope;
+use crate::options::Arrived;
 use crate::reassembly::{Key, Outcome, Piece};
 use crate::received::{Datagram, Received};
 use crate::{Ip, IpEnvironment, scope};
@@ -10,14 +11,9 @@ use inhost_base::{HardwareAddress, IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, FrameDropped, Mask};
 use inhost_wire::ethernet::{self, EtherType, EthernetView};
-use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
+use inhost_wire::ipv4::{self, Ipv4Header, Ipv4View, OptionPlaces};
 use inhost_wire::ipv6::{self, ExtensionError, Ipv6Header, Ipv6View};
 use inhost_wire::{Ecn, protocol};
-
-/// IPv4 options by which a sender chooses the route (RFC 791 §3.1): loose and strict.
-const SOURCE_ROUTES: [u8; 2] = [131, 137];
-const OPTION_END: u8 = 0;
-const OPTION_NOTHING: u8 = 1;
 
 /// Whom a packet is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +24,8 @@ pub(crate) enum Target {
     Anybody,
     /// A group or a broadcast address that we listen to.
     Many,
+    /// Others, to whom we forward.
+    Others,
 }
 
 /// A packet that passed the checks of its IP header, its window on the payload.
@@ -80,6 +78,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
         self.sender = None;
+        self.arrived = Arrived::default();
         let interface = self.interface(link).ok_or(Drop::NotForUs)?;
         let own = match interface.config.medium {
             Medium::Ethernet(own) => own,
@@ -126,10 +125,17 @@ impl Ip {
         let header = Ipv4Header::parse(&view);
         let (total_length, header_bytes, is_fragment) =
             (view.total_length(), view.header_length(), view.is_fragment());
-        check_options(view.options())?;
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
         let target = self.check_addresses(link, source, destination, is_to_our_card, false)?;
         packet.truncate(total_length);
+        if header_bytes > ipv4::LENGTH
+            && let Some(done) = self.meet_options(link, target, packet, header_bytes, env)?
+        {
+            return Ok(done);
+        }
+        if target == Target::Others {
+            return self.forward_ipv4(link, packet, &OptionPlaces::default(), false, env);
+        }
         if is_fragment {
             let key = Key {
                 link,
@@ -157,7 +163,6 @@ impl Ip {
         let view = Ipv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         let (header_bytes, dscp_ecn, hop_limit) =
             (view.header_length(), view.dscp_ecn(), view.time_to_live());
-        packet.trim_front(header_bytes);
         let arrival = Arrival {
             link,
             source,
@@ -171,6 +176,10 @@ impl Ip {
             was_fragmented: is_fragment,
             has_router_alert: false,
         };
+        if header_bytes > ipv4::LENGTH {
+            self.take_options(&arrival, packet, env.now)?;
+        }
+        packet.trim_front(header_bytes);
         self.deliver(&arrival, packet, env)
     }
 
@@ -189,8 +198,15 @@ impl Ip {
         let header = Ipv6Header::parse(&view);
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
         let total_length = view.total_length();
-        let target = self.check_addresses(link, source, destination, is_to_our_card, true)?;
+        let target = self.check_addresses(link, source, destination, is_to_our_card, true);
         packet.truncate(total_length);
+        if target == Err(Drop::NotForUs) && is_to_our_card {
+            self.refuse_beyond_scope(link, source, destination, packet, env);
+        }
+        let target = target?;
+        if target == Target::Others {
+            return self.forward_ipv6(link, packet, env);
+        }
         let mut was_fragmented = false;
         // A second round for a datagram put together; a fragment within a datagram gets no third.
         for _ in 0..2 {
@@ -296,18 +312,32 @@ impl Ip {
             scope::is_unicast(source)
                 && !scope::is_loopback(source)
                 && !interface.owns(source)
+                && (self.forwarding.is_none() || !self.is_local(source))
                 && !interface.is_broadcast(source)
         };
         if !may_be_source {
             return Err(Drop::BadSource);
         }
-        let target = target_of(interface, destination).ok_or(Drop::NotForUs)?;
+        let target = target_of(interface, destination)
+            .or_else(|| self.target_beyond(link, source, destination))
+            .ok_or(Drop::NotForUs)?;
         // A packet for one host in a frame for all is a mistake or a trick.
         // spec: RFC1122 3.3.6
         if target != Target::Many && !is_to_our_card {
             return Err(Drop::NotForUs);
         }
         Ok(target)
+    }
+    /// Whom a packet means whose destination is nothing to the link by which it came: us by an address on another link,
+    /// if we are a router, or others.
+    // spec: RFC1812 5.2.3
+    fn target_beyond(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> Option<Target> {
+        self.forwarding?;
+        if self.is_reachable_own(destination) {
+            return Some(Target::Us);
+        }
+        let may = !self.is_local(destination) && self.may_forward(link, source, destination);
+        may.then_some(Target::Others)
     }
     /// Hands a whole datagram to whom it is for.
     fn deliver(
@@ -376,26 +406,4 @@ fn target_of(interface: &Interface, destination: IpAddr) -> Option<Target> {
     let takes_any =
         interface.config.any_address && scope::is_unicast(destination) && !scope::is_loopback(destination);
     takes_any.then_some(Target::Anybody)
-}
-
-/// Options are read past, except source routes, which are refused (RFC 7126 §4.3, §4.4), and options whose lengths make
-/// no sense.
-// spec: RFC1122 3.2.1.8
-// spec: RFC9293 MUST-50
-fn check_options(mut options: &[u8]) -> Result<(), Drop> {
-    while let Some((&kind, rest)) = options.split_first() {
-        match kind {
-            OPTION_END => return Ok(()),
-            OPTION_NOTHING => options = rest,
-            _ if SOURCE_ROUTES.contains(&kind) => return Err(Drop::BadOption),
-            _ => {
-                let length = rest.first().map_or(0, |length| usize::from(*length));
-                if length < 2 {
-                    return Err(Drop::BadOption);
-                }
-                options = options.get(length..).ok_or(Drop::BadOption)?;
-            }
-        }
-    }
-    Ok(())
 }

@@ -142,6 +142,7 @@ impl Ip {
     ) {
         if let Some(interface) = self.interface_mut(link) {
             interface.control.recheck = true;
+            interface.forward.recheck = true;
         }
         let is_news = match state {
             NeighbourState::Failed => {

@@ -2,6 +2,7 @@
 
 use crate::fragment::{self, Output};
 use crate::neighbour::cache::Lookup;
+use crate::options::HeaderOptions;
 use crate::path::{HeaderHow, LinkHeader, Path, Resolution};
 use crate::{Ip, IpEnvironment, SendDatagramError, limits};
 use inhost_base::{Instant, IpAddr, LinkId};
@@ -9,10 +10,11 @@ use inhost_buf::{Device, Frame, Full, Offload, Pool, Slices};
 use inhost_wire::ethernet::EtherType;
 use inhost_wire::icmpv4::Icmpv4Message;
 use inhost_wire::icmpv6::Icmpv6Message;
-use inhost_wire::{ethernet, icmpv4, ipv6, protocol};
+use inhost_wire::{ethernet, icmpv4, ipv4, ipv6, protocol};
 
-/// Room for the headers of a datagram's packets: link, IPv6 and fragment header.
-const HEADERS_BYTES: usize = ethernet::LENGTH + ipv6::LENGTH + 8;
+/// Room for the headers of a datagram's packets: link, and IPv4 with all options, which is more than IPv6 with a
+/// fragment header.
+const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 /// The longest echo data: what a datagram holds beside its headers.
 const ECHO_LIMIT_BYTES: usize = u16::MAX as usize - ipv6::LENGTH - icmpv4::LENGTH;
 
@@ -28,6 +30,18 @@ impl Ip {
         payload_bytes: usize,
         into: &mut [u8],
     ) -> usize {
+        self.header_with(path, link_header, how, None, payload_bytes, into)
+    }
+    /// As [`Ip::header`], with `options` behind the IP header.
+    pub fn header_with(
+        &mut self,
+        path: &Path,
+        link_header: LinkHeader,
+        how: &HeaderHow,
+        options: Option<&HeaderOptions>,
+        payload_bytes: usize,
+        into: &mut [u8],
+    ) -> usize {
         // A packet that is never fragmented needs no identification (RFC 6864 §4.1).
         // spec: RFC6864 4.1
         let is_atomic = how.dont_fragment || path.destination.is_ipv6();
@@ -39,7 +53,7 @@ impl Ip {
         let link = link_header.bytes();
         let Some((front, rest)) = into.split_at_mut_checked(link.len()) else { return 0 };
         inhost_buf::copy(front, link);
-        match fragment::write_header(path, how, identification, payload_bytes, rest) {
+        match fragment::write_header(path, how, options, identification, payload_bytes, rest) {
             0 => 0,
             written => link.len() + written,
         }
@@ -55,6 +69,18 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
         device: &mut dyn Device,
     ) -> Result<(), SendDatagramError> {
+        self.send_datagram_with(path, how, None, payload, env, device)
+    }
+    /// As [`Ip::send_datagram`], with `options` behind the IP header.
+    pub fn send_datagram_with(
+        &mut self,
+        path: &Path,
+        how: &HeaderHow,
+        options: Option<&HeaderOptions>,
+        payload: Slices<'_>,
+        env: &mut IpEnvironment<'_>,
+        device: &mut dyn Device,
+    ) -> Result<(), SendDatagramError> {
         let link_header = match self.resolve(path, env) {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Err(SendDatagramError::Pending),
@@ -65,7 +91,7 @@ impl Ip {
             return Err(SendDatagramError::Unreachable);
         };
         let mut output = ToDevice { link_header, device, interface, env, taken: 0, path, is_queueing: false };
-        let fragments = fragment::send(path, how, identification, &payload, &mut output)?;
+        let fragments = fragment::send(path, how, options, identification, &payload, &mut output)?;
         interface.counters.sent_fragments += u64::from(fragments);
         Ok(())
     }
@@ -101,12 +127,25 @@ impl Ip {
         data: &[u8],
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
+        self.echo_reply_with(path, None, identifier, sequence, data, env)
+    }
+    /// As [`Ip::echo_reply`], with `options` behind the IP header.
+    pub(crate) fn echo_reply_with(
+        &mut self,
+        path: &Path,
+        options: Option<&HeaderOptions>,
+        identifier: u16,
+        sequence: u16,
+        data: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), SendDatagramError> {
         let Some(mut message) = env.pool.take(icmpv4::LENGTH + data.len()) else {
             return Err(too_long_or_no_memory(data));
         };
         let written = write_echo(path, false, identifier, sequence, data, message.spare_mut());
         message.extend(written);
-        let queued = self.queue_datagram(path, &HeaderHow::new(echo_protocol(path)), message.bytes(), env);
+        let how = HeaderHow::new(echo_protocol(path));
+        let queued = self.queue_datagram(path, &how, options, message.bytes(), env);
         env.pool.give(message);
         queued
     }
@@ -115,6 +154,7 @@ impl Ip {
         &mut self,
         path: &Path,
         how: &HeaderHow,
+        options: Option<&HeaderOptions>,
         payload: &[u8],
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
@@ -123,17 +163,21 @@ impl Ip {
             return Err(SendDatagramError::Unreachable);
         };
         let mut output = ToQueue { interface, pool: env.pool, path, now: env.now };
-        let fragments = fragment::send(path, how, identification, &Slices::one(payload), &mut output)?;
+        let fragments =
+            fragment::send(path, how, options, identification, &Slices::one(payload), &mut output)?;
         interface.counters.sent_fragments += u64::from(fragments);
         Ok(())
     }
     /// Whether [`Ip::transmit`] has something for the device of `link`.
     pub fn wants_transmit(&self, link: LinkId) -> bool {
-        self.interface(link)
-            .is_some_and(|interface| interface.control.wants_transmit() || interface.neighbours.has_actions())
+        self.interface(link).is_some_and(|interface| {
+            interface.control.wants_transmit()
+                || interface.forward.wants_transmit()
+                || interface.neighbours.has_actions()
+        })
     }
-    /// Sends IP's own frames, at most `budget_frames`; true when more could go at once. A frame that the device
-    /// refuses stays first.
+    /// Sends IP's own frames and those of others, at most `budget_frames`, a quarter of which is left to the host's
+    /// transports while others' are sent; true when more could go at once. A frame that the device refuses stays first.
     pub fn transmit(
         &mut self,
         link: LinkId,
@@ -143,14 +187,21 @@ impl Ip {
     ) -> bool {
         self.carry_out(link, env);
         self.settle_waiting(link, env);
+        self.settle_forwarding(link, env);
         let Some(interface) = self.interface_mut(link) else { return false };
-        for _ in 0..budget_frames {
-            let Some(packet) = interface.control.front() else { return false };
+        let mut left = budget_frames;
+        while left > 0 {
+            let Some(packet) = interface.control.front() else { break };
             let frame = Frame { header: packet.bytes(), payload: Slices::EMPTY, offload: Offload::None };
             if device.transmit(&frame) == Err(Full) {
                 return true;
             }
             interface.control.pop(env.pool);
+            left -= 1;
+        }
+        let of_others = left - (left / 4).min(budget_frames / 4);
+        if interface.forward.transmit(of_others, device, env.pool) == Err(Full) {
+            return true;
         }
         self.wants_transmit(link)
     }

@@ -82,7 +82,7 @@ impl Ip {
             return Err(RouteError::NoLink);
         }
         let may_be_source =
-            |interface: &Interface| source.is_none_or(|source| may_send_from(interface, source));
+            |interface: &Interface| source.is_none_or(|source| self.may_send_from(interface, source));
         let found = match bound.and_then(|link| self.interface(link)) {
             Some(interface) if !interface.is_loopback() => may_be_source(interface),
             _ => source.is_none_or(scope::is_loopback) || self.interfaces.iter().any(may_be_source),
@@ -115,6 +115,7 @@ impl Ip {
             destination,
             mtu_bytes: loopback.mtu_bytes(destination.is_ipv6()),
             hop_limit: loopback.hop_limit(destination.is_ipv6()),
+            option_bytes: 0,
             generation: self.generation,
         })
     }
@@ -148,7 +149,7 @@ impl Ip {
         self.path_by(link, destination, destination, source, now)
     }
     /// The links and next hops of the longest prefix, in order of preference.
-    fn first_hops(
+    pub(crate) fn first_hops(
         &self,
         destination: IpAddr,
         source: Option<IpAddr>,
@@ -156,9 +157,9 @@ impl Ip {
     ) -> Result<Vec<(LinkId, Option<IpAddr>)>, RouteError> {
         let allows = |link: LinkId| {
             bound.is_none_or(|bound| bound == link)
-                && self
-                    .interface(link)
-                    .is_some_and(|interface| source.is_none_or(|source| may_send_from(interface, source)))
+                && self.interface(link).is_some_and(|interface| {
+                    source.is_none_or(|source| self.may_send_from(interface, source))
+                })
         };
         let hops: Vec<_> = self
             .routes
@@ -177,7 +178,11 @@ impl Ip {
     }
     /// The usable hops first; when all gateways are out, the one whose turn it is.
     // spec: RFC1122 3.3.1.4, 3.3.1.5
-    fn in_order(&mut self, hops: &[(LinkId, Option<IpAddr>)], now: Instant) -> Vec<(LinkId, Option<IpAddr>)> {
+    pub(crate) fn in_order(
+        &mut self,
+        hops: &[(LinkId, Option<IpAddr>)],
+        now: Instant,
+    ) -> Vec<(LinkId, Option<IpAddr>)> {
         let is_usable = |&(link, gateway): &(LinkId, Option<IpAddr>)| {
             gateway.is_none_or(|gateway| self.gateways.is_usable(link, gateway, now))
         };
@@ -224,6 +229,7 @@ impl Ip {
             destination,
             mtu_bytes: self.path_mtu.towards(destination, interface.mtu_bytes(is_ipv6), now),
             hop_limit: if destination.is_multicast() { 1 } else { interface.hop_limit(is_ipv6) },
+            option_bytes: 0,
             generation: self.generation,
         })
     }
@@ -249,6 +255,19 @@ impl Ip {
             self.carry_out(path.link, env);
         }
         resolution
+    }
+    /// Whether packets from `source` may leave by `interface`: a router's addresses are good on each of its links.
+    // spec: RFC1122 3.3.4.2
+    fn may_send_from(&self, interface: &Interface, source: IpAddr) -> bool {
+        let takes_any =
+            interface.config.any_address && scope::is_unicast(source) && !scope::is_loopback(source);
+        interface.owns(source) || takes_any || self.forwarding.is_some() && self.is_reachable_own(source)
+    }
+    /// Whether `address` is ours on some link, and means the same on every one.
+    pub(crate) fn is_reachable_own(&self, address: IpAddr) -> bool {
+        !scope::is_loopback(address)
+            && !scope::is_link_local(address)
+            && self.interfaces.iter().any(|interface| interface.owns(address))
     }
     /// The other end of `path` answered: the neighbour is reachable, and a gateway forwards. Cheap enough for every
     /// acknowledgment that moves a window.
@@ -306,11 +325,4 @@ impl Ip {
         }
         is_lower
     }
-}
-
-/// Whether packets from `source` may leave by `interface`.
-// spec: RFC1122 3.3.4.2
-pub(crate) fn may_send_from(interface: &Interface, source: IpAddr) -> bool {
-    interface.owns(source)
-        || interface.config.any_address && scope::is_unicast(source) && !scope::is_loopback(source)
 }

@@ -82,7 +82,7 @@ fn no_error_is_sent_about_errors_groups_or_bad_sources() {
     assert!(refuse(&mut host, &group).is_empty());
     assert!(refuse(&mut host, &ipv6_frame(&udp6("fd00::2", "ff02::1", &[0; 8]))).is_empty());
     // Unknown ICMP, and an error about what we never sent, are dropped in silence.
-    let other = Icmpv4Message::Other { kind: 13, code: 0, body: &[0; 16] };
+    let other = Icmpv4Message::Other { kind: 15, code: 0, body: &[0; 16] };
     assert_eq!(
         host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", other))),
         Received::Dropped(Drop::UnknownProtocol)

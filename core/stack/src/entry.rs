@@ -38,6 +38,8 @@ pub(crate) struct Flow {
     remote_address: IpAddr,
     next_hop: IpAddr,
     path_hop_limit: u8,
+    /// Of the source route that it keeps to.
+    option_bytes: u8,
     pub(crate) marks: Marks,
     /// Differentiated services, shifted into place.
     pub(crate) traffic_class: u8,
@@ -95,7 +97,8 @@ impl Flow {
         listener: Key,
         marks: Marks,
     ) -> Flow {
-        let Path { link, next_hop, source, destination, mtu_bytes, hop_limit, generation } = *path;
+        let Path { link, next_hop, source, destination, mtu_bytes, hop_limit, option_bytes, generation } =
+            *path;
         Flow {
             connection,
             listener,
@@ -108,6 +111,7 @@ impl Flow {
             remote_address: destination,
             next_hop,
             path_hop_limit: hop_limit,
+            option_bytes,
             marks,
             traffic_class: 0,
             hop_limit: None,
@@ -138,14 +142,24 @@ impl Flow {
             destination: self.remote_address,
             mtu_bytes: self.mtu_bytes,
             hop_limit: self.path_hop_limit,
+            option_bytes: self.option_bytes,
             generation: self.generation,
         }
     }
     /// Takes another way between the same ends.
     pub(crate) fn set_path(&mut self, path: &Path) {
-        let Path { link, next_hop, source: _, destination: _, mtu_bytes, hop_limit, generation } = *path;
+        let Path {
+            link,
+            next_hop,
+            source: _,
+            destination: _,
+            mtu_bytes,
+            hop_limit,
+            option_bytes,
+            generation,
+        } = *path;
         (self.link, self.next_hop, self.mtu_bytes) = (link, next_hop, mtu_bytes);
-        (self.path_hop_limit, self.generation) = (hop_limit, generation);
+        (self.path_hop_limit, self.option_bytes, self.generation) = (hop_limit, option_bytes, generation);
     }
 }
 

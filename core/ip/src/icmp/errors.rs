@@ -16,6 +16,9 @@ const IPV4_LONGEST_BYTES: usize = 576;
 /// The longest IPv6 error, IP header included (RFC 4443 §2.4 (c)).
 const IPV6_LONGEST_BYTES: usize = 1280;
 
+/// The precedence of routers' errors (RFC 1812 §4.3.2.5), as differentiated services.
+const INTERNETWORK_CONTROL: u8 = 6 << 5;
+
 /// What is wrong with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Complaint {
@@ -25,11 +28,38 @@ pub(crate) enum Complaint {
         named_at: u32,
     },
     ReassemblyTimeExceeded,
-    /// Of IPv6 only.
+    /// Of a packet for another: its hops are spent.
+    TimeExceeded,
+    /// Of a packet for another: no route leads there.
+    NetworkUnreachable,
+    /// Of a packet for another: its next hop does not answer.
+    HostUnreachable,
+    /// Of a packet for another: the next link takes no more.
+    TooBig {
+        mtu_bytes: u16,
+    },
+    /// Of a packet for another, of IPv6 only: its link-local source means nothing there.
+    BeyondScope,
+    /// Of IPv4 only: the next hop of its source route cannot be reached, or must not.
+    SourceRouteFailed,
     ParameterProblem {
         code: u8,
         pointer: u32,
     },
+}
+
+impl Complaint {
+    /// Whether it is about a packet that was not for us.
+    fn is_of_a_router(self) -> bool {
+        matches!(
+            self,
+            Complaint::TimeExceeded
+                | Complaint::NetworkUnreachable
+                | Complaint::HostUnreachable
+                | Complaint::TooBig { .. }
+                | Complaint::BeyondScope
+        )
+    }
 }
 
 impl Ip {
@@ -78,12 +108,18 @@ impl Ip {
         invoking: &[u8],
         env: &mut IpEnvironment<'_>,
     ) {
-        let is_multicast_allowed = matches!(complaint, Complaint::ParameterProblem { .. });
+        let is_multicast_allowed = matches!(complaint, Complaint::ParameterProblem { .. })
+            && invoking.first().is_some_and(|byte| byte >> 4 == 6);
         let Some((reply_to, about)) = self.may_complain(link, invoking, is_multicast_allowed) else {
             return;
         };
-        let source = Some(about).filter(|about| scope::is_unicast(*about));
-        let Ok(path) = self.route(reply_to, source, Some(link), env.now) else { return };
+        // A router answers by whichever way leads there, and from its address on it.
+        // spec: RFC1812 4.3.2.4
+        let is_of_a_router = complaint.is_of_a_router();
+        let is_ours = scope::is_unicast(about) && !is_of_a_router && !self.is_for_others(link, about);
+        let source = Some(about).filter(|_| is_ours);
+        let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
+        let Ok(path) = self.route(reply_to, source, bound, env.now) else { return };
         if !self.error_limit.allows(env.now, env.random) {
             if let Some(interface) = self.interface_mut(link) {
                 interface.counters.suppressed_errors += 1;
@@ -104,13 +140,20 @@ impl Ip {
             _ => (complaint_v4(complaint, invoking).emit(message.spare_mut()), protocol::ICMPV4),
         };
         message.extend(written);
-        let is_queued = written > 0
-            && self.queue_datagram(&path, &HeaderHow::new(protocol), message.bytes(), env).is_ok();
+        // spec: RFC1812 4.3.2.5
+        let dscp_ecn = if is_of_a_router { INTERNETWORK_CONTROL } else { 0 };
+        let how = HeaderHow { dscp_ecn, ..HeaderHow::new(protocol) };
+        let is_queued = written > 0 && self.queue_datagram(&path, &how, None, message.bytes(), env).is_ok();
         env.pool.give(message);
         if let (true, Some(interface)) = (is_queued, self.interface_mut(link)) {
             interface.counters.sent_errors += 1;
         }
         self.deadline_moved();
+    }
+    /// Whether `destination` is neither ours nor one that we stand in for.
+    fn is_for_others(&self, link: LinkId, destination: IpAddr) -> bool {
+        !self.is_local(destination)
+            && !self.interface(link).is_some_and(|interface| interface.config.any_address)
     }
     /// Whether an error about this packet is allowed; then whom to tell, and whom the packet was for.
     // spec: RFC1122 3.2.2, RFC4443 2.4
@@ -201,6 +244,19 @@ fn complaint_v4(complaint: Complaint, invoking: &[u8]) -> Icmpv4Message<'_> {
         Complaint::ReassemblyTimeExceeded => {
             Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
         }
+        Complaint::TimeExceeded => {
+            Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
+        }
+        Complaint::NetworkUnreachable | Complaint::BeyondScope => {
+            unreachable(icmpv4::UnreachableCode::Network)
+        }
+        Complaint::HostUnreachable => unreachable(icmpv4::UnreachableCode::Host),
+        // spec: RFC1191 4
+        Complaint::TooBig { mtu_bytes } => {
+            let code = icmpv4::UnreachableCode::FragmentationNeeded;
+            Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: mtu_bytes, invoking }
+        }
+        Complaint::SourceRouteFailed => unreachable(icmpv4::UnreachableCode::SourceRouteFailed),
         Complaint::ParameterProblem { code, pointer } => {
             Icmpv4Message::ParameterProblem { code, pointer: pointer as u8, invoking }
         }
@@ -208,9 +264,20 @@ fn complaint_v4(complaint: Complaint, invoking: &[u8]) -> Icmpv4Message<'_> {
 }
 
 fn complaint_v6(complaint: Complaint, invoking: &[u8]) -> Icmpv6Message<'_> {
+    let unreachable = |code| Icmpv6Message::DestinationUnreachable { code, invoking };
     match complaint {
-        Complaint::PortUnreachable => {
-            Icmpv6Message::DestinationUnreachable { code: icmpv6::UnreachableCode::Port, invoking }
+        Complaint::PortUnreachable => unreachable(icmpv6::UnreachableCode::Port),
+        Complaint::TimeExceeded => {
+            Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
+        }
+        Complaint::NetworkUnreachable => unreachable(icmpv6::UnreachableCode::NoRoute),
+        Complaint::HostUnreachable | Complaint::SourceRouteFailed => {
+            unreachable(icmpv6::UnreachableCode::Address)
+        }
+        Complaint::BeyondScope => unreachable(icmpv6::UnreachableCode::BeyondScope),
+        // spec: RFC4443 3.2
+        Complaint::TooBig { mtu_bytes } => {
+            Icmpv6Message::PacketTooBig { mtu: u32::from(mtu_bytes), invoking }
         }
         // spec: RFC8200 4 (unrecognised next header)
         Complaint::ProtocolUnreachable { named_at } => {

@@ -1,5 +1,6 @@
 //! ICMP that comes in: echo, errors for transports, redirects.
 
+use crate::path::HeaderHow;
 use crate::path_mtu::{IPV4_FLOOR_BYTES, plateau_below};
 use crate::receive::{Arrival, Target};
 use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, TransportError};
@@ -7,10 +8,10 @@ use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Drop;
-use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View, TimeExceededCode};
+use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View, TimeExceededCode, Times};
 use inhost_wire::icmpv6::{self, Icmpv6Message, Icmpv6View};
-use inhost_wire::ipv6;
 use inhost_wire::quoted::Quoted;
+use inhost_wire::{ipv6, protocol};
 
 /// What a message asks for, when it is neither an error nor of IP's own protocols.
 #[derive(Clone, Copy)]
@@ -64,6 +65,11 @@ impl Ip {
                 let (kind, mtu_bytes) = kind_v4(&message, &quoted).ok_or(Drop::UnknownProtocol)?;
                 self.pass_error(arrival, quoted, kind, mtu_bytes)
             }
+            Icmpv4Message::TimestampRequest(times) => {
+                self.answer_timestamp(arrival, times, env).map(|()| Received::Handled)
+            }
+            // Nobody here asks.
+            Icmpv4Message::TimestampReply(_) => Err(Drop::NotCredible),
             // Queries that RFC 6918 and RFC 7126 retired, and what nobody defined: silently discarded.
             // spec: RFC1122 3.2.2
             // Source quench is one of these (RFC 6633).
@@ -136,12 +142,41 @@ impl Ip {
         if source.is_none() && !self.error_limit.allows(env.now, env.random) {
             return;
         }
-        let Ok(path) = self.route(arrival.source, source, Some(arrival.link), env.now) else { return };
-        if self.echo_reply(&path, echo.identifier, echo.sequence, data, env).is_ok()
+        let Ok((path, options)) = self.way_back(arrival, source, env.now) else { return };
+        if self.echo_reply_with(&path, options.as_ref(), echo.identifier, echo.sequence, data, env).is_ok()
             && let Some(interface) = self.interface_mut(arrival.link)
         {
             interface.counters.answered_echoes += 1;
         }
+    }
+    /// Queues the answer to a question for the time, as often as errors may be sent.
+    // spec: RFC1122 3.2.2.8
+    fn answer_timestamp(
+        &mut self,
+        arrival: &Arrival,
+        asked: Times,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), Drop> {
+        if arrival.target != Target::Us || !self.answer_timestamps {
+            return Err(Drop::UnknownProtocol);
+        }
+        if !self.error_limit.allows(env.now, env.random) {
+            return Err(Drop::RateLimited);
+        }
+        let (path, options) =
+            self.way_back(arrival, Some(arrival.destination), env.now).map_err(|_| Drop::NoRoute)?;
+        let time = self.time_of_day(env.now);
+        let reply = Icmpv4Message::TimestampReply(Times { receive: time, transmit: time, ..asked });
+        let mut message = env.pool.take(reply.length()).ok_or(Drop::NoMemory)?;
+        let written = reply.emit(message.spare_mut());
+        message.extend(written);
+        let how = HeaderHow::new(protocol::ICMPV4);
+        let queued = self.queue_datagram(&path, &how, options.as_ref(), message.bytes(), env);
+        env.pool.give(message);
+        if let (Ok(()), Some(interface)) = (queued, self.interface_mut(arrival.link)) {
+            interface.counters.answered_timestamps += 1;
+        }
+        Ok(())
     }
     /// Whether the quoted packet may have been ours: the error came to the address that it is about.
     // spec: RFC5927 4

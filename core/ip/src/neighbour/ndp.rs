@@ -156,7 +156,8 @@ pub(crate) fn send_defence(interface: &mut Interface, target: Ipv6Addr, pool: &m
 
 fn advertisement(interface: &Interface, target: Ipv6Addr, solicited: bool) -> NdpMessage<'static> {
     let options = NdpOptions { target_link_layer: interface.hardware(), ..NdpOptions::default() };
-    NdpMessage::NeighbourAdvertisement { router: false, solicited, override_cache: true, target, options }
+    let router = interface.is_router;
+    NdpMessage::NeighbourAdvertisement { router, solicited, override_cache: true, target, options }
 }
 
 /// Asks for routers when that is due.
@@ -217,7 +218,7 @@ impl Ip {
             NdpMessage::Redirect { target, destination, options } => {
                 self.receive_redirect_v6(envelope, *target, *destination, options, env)
             }
-            // We are no router.
+            // A router of ours advertises nothing (RFC 4861 §6.2.1 lets it be configured so).
             NdpMessage::RouterSolicitation { .. } => Ok(()),
         }
     }
@@ -346,7 +347,7 @@ impl Ip {
         };
         let (link, router) = (envelope.link, IpAddr::V6(envelope.source));
         let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
-        if !interface.config.accept_router_advertisements {
+        if !interface.listens_to_routers() {
             return Err(Drop::NotCredible);
         }
         if *router_lifetime_s > 0 {

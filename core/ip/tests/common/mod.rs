@@ -54,9 +54,12 @@ pub struct Host {
 
 impl Host {
     pub fn new(seed: u64) -> Host {
+        Host::with_config(seed, IpConfig::default())
+    }
+    pub fn with_config(seed: u64, config: IpConfig) -> Host {
         let mut random = Random::from_number(seed);
         Host {
-            ip: Ip::new(IpConfig::default(), &mut random),
+            ip: Ip::new(config, &mut random),
             pool: Pool::new(16 << 20),
             random,
             sink: Recorded::new(Mask::ALL, 1000),

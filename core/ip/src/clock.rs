@@ -1,0 +1,40 @@
+//! The time of day, as far as the owner of the host told it.
+
+use crate::Ip;
+use inhost_base::Instant;
+use inhost_wire::icmpv4::NONSTANDARD_TIME;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// How the host's own time stands to midnight, Universal Time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    /// Milliseconds to be added to the host's own time.
+    offset_ms: Option<u64>,
+}
+
+impl Clock {
+    /// Milliseconds since midnight UT; of the host's own time and marked so, when nobody told.
+    // spec: RFC1122 3.2.2.8
+    pub fn time_of_day(&self, now: Instant) -> u32 {
+        match self.offset_ms {
+            Some(offset_ms) => ((now.as_millis() + offset_ms) % DAY_MS) as u32,
+            None => (now.as_millis() % DAY_MS) as u32 | NONSTANDARD_TIME,
+        }
+    }
+}
+
+impl Ip {
+    /// Says that at `now` so many milliseconds have passed since midnight, Universal Time: what time stamps tell from then
+    /// on. The core has no clock; until this is called, and with `None`, they tell the host's own time and mark it as such.
+    pub fn set_time_of_day(&mut self, now: Instant, since_midnight_ms: Option<u32>) {
+        let own_ms = now.as_millis() % DAY_MS;
+        let offset = |since_ms: u32| (u64::from(since_ms) % DAY_MS + DAY_MS - own_ms) % DAY_MS;
+        self.clock.offset_ms = since_midnight_ms.map(offset);
+    }
+    /// Milliseconds since midnight, Universal Time, or of another clock, with
+    /// [`inhost_wire::icmpv4::NONSTANDARD_TIME`].
+    pub fn time_of_day(&self, now: Instant) -> u32 {
+        self.clock.time_of_day(now)
+    }
+}

@@ -1,0 +1,103 @@
+//! Telling a sender on a link that its packets would do better to go straight to another there.
+
+use crate::neighbour::cache::Lookup;
+use crate::path::{HeaderHow, Path};
+use crate::{Ip, IpEnvironment, scope};
+use inhost_base::{IpAddr, LinkId};
+use inhost_buf::Packet;
+use inhost_wire::icmpv4::{Icmpv4Message, RedirectCode};
+use inhost_wire::icmpv6::Icmpv6Message;
+use inhost_wire::ndp::{self, NdpMessage, NdpOptions};
+use inhost_wire::{ipv6, protocol};
+
+/// The front of an IPv4 packet that is quoted: header with all options, and 8 bytes.
+const IPV4_QUOTE_BYTES: usize = 68;
+/// The front of an IPv6 packet that is quoted, so that the redirect stays within 1280 bytes: IPv6 header, redirect, and
+/// the heads of two options are 96.
+const IPV6_QUOTE_BYTES: usize = ipv6::MINIMUM_MTU_BYTES - 96;
+
+impl Ip {
+    /// Tells `source` that `next_hop` is on the link by which its packet came in and leaves again, if both are there, and
+    /// as often as errors may be sent.
+    // spec: RFC1812 5.2.7.2, RFC4861 8.2
+    pub(super) fn redirect(
+        &mut self,
+        link: LinkId,
+        source: IpAddr,
+        destination: IpAddr,
+        next_hop: IpAddr,
+        packet: &Packet,
+        env: &mut IpEnvironment<'_>,
+    ) {
+        let Some(interface) = self.interface(link) else { return };
+        let may_tell = self.forwarding.is_some_and(|forwarding| forwarding.redirects)
+            && interface.hardware().is_some()
+            && interface.is_on_link(source)
+            && interface.is_on_link(next_hop);
+        // A host believes a router only by its link-local address.
+        let is_tellable = next_hop.is_ipv4() || next_hop == destination || scope::is_link_local(next_hop);
+        let own = if source.is_ipv6() { interface.link_local() } else { None };
+        if !may_tell || !is_tellable || source.is_ipv6() && own.is_none() {
+            return;
+        }
+        let Ok(path) = self.route(source, own, Some(link), env.now) else { return };
+        if path.next_hop != source || !self.error_limit.allows(env.now, env.random) {
+            return;
+        }
+        let is_sent = match (next_hop, destination) {
+            (IpAddr::V6(target), IpAddr::V6(destination)) => {
+                let known = self.interface(link).and_then(|link| link.neighbours.peek(next_hop));
+                let target_link_layer = match known {
+                    Some(Lookup::Known(hardware)) => Some(hardware),
+                    _ => None,
+                };
+                let redirected = Some(front(packet, IPV6_QUOTE_BYTES));
+                let options = NdpOptions { target_link_layer, redirected, ..NdpOptions::default() };
+                self.queue_redirect_v6(&path, NdpMessage::Redirect { target, destination, options }, env)
+            }
+            (IpAddr::V4(gateway), _) => {
+                let invoking = front(packet, IPV4_QUOTE_BYTES);
+                // spec: RFC1812 4.3.3.2
+                let message = Icmpv4Message::Redirect { code: RedirectCode::Host, gateway, invoking };
+                self.queue_redirect_v4(&path, &message, env)
+            }
+            _ => false,
+        };
+        if let (true, Some(interface)) = (is_sent, self.interface_mut(link)) {
+            interface.counters.sent_redirects += 1;
+        }
+    }
+    fn queue_redirect_v4(
+        &mut self,
+        path: &Path,
+        message: &Icmpv4Message<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> bool {
+        let Some(mut buffer) = env.pool.take(message.length()) else { return false };
+        let written = message.emit(buffer.spare_mut());
+        buffer.extend(written);
+        let queued = self.queue_datagram(path, &HeaderHow::new(protocol::ICMPV4), None, buffer.bytes(), env);
+        env.pool.give(buffer);
+        queued.is_ok()
+    }
+    fn queue_redirect_v6(
+        &mut self,
+        path: &Path,
+        message: NdpMessage<'_>,
+        env: &mut IpEnvironment<'_>,
+    ) -> bool {
+        let (IpAddr::V6(source), IpAddr::V6(to)) = (path.source, path.destination) else { return false };
+        let message = Icmpv6Message::Ndp(message);
+        let Some(mut buffer) = env.pool.take(message.length()) else { return false };
+        let written = message.emit(source, to, buffer.spare_mut());
+        buffer.extend(written);
+        let how = HeaderHow { hop_limit: Some(ndp::HOP_LIMIT), ..HeaderHow::new(protocol::ICMPV6) };
+        let queued = self.queue_datagram(path, &how, None, buffer.bytes(), env);
+        env.pool.give(buffer);
+        queued.is_ok()
+    }
+}
+
+fn front(packet: &Packet, bytes: usize) -> &[u8] {
+    packet.bytes().get(..bytes).unwrap_or(packet.bytes())
+}
