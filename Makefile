@@ -1,6 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory
+.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory \
+  figures-kernel figures-fairness
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -49,3 +50,12 @@ memory: ## Bytes of an idle connection, counted at the allocator, beside the ker
 FRAMES ?= 10000000
 hostile: ## FRAMES random, spoilt and forged frames into a host in the middle of transfers
 	cargo run --release --quiet -p inhost-sim -- hostile --frames $(FRAMES)
+
+FIGURES = cargo run --release --quiet -p inhost-bench -- figures
+
+figures-kernel: ## Transfers beside the kernel's CUBIC through an emulated link: table and pictures (root; about an hour)
+	$(FIGURES) kernel --subject ours --again
+	$(FIGURES) kernel
+
+figures-fairness: ## What five of ours take beside five of the kernel's on one bottleneck (root)
+	$(FIGURES) fairness

@@ -2,6 +2,7 @@
 //! and the bytes of idle connections, counted at the allocator beside the kernel's own.
 #![forbid(unsafe_code)]
 
+mod figures;
 mod instructions;
 mod memory;
 mod pair;
@@ -34,8 +35,9 @@ fn main() -> ExitCode {
             Ok(times) => paths::run(name, times),
             Err(_) => Err(format!("{times:?} is no number of times\n{USAGE}")),
         },
+        ["figures", words @ ..] => figures::command(words),
         _ => {
-            eprintln!("{USAGE}");
+            eprintln!("{USAGE}\n{}", figures::USAGE);
             return ExitCode::from(2);
         }
     };

@@ -1,0 +1,60 @@
+//! Proof that the emulator carries twice what is asked of it, before anything is measured through it.
+
+use super::cell::{Cell, Loss};
+use super::emulator::Emulator;
+use super::place::Place;
+use super::run::{BUFFER_LIMIT_BYTES, Measured, measure, wires};
+use super::schedule::Share;
+use super::subject::send_from_kernel;
+use inhost_base::Duration;
+
+/// How long the proof runs at each rate.
+const SECONDS: u64 = 4;
+
+/// What was carried at twice a rate.
+pub struct Carried {
+    /// The rate under test.
+    pub rate_mbit: u64,
+    /// Paths at a time, as many as the share allows at the rate under test.
+    pub paths: usize,
+    /// Of the slowest path, with all headers.
+    pub slowest_mbit: f64,
+    /// Of all together.
+    pub all_mbit: f64,
+    /// How late packets were handed over: the 99th percentile of the worst path.
+    pub late_p99_us: f64,
+}
+
+/// Lets the kernel send over as many paths as will run together, each at twice the rate.
+pub fn prove(emulator: &Emulator, rate_mbit: u64, share: Share) -> Result<Carried, String> {
+    let doubled = Cell { rate_mbit: 2 * rate_mbit, round_trip: Duration::from_millis(20), loss: Loss::None };
+    let fit = share.bits_per_second / (rate_mbit * 1_000_000) as f64;
+    let paths = (fit as usize).clamp(1, share.runs);
+    let one = || -> Result<(f64, f64), String> {
+        let (place, ends) = Place::new(BUFFER_LIMIT_BYTES)?;
+        let limit = Duration::from_secs(10 * SECONDS);
+        let bytes = doubled.rate_bits_per_second() / 8 * SECONDS;
+        let Measured { heard, began, path } =
+            measure(emulator, &place, ends, wires(&doubled, 0), limit, 1, |_, clock, over| {
+                send_from_kernel("cubic", bytes, clock, over)
+            })?;
+        let last = heard.first().and_then(|heard| heard.last_at).ok_or("nothing was carried")?;
+        let seconds = last.since(began).as_secs_f64();
+        let mbit = path.wires[0].carried_bytes as f64 * 8e-6 / seconds;
+        Ok((mbit, path.late.quantile(0.99).unwrap_or(0.0) / 1000.0))
+    };
+    let carried: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..paths).map(|_| scope.spawn(one)).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<(f64, f64), String>>| {
+            thread.join().unwrap_or_else(|_| Err("the proof panicked".into()))
+        };
+        threads.into_iter().map(join).collect::<Result<_, _>>()
+    })?;
+    Ok(Carried {
+        rate_mbit,
+        paths,
+        slowest_mbit: carried.iter().map(|c| c.0).fold(f64::INFINITY, f64::min),
+        all_mbit: carried.iter().map(|c| c.0).sum(),
+        late_p99_us: carried.iter().map(|c| c.1).fold(0.0, f64::max),
+    })
+}

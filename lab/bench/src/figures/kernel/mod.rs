@@ -1,0 +1,165 @@
+//! Against the kernel: the same transfers through the same emulated links, sent by ours and by the kernel's TCP, and
+//! received by the kernel in another namespace.
+
+mod capacity;
+pub mod cell;
+pub mod drops;
+pub mod emulator;
+pub mod place;
+mod report;
+mod rows;
+pub mod run;
+mod schedule;
+pub mod subject;
+pub mod wire;
+
+use super::machine;
+use super::options::Options;
+use cell::Cell;
+use emulator::Emulator;
+use report::Verdicts;
+use rows::Rows;
+use schedule::{Job, Share};
+use std::io::Write;
+use std::path::PathBuf;
+use subject::Subject;
+
+/// Where the committed rows are.
+const ROWS: &str = "lab/bench/figures";
+/// Pairs of a cell.
+const PAIRS: u32 = 20;
+/// What all runs at a time may carry: two paths of the faster rate.
+const SHARE_MBIT: f64 = 200.0;
+/// Runs at a time.
+const RUNS: usize = 20;
+
+/// The real-time priority of senders and receivers, ours and the kernel's.
+pub const PRIORITY: u32 = 10;
+
+/// What the command is asked for.
+struct Plan {
+    cells: Vec<Cell>,
+    pairs: u32,
+    share: Share,
+    subjects: Vec<Subject>,
+    again: bool,
+    table_only: bool,
+    json: bool,
+}
+
+/// `inhost-bench figures kernel …`
+pub fn command(mut options: Options) -> Result<(), String> {
+    let patterns = options.list("--cells")?;
+    let share_mbit = options.value("--share")?.unwrap_or(SHARE_MBIT);
+    let runs = options.value("--runs")?.unwrap_or(RUNS);
+    let subjects = match options.value::<String>("--subject")?.as_deref() {
+        None => vec![Subject::Kernel("cubic".into()), Subject::Ours],
+        Some("ours") => vec![Subject::Ours],
+        Some(congestion) => vec![Subject::Kernel(congestion.into())],
+    };
+    let plan = Plan {
+        cells: cell::all().into_iter().filter(|cell| cell.is_chosen(&patterns)).collect(),
+        pairs: options.value("--pairs")?.unwrap_or(PAIRS),
+        share: Share { bits_per_second: share_mbit * 1e6, runs },
+        subjects,
+        again: options.flag("--again"),
+        table_only: options.flag("--table"),
+        json: options.flag("--json"),
+    };
+    options.end()?;
+    if plan.cells.is_empty() {
+        return Err(format!("no cell is called that; there are {}", names(&cell::all())));
+    }
+    let mut files = Files::open()?;
+    if !plan.table_only {
+        measure(&plan, &mut files)?;
+    }
+    let verdicts = Verdicts::of(&plan.cells, &files.kernel, &files.ours);
+    match plan.json {
+        true => println!("{}", verdicts.to_json()?),
+        false => print!("{}", verdicts.to_table()),
+    }
+    verdicts.draw()
+}
+
+fn names(cells: &[Cell]) -> String {
+    cells.iter().map(Cell::name).collect::<Vec<_>>().join(" ")
+}
+
+/// The kernel's rows, which are kept, and ours, which are taken anew when we change.
+struct Files {
+    kernel: Rows,
+    ours: Rows,
+}
+
+impl Files {
+    fn open() -> Result<Files, String> {
+        let folder = PathBuf::from(ROWS);
+        if !folder.parent().is_some_and(|bench| bench.is_dir()) {
+            return Err("run from the root of the workspace".into());
+        }
+        let open = |name: &str| Rows::open(folder.join(name));
+        Ok(Files { kernel: open("kernel.jsonl")?, ours: open("inhost.jsonl")? })
+    }
+    fn for_subject(&mut self, subject: &Subject) -> &mut Rows {
+        match subject {
+            Subject::Kernel(_) => &mut self.kernel,
+            Subject::Ours => &mut self.ours,
+        }
+    }
+}
+
+/// Runs what is missing, after the emulator has shown what it carries.
+fn measure(plan: &Plan, files: &mut Files) -> Result<(), String> {
+    if plan.again {
+        for subject in &plan.subjects {
+            let (name, cells) = (subject.name(), plan.cells.iter().map(Cell::name).collect::<Vec<_>>());
+            files.for_subject(subject).forget(|row| row.subject == name && cells.contains(&row.cell))?;
+        }
+    }
+    let mut jobs = Vec::new();
+    for cell in &plan.cells {
+        for pair in 0..plan.pairs {
+            for subject in &plan.subjects {
+                if files.for_subject(subject).find(&cell.name(), &subject.name(), pair).is_none() {
+                    jobs.push(Job { cell: *cell, pair, subject: subject.clone() });
+                }
+            }
+        }
+    }
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    machine::run_in_real_time(rustix::thread::gettid(), PRIORITY);
+    eprintln!("{}, {}", machine::describe(), machine::today());
+    let emulator = Emulator::start().map_err(|e| e.to_string())?;
+    let mut rates: Vec<u64> = jobs.iter().map(|job| job.cell.rate_mbit).collect();
+    rates.dedup();
+    for rate_mbit in rates {
+        let carried = capacity::prove(&emulator, rate_mbit, plan.share)?;
+        eprintln!(
+            "the emulator carried {:.0} Mbit/s on {} paths, {:.1} on the slowest, for {} under test; 99 % at most {:.0} µs late",
+            carried.all_mbit, carried.paths, carried.slowest_mbit, carried.rate_mbit, carried.late_p99_us
+        );
+        if carried.slowest_mbit < 1.9 * rate_mbit as f64 {
+            return Err(format!(
+                "the emulator does not carry twice {rate_mbit} Mbit/s here; give it less at a time with --share"
+            ));
+        }
+    }
+    let (all, mut ended) = (jobs.len(), 0);
+    schedule::run_all(&emulator, jobs, plan.share, |row| {
+        ended += 1;
+        eprint!(
+            "\r{ended} of {all}: {} {} {:.2} Mbit/s\x1b[K",
+            row.cell,
+            row.subject,
+            row.bits_per_second() / 1e6
+        );
+        let _ = std::io::stderr().flush();
+        let rows = if row.subject.starts_with("linux") { &mut files.kernel } else { &mut files.ours };
+        rows.add(row)
+    })?;
+    eprintln!();
+    Ok(())
+}

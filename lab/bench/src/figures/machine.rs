@@ -1,0 +1,77 @@
+//! Where and when a figure was taken.
+
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The day by UTC: `2026-11-21`.
+#[allow(clippy::disallowed_methods)] // A figure states its date.
+pub fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (year, month, day) = civil(since.as_secs() / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// The Gregorian date of a day counted from the first of 1970 (H. Hinnant's days-to-civil).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+/// The kernel's release.
+pub fn kernel() -> String {
+    read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())
+}
+
+/// Our commit, marked where the tree differs from it.
+pub fn commit() -> String {
+    let git = |words: &[&str]| {
+        let output =
+            Command::new("git").args(words).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=9", "HEAD"]).unwrap_or_else(|| "unknown".into());
+    let is_changed = git(&["status", "--porcelain", "--untracked-files=no", "core", "host"])
+        .is_some_and(|s| !s.is_empty());
+    if is_changed { commit + "+" } else { commit }
+}
+
+/// Processor, its cores and the kernel, in a line.
+pub fn describe() -> String {
+    let processor = read("/proc/cpuinfo").and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let processor = processor.unwrap_or_else(|| std::env::consts::ARCH.into());
+    format!("{cores} cores of {processor}, Linux {}", kernel())
+}
+
+/// Lets a thread run before all ordinary ones, and in turn with others of the same priority; what it starts from then
+/// on inherits this. On a machine with nothing else to do it changes nothing, and without the right to it, or without
+/// util-linux, it is left out.
+pub fn run_in_real_time(thread: rustix::thread::Pid, priority: u32) {
+    let words = ["--rr".into(), "--pid".into(), priority.to_string(), thread.as_raw_nonzero().to_string()];
+    let _ = Command::new("chrt").args(words).output();
+}
+
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_have_dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(20_778), (2026, 11, 21));
+    }
+}
