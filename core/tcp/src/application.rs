@@ -62,7 +62,7 @@ impl Connection {
     }
     /// After the last queued byte, handshake or not.
     fn end_of_queue(&self) -> Sequence {
-        self.stream_end() + u32::from(self.phase.opens())
+        self.stream_end() + u32::from(self.phase.opens() && !self.marks.has(Marks::EARLY))
     }
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     pub fn writable_bytes(&self) -> usize {
@@ -177,7 +177,10 @@ impl Connection {
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
-        if self.readable_bytes() > 0 && !self.phase.opens() && self.phase != TcpPhase::Closed {
+        if self.readable_bytes() > 0
+            && (!self.phase.opens() || self.is_early())
+            && self.phase != TcpPhase::Closed
+        {
             return self.abort(env);
         }
         let mut outcome = self.close(env);
@@ -188,7 +191,7 @@ impl Connection {
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
         let reset = match self.phase {
             TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
-            TcpPhase::SynReceived if self.send.next == self.send.unacknowledged => {
+            TcpPhase::SynReceived if self.send.next == self.syn_sequence() => {
                 // Our SYN has not left: the answer of a port where nobody listens.
                 Some(ResetReply { sequence: Sequence(0), acknowledgment: Some(self.receive.next) })
             }

@@ -1,5 +1,6 @@
 //! What a connection keeps only while it has data: one box, made when needed and freed when idle.
 
+use crate::fast_open::FastOpen;
 use crate::reassembly::Reassembly;
 use inhost_base::Instant;
 use inhost_buf::{Pool, ReceiveQueue, SendQueue};
@@ -15,6 +16,8 @@ pub(crate) struct Buffers {
     pub reassembly: Reassembly,
     /// When bytes that were held back to fill a segment go as they are.
     pub aggregate_until: Instant,
+    /// While the connection opens fast.
+    pub fast_open: Option<Box<FastOpen>>,
 }
 
 impl Default for Buffers {
@@ -24,6 +27,7 @@ impl Default for Buffers {
             receive: ReceiveQueue::default(),
             reassembly: Reassembly::default(),
             aggregate_until: Instant::FAR_FUTURE,
+            fast_open: None,
         }
     }
 }
@@ -35,6 +39,7 @@ impl Buffers {
             && self.receive.is_empty()
             && self.reassembly.is_empty()
             && self.reassembly.fin.is_none()
+            && self.fast_open.is_none()
     }
     /// Memory that received data pins.
     pub fn received_capacity_bytes(&self) -> usize {

@@ -7,7 +7,7 @@ use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::phase::Allows;
 use crate::recovery::{Recovery, Repair};
 use crate::rtt::RoundTrip;
-use crate::{Config, ConnectionError, Ecn, Environment, Header, Info, Ledgers, SoftError};
+use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_congestion::Congestion;
@@ -73,6 +73,7 @@ pub struct Connection {
     pub(crate) receive_mss: u16,
     pub(crate) error: Option<ConnectionError>,
     pub(crate) soft_error: Option<SoftError>,
+    pub(crate) fast_open: FastOpenState,
     pub(crate) phase: TcpPhase,
 }
 
@@ -286,7 +287,7 @@ impl Connection {
     pub(crate) fn not_sent_bytes(&self) -> u32 {
         let (next, end) = (self.send.next, self.stream_end());
         match () {
-            () if self.phase.opens() => self.queued_bytes(),
+            () if self.phase.opens() && !self.marks.has(Marks::EARLY) => self.queued_bytes(),
             () if next.precedes(end) => end.since(next),
             () => 0,
         }
@@ -324,7 +325,8 @@ impl Connection {
     pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
         let cause = match self.next_segment() {
             // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
-            Ok(_) if self.phase.opens() => SendCause::Opening,
+            // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
+            _ if self.phase.opens() => SendCause::Opening,
             Ok(_) => SendCause::Link,
             Err(cause) => cause,
         };
@@ -415,6 +417,7 @@ impl Connection {
             retransmitted_bytes: 0,
             timeouts: self.timeouts,
             recovery: crate::RecoveryState::Open,
+            fast_open: self.fast_open,
             sacked_bytes: 0,
             lost_bytes: 0,
             reordering_segments: u16::from(self.config.reordering_segments),

@@ -1,6 +1,6 @@
 //! All figures of a connection, for instruments.
 
-use crate::{ConnectionError, Ledgers, SoftError};
+use crate::{ConnectionError, FastOpenState, Ledgers, SoftError};
 use inhost_base::{Duration, Sequence};
 use inhost_event::{ReceiveCause, SendCause, TcpPhase};
 
@@ -78,6 +78,8 @@ pub struct Info {
     pub timeouts: u32,
     /// Where loss recovery stands.
     pub recovery: RecoveryState,
+    /// What came of opening fast (RFC 7413).
+    pub fast_open: FastOpenState,
     /// Bytes beyond the acknowledgment that the peer says it has.
     pub sacked_bytes: u32,
     /// Bytes thought lost and not sent again yet.

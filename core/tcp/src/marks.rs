@@ -46,6 +46,9 @@ impl Marks {
     pub const TAIL_PROBE: Marks = Marks(1 << 18);
     /// The application holds small segments back until it lets go.
     pub const CORKED: Marks = Marks(1 << 19);
+    /// The handshake is not done, and what follows our SYN may be sent: `send.unacknowledged` is behind the SYN
+    /// already (RFC 7413 §4.2.1).
+    pub const EARLY: Marks = Marks(1 << 20);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

@@ -8,7 +8,7 @@ use crate::receive::Arrival;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
 use crate::window::scale_for;
-use crate::{Config, Connection, ConnectionError, Environment, Header, Open};
+use crate::{Config, Connection, ConnectionError, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
 use inhost_event::{Drop, TcpPhase};
@@ -100,6 +100,7 @@ impl Connection {
             receive_mss: LEAST_RECEIVE_MSS,
             error: None,
             soft_error: None,
+            fast_open: FastOpenState::None,
             phase,
         };
         connection.congestion.window.segment_bytes = u32::from(path_mss);
@@ -110,6 +111,7 @@ impl Connection {
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
         let answering = self.phase == TcpPhase::SynReceived;
         let timestamps = if answering { self.marks.has(Marks::TIMESTAMPS) } else { self.config.timestamps };
+        let (fast_open, fast_open_experimental) = self.fast_open_option();
         let scaling = if answering { self.marks.has(Marks::SCALING) } else { self.config.window_scaling };
         TcpOptions {
             // spec: RFC9293 MUST-14 (the option is sent)
@@ -118,6 +120,8 @@ impl Connection {
             mss: Some(self.path_mss),
             window_scale: scaling.then_some(self.receive.scale),
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
+            fast_open,
+            fast_open_experimental,
             ..TcpOptions::NONE
         }
     }
@@ -164,6 +168,11 @@ impl Connection {
     pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.enter(TcpPhase::Established, env);
         self.marks.clear(Marks::SYNCHRONISE);
+        if !self.marks.has(Marks::ACTIVE)
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.fast_open = None;
+        }
         self.send.push = self.send.push.later(self.send.unacknowledged);
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         self.recovery = Recovery::new(self.send.unacknowledged);
@@ -219,11 +228,13 @@ impl Connection {
             // Both called at once.
             // spec: RFC9293 MUST-10 (simultaneous open)
             // spec: RFC9293 MUST-11 (that we called is remembered)
+            self.syn_crossed();
             self.enter(TcpPhase::SynReceived, env);
             self.marks.set(Marks::SYNCHRONISE);
             return;
         }
         let echoed = self.echoed_round_trip(header, env.now);
+        self.syn_answered(header, env);
         self.send.unacknowledged = header.acknowledgment;
         self.send.window_acknowledgment = header.acknowledgment;
         if !self.marks.has(Marks::SYN_REPEATED) {

@@ -42,7 +42,7 @@ impl Data {
 impl Connection {
     /// The next segment to send, or what keeps it from being sent.
     pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
-        if self.phase.opens() {
+        if self.phase.opens() && (!self.marks.has(Marks::EARLY) || self.marks.has(Marks::SYNCHRONISE)) {
             return match () {
                 () if self.marks.has(Marks::HELD) => Err(SendCause::Opening),
                 () if self.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
@@ -217,6 +217,7 @@ impl Connection {
                     let offset = data.start.since(self.send.unacknowledged) as usize;
                     buffers.send.slices(offset, data.length as usize)
                 }
+                (Next::Synchronise, Some(buffers)) => buffers.send.slices(0, self.syn_data_bytes() as usize),
                 _ => Slices::EMPTY,
             };
             let lent = payload.len() as u32;
@@ -259,7 +260,7 @@ impl Connection {
         };
         match next {
             Next::Synchronise => {
-                header.sequence = self.send.unacknowledged;
+                header.sequence = self.syn_sequence();
                 header.flags = if self.phase == TcpPhase::SynSent {
                     header.acknowledgment = Sequence(0);
                     Flags::SYN
@@ -294,16 +295,17 @@ impl Connection {
         let now = env.now;
         match next {
             Next::Synchronise => {
-                let end = self.send.unacknowledged + 1;
-                if self.send.next == end {
+                let end = self.syn_sequence() + 1;
+                if end.at_or_before(self.send.next) {
                     self.retransmitted_segments += 1;
                     self.round_trip.retransmitted();
                     self.marks.set(Marks::SYN_REPEATED);
                 } else {
                     self.round_trip.sent(end, now);
                     self.progress_at = now;
+                    self.send.next = end + lent;
                 }
-                self.send.next = end;
+                self.syn_left(lent);
                 self.marks.clear(Marks::SYNCHRONISE);
                 self.arm_retransmission(now);
             }

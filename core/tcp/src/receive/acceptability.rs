@@ -37,7 +37,7 @@ impl Connection {
         }
         if self.phase == TcpPhase::SynReceived && is_repeated_syn(header, self.receive.initial) {
             // Our SYN and ACK may be lost; the peer's own timer paces this.
-            if self.send.next != self.send.unacknowledged && !self.marks.has(Marks::HELD) {
+            if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) {
                 self.marks.set(Marks::SYNCHRONISE);
             }
             return false;

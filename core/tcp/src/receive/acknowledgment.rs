@@ -22,7 +22,8 @@ impl Connection {
         let (unacknowledged, next) = (self.send.unacknowledged, self.send.next);
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
         if self.phase == TcpPhase::SynReceived {
-            if !is_new {
+            let early = self.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
+            if !is_new && !early {
                 outcome.dropped = Some(Drop::OutOfWindow);
                 outcome.reset = Some(ResetReply { sequence: acknowledgment, acknowledgment: None });
                 return false;
@@ -51,11 +52,14 @@ impl Connection {
         if !self.marks.has(Marks::SYN_REPEATED) {
             self.round_trip.acknowledged(header.acknowledgment, echoed, env.now);
         }
-        self.send.unacknowledged = header.acknowledgment;
         self.send.window = u32::from(header.window) << self.send.scale;
         self.send.largest_window = self.send.largest_window.max(self.send.window);
         self.send.window_sequence = header.sequence;
         self.send.window_acknowledgment = header.acknowledgment;
+        if self.marks.has(Marks::EARLY) {
+            return self.open_early(header, env, outcome);
+        }
+        self.send.unacknowledged = header.acknowledgment;
         self.establish(env, outcome);
     }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
@@ -71,7 +75,7 @@ impl Connection {
     }
 
     /// `header` acknowledges something new.
-    pub(super) fn advance(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    pub(crate) fn advance(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
         let acknowledgment = header.acknowledgment;
         let acknowledged = acknowledgment.since(self.send.unacknowledged);

@@ -37,7 +37,12 @@ impl Connection {
         self.take_in_order(arrival, env, outcome);
     }
     /// The next bytes, and whatever they connect to.
-    fn take_in_order(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    pub(crate) fn take_in_order(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
         let length = arrival.payload.len() as u32;
         if length > 0 {
             let most = self.path_mss;

@@ -4,6 +4,7 @@
 mod closing;
 mod data;
 mod defence;
+mod fast_open;
 mod ledger;
 mod loss;
 mod opening;

@@ -122,7 +122,7 @@ macro_rules! lend {
 pub(crate) use lend;
 
 impl Trial {
-    fn around(make: impl FnOnce(&mut Environment<'_>) -> Connection) -> Trial {
+    pub fn around(make: impl FnOnce(&mut Environment<'_>) -> Connection) -> Trial {
         let (mut pool, mut random) = (Pool::new(64 << 20), Random::from_number(1));
         let mut sink = Recorded::new(Mask::ALL, 100_000);
         let now = Instant::from_millis(1_000);

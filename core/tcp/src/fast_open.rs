@@ -1,0 +1,269 @@
+//! Data in the SYN (RFC 7413): what one connection does for it. Who gets which cookie, and whether it holds, is the
+//! stack's to know.
+
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome};
+use crate::phase::Allows;
+use crate::receive::Arrival;
+use crate::{Connection, Environment, Header};
+use inhost_base::Sequence;
+use inhost_buf::Packet;
+use inhost_event::TcpPhase;
+use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
+
+/// What came of opening fast.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FastOpenState {
+    /// It was not tried.
+    #[default]
+    None,
+    /// We asked for a cookie, or sent one without data.
+    Requested,
+    /// Our SYN bore data, and there is no answer yet.
+    DataSent,
+    /// The peer took all of it with our SYN.
+    DataAcknowledged,
+    /// The peer took less of it; the rest went after the handshake.
+    DataRefused,
+    /// The peer's SYN bore a cookie that holds, and we took its data before the handshake was done.
+    Accepted,
+}
+
+impl FastOpenState {
+    /// Its name in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            FastOpenState::None => "none",
+            FastOpenState::Requested => "requested",
+            FastOpenState::DataSent => "data sent",
+            FastOpenState::DataAcknowledged => "data acknowledged",
+            FastOpenState::DataRefused => "data refused",
+            FastOpenState::Accepted => "accepted",
+        }
+    }
+}
+
+/// What an answer to our SYN taught.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastOpenAnswer {
+    /// The cookie that the peer gave, if any.
+    pub cookie: Option<FastOpenCookie>,
+    /// That came in the form of an experiment.
+    pub experimental: bool,
+    /// Payload that the peer takes in a segment.
+    pub peer_mss: u16,
+    /// Our SYN had to be sent again, then without data and option.
+    pub syn_repeated: bool,
+    /// What came of it.
+    pub state: FastOpenState,
+}
+
+/// Kept while a connection opens, beside its queues.
+#[derive(Debug)]
+pub(crate) struct FastOpen {
+    /// The number of our SYN.
+    initial: Sequence,
+    /// The option of our first SYN, or SYN and ACK.
+    option: Option<FastOpenCookie>,
+    experimental: bool,
+    /// Payload that our SYN may bear; 0 for none.
+    most_data: u16,
+    /// Payload that it bore.
+    sent: u32,
+    /// The data of the peer's SYN was taken: we may answer before the handshake is done.
+    accepted: bool,
+    /// From the answer to our SYN.
+    learned: Option<(FastOpenCookie, bool)>,
+}
+
+impl Connection {
+    /// Before its SYN has left: puts a cookie into it, with what is queued by then, up to what fits `mss`, the payload
+    /// that the peer is known to take. An empty cookie asks for one, and such a SYN bears no data; `without_cookie`
+    /// sends data all the same and no option at all, where both sides have agreed to that outside of TCP.
+    // RFC 7413 §3, §4.1.2
+    pub fn offer_fast_open(
+        &mut self,
+        cookie: FastOpenCookie,
+        experimental: bool,
+        mss: u16,
+        without_cookie: bool,
+    ) {
+        if self.phase != TcpPhase::SynSent || self.send.next != self.send.unacknowledged {
+            return;
+        }
+        let room = mss.min(self.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
+        let has_data = without_cookie || !cookie.is_empty();
+        let open = self.fast_open_box();
+        open.option = (!without_cookie).then_some(cookie);
+        open.experimental = experimental;
+        open.most_data = if has_data { room } else { 0 };
+        self.fast_open = FastOpenState::Requested;
+    }
+    /// Holds the SYN back until [`Connection::release`]: data that is queued by then goes with it.
+    pub fn hold(&mut self) {
+        if self.phase == TcpPhase::SynSent && self.send.next == self.send.unacknowledged {
+            self.marks.set(Marks::HELD);
+        }
+    }
+    /// Before its SYN and ACK has left: gives the peer a cookie with it.
+    pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
+        if self.phase == TcpPhase::SynReceived && self.send.next == self.send.unacknowledged {
+            let open = self.fast_open_box();
+            (open.option, open.experimental) = (Some(cookie), experimental);
+        }
+    }
+    /// Takes the data of the SYN that a connection was just accepted from, because its cookie holds. From here on the
+    /// application may read and, once the SYN and ACK has left, what it writes is sent (RFC 7413 §4.2.1).
+    pub fn take_syn_data(
+        &mut self,
+        syn: &Header,
+        payload: &mut Packet,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        if self.phase != TcpPhase::SynReceived || self.send.next != self.send.unacknowledged {
+            return outcome;
+        }
+        self.fast_open_box().accepted = true;
+        self.fast_open = FastOpenState::Accepted;
+        self.congestion.open(self.config.initial_window_segments, self.effective_mss());
+        payload.truncate(self.window_space() as usize);
+        let mut arrival = Arrival { header: syn, payload, start: self.receive.next, fin: false };
+        if !arrival.payload.is_empty() {
+            self.take_in_order(&mut arrival, env, &mut outcome);
+        }
+        self.receive.edge = self.receive.edge.later(self.receive.next);
+        self.settle(env);
+        outcome.changes |= Changes::WRITABLE;
+        outcome
+    }
+    /// Whether the application may write although the handshake is not done.
+    pub fn is_early(&self) -> bool {
+        self.phase == TcpPhase::SynReceived && self.fast_open == FastOpenState::Accepted
+    }
+    /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
+    pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
+        if self.phase.opens() {
+            return None;
+        }
+        let open = self.buffers.as_mut()?.fast_open.take()?;
+        let (cookie, experimental) =
+            open.learned.map_or((None, open.experimental), |(cookie, form)| (Some(cookie), form));
+        let syn_repeated = self.marks.has(Marks::SYN_REPEATED);
+        Some(FastOpenAnswer {
+            cookie,
+            experimental,
+            peer_mss: self.peer_mss,
+            syn_repeated,
+            state: self.fast_open,
+        })
+    }
+
+    // What the handshake asks on its way.
+
+    fn fast_open_box(&mut self) -> &mut FastOpen {
+        let initial = self.send.unacknowledged;
+        self.buffers_mut().fast_open.get_or_insert_with(|| {
+            Box::new(FastOpen {
+                initial,
+                option: None,
+                experimental: false,
+                most_data: 0,
+                sent: 0,
+                accepted: false,
+                learned: None,
+            })
+        })
+    }
+    fn fast_open_ref(&self) -> Option<&FastOpen> {
+        self.buffers.as_deref()?.fast_open.as_deref()
+    }
+    /// The number of our SYN while the handshake lasts.
+    pub(crate) fn syn_sequence(&self) -> Sequence {
+        let unacknowledged = self.send.unacknowledged;
+        if self.marks.has(Marks::EARLY) { unacknowledged.back(1) } else { unacknowledged }
+    }
+    /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
+    /// (RFC 7413 §4.1.3.1).
+    pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
+        match self.fast_open_ref() {
+            Some(open) if self.send.next == open.initial => (open.option, open.experimental),
+            _ => (None, false),
+        }
+    }
+    /// Queued bytes that go with the first SYN.
+    pub(crate) fn syn_data_bytes(&self) -> u32 {
+        match self.fast_open_ref() {
+            Some(open) if self.phase == TcpPhase::SynSent && self.send.next == open.initial => {
+                self.queued_bytes().min(u32::from(open.most_data))
+            }
+            _ => 0,
+        }
+    }
+    /// The SYN, or SYN and ACK, left with `sent` bytes of data.
+    pub(crate) fn syn_left(&mut self, sent: u32) {
+        let Some(open) = self.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) else { return };
+        if sent > 0 {
+            open.sent = sent;
+            self.fast_open = FastOpenState::DataSent;
+        }
+        if open.accepted && !self.marks.has(Marks::EARLY) {
+            // The queue begins after the SYN, so that what is sent now has its place in it.
+            self.marks.set(Marks::EARLY);
+            self.send.unacknowledged = open.initial + 1;
+        }
+    }
+    /// The answer to our SYN: what of its data the peer has, and the cookie for the next time. What it does not have
+    /// counts as never sent.
+    pub(crate) fn syn_answered(&mut self, header: &Header, env: &mut Environment<'_>) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let Some(open) = &mut buffers.fast_open else { return };
+        let options = &header.options;
+        open.learned = options
+            .fast_open
+            .filter(|cookie| !cookie.is_empty())
+            .map(|cookie| (cookie, options.fast_open_experimental));
+        if open.sent == 0 {
+            return;
+        }
+        let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
+        self.fast_open =
+            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        buffers.send.discard(taken as usize, env.pool);
+        self.acknowledged_bytes += u64::from(taken);
+        self.send.next = header.acknowledgment;
+    }
+    /// Both called at once: the data waits for the handshake.
+    pub(crate) fn syn_crossed(&mut self) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let Some(open) = buffers.fast_open.take() else { return };
+        if open.sent > 0 {
+            self.fast_open = FastOpenState::DataRefused;
+            self.send.next = open.initial + 1;
+        }
+    }
+    /// The acknowledgment of our SYN after data was sent behind it, or could have been.
+    pub(crate) fn open_early(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        self.marks.clear(Marks::EARLY);
+        self.marks.clear(Marks::SYNCHRONISE);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.fast_open = None;
+        }
+        self.enter(TcpPhase::Established, env);
+        self.progress_at = env.now;
+        self.send.push = self.send.push.later(self.send.unacknowledged);
+        self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
+        outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
+        if self.send.unacknowledged.precedes(header.acknowledgment) {
+            self.advance(header, env, outcome);
+        } else if self.has_outstanding() {
+            self.arm_retransmission(env.now);
+        } else {
+            self.retransmit_at = inhost_base::Instant::FAR_FUTURE;
+        }
+        if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            self.marks.clear(Marks::CLOSE_AFTER_OPEN);
+            self.enter(TcpPhase::FinWait1, env);
+        }
+    }
+}
