@@ -2,12 +2,15 @@
 //!
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
+mod tcp;
+
 use crate::args::Serve;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+pub use tcp::Tcp;
 
 /// The name that is looked for in the current folder when `--config` names none.
 pub const FILE_NAME: &str = "host.toml";
@@ -32,6 +35,8 @@ pub struct Config {
     pub telnet: Telnet,
     /// Echo, discard, daytime and chargen.
     pub little: Little,
+    /// How connections behave.
+    pub tcp: Tcp,
 }
 
 /// The Telnet server.
@@ -86,6 +91,7 @@ impl Default for Config {
             shutdown_s: 5,
             telnet: Telnet::default(),
             little: Little::default(),
+            tcp: Tcp::default(),
         }
     }
 }
@@ -145,6 +151,7 @@ impl Config {
             config.telnet.users = Some(users.clone());
         }
         config.memory_bytes()?;
+        config.tcp.connections()?;
         Ok(config)
     }
 
@@ -155,23 +162,11 @@ impl Config {
 
     /// The memory limit in bytes.
     pub fn memory_bytes(&self) -> Result<usize, Failure> {
-        let text = self.memory.trim();
-        let (digits, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-            Some((at, _)) => text.split_at(at),
-            None => (text, ""),
-        };
-        let shift = match unit {
-            "" => Some(0),
-            "K" | "KiB" => Some(10),
-            "M" | "MiB" => Some(20),
-            "G" | "GiB" => Some(30),
-            _ => None,
-        };
-        let bytes = shift.zip(digits.parse::<usize>().ok()).and_then(|(shift, n)| n.checked_mul(1 << shift));
-        match bytes {
+        match size_bytes(&self.memory) {
             Some(bytes) if bytes >= LEAST_MEMORY_BYTES => Ok(bytes),
             _ => Err(Failure::usage(format!(
-                "memory {text:?}: give a number with K, M or G, at least 1M, such as 64M"
+                "memory {:?}: give a number with K, M or G, at least 1M, such as 64M",
+                self.memory
             ))),
         }
     }
@@ -224,6 +219,23 @@ impl fmt::Display for Change {
     }
 }
 
+/// "64M" in bytes.
+fn size_bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (digits, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
+        Some((at, _)) => text.split_at(at),
+        None => (text, ""),
+    };
+    let shift = match unit {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
 /// A host with less cannot hold one batch of large frames.
 const LEAST_MEMORY_BYTES: usize = 1 << 20;
 
@@ -268,6 +280,7 @@ mod tests {
         let config = Config::parse(&all).unwrap();
         assert!(config.control.is_some() && config.hosts.is_some() && config.nameserver.len() == 1);
         let telnet = config.telnet;
+        assert_ne!(config.tcp, Tcp::default());
         assert!(telnet.users.is_some() && telnet.shell.is_some() && telnet.news.is_some());
     }
 

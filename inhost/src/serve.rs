@@ -22,7 +22,11 @@ use std::time::SystemTime;
 /// Runs the host.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     let mut config = Config::read(flags)?;
-    let stack = StackConfig { memory_limit_bytes: config.memory_bytes()?, ..StackConfig::default() };
+    let stack = StackConfig {
+        memory_limit_bytes: config.memory_bytes()?,
+        tcp: config.tcp.connections()?,
+        ..StackConfig::default()
+    };
     let mut runtime =
         Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
     let mut links = Links::new(DuplicateDetection::BeforeUse);

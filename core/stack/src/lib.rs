@@ -38,7 +38,10 @@ pub use inhost_base::{Endpoint, LinkId};
 pub use inhost_ip::{
     ConfigureError, DuplicateDetection, ErrorKind, InterfaceConfig, IpConfig, Medium, RouteError,
 };
-pub use inhost_tcp::{Config as TcpConfig, ConnectionError, KeepAlive, SendHow, SoftError};
+pub use inhost_tcp::{
+    Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, KeepAlive, PathMtuProbing, SendHow,
+    SoftError,
+};
 pub use instruments::SocketOption;
 pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
 pub use ports::PortSelection;
