@@ -1,6 +1,8 @@
 //! A connection's congestion control: one small enum, and what all algorithms share.
 
 use crate::cubic::Cubic;
+use crate::hystart::HyStart;
+use crate::linux::{self, LinuxCubic};
 use crate::new_reno::NewReno;
 use crate::usage::Usage;
 use crate::window::{MOST_BYTES, initial_window_bytes};
@@ -10,9 +12,11 @@ use inhost_base::{Duration, Instant};
 /// Which congestion control a connection uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum CongestionChoice {
-    /// RFC 9438.
+    /// RFC 9438, its first slow start by RFC 9406.
     #[default]
     Cubic,
+    /// CUBIC as Linux reckons it, in whole segments and with Linux's HyStart: for the `linux` profile.
+    CubicLinux,
     /// RFC 5681's window with RFC 6582's recovery.
     NewReno,
     /// Somebody's own, made for each connection.
@@ -36,16 +40,15 @@ pub(crate) struct Prior {
     threshold_bytes: u32,
 }
 
-impl Prior {
-    fn of(window: &CongestionWindow) -> Self {
-        Prior { window_bytes: window.window_bytes, threshold_bytes: window.threshold_bytes }
-    }
-}
-
 #[derive(Debug)]
 enum Algorithm {
     NewReno(NewReno, Prior),
-    Cubic(Option<Box<Cubic>>),
+    /// CUBIC that knows nothing yet: no data was acknowledged, or only while the window was not in use.
+    CubicNew,
+    /// CUBIC in its first slow start.
+    CubicStart(Box<HyStart>),
+    Cubic(Box<Cubic>),
+    CubicLinux(Option<Box<LinuxCubic>>),
     Custom(Box<Own>),
 }
 
@@ -60,7 +63,8 @@ impl Congestion {
     pub fn new(choice: CongestionChoice) -> Self {
         let algorithm = match choice {
             CongestionChoice::NewReno => Algorithm::NewReno(NewReno::default(), Prior::default()),
-            CongestionChoice::Cubic => Algorithm::Cubic(None),
+            CongestionChoice::Cubic => Algorithm::CubicNew,
+            CongestionChoice::CubicLinux => Algorithm::CubicLinux(None),
             CongestionChoice::Custom(make) => {
                 Algorithm::Custom(Box::new(Own { controller: make(), prior: Prior::default() }))
             }
@@ -70,18 +74,23 @@ impl Congestion {
     /// Starts with `segments` of `segment_bytes`, at most ten of them or 14,600 bytes (RFC 6928 §2).
     pub fn open(&mut self, segments: u8, segment_bytes: u32) {
         self.window.segment_bytes = segment_bytes.max(1);
-        self.window.window_bytes = initial_window_bytes(segments, segment_bytes);
+        self.window.window_bytes = self.initial_bytes(segments);
     }
     /// The path's segments are of another size now.
     pub fn resize(&mut self, segment_bytes: u32) {
+        let segments = self.window.segments();
         self.window.segment_bytes = segment_bytes.max(1);
-        self.window.window_bytes = self.window.window_bytes.max(segment_bytes);
+        self.window.window_bytes = match self.algorithm {
+            Algorithm::CubicLinux(_) => segments.max(1).saturating_mul(self.window.segment_bytes),
+            _ => self.window.window_bytes.max(segment_bytes),
+        };
     }
     /// The algorithm's name, as instruments print it.
     pub fn name(&self) -> &'static str {
         match &self.algorithm {
             Algorithm::NewReno(..) => "newreno",
-            Algorithm::Cubic(_) => "cubic",
+            Algorithm::CubicNew | Algorithm::CubicStart(_) | Algorithm::Cubic(_) => "cubic",
+            Algorithm::CubicLinux(_) => "cubic",
             Algorithm::Custom(own) => own.controller.name(),
         }
     }
@@ -96,45 +105,85 @@ impl Congestion {
     ) {
         self.usage.transmitted(in_flight_bytes, window_limited, acknowledged_bytes, sent_bytes);
     }
+    /// Data is about to leave while none is in flight, `idle` after it last did.
+    pub fn resumed(&mut self, idle: Duration, now: Instant) {
+        match &mut self.algorithm {
+            Algorithm::Cubic(cubic) => cubic.resume(now),
+            Algorithm::CubicLinux(Some(cubic)) => cubic.resumed(idle, now),
+            _ => {}
+        }
+    }
     /// Something new was acknowledged.
     pub fn acknowledged(&mut self, acknowledged: &Acknowledged) {
         let window = &mut self.window;
         let grows = self.usage.allows_growth(window);
         match &mut self.algorithm {
             Algorithm::Custom(own) => own.controller.acknowledged(window, acknowledged, grows),
-            // RFC 9438 §5.8: a window that was not in use proves nothing.
-            _ if acknowledged.recovering || !grows => return,
+            Algorithm::CubicLinux(state) => {
+                let cubic = state.get_or_insert_default();
+                cubic.measured(window, acknowledged);
+                if grows && !acknowledged.recovering {
+                    cubic.acknowledged(window, acknowledged.bytes, acknowledged.now);
+                }
+            }
+            _ if acknowledged.recovering => {}
+            // RFC 9438 §5.8: a window that was not in use proves nothing, and the curve waits.
+            Algorithm::Cubic(cubic) if !grows => cubic.pause(acknowledged.now),
+            _ if !grows => {}
             Algorithm::NewReno(state, _) => state.acknowledged(window, acknowledged.bytes),
-            Algorithm::Cubic(_) if window.in_slow_start() => {
+            _ => self.acknowledged_by_cubic(acknowledged),
+        }
+        self.window.window_bytes = self.window.window_bytes.min(MOST_BYTES);
+    }
+    fn acknowledged_by_cubic(&mut self, acknowledged: &Acknowledged) {
+        let window = &mut self.window;
+        let now = acknowledged.now;
+        match &mut self.algorithm {
+            Algorithm::CubicStart(start) if window.in_slow_start() => {
+                start.acknowledged(window, acknowledged);
+            }
+            // RFC 9406 §4.3: the first slow start only; the others know their threshold.
+            algorithm if window.is_unexplored() => {
+                let mut start = Box::new(HyStart::new(acknowledged));
+                start.acknowledged(window, acknowledged);
+                *algorithm = Algorithm::CubicStart(start);
+            }
+            Algorithm::Cubic(_) | Algorithm::CubicNew if window.in_slow_start() => {
+                // RFC 9438 §4.10; past the threshold the rest waits for the next acknowledgment.
                 window.slow_start(acknowledged.bytes);
             }
-            Algorithm::Cubic(state) => state.get_or_insert_default().acknowledged(
-                window,
-                acknowledged.bytes,
-                acknowledged.smoothed_round_trip,
-                acknowledged.now,
-            ),
+            algorithm => {
+                let cubic = cubic_of(algorithm);
+                cubic.acknowledged(window, acknowledged.bytes, acknowledged.smoothed_round_trip, now);
+                if acknowledged.acknowledged_bytes >= acknowledged.sent_bytes {
+                    // Nothing is in flight: from here on the application is the limit, until it sends.
+                    cubic.pause(now);
+                }
+            }
         }
-        window.window_bytes = window.window_bytes.min(MOST_BYTES);
     }
     /// A loss was found with `in_flight_bytes` outstanding: sets the threshold, and leaves the window to recovery.
     /// Once for each window of data.
     pub fn lost(&mut self, in_flight_bytes: u32, now: Instant) {
         self.remember();
+        let window = &mut self.window;
         match &mut self.algorithm {
-            Algorithm::NewReno(state, _) => state.lost(&mut self.window, in_flight_bytes),
-            Algorithm::Cubic(state) => state.get_or_insert_default().lost(&mut self.window, in_flight_bytes),
-            Algorithm::Custom(own) => own.controller.lost(&mut self.window, in_flight_bytes, now),
+            Algorithm::NewReno(state, _) => state.lost(window, in_flight_bytes),
+            Algorithm::CubicLinux(state) => state.get_or_insert_default().lost(window),
+            Algorithm::Custom(own) => own.controller.lost(window, in_flight_bytes, now),
+            algorithm => cubic_of(algorithm).lost(window, in_flight_bytes),
         }
     }
     /// The peer saw a congestion mark (RFC 3168 §6.1.2): sets the threshold, higher than a loss would (RFC 8511), and
     /// leaves the window to whoever calls. Once for each window of data.
     pub fn marked(&mut self, in_flight_bytes: u32, now: Instant) {
         self.remember();
+        let window = &mut self.window;
         match &mut self.algorithm {
-            Algorithm::NewReno(state, _) => state.marked(&mut self.window, in_flight_bytes),
-            Algorithm::Cubic(state) => state.get_or_insert_default().lost(&mut self.window, in_flight_bytes),
-            Algorithm::Custom(own) => own.controller.marked(&mut self.window, in_flight_bytes, now),
+            Algorithm::NewReno(state, _) => state.marked(window, in_flight_bytes),
+            Algorithm::CubicLinux(state) => state.get_or_insert_default().lost(window),
+            Algorithm::Custom(own) => own.controller.marked(window, in_flight_bytes, now),
+            algorithm => cubic_of(algorithm).marked(window, in_flight_bytes),
         }
     }
     /// The retransmission timer expired with `in_flight_bytes` outstanding: one segment may go (RFC 5681 §3.1).
@@ -142,14 +191,20 @@ impl Congestion {
     /// threshold stays.
     pub fn timed_out(&mut self, in_flight_bytes: u32, again: bool, now: Instant) {
         if !again {
-            self.remember();
             match &mut self.algorithm {
-                Algorithm::NewReno(state, _) => state.lost(&mut self.window, in_flight_bytes),
-                Algorithm::Cubic(state) => {
-                    state.get_or_insert_default().lost(&mut self.window, in_flight_bytes)
-                }
-                Algorithm::Custom(own) => own.controller.timed_out(&mut self.window, in_flight_bytes, now),
+                Algorithm::Custom(_) => self.remember(),
+                // RFC 9438 §4.8: the threshold as after a loss.
+                _ => self.lost(in_flight_bytes, now),
             }
+        }
+        match &mut self.algorithm {
+            Algorithm::NewReno(..) => {}
+            Algorithm::CubicLinux(state) => state.get_or_insert_default().timed_out(),
+            Algorithm::Custom(own) if !again => {
+                own.controller.timed_out(&mut self.window, in_flight_bytes, now);
+            }
+            Algorithm::Custom(_) => {}
+            algorithm => cubic_of(algorithm).timed_out(),
         }
         self.window.window_bytes = self.window.segment_bytes;
     }
@@ -163,29 +218,43 @@ impl Congestion {
     /// The last reduction was a mistake (RFC 3522, RFC 5682, a duplicate's SACK): all is as before it. False when
     /// there is none to undo.
     pub fn undo(&mut self, now: Instant) -> bool {
-        let prior = core::mem::take(self.prior());
+        let prior = self.prior().map(core::mem::take).unwrap_or_default();
         if prior.threshold_bytes == 0 {
             return false;
         }
-        self.window.window_bytes = self.window.window_bytes.max(prior.window_bytes);
-        self.window.threshold_bytes = self.window.threshold_bytes.max(prior.threshold_bytes);
-        if let Algorithm::Custom(own) = &mut self.algorithm {
-            own.controller.undone(&mut self.window, now);
+        let window = &mut self.window;
+        let lower = window.window_bytes < prior.window_bytes;
+        window.window_bytes = window.window_bytes.max(prior.window_bytes);
+        window.threshold_bytes = window.threshold_bytes.max(prior.threshold_bytes);
+        match &mut self.algorithm {
+            // RFC 9438 §4.9.2: where the window is past that already, what was learned since stands.
+            Algorithm::Cubic(cubic) if lower => cubic.undo(),
+            Algorithm::Custom(own) => own.controller.undone(window, now),
+            _ => {}
         }
         true
     }
-    /// The sender was idle for `idle`, longer than a retransmission time-out: at most `segments` may burst out
+    /// The sender was idle for `idle`, longer than `retransmission_timeout`: at most `segments` may burst out
     /// (RFC 5681 §4.1).
-    pub fn restart(&mut self, segments: u8, _idle: Duration, _retransmission_timeout: Duration) {
-        let initial = initial_window_bytes(segments, self.window.segment_bytes);
-        self.window.window_bytes = self.window.window_bytes.min(initial);
+    pub fn restart(&mut self, segments: u8, idle: Duration, retransmission_timeout: Duration) {
+        let initial = self.initial_bytes(segments);
+        if let Some(prior) = self.prior() {
+            *prior = Prior::default();
+        }
+        let window = &mut self.window;
         match &mut self.algorithm {
-            Algorithm::NewReno(_, prior) => *prior = Prior::default(),
-            Algorithm::Cubic(state) => *state = None,
-            Algorithm::Custom(own) => {
-                own.prior = Prior::default();
-                own.controller.restarted();
+            Algorithm::CubicLinux(_) => {
+                linux::restart(window, initial, idle, retransmission_timeout);
+                return;
             }
+            Algorithm::CubicStart(_) => self.algorithm = Algorithm::CubicNew,
+            Algorithm::Cubic(cubic) => cubic.restart(),
+            Algorithm::Custom(own) => own.controller.restarted(),
+            Algorithm::NewReno(..) | Algorithm::CubicNew => {}
+        }
+        if window.window_bytes > initial {
+            window.keep_three_quarters();
+            window.window_bytes = initial;
         }
     }
     /// The rate at which the window leaves over a path of `smoothed_round_trip`, in bytes a second: for
@@ -202,14 +271,41 @@ impl Congestion {
         };
         own.unwrap_or_else(|| gains.rate_bytes_per_s(&self.window, in_flight_bytes, smoothed_round_trip))
     }
-    fn remember(&mut self) {
-        *self.prior() = Prior::of(&self.window);
+    fn initial_bytes(&self, segments: u8) -> u32 {
+        match self.algorithm {
+            // Linux counts segments whatever their size.
+            Algorithm::CubicLinux(_) => u32::from(segments.max(1)) * self.window.segment_bytes,
+            _ => initial_window_bytes(segments, self.window.segment_bytes),
+        }
     }
-    fn prior(&mut self) -> &mut Prior {
-        match &mut self.algorithm {
+    fn remember(&mut self) {
+        let CongestionWindow { window_bytes, threshold_bytes, .. } = self.window;
+        let prior = match &mut self.algorithm {
             Algorithm::NewReno(_, prior) => prior,
-            Algorithm::Cubic(state) => &mut state.get_or_insert_default().prior,
+            Algorithm::CubicLinux(state) => &mut state.get_or_insert_default().prior,
             Algorithm::Custom(own) => &mut own.prior,
+            algorithm => &mut cubic_of(algorithm).prior,
+        };
+        *prior = Prior { window_bytes, threshold_bytes };
+    }
+    fn prior(&mut self) -> Option<&mut Prior> {
+        match &mut self.algorithm {
+            Algorithm::NewReno(_, prior) => Some(prior),
+            Algorithm::Cubic(cubic) => Some(&mut cubic.prior),
+            Algorithm::CubicLinux(cubic) => cubic.as_mut().map(|cubic| &mut cubic.prior),
+            Algorithm::Custom(own) => Some(&mut own.prior),
+            Algorithm::CubicNew | Algorithm::CubicStart(_) => None,
+        }
+    }
+}
+
+/// The state of `algorithm`, which is CUBIC's: its first slow start, if it was in it, is over.
+fn cubic_of(algorithm: &mut Algorithm) -> &mut Cubic {
+    match algorithm {
+        Algorithm::Cubic(cubic) => cubic,
+        other => {
+            *other = Algorithm::Cubic(Box::default());
+            cubic_of(other)
         }
     }
 }

@@ -1,90 +1,219 @@
 //! CUBIC (RFC 9438): after a loss the window grows along a cubic of time, slowly near where the loss was and
 //! boldly beyond, and never slower than NewReno would.
+//!
+//! All in integers, so that a run repeats to the bit on any machine: windows in bytes, time in ticks of 2^-16 s.
 
 use crate::CongestionWindow;
 use crate::congestion::Prior;
 use inhost_base::{Duration, Instant};
 
-/// How much of the window a loss leaves (RFC 9438 §4.6).
-const BETA: f64 = 0.7;
-/// How steep the cubic is, in segments per second cubed (RFC 9438 §5.1).
-const C: f64 = 0.4;
-/// Growth that is fair to NewReno before the old window is reached again (RFC 9438 §4.3).
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// `beta_cubic`: what a loss leaves, in percent (RFC 9438 §4.6).
+const LOSS_LEAVES_PERCENT: u32 = 70;
+/// What a mark leaves, in percent (RFC 8511 §3): a marking queue is short, so less is needed to empty it.
+const MARK_LEAVES_PERCENT: u32 = 85;
+/// Where fast convergence puts the plateau, in percent of the window: `(1 + beta_cubic) / 2` (RFC 9438 §4.7).
+const CONVERGED_PERCENT: u64 = 85;
+/// `C` is 0.4 segments per second cubed (RFC 9438 §5.1), as a fraction.
+const C_DIVIDEND: i64 = 2;
+const C_DIVISOR: i64 = 5;
+/// `alpha_cubic`, `3 * (1 - beta) / (1 + beta)`, is 9/17 (RFC 9438 §4.3).
+const ALPHA_DIVIDEND: u64 = 9;
+const ALPHA_DIVISOR: u64 = 17;
+/// Ticks in a second, as a power of two.
+const TICK_SHIFT: u32 = 16;
+/// Longest time from the plateau that is told apart: 256 s, when the curve is far beyond any window.
+const MOST_TICKS: i64 = 256 << TICK_SHIFT;
 
+/// The whole state, made when slow start ends.
 #[derive(Debug, Default)]
 pub(crate) struct Cubic {
-    /// For undoing it.
     pub prior: Prior,
-    /// Window before the latest reduction, in segments, after fast convergence.
-    largest: f64,
-    /// Window before the latest reduction, in segments.
-    before: f64,
-    epoch: Option<Epoch>,
-    /// Growth not yet worth a byte.
-    fraction_bytes: f64,
+    curve: Curve,
+    /// The curve before the last reduction (RFC 9438 §4.9).
+    prior_curve: Curve,
 }
 
-/// One stretch of congestion avoidance.
-#[derive(Debug)]
-struct Epoch {
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    /// `W_max`: where the plateau is; 0 when no loss has told (RFC 9438 §4.8, §4.10).
+    plateau_bytes: u32,
+    /// `cwnd_prior`: the window before the latest reduction; 0 when there was none.
+    before_bytes: u32,
+    stage: Option<Stage>,
+}
+
+/// A stretch of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    /// `t_epoch`, later by the time during which the application set the pace.
     start: Instant,
-    /// Seconds from the start until the window is the largest again.
-    to_plateau_s: f64,
-    /// What NewReno would have, in segments.
-    estimate: f64,
+    /// Since when it does.
+    paused_at: Option<Instant>,
+    /// `K`: from the start until the window is at the plateau.
+    to_plateau_ticks: i64,
+    /// `W_est`: the window that NewReno would have.
+    estimate_bytes: u32,
+    /// What of the estimate is not yet a byte.
+    estimate_remainder: u64,
+    /// What of the growth is not yet a byte.
+    growth_remainder: u64,
 }
 
 impl Cubic {
+    /// `bytes` were acknowledged in congestion avoidance.
     pub fn acknowledged(
         &mut self,
         window: &mut CongestionWindow,
         bytes: u32,
-        smoothed: Duration,
+        round_trip: Duration,
         now: Instant,
     ) {
-        let segment = f64::from(window.segment_bytes);
-        let current = f64::from(window.window_bytes) / segment;
-        let acknowledged = f64::from(bytes) / segment;
-        if self.largest < current {
-            self.largest = current;
+        let cwnd = window.window_bytes;
+        let curve = &mut self.curve;
+        let stage = match &mut curve.stage {
+            Some(stage) => stage,
+            None => {
+                // RFC 9438 §4.8, §4.10: without a loss to aim at, or beyond it, the curve begins at its plateau.
+                curve.plateau_bytes = curve.plateau_bytes.max(cwnd);
+                curve.stage.insert(Stage::new(curve.plateau_bytes, window, now))
+            }
+        };
+        stage.resume(now);
+        let plateau = i64::from(curve.plateau_bytes);
+        // RFC 9438 §4.3: alpha is 1 once the estimate has come to where the loss was.
+        let probing = stage.estimate_bytes >= curve.before_bytes;
+        stage.estimate(bytes, window, if probing { ALPHA_DIVISOR } else { ALPHA_DIVIDEND });
+        let elapsed = ticks(now.since(stage.start)) - stage.to_plateau_ticks;
+        if plateau + cubic(elapsed, window.segment_bytes) < i64::from(stage.estimate_bytes) {
+            // RFC 9438 §4.3: NewReno's region.
+            window.window_bytes = cwnd.max(stage.estimate_bytes);
+            return;
         }
-        let largest = self.largest;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch {
-            start: now,
-            to_plateau_s: ((largest - current) / C).cbrt(),
-            estimate: current,
-        });
-        let alpha = if epoch.estimate < self.before { ALPHA } else { 1.0 };
-        epoch.estimate += alpha * acknowledged / current;
-        let elapsed_s = now.since(epoch.start).as_secs_f64();
-        let cubic = |at_s: f64| largest + C * (at_s - epoch.to_plateau_s).powi(3);
-        if cubic(elapsed_s) < epoch.estimate {
-            // NewReno's region (RFC 9438 §4.3).
-            let grown = epoch.estimate.max(current) - current;
-            return self.grow(window, grown * segment);
-        }
-        // RFC 9438 §4.2: where the cubic will be a round trip from now, within half as much again.
-        let target = cubic(elapsed_s + smoothed.as_secs_f64()).clamp(current, 1.5 * current);
-        self.grow(window, (target - current) / current * acknowledged * segment);
+        // RFC 9438 §4.2: where the curve will be a round trip from now, within half as much again. §4.4, §4.5: the
+        // window gets there in one window's worth of acknowledgments.
+        let ahead = plateau + cubic(elapsed + ticks(round_trip), window.segment_bytes);
+        let target = ahead.clamp(i64::from(cwnd), i64::from(cwnd) + i64::from(cwnd) / 2) as u64;
+        let growth = (target - u64::from(cwnd)) * u64::from(bytes) + stage.growth_remainder;
+        let divisor = u64::from(cwnd.max(1));
+        stage.growth_remainder = growth % divisor;
+        window.window_bytes = cwnd.saturating_add((growth / divisor) as u32);
     }
-
+    /// The application sets the pace now: time stands still (RFC 9438 §4.2, §5.8).
+    pub fn pause(&mut self, now: Instant) {
+        if let Some(stage) = &mut self.curve.stage {
+            stage.paused_at.get_or_insert(now);
+        }
+    }
+    /// After idleness something is sent again.
+    pub fn resume(&mut self, now: Instant) {
+        if let Some(stage) = &mut self.curve.stage {
+            stage.resume(now);
+        }
+    }
+    /// A loss, or a mark (RFC 9438 §4.6).
     pub fn lost(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
-        let segment = f64::from(window.segment_bytes);
-        let current = f64::from(window.window_bytes) / segment;
-        // Fast convergence (RFC 9438 §4.7): a window that shrinks makes room for a newcomer.
-        self.largest = if current < self.largest { current * (1.0 + BETA) / 2.0 } else { current };
-        self.before = current;
-        self.epoch = None;
-        self.fraction_bytes = 0.0;
-        let left = (f64::from(in_flight_bytes) * BETA) as u32;
-        window.threshold_bytes = left.max(window.least_bytes());
+        self.reduce(window);
+        window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
     }
+    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
+        self.reduce(window);
+        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT);
+    }
+    /// RFC 9438 §4.8: the next stage begins at its plateau, wherever slow start ends.
+    pub fn timed_out(&mut self) {
+        self.curve.plateau_bytes = 0;
+        self.curve.stage = None;
+    }
+    /// RFC 9438 §4.9: the curve is what it was.
+    pub fn undo(&mut self) {
+        self.curve = self.prior_curve;
+    }
+    /// The window begins small again: the next stage begins where slow start ends.
+    pub fn restart(&mut self) {
+        self.prior = Prior::default();
+        self.curve.stage = None;
+    }
+    fn reduce(&mut self, window: &CongestionWindow) {
+        let cwnd = window.window_bytes;
+        self.prior_curve = self.curve;
+        // RFC 9438 §4.7, fast convergence: a window that shrinks makes room for a newcomer.
+        let shrinks = cwnd < self.curve.plateau_bytes;
+        let converged = (u64::from(cwnd) * CONVERGED_PERCENT / 100) as u32;
+        let plateau_bytes = if shrinks { converged } else { cwnd };
+        self.curve = Curve { plateau_bytes, before_bytes: cwnd, stage: None };
+    }
+}
 
-    fn grow(&mut self, window: &mut CongestionWindow, bytes: f64) {
-        self.fraction_bytes += bytes;
-        let whole = self.fraction_bytes as u32;
-        self.fraction_bytes -= f64::from(whole);
-        window.window_bytes = window.window_bytes.saturating_add(whole);
+impl Stage {
+    fn new(plateau_bytes: u32, window: &CongestionWindow, now: Instant) -> Self {
+        Stage {
+            start: now,
+            paused_at: None,
+            to_plateau_ticks: to_plateau(plateau_bytes - window.window_bytes, window.segment_bytes),
+            estimate_bytes: window.window_bytes,
+            estimate_remainder: 0,
+            growth_remainder: 0,
+        }
+    }
+    fn resume(&mut self, now: Instant) {
+        if let Some(paused_at) = self.paused_at.take() {
+            self.start += now.since(paused_at);
+        }
+    }
+    /// RFC 9438 §4.3, equation 4, by bytes: `alpha_17ths` of a segment for each window acknowledged.
+    fn estimate(&mut self, bytes: u32, window: &CongestionWindow, alpha_17ths: u64) {
+        let divisor = ALPHA_DIVISOR * u64::from(window.window_bytes.max(1));
+        let growth =
+            alpha_17ths * u64::from(bytes) * u64::from(window.segment_bytes) + self.estimate_remainder;
+        self.estimate_remainder = growth % divisor;
+        self.estimate_bytes = self.estimate_bytes.saturating_add((growth / divisor) as u32);
+    }
+}
+
+fn ticks(time: Duration) -> i64 {
+    // 2^16 / 10^9, in lowest terms
+    ((time.as_nanos().min(1 << 40) * 128) / 1_953_125) as i64
+}
+
+/// `C * t^3` in bytes, for `t` in ticks from the plateau.
+fn cubic(t: i64, segment_bytes: u32) -> i64 {
+    let t = t.clamp(-MOST_TICKS, MOST_TICKS);
+    // Shifted twice, so that 64 bits hold it; what is cut off is less than a hundredth of a byte a step.
+    let cubed = (((t * t) >> TICK_SHIFT) * t) >> TICK_SHIFT;
+    (cubed * i64::from(segment_bytes) * C_DIVIDEND / C_DIVISOR) >> TICK_SHIFT
+}
+
+/// `K`: the ticks in which the curve climbs `bytes` to its plateau (RFC 9438 §4.2, equation 2).
+fn to_plateau(bytes: u32, segment_bytes: u32) -> i64 {
+    let (c, per_c) = (C_DIVIDEND as u128, C_DIVISOR as u128);
+    let cube = ((u128::from(bytes) * per_c) << (3 * TICK_SHIFT)) / (c * u128::from(segment_bytes.max(1)));
+    // The largest number whose cube is no more, bit by bit.
+    let mut root: u128 = 0;
+    for bit in (0..=24).rev() {
+        let larger = root | 1 << bit;
+        if larger * larger * larger <= cube {
+            root = larger;
+        }
+    }
+    root as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_integers_are_those_of_the_formula() {
+        for segments in [1, 10, 1000, 100_000, 700_000] {
+            let ticks = to_plateau(segments * 1460, 1460);
+            let exact_s = (f64::from(segments) / 0.4).cbrt();
+            let seconds = ticks as f64 / 65536.0;
+            assert!((seconds - exact_s).abs() < 0.0001, "{segments}: {seconds} for {exact_s}");
+            let climbs = cubic(ticks, 1460);
+            let bytes = i64::from(segments) * 1460;
+            assert!((climbs - bytes).abs() <= 30 + bytes / 50_000, "{segments}: {climbs} for {bytes}");
+            assert!((cubic(-ticks, 1460) + climbs).abs() <= 1);
+        }
+        assert_eq!(ticks(Duration::from_secs(10)), 10 << 16);
     }
 }

@@ -41,6 +41,8 @@
 mod congestion;
 mod controller;
 mod cubic;
+mod hystart;
+mod linux;
 mod new_reno;
 mod pacer;
 mod rate;

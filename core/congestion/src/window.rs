@@ -45,6 +45,10 @@ impl CongestionWindow {
         self.window_bytes += grows;
         bytes - grows
     }
+    /// RFC 7661 §4.4.3: a window that is given up for idleness leaves three quarters of itself as the threshold.
+    pub(crate) fn keep_three_quarters(&mut self) {
+        self.threshold_bytes = self.threshold_bytes.max(self.window_bytes / 4 * 3);
+    }
     /// Sets the threshold to `percent` of `bytes`, at least two segments.
     pub(crate) fn lower_threshold(&mut self, bytes: u32, percent: u32) {
         let left = u64::from(bytes) * u64::from(percent) / 100;

@@ -216,6 +216,7 @@ impl Config {
             syn_linear_timeouts: 4,
             max_retransmission_timeout: Duration::from_secs(120),
             rto_restart: false,
+            congestion: CongestionChoice::CubicLinux,
             pacing: false,
             path_mtu_probing: PathMtuProbing::Off,
             ..Config::rfc()

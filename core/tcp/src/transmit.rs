@@ -229,15 +229,14 @@ impl Connection {
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
     fn restart_after_idle(&mut self, now: Instant) {
-        if self.config.restart_after_idle
-            && !self.has_outstanding()
-            && !self.phase.opens()
-            && now.since(self.sent_at) > self.round_trip.base_timeout(&self.config)
-            && self.queued_bytes() > 0
-        {
-            let timeout = self.round_trip.base_timeout(&self.config);
-            let segments = self.config.initial_window_segments;
-            self.congestion.restart(segments, now.since(self.sent_at), timeout);
+        if self.has_outstanding() || self.phase.opens() || self.queued_bytes() == 0 {
+            return;
+        }
+        let idle = now.since(self.sent_at);
+        self.congestion.resumed(idle, now);
+        let timeout = self.round_trip.base_timeout(&self.config);
+        if self.config.restart_after_idle && idle > timeout {
+            self.congestion.restart(self.config.initial_window_segments, idle, timeout);
         }
     }
     /// The number that a segment without data bears.

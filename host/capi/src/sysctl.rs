@@ -39,7 +39,7 @@ pub(crate) fn tcp_config() -> TcpConfig {
         config.restart_after_idle = value != 0;
     }
     if let Some(name) = read("tcp_congestion_control") {
-        config.congestion = congestion(&name).unwrap_or(CongestionChoice::Cubic);
+        config.congestion = congestion(&name).unwrap_or(CongestionChoice::CubicLinux);
     }
     config.acknowledgment_delay = Duration::from_millis(40);
     config
@@ -49,7 +49,7 @@ pub(crate) fn tcp_config() -> TcpConfig {
 /// that ask for nothing.
 pub(crate) fn congestion(name: &str) -> Option<CongestionChoice> {
     match name {
-        "cubic" => Some(CongestionChoice::Cubic),
+        "cubic" => Some(CongestionChoice::CubicLinux),
         "reno" => Some(CongestionChoice::NewReno),
         _ => None,
     }

@@ -1,0 +1,149 @@
+//! Each algorithm against its RFC, without a connection.
+
+mod cubic;
+mod fairness;
+mod hystart;
+mod linux;
+mod pacing;
+mod rates;
+mod reductions;
+
+use super::*;
+use inhost_base::{Duration, Instant};
+
+const SEGMENT: u32 = 1000;
+
+/// A sender without TCP: what was sent and acknowledged, and the clock.
+struct Sender {
+    congestion: Congestion,
+    acknowledged_bytes: u64,
+    sent_bytes: u64,
+    now: Instant,
+}
+
+impl Sender {
+    fn opened(choice: CongestionChoice) -> Self {
+        let mut congestion = Congestion::new(choice);
+        congestion.open(10, SEGMENT);
+        Sender { congestion, acknowledged_bytes: 0, sent_bytes: 0, now: Instant::from_millis(1000) }
+    }
+    /// One that has left slow start with so many segments, its threshold there.
+    fn avoiding(choice: CongestionChoice, segments: u32) -> Self {
+        let mut sender = Sender::opened(choice);
+        sender.congestion.window.window_bytes = segments * SEGMENT;
+        sender.congestion.window.threshold_bytes = segments * SEGMENT;
+        sender
+    }
+    fn window(&self) -> u32 {
+        self.congestion.window.window_bytes
+    }
+    fn threshold(&self) -> u32 {
+        self.congestion.window.threshold_bytes
+    }
+    fn in_flight(&self) -> u32 {
+        (self.sent_bytes - self.acknowledged_bytes) as u32
+    }
+    /// Sends what the window allows.
+    fn fill(&mut self) {
+        let room = self.window().saturating_sub(self.in_flight()) / SEGMENT * SEGMENT;
+        self.sent_bytes += u64::from(room);
+        self.transmitted(true);
+    }
+    /// Sends `segments`, and has no more.
+    fn send(&mut self, segments: u32) {
+        self.sent_bytes += u64::from(segments * SEGMENT);
+        self.transmitted(false);
+    }
+    fn transmitted(&mut self, limited: bool) {
+        self.congestion.transmitted(self.in_flight(), limited, self.acknowledged_bytes, self.sent_bytes);
+    }
+    /// So many bytes are acknowledged, now, after `round_trip`.
+    fn acknowledge(&mut self, bytes: u32, round_trip: Duration) {
+        let in_flight_before_bytes = self.in_flight();
+        self.acknowledged_bytes += u64::from(bytes);
+        self.congestion.acknowledged(&Acknowledged {
+            bytes,
+            acknowledged_bytes: self.acknowledged_bytes,
+            sent_bytes: self.sent_bytes,
+            latest_round_trip: Some(round_trip),
+            smoothed_round_trip: round_trip,
+            in_flight_before_bytes,
+            recovering: false,
+            rate: None,
+            now: self.now,
+        });
+    }
+    /// A round trip with the window in use, acknowledged two segments at a time, evenly over it.
+    fn round(&mut self, round_trip: Duration) {
+        self.fill();
+        let segments = self.in_flight() / SEGMENT;
+        let pairs = segments.div_ceil(2);
+        for pair in 0..pairs {
+            self.now += round_trip.divided_by(u64::from(pairs));
+            let bytes = if pair + 1 == pairs { (segments - 2 * pair) * SEGMENT } else { 2 * SEGMENT };
+            self.acknowledge(bytes, round_trip);
+            self.fill();
+        }
+    }
+    /// A loss, and its repair at once.
+    fn lose(&mut self) {
+        self.congestion.lost(self.window(), self.now);
+        self.congestion.recovered(self.now);
+    }
+}
+
+#[test]
+fn the_state_is_small() {
+    // Window 12, use of the window 8, algorithm 16.
+    assert!(size_of::<Congestion>() <= 40, "{}", size_of::<Congestion>());
+    assert_eq!(size_of::<RateMark>(), 12);
+    assert_eq!(size_of::<Pacer>(), 24);
+}
+
+#[test]
+fn a_request_and_its_answer_make_no_box_and_no_growth() {
+    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    for _ in 0..100 {
+        sender.send(3);
+        sender.now += Duration::from_millis(20);
+        sender.acknowledge(3 * SEGMENT, Duration::from_millis(20));
+    }
+    assert_eq!(sender.window(), 10 * SEGMENT);
+    assert!(format!("{:?}", sender.congestion).contains("CubicNew"));
+}
+
+#[derive(Debug)]
+struct Fixed;
+
+impl CongestionController for Fixed {
+    fn name(&self) -> &'static str {
+        "fixed"
+    }
+    fn acknowledged(&mut self, window: &mut CongestionWindow, _: &Acknowledged, limited: bool) {
+        window.window_bytes = if limited { 5000 } else { 4500 };
+    }
+    fn lost(&mut self, window: &mut CongestionWindow, _: u32, _: Instant) {
+        window.threshold_bytes = 4000;
+    }
+    fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
+        Some(123_456)
+    }
+}
+
+#[test]
+fn somebodys_own_control_moves_the_window_alone() {
+    let mut sender = Sender::opened(CongestionChoice::Custom(|| Box::new(Fixed)));
+    assert_eq!(sender.congestion.name(), "fixed");
+    sender.send(1);
+    sender.acknowledge(1000, Duration::from_millis(1));
+    assert_eq!(sender.window(), 4500);
+    sender.fill();
+    sender.acknowledge(1000, Duration::from_millis(1));
+    assert_eq!(sender.window(), 5000);
+    let gains = PacingGains::default();
+    assert_eq!(sender.congestion.pacing_rate_bytes_per_s(&gains, 0, Duration::from_millis(1)), 123_456);
+    sender.congestion.timed_out(10_000, false, sender.now);
+    assert_eq!((sender.window(), sender.threshold()), (1000, 4000));
+    assert!(sender.congestion.undo(sender.now));
+    assert_eq!((sender.window(), sender.threshold()), (5000, 1 << 30));
+}
