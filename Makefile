@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory \
-  figures-kernel figures-fairness
+  figures-kernel figures-fairness scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -59,3 +59,10 @@ figures-kernel: ## Transfers beside the kernel's CUBIC through an emulated link:
 
 figures-fairness: ## What five of ours take beside five of the kernel's on one bottleneck (root)
 	$(FIGURES) fairness
+
+scripts: ## Every script of lab/script against our stack, in virtual time
+	cargo run --release --quiet -p inhost-script -- run lab/script/scripts
+
+scripts-kernel: ## Every script against the kernel too, in real time (needs root); writes the table of docs/scripts.md
+	cargo build --release --quiet -p inhost-script
+	nice target/release/inhost-script table

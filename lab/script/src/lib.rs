@@ -64,6 +64,7 @@
 #![forbid(unsafe_code)]
 
 mod flow;
+pub mod kernel;
 pub mod language;
 mod matching;
 pub mod ours;
@@ -72,6 +73,7 @@ mod run;
 mod side;
 mod stream;
 pub mod suite;
+pub mod table;
 mod trace;
 
 pub use run::{Failed, play};

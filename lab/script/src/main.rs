@@ -3,12 +3,17 @@
 
 use inhost_script::suite::{self, Verdict};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: inhost-script run [--kernel] [--json] FILE-OR-FOLDER…   play scripts
-       inhost-script table [FOLDER…]                           print the table of differences from the kernel";
+       inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
+                                                               differences into docs/scripts.md";
+
+/// Where the scripts lie, and the page about them, from the project's root.
+const SCRIPTS: &str = "lab/script/scripts";
+const PAGE: &str = "docs/scripts.md";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +26,7 @@ fn main() -> ExitCode {
         Some((command, files)) if command == "run" && known && !files.is_empty() => {
             run(&paths(files), has("--kernel"), has("--json"))
         }
+        Some((command, files)) if command == "table" && switches.is_empty() => table(&paths(files)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -37,37 +43,85 @@ fn main() -> ExitCode {
 }
 
 /// Plays the scripts; whether all went as they should.
-fn run(paths: &[PathBuf], _kernel: bool, as_json: bool) -> Result<bool, String> {
-    let mut failures = 0;
-    let mut rows = Vec::new();
+fn run(paths: &[PathBuf], on_kernel: bool, as_json: bool) -> Result<bool, String> {
     let files = suite::find(paths)?;
+    let mut rows = Vec::new();
+    let mut scripts = Vec::new();
     for file in &files {
-        let verdict = match suite::read(file) {
-            Ok(script) => suite::on_ours(&script),
-            Err(verdict) => verdict,
-        };
-        failures += usize::from(!verdict.passed());
-        if as_json {
-            rows.push(row(&file.display().to_string(), &verdict));
-        } else if let Verdict::Failed(failed) = &verdict {
-            println!("FAILED {}", suite::report(failed));
+        match suite::read(file) {
+            Ok(script) => scripts.push(script),
+            Err(verdict) => {
+                rows.push(Row { file: file.display().to_string(), verdict, wrong: true, note: "" })
+            }
         }
     }
-    if as_json {
-        println!("{}", Value::Array(rows));
-    } else {
-        println!("{} scripts, {} passed, {failures} failed", files.len(), files.len() - failures);
+    let verdicts =
+        if on_kernel { suite::all_on_kernel(&scripts) } else { scripts.iter().map(suite::on_ours).collect() };
+    for (script, verdict) in scripts.iter().zip(verdicts) {
+        let note = if on_kernel { suite::contradiction(&script.kernel, &verdict) } else { None };
+        let wrong = if on_kernel { note.is_some() } else { !verdict.passed() };
+        rows.push(Row { file: script.file.clone(), verdict, wrong, note: note.unwrap_or("") });
     }
-    Ok(failures == 0)
+    let wrong = rows.iter().filter(|row| row.wrong).count();
+    if as_json {
+        println!("{}", Value::Array(rows.iter().map(Row::json).collect()));
+        return Ok(wrong == 0);
+    }
+    for row in rows.iter().filter(|row| row.wrong) {
+        println!("FAILED {}", row.text());
+    }
+    let passed = rows.iter().filter(|row| row.verdict.passed()).count();
+    let not_run = rows.iter().filter(|row| matches!(row.verdict, Verdict::NotRun(_))).count();
+    let differ = rows.len() - passed - not_run - wrong.min(rows.len() - passed - not_run);
+    if on_kernel {
+        println!(
+            "{} scripts, {passed} passed, {differ} differ with a reason, {not_run} not run, {wrong} wrong",
+            rows.len()
+        );
+    } else {
+        println!("{} scripts, {passed} passed, {wrong} failed", rows.len());
+    }
+    Ok(wrong == 0)
 }
 
-fn row(file: &str, verdict: &Verdict) -> Value {
-    match verdict {
-        Verdict::Passed => json!({ "script": file, "verdict": "passed" }),
-        Verdict::NotRun(why) => json!({ "script": file, "verdict": "not run", "reason": why }),
-        Verdict::Failed(failed) => json!({
-            "script": file, "verdict": "failed", "place": failed.place, "line": failed.line,
-            "reason": failed.reason, "trace": failed.trace,
-        }),
+/// Writes the table of differences; whether every difference has its reason.
+fn table(paths: &[PathBuf]) -> Result<bool, String> {
+    let all = [PathBuf::from(SCRIPTS)];
+    let files = suite::find(if paths.is_empty() { &all } else { paths })?;
+    let mut scripts = Vec::new();
+    for file in &files {
+        scripts.push(inhost_script::language::parse_file(file).map_err(|error| error.to_string())?);
+    }
+    println!("{}", inhost_script::table::write(&scripts, Path::new(PAGE))?);
+    Ok(true)
+}
+
+/// What came of one script.
+struct Row {
+    file: String,
+    verdict: Verdict,
+    wrong: bool,
+    /// What contradicts the script's note about the kernel.
+    note: &'static str,
+}
+
+impl Row {
+    fn text(&self) -> String {
+        match &self.verdict {
+            Verdict::Failed(failed) => format!("{}\n    {}", suite::report(failed).trim_end(), self.note),
+            _ => format!("{}: {}", self.file, self.note),
+        }
+    }
+    fn json(&self) -> Value {
+        let Row { file, verdict, wrong, note } = self;
+        let ok = !wrong;
+        match verdict {
+            Verdict::Passed => json!({ "script": file, "ok": ok, "verdict": "passed", "note": note }),
+            Verdict::NotRun(why) => json!({ "script": file, "ok": ok, "verdict": "not run", "reason": why }),
+            Verdict::Failed(failed) => json!({
+                "script": file, "ok": ok, "verdict": "failed", "note": note, "place": failed.place,
+                "line": failed.line, "reason": failed.reason, "trace": failed.trace,
+            }),
+        }
     }
 }

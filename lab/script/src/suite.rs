@@ -1,12 +1,20 @@
 //! Many scripts: found in folders, played, and judged.
 
+use crate::kernel::Kernel;
 use crate::language::{KernelNote, Script, parse_file};
 use crate::ours::Ours;
 use crate::run::{Failed, play};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most files of one run.
 const FILE_LIMIT: usize = 10_000;
+/// How often a script is played against the kernel before it counts as going another way than it says.
+const KERNEL_ATTEMPTS: usize = 3;
+/// Scripts that are played against the kernel at a time; nearly all of their time is waiting.
+const KERNEL_AT_ONCE: usize = 16;
 
 /// What came of a script on one side.
 #[derive(Clone, Debug)]
@@ -82,7 +90,57 @@ pub fn on_ours(script: &Script) -> Verdict {
         Err(failed) => Verdict::Failed(failed),
     }
 }
-pub(crate) fn set_up_failed(script: &Script, reason: String) -> Verdict {
+/// Plays a script against the kernel, in a thread and a network namespace of its own. A script that goes another way
+/// than its note says is played again, for a busy machine is late.
+pub fn on_kernel(script: &Script) -> Verdict {
+    if let KernelNote::CannotRun(why) = &script.kernel {
+        return Verdict::NotRun(why.clone());
+    }
+    let mut verdict = Verdict::NotRun(String::new());
+    for _ in 0..KERNEL_ATTEMPTS {
+        verdict = once_on_kernel(script);
+        if contradiction(&script.kernel, &verdict).is_none() {
+            break;
+        }
+    }
+    verdict
+}
+fn once_on_kernel(script: &Script) -> Verdict {
+    std::thread::scope(|scope| {
+        let playing = scope.spawn(|| match Kernel::new(script) {
+            Err(wrong) => set_up_failed(script, wrong),
+            Ok(mut side) => match play(script, &mut side) {
+                Ok(()) => Verdict::Passed,
+                Err(failed) => Verdict::Failed(failed),
+            },
+        });
+        playing
+            .join()
+            .unwrap_or_else(|_| set_up_failed(script, "the script's thread ended in a panic".into()))
+    })
+}
+
+/// Plays `scripts` against the kernel, several at a time; verdicts in the order of the scripts.
+pub fn all_on_kernel(scripts: &[Script]) -> Vec<Verdict> {
+    let next = AtomicUsize::new(0);
+    let verdicts = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..KERNEL_AT_ONCE.min(scripts.len()) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(script) = scripts.get(index) else { return };
+                    let verdict = on_kernel(script);
+                    if let Ok(mut verdicts) = verdicts.lock() {
+                        verdicts.insert(index, verdict);
+                    }
+                }
+            });
+        }
+    });
+    verdicts.into_inner().unwrap_or_default().into_values().collect()
+}
+fn set_up_failed(script: &Script, reason: String) -> Verdict {
     Verdict::Failed(Failed { place: script.file.clone(), line: String::new(), reason, trace: Vec::new() })
 }
 

@@ -1,0 +1,178 @@
+//! An application's calls on the kernel's sockets.
+
+use super::options;
+use crate::language::{Call, CallKind, Failure};
+use crate::packet::Ends;
+use crate::side::{Came, PEER_PORTS, SERVER_PORT};
+use nix::libc;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
+use std::time::Duration;
+
+/// The sockets of one script, by name.
+pub(super) struct Sockets {
+    ends: Ends,
+    named: BTreeMap<String, Socket>,
+    congestion: String,
+}
+
+impl Sockets {
+    pub fn new(ends: Ends, congestion: String) -> Self {
+        Sockets { ends, named: BTreeMap::new(), congestion }
+    }
+    /// The socket called `name`.
+    pub fn stream(&self, name: &str) -> Result<&Socket, String> {
+        self.named.get(name).ok_or_else(|| format!("there is no socket {name}"))
+    }
+    pub fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+        match &call.what {
+            CallKind::Socket { port } => {
+                let socket = self.fresh().map_err(text)?;
+                if let Some(port) = port {
+                    socket.set_reuse_address(true).map_err(text)?;
+                    socket.bind(&SocketAddr::new(self.ends.host, *port).into()).map_err(text)?;
+                }
+                self.named.insert(call.names.as_ref().unwrap_or(&call.on).clone(), socket);
+                Ok(Came::Done)
+            }
+            CallKind::Connect { peer, .. } => self.connect(call, *peer, data),
+            CallKind::Listen { backlog } => self.listen(call, *backlog),
+            CallKind::Accept => self.accept(call),
+            CallKind::Write { urgent, more, .. } => self.write(call, data, *urgent, *more),
+            CallKind::Read { bytes } => self.read(call, *bytes),
+            CallKind::Shutdown => came(self.stream(&call.on)?.shutdown(Shutdown::Write)),
+            CallKind::Close => {
+                self.named.remove(&call.on).ok_or_else(|| format!("there is no socket {}", call.on))?;
+                Ok(Came::Done)
+            }
+            CallKind::Abort => {
+                let socket =
+                    self.named.remove(&call.on).ok_or_else(|| format!("there is no socket {}", call.on))?;
+                socket.set_linger(Some(Duration::ZERO)).map_err(text)?;
+                Ok(Came::Done)
+            }
+            CallKind::Set { option, value } => came(options::socket(self.stream(&call.on)?, option, value)?),
+            CallKind::Error => match self.stream(&call.on)?.take_error().map_err(text)? {
+                None => Ok(Came::Done),
+                Some(error) => came(Err(error)),
+            },
+        }
+    }
+    fn fresh(&self) -> io::Result<Socket> {
+        let domain = if self.ends.host.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_congestion(self.congestion.as_bytes())?;
+        // Urgent bytes stay in the stream (RFC 6093 §5).
+        socket.set_out_of_band_inline(true)?;
+        Ok(socket)
+    }
+    fn connect(&mut self, call: &Call, peer: u8, data: &[u8]) -> Result<Came, String> {
+        let name = call.names.as_ref().unwrap_or(&call.on);
+        let is_fresh = self.named.get(name).is_some_and(|socket| socket.peer_addr().is_err());
+        if !is_fresh || call.names.is_some() {
+            let socket = self.fresh().map_err(text)?;
+            self.named.insert(name.clone(), socket);
+        }
+        let socket = self.stream(name)?;
+        let to: SockAddr = SocketAddr::new(self.ends.peer, PEER_PORTS + u16::from(peer)).into();
+        if data.is_empty() {
+            return match socket.connect(&to) {
+                Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Came::Done),
+                other => came(other),
+            };
+        }
+        match socket.send_to_with_flags(data, &to, libc::MSG_FASTOPEN) {
+            Ok(bytes) => Ok(Came::Taken(bytes)),
+            // Without a cookie the data waits with the application.
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Came::Taken(0)),
+            Err(error) => came(Err(error)),
+        }
+    }
+    fn listen(&mut self, call: &Call, backlog: Option<u32>) -> Result<Came, String> {
+        if !self.named.contains_key(&call.on) {
+            let socket = self.fresh().map_err(text)?;
+            self.named.insert(call.on.clone(), socket);
+        }
+        let any: IpAddr = match self.ends.host {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = self.stream(&call.on)?;
+        socket.set_reuse_address(true).map_err(text)?;
+        if let Err(error) = socket.bind(&SocketAddr::new(any, SERVER_PORT).into()) {
+            return came(Err(error));
+        }
+        options::fast_open_queue(socket).map_err(text)?;
+        came(socket.listen(backlog.unwrap_or(128) as i32))
+    }
+    fn accept(&mut self, call: &Call) -> Result<Came, String> {
+        match self.stream(&call.on)?.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(true).map_err(text)?;
+                self.named.insert(call.names.clone().unwrap_or_default(), socket);
+                Ok(Came::Done)
+            }
+            Err(error) => came(Err(error)),
+        }
+    }
+    fn write(&mut self, call: &Call, data: &[u8], urgent: bool, more: bool) -> Result<Came, String> {
+        let socket = self.stream(&call.on)?;
+        let mut flags = libc::MSG_NOSIGNAL;
+        flags |= if urgent { libc::MSG_OOB } else { 0 };
+        flags |= if more { libc::MSG_MORE } else { 0 };
+        let mut taken = 0;
+        while taken < data.len() {
+            match socket.send_with_flags(&data[taken..], flags) {
+                Ok(bytes) => taken += bytes,
+                Err(_) if taken > 0 => break,
+                Err(error) => return came(Err(error)),
+            }
+        }
+        Ok(Came::Taken(taken))
+    }
+    fn read(&mut self, call: &Call, bytes: usize) -> Result<Came, String> {
+        let mut socket = self.stream(&call.on)?;
+        let mut place = vec![0; bytes];
+        let mut count = 0;
+        while count < bytes {
+            match io::Read::read(&mut socket, &mut place[count..]) {
+                Ok(0) => break,
+                Ok(read) => count += read,
+                Err(_) if count > 0 => break,
+                Err(error) => return came(Err(error)),
+            }
+        }
+        place.truncate(count);
+        Ok(Came::Read(place))
+    }
+}
+
+fn text(error: io::Error) -> String {
+    error.to_string()
+}
+
+/// What came of a call that gives nothing but an error.
+pub(super) fn came(done: io::Result<()>) -> Result<Came, String> {
+    let Err(error) = done else { return Ok(Came::Done) };
+    let failure = match error.kind() {
+        ErrorKind::WouldBlock => Failure::WouldBlock,
+        ErrorKind::ConnectionRefused => Failure::Refused,
+        ErrorKind::ConnectionReset => Failure::Reset,
+        ErrorKind::TimedOut => Failure::TimedOut,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Failure::Unreachable,
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Failure::Closed,
+        ErrorKind::NotConnected => Failure::NotConnected,
+        ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Failure::InUse,
+        ErrorKind::InvalidInput => Failure::Invalid,
+        ErrorKind::Unsupported => Failure::NotSupported,
+        _ => match error.raw_os_error() {
+            Some(libc::ENOPROTOOPT) => Failure::NotSupported,
+            Some(libc::EACCES | libc::EPROTO) => Failure::Unreachable,
+            _ => return Err(error.to_string()),
+        },
+    };
+    Ok(Came::Failed(failure))
+}

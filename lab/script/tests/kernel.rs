@@ -1,0 +1,32 @@
+//! A sample of the scripts against the kernel; `make scripts-kernel` plays them all.
+
+use inhost_script::suite;
+use std::path::Path;
+
+/// From each area one or two that take little real time.
+const SAMPLE: &[&str] = &[
+    "handshake/active",
+    "handshake/passive",
+    "handshake/passive-ipv6",
+    "handshake/options-answered-only",
+    "handshake/refused",
+    "handshake/wrong-ack-in-syn-received",
+    "handshake/half-open-discovery",
+    "handshake/peer-mss-obeyed",
+];
+
+#[test]
+fn the_kernel_does_what_the_scripts_say_of_it() {
+    let allowed = std::thread::spawn(|| nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)).join();
+    if let Ok(Err(error)) = allowed {
+        println!("LEFT OUT: no network namespace of its own ({error}); run as root");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    let script = |name: &&str| suite::read(&folder.join(format!("{name}.script"))).unwrap();
+    let scripts: Vec<_> = SAMPLE.iter().map(script).collect();
+    for (script, verdict) in scripts.iter().zip(suite::all_on_kernel(&scripts)) {
+        let wrong = suite::contradiction(&script.kernel, &verdict);
+        assert!(wrong.is_none(), "{}: {wrong:?}: {verdict:?}", script.file);
+    }
+}
