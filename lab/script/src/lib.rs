@@ -34,7 +34,9 @@
 //! | `skip [T]` | whatever it sends in that time is not looked at |
 //!
 //! `after T` before `in`, `out` or `call` is a time counted from the line before: `after 200ms`, with a tolerance
-//! `after 200ms ~5ms`, or for `out` a range `after 1s..3s`. Without it the event follows at once.
+//! `after 200ms ~5ms`, or for `out` a range `after 1s..3s`. Without it the event follows at once,
+//! and it is a failure if the host has sent something before. `also` before `in` or `call` lets several events happen in
+//! one burst, before what the host sends meanwhile is looked at; the segments of `in … each N` are such a burst.
 //!
 //! **Segments** are flags in capitals, then fields by name in any order. `ACK` is understood unless there is a `SYN`
 //! or `RST`; `ack N` implies it, `no ACK` denies it. `PSH` is looked at only where `PSH` or `no PSH` is said.

@@ -70,7 +70,9 @@ impl Player<'_> {
             _ => {}
         }
         let at = self.clock + delay_of(line.when);
-        self.quiet_until(at)?;
+        if line.when != When::InOneBurst {
+            self.quiet_until(at)?;
+        }
         self.clock = at.max(self.side.now());
         match &line.step {
             Step::In(segment) => self.send(segment),
@@ -126,7 +128,9 @@ impl Player<'_> {
     /// Earliest and latest, and how far off both may be.
     fn bounds(&self, when: When) -> (Duration, Duration, Duration) {
         match when {
-            When::AtOnce => (Duration::ZERO, Duration::ZERO, self.side.slack(Duration::ZERO)),
+            When::AtOnce | When::InOneBurst => {
+                (Duration::ZERO, Duration::ZERO, self.side.slack(Duration::ZERO))
+            }
             When::After { delay, tolerance } => {
                 let slack = self.side.slack(delay);
                 (delay, delay, tolerance.map_or(slack, |tolerance| tolerance.max(slack)))
@@ -228,7 +232,7 @@ struct Arrived {
 
 fn delay_of(when: When) -> Duration {
     match when {
-        When::AtOnce => Duration::ZERO,
+        When::AtOnce | When::InOneBurst => Duration::ZERO,
         When::After { delay, .. } => delay,
         When::Between(_, most) => most,
     }

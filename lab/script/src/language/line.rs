@@ -4,7 +4,7 @@ use super::words::{Words, Wrong, expected, split};
 use super::{Step, When, call, segment};
 
 const ROLES: &str =
-    "in, out, call, assert, wait, skip, after, or a heading (profile, network, host, include, kernel:)";
+    "in, out, call, assert, wait, skip, after, also, or a heading (profile, network, host, include, kernel:)";
 
 /// The steps of one line: more than one when `each` cuts the data of a segment.
 pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
@@ -13,6 +13,8 @@ pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
     let mut when = When::AtOnce;
     if words.take("after") {
         when = segment::when(&mut words)?;
+    } else if words.take("also") {
+        when = When::InOneBurst;
     }
     let role = words.word(ROLES)?;
     let steps = match role {
@@ -38,7 +40,13 @@ pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
     if matches!(when, When::Between(..)) && !matches!(steps.first(), Some(Step::Out(_))) {
         return Err("only an `out` can have a range of times".into());
     }
+    if when == When::InOneBurst
+        && !matches!(steps.first(), Some(Step::In(_) | Step::InIcmp(_) | Step::Call(_)))
+    {
+        return Err("`also` stands before an `in` or a `call`".into());
+    }
     // The rest of a cut segment goes with its first piece.
-    let times = std::iter::once(when).chain(std::iter::repeat(When::AtOnce));
+    let rest = if role == "in" { When::InOneBurst } else { When::AtOnce };
+    let times = std::iter::once(when).chain(std::iter::repeat(rest));
     Ok(times.zip(steps).collect())
 }

@@ -89,6 +89,8 @@ pub enum When {
     /// In the same instant.
     #[default]
     AtOnce,
+    /// In one burst with the line before: what the host sends between the two is for the lines that follow.
+    InOneBurst,
     /// This much later; an `out` may be off by the tolerance, where one is said.
     After {
         /// How much later.

@@ -67,6 +67,14 @@ fn data_is_cut_into_segments_and_only_the_last_ends_the_stream() {
 }
 
 #[test]
+fn several_events_can_be_one_burst() {
+    let script = script("in data 1..3 each 1\nalso call close");
+    let times: Vec<_> = script.lines.iter().map(|line| line.when).collect();
+    assert_eq!(times, [When::AtOnce, When::InOneBurst, When::InOneBurst]);
+    assert!(wrong("also out ack 1").contains("`also` stands before an `in` or a `call`"));
+}
+
+#[test]
 fn times_have_units_tolerances_and_ranges() {
     let when = |text: &str| script(text).lines[0].when;
     let after = |micros, tolerance: Option<u64>| When::After {
