@@ -58,18 +58,40 @@ struct Own {
     prior: Prior,
 }
 
-impl Congestion {
-    /// One that is not open yet: its window is empty.
-    pub fn new(choice: CongestionChoice) -> Self {
-        let algorithm = match choice {
+impl Algorithm {
+    fn new(choice: CongestionChoice) -> Self {
+        match choice {
             CongestionChoice::NewReno => Algorithm::NewReno(NewReno::default(), Prior::default()),
             CongestionChoice::Cubic => Algorithm::CubicNew,
             CongestionChoice::CubicLinux => Algorithm::CubicLinux(None),
             CongestionChoice::Custom(make) => {
                 Algorithm::Custom(Box::new(Own { controller: make(), prior: Prior::default() }))
             }
-        };
-        Congestion { window: CongestionWindow::CLOSED, usage: Usage::default(), algorithm }
+        }
+    }
+}
+
+impl Congestion {
+    /// One that is not open yet: its window is empty.
+    pub fn new(choice: CongestionChoice) -> Self {
+        Congestion {
+            window: CongestionWindow::CLOSED,
+            usage: Usage::default(),
+            algorithm: Algorithm::new(choice),
+        }
+    }
+    /// Goes on by another algorithm, from the window and threshold that there are.
+    pub fn choose(&mut self, choice: CongestionChoice) {
+        self.algorithm = Algorithm::new(choice);
+    }
+    /// The connection is idle: frees what congestion avoidance learned. The threshold stays, and the next stage of
+    /// CUBIC begins at its plateau.
+    pub fn tidy(&mut self) {
+        match &mut self.algorithm {
+            Algorithm::CubicLinux(state) => *state = None,
+            Algorithm::CubicStart(_) | Algorithm::Cubic(_) => self.algorithm = Algorithm::CubicNew,
+            Algorithm::NewReno(..) | Algorithm::CubicNew | Algorithm::Custom(_) => {}
+        }
     }
     /// Starts with `segments` of `segment_bytes`, at most ten of them or 14,600 bytes (RFC 6928 §2).
     pub fn open(&mut self, segments: u8, segment_bytes: u32) {

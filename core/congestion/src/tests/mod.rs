@@ -112,6 +112,23 @@ fn a_request_and_its_answer_make_no_box_and_no_growth() {
     assert!(format!("{:?}", sender.congestion).contains("CubicNew"));
 }
 
+#[test]
+fn another_algorithm_and_idleness_keep_window_and_threshold() {
+    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 100);
+    sender.fill();
+    sender.lose();
+    sender.round(Duration::from_millis(50));
+    let before = sender.congestion.window;
+    sender.congestion.tidy();
+    assert!(format!("{:?}", sender.congestion).contains("CubicNew"));
+    sender.congestion.choose(CongestionChoice::NewReno);
+    assert_eq!((sender.congestion.window, sender.congestion.name()), (before, "newreno"));
+    sender.round(Duration::from_millis(50));
+    sender.round(Duration::from_millis(50));
+    let grown = sender.window() - before.window_bytes;
+    assert!((SEGMENT..=2 * SEGMENT).contains(&grown), "{grown}");
+}
+
 #[derive(Debug)]
 struct Fixed;
 
