@@ -3,8 +3,12 @@
 use crate::address::Family;
 use crate::calls::readiness::Epoll;
 use crate::completions::Completions;
+use crate::flags::Profile;
 use crate::options::Remembered;
+use crate::send_buffer::SendBuffer;
+use crate::sysctl;
 use inhost_base::Endpoint;
+use inhost_event::TcpPhase;
 use inhost_stack::{SocketId, TcpConfig};
 use libc::{EBADF, EMFILE, ENOTSOCK};
 use std::collections::BTreeMap;
@@ -12,6 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Descriptors that may be ours; a larger number is refused as too many files.
 const LIMIT: usize = 4096;
+
+/// A send buffer that is never full.
+const UNCOUNTED_BYTES: usize = 64 << 20;
 
 /// Which numbers are ours: read without the lock, because the C library's `close` comes by here for every file of the
 /// process, also while the lock is held.
@@ -43,6 +50,7 @@ pub(crate) struct Socket {
     /// How its connection is to behave, or behaves.
     pub config: TcpConfig,
     pub options: Remembered,
+    pub profile: Profile,
     /// Whether the error that ended the connection was told; it is told once.
     pub error_told: bool,
     /// An error that the connection itself does not know, to be told once.
@@ -54,8 +62,10 @@ pub(crate) struct Socket {
     pub writing_ended: bool,
     /// What is told at MSG_ERRQUEUE, and will be.
     pub completions: Completions,
-    /// Whether the last write found no room, which is what makes room worth telling.
-    pub wants_room: bool,
+    /// How much a write is given room for; `None` leaves it to the stack.
+    pub send_buffer: Option<SendBuffer>,
+    /// What was last seen of the connection, so that changes are told apart.
+    pub seen: Seen,
 }
 
 /// What a socket is at the moment.
@@ -64,6 +74,14 @@ pub(crate) enum State {
     Fresh,
     Listener(SocketId),
     Connection(SocketId),
+}
+
+/// What tells one change from another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Seen {
+    pub received_bytes: u64,
+    pub phase: Option<TcpPhase>,
+    pub failed: bool,
 }
 
 impl Socket {
@@ -75,13 +93,41 @@ impl Socket {
             bound: None,
             config,
             options: Remembered::default(),
+            profile: Profile::Rfc,
             error_told: false,
             error: None,
             connect_told: false,
             reading_ended: false,
             writing_ended: false,
             completions: Completions::default(),
-            wants_room: false,
+            send_buffer: None,
+            seen: Seen::default(),
+        }
+    }
+    /// How the stack is to treat the connection: where room is counted here, the stack's own limit does not matter.
+    pub fn connection_config(&self) -> TcpConfig {
+        let mut config = self.config.clone();
+        if self.profile == Profile::Linux {
+            config.send_buffer_limit_bytes = UNCOUNTED_BYTES;
+            config.send_buffer_initial_bytes = UNCOUNTED_BYTES;
+            config.not_sent_low_water_bytes = usize::MAX;
+        }
+        config
+    }
+    /// Begins to count the room of a connection as Linux does, where that is asked for.
+    pub fn count_room(&mut self) {
+        if self.profile == Profile::Linux {
+            let fixed = self.options.send_buffer_bytes;
+            let first = fixed.unwrap_or(self.config.send_buffer_initial_bytes);
+            self.send_buffer =
+                Some(SendBuffer::new(first, self.config.send_buffer_limit_bytes, fixed.is_some()));
+        }
+    }
+    /// How little may wait to be sent for the first time for more to be wanted.
+    pub fn low_water(&self) -> usize {
+        match self.options.notsent_lowat {
+            0 => self.config.not_sent_low_water_bytes,
+            bytes => sysctl::not_sent_low_water(bytes),
         }
     }
     /// The connection's name.
@@ -148,26 +194,31 @@ impl Descriptors {
             Entry::Socket(_) => Err(libc::EINVAL),
         }
     }
-    /// Notes that something happened to a socket of the stack, for those who watch it for changes.
-    pub fn changed(&mut self, socket: SocketId) {
-        let fd = self.entries.iter().find_map(|(&fd, entry)| match entry {
+    /// The descriptor of a socket of the stack.
+    pub fn holder(&self, socket: SocketId) -> Option<i32> {
+        self.entries.iter().find_map(|(&fd, entry)| match entry {
             Entry::Socket(found) if found.stack_socket() == Some(socket) => Some(fd),
             _ => None,
-        });
-        if let Some(fd) = fd {
-            self.note(fd);
-        }
+        })
+    }
+    /// The sockets whose room to send is counted here, and that wait for some.
+    pub fn wanting_room(&self) -> Vec<i32> {
+        let wants = |entry: &Entry| match entry {
+            Entry::Socket(socket) => socket.send_buffer.as_ref().is_some_and(|buffer| buffer.wanted),
+            Entry::Epoll(_) => false,
+        };
+        self.entries.iter().filter(|(_, entry)| wants(entry)).map(|(&fd, _)| fd).collect()
     }
     /// The sockets that wait for a completion.
     pub fn waiting_for_completions(&self) -> Vec<i32> {
         let waits = |entry: &Entry| matches!(entry, Entry::Socket(socket) if socket.completions.is_waiting());
         self.entries.iter().filter(|(_, entry)| waits(entry)).map(|(&fd, _)| fd).collect()
     }
-    /// Notes that something happened to a descriptor.
-    pub fn note(&mut self, fd: i32) {
+    /// Notes that something happened to a descriptor, of a kind that `poll` has `events` for.
+    pub fn note(&mut self, fd: i32, events: i16) {
         for entry in self.entries.values_mut() {
             if let Entry::Epoll(epoll) = entry {
-                epoll.note(fd);
+                epoll.note(fd, events);
             }
         }
     }

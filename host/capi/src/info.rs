@@ -1,21 +1,23 @@
 //! `TCP_INFO` and `SO_MEMINFO` in Linux's layout.
 
 use crate::descriptors::{Socket, State};
-use crate::options::unsent_bytes;
 use inhost_base::Duration;
 use inhost_event::TcpPhase;
-use inhost_tcp::Info;
+use inhost_tcp::{Info, RecoveryState};
 
 /// What TCP_MAXSEG says before there is a connection (RFC 9293 §3.7.1).
 pub(crate) const DEFAULT_MSS: i32 = 536;
 /// `struct tcp_info` with everything that a current kernel has.
 const INFO_BYTES: usize = 280;
+/// What Linux says of the delay of acknowledgments.
+const ACKNOWLEDGMENT_TIMEOUT_US: u32 = 40_000;
 /// TCP_INFINITE_SSTHRESH.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_SACK: u8 = 2;
 const OPTION_SCALE: u8 = 4;
+const OPTION_ECN: u8 = 8;
 
 /// The number Linux gives a phase.
 fn state(phase: TcpPhase) -> u8 {
@@ -56,6 +58,9 @@ impl Image {
 fn micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
 
 /// `struct tcp_info`.
 pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>) -> Vec<u8> {
@@ -65,46 +70,92 @@ pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>) -> Vec<u8> {
         image.byte(0, if listens { LISTENING } else { state(TcpPhase::Closed) });
         return image.bytes.to_vec();
     };
-    let mss = u32::from(info.send_segment_bytes).max(1);
-    image.byte(0, state(info.phase));
-    image.byte(2, info.retransmission_backoff);
-    image.byte(4, info.retransmission_backoff);
-    let mut options = OPTION_SACK;
-    if info.timestamps {
-        options |= OPTION_TIMESTAMPS;
-    }
-    if info.send_window_scale > 0 || info.receive_window_scale > 0 {
-        options |= OPTION_SCALE;
-    }
-    image.byte(5, options);
-    image.byte(6, info.send_window_scale | info.receive_window_scale << 4);
-    image.word(8, micros(info.retransmission_timeout));
-    image.word(12, 40_000);
-    image.word(16, mss);
-    image.word(20, mss);
-    image.word(24, info.in_flight_bytes.div_ceil(mss));
-    image.word(60, 1500);
-    image.word(68, info.smoothed_round_trip.map_or(0, micros));
-    image.word(72, micros(info.round_trip_variation));
-    image.word(76, threshold(info, mss));
-    image.word(80, info.congestion_window_bytes / mss);
-    image.word(84, 1460);
-    image.word(88, 3);
-    image.word(100, info.retransmitted_segments);
-    image.long(120, info.sent_bytes);
-    image.long(128, info.received_bytes);
-    image.word(144, unsent_bytes(info) as u32);
-    image.word(228, info.send_window_bytes);
-    image.word(232, info.receive_window_bytes);
+    image.state(info);
+    image.times(info);
+    image.segments(info);
+    image.totals(info);
     image.bytes.to_vec()
 }
 
-fn threshold(info: &Info, mss: u32) -> u32 {
-    match info.slow_start_threshold_bytes / mss {
-        segments if info.slow_start_threshold_bytes >= u32::MAX / 2 => segments.max(NO_THRESHOLD),
-        segments => segments,
+impl Image {
+    fn state(&mut self, info: &Info) {
+        self.byte(0, state(info.phase));
+        self.byte(1, recovery(info.recovery));
+        self.byte(2, info.retransmission_backoff);
+        self.byte(3, 0);
+        self.byte(4, info.retransmission_backoff);
+        let options = [
+            (info.timestamps, OPTION_TIMESTAMPS),
+            (info.sack, OPTION_SACK),
+            (info.window_scaling, OPTION_SCALE),
+            (info.ecn, OPTION_ECN),
+        ];
+        let set = options.iter().filter(|(on, _)| *on).fold(0, |set, (_, bit)| set | bit);
+        self.byte(5, set);
+        self.byte(6, info.send_window_scale | info.receive_window_scale << 4);
+        self.byte(7, u8::from(info.delivery_rate_is_application_limited));
     }
-    .min(NO_THRESHOLD)
+    fn times(&mut self, info: &Info) {
+        self.word(8, micros(info.retransmission_timeout));
+        self.word(12, ACKNOWLEDGMENT_TIMEOUT_US);
+        self.word(52, millis(info.idle));
+        self.word(68, info.smoothed_round_trip.map_or(0, micros));
+        self.word(72, micros(info.round_trip_variation));
+        self.word(92, info.receive_round_trip.map_or(0, micros));
+        self.word(148, info.min_round_trip.map_or(u32::MAX, micros));
+        self.long(168, info.busy.as_micros());
+        self.long(176, info.receive_window_limited.as_micros());
+        self.long(184, info.send_buffer_limited.as_micros());
+    }
+    /// What Linux counts in segments.
+    fn segments(&mut self, info: &Info) {
+        let mss = u32::from(info.send_segment_bytes).max(1);
+        let segments = |bytes: u32| bytes.div_ceil(mss);
+        self.word(16, mss);
+        self.word(20, mss);
+        let opening = matches!(info.phase, TcpPhase::SynSent | TcpPhase::SynReceived);
+        let outstanding = info.send_next.since(info.send_unacknowledged);
+        self.word(24, if opening { outstanding.min(1) } else { segments(outstanding) });
+        self.word(28, segments(info.sacked_bytes));
+        self.word(32, segments(info.lost_bytes));
+        self.word(36, 0);
+        self.word(60, u32::from(info.path_segment_bytes) + 40);
+        self.word(76, threshold(info, mss));
+        self.word(80, info.congestion_window_bytes / mss);
+        self.word(84, u32::from(info.path_segment_bytes));
+        self.word(88, u32::from(info.reordering_segments));
+        self.word(192, (info.delivered_bytes.div_ceil(u64::from(mss)) + 1) as u32);
+        self.word(196, 0);
+    }
+    fn totals(&mut self, info: &Info) {
+        self.word(100, info.retransmitted_segments);
+        self.long(104, info.pacing_rate_bytes_per_second);
+        self.long(112, u64::MAX);
+        self.long(120, info.sent_bytes);
+        self.long(128, info.received_bytes);
+        self.word(144, info.not_sent_bytes as u32);
+        self.long(160, info.delivery_rate_bytes_per_second);
+        self.long(208, info.retransmitted_bytes);
+        self.word(216, info.duplicate_sacks);
+        self.word(228, info.send_window_bytes);
+        self.word(232, info.receive_window_bytes);
+    }
+}
+
+/// The number of Linux's congestion-avoidance state.
+fn recovery(state: RecoveryState) -> u8 {
+    match state {
+        RecoveryState::Open => 0,
+        RecoveryState::Disorder => 1,
+        RecoveryState::WindowReduction => 2,
+        RecoveryState::Recovery => 3,
+        RecoveryState::Loss => 4,
+    }
+}
+
+fn threshold(info: &Info, mss: u32) -> u32 {
+    let unknown = info.slow_start_threshold_bytes >= u32::MAX / 2;
+    if unknown { NO_THRESHOLD } else { info.slow_start_threshold_bytes / mss }
 }
 
 /// The nine words of `SO_MEMINFO`.

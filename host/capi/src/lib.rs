@@ -25,6 +25,7 @@ mod interface;
 mod memory;
 mod network;
 mod options;
+mod send_buffer;
 mod sysctl;
 mod world;
 

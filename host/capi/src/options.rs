@@ -39,7 +39,8 @@ pub(crate) struct Remembered {
     pub linger: Option<i32>,
     pub cork: bool,
     pub mss: Option<i32>,
-    pub notsent_lowat: Option<u32>,
+    /// 0 is the system's.
+    pub notsent_lowat: u32,
     pub syn_retries: Option<i32>,
     pub quick_acknowledgment: Option<i32>,
     pub defer_accept: i32,
@@ -69,7 +70,7 @@ pub(crate) fn readable_bytes(info: &Info) -> usize {
 }
 /// Bytes that wait to be sent for the first time.
 pub(crate) fn unsent_bytes(info: &Info) -> usize {
-    info.send_queue_bytes.saturating_sub(info.send_next.since(info.send_unacknowledged) as usize)
+    info.not_sent_bytes
 }
 /// Whether the peer has closed its side.
 pub(crate) fn peer_has_closed(phase: TcpPhase) -> bool {
@@ -137,6 +138,10 @@ impl World {
             libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
                 let limit = (integer(value)?.max(0) as usize).saturating_mul(2).max(LEAST_SEND_BUFFER);
                 socket.options.send_buffer_bytes = Some(limit);
+                if let Some(buffer) = &mut socket.send_buffer {
+                    buffer.fix(limit);
+                    return Ok(());
+                }
                 return self.pass_on(fd, SocketOption::SendBufferLimit(limit), |config| {
                     config.send_buffer_limit_bytes = limit;
                 });
@@ -178,7 +183,7 @@ impl World {
                     socket.config.mss_limit_bytes = mss as u16;
                 }
             }
-            TCP_NOTSENT_LOWAT => options.notsent_lowat = Some(integer(value)? as u32).filter(|&low| low != 0),
+            TCP_NOTSENT_LOWAT => options.notsent_lowat = integer(value)? as u32,
             libc::TCP_USER_TIMEOUT => {
                 let millis = integer(value)?;
                 options.user_timeout_ms = millis;
@@ -317,7 +322,7 @@ fn tcp_number(socket: &Socket, tcp: Option<&Info>, option: c_int) -> Result<i32,
             (_, Some(mss)) => mss,
             _ => info::DEFAULT_MSS,
         },
-        TCP_NOTSENT_LOWAT => options.notsent_lowat.unwrap_or(0) as i32,
+        TCP_NOTSENT_LOWAT => options.notsent_lowat as i32,
         libc::TCP_USER_TIMEOUT => options.user_timeout_ms,
         libc::TCP_SYNCNT => options.syn_retries.unwrap_or(6),
         libc::TCP_QUICKACK => options.quick_acknowledgment.unwrap_or(1),

@@ -1,8 +1,7 @@
 //! The kernel's settings of TCP, as a script's shell commands left them in the network namespace it runs in.
 
-use inhost_base::Duration;
 use inhost_stack::TcpConfig;
-use inhost_tcp::CongestionChoice;
+use inhost_tcp::{CongestionChoice, EcnMode, PathMtuProbing};
 use std::fs;
 
 /// One setting of `/proc/sys/net/ipv4`, when it is there.
@@ -18,31 +17,81 @@ fn triple(name: &str) -> Option<[usize; 3]> {
     Some([values.next()?.ok()?, values.next()?.ok()?, values.next()?.ok()?])
 }
 
+fn flag(name: &str) -> Option<bool> {
+    number(name).map(|value| value != 0)
+}
+
 /// How a socket that is made now behaves in the `linux` profile. Settings that cannot be read keep the profile's
 /// values.
 pub(crate) fn tcp_config() -> TcpConfig {
-    let mut config = TcpConfig::default();
-    if let Some([_, _, most]) = triple("tcp_rmem") {
-        // The kernel offers the whole of its limit; here the window is half of the memory.
-        config.receive_buffer_limit_bytes = most.saturating_mul(2);
-    }
-    if let Some([_, usual, _]) = triple("tcp_wmem") {
-        config.send_buffer_limit_bytes = usual;
-    }
-    if let Some(value) = number("tcp_timestamps") {
-        config.timestamps = value != 0;
-    }
-    if let Some(value) = number("tcp_window_scaling") {
-        config.window_scaling = value != 0;
-    }
-    if let Some(value) = number("tcp_slow_start_after_idle") {
-        config.restart_after_idle = value != 0;
+    let mut config = TcpConfig::linux();
+    buffers(&mut config);
+    handshake(&mut config);
+    recovery(&mut config);
+    if let Some(value) = flag("tcp_slow_start_after_idle") {
+        config.restart_after_idle = value;
     }
     if let Some(name) = read("tcp_congestion_control") {
         config.congestion = congestion(&name).unwrap_or(CongestionChoice::CubicLinux);
     }
-    config.acknowledgment_delay = Duration::from_millis(40);
+    if let Some(value) = number("tcp_mtu_probing") {
+        config.path_mtu_probing = match value {
+            0 => PathMtuProbing::Off,
+            1 => PathMtuProbing::BlackHoles,
+            _ => PathMtuProbing::Always,
+        };
+    }
     config
+}
+
+fn buffers(config: &mut TcpConfig) {
+    if let Some([_, first, most]) = triple("tcp_rmem") {
+        // The kernel offers the whole of its limit; here the window is half of the memory.
+        config.receive_buffer_limit_bytes = most.saturating_mul(2);
+        config.receive_buffer_initial_bytes = first.saturating_mul(2);
+    }
+    if let Some([_, first, most]) = triple("tcp_wmem") {
+        config.send_buffer_limit_bytes = most;
+        config.send_buffer_initial_bytes = first;
+    }
+    if let Some(bytes) = number("tcp_notsent_lowat") {
+        config.not_sent_low_water_bytes = not_sent_low_water(bytes as u32);
+    }
+}
+
+/// The low-water mark of a number of the kernel's: all ones is none.
+pub(crate) fn not_sent_low_water(bytes: u32) -> usize {
+    if bytes == u32::MAX { usize::MAX } else { bytes as usize }
+}
+
+fn handshake(config: &mut TcpConfig) {
+    let retries = |name, kept| number(name).map_or(kept, |count| count.min(255) as u8);
+    config.timestamps = flag("tcp_timestamps").unwrap_or(config.timestamps);
+    config.window_scaling = flag("tcp_window_scaling").unwrap_or(config.window_scaling);
+    config.syn_retries = retries("tcp_syn_retries", config.syn_retries);
+    config.syn_answer_retries = retries("tcp_synack_retries", config.syn_answer_retries);
+    config.syn_linear_timeouts = retries("tcp_syn_linear_timeouts", config.syn_linear_timeouts);
+    config.ecn = match number("tcp_ecn") {
+        Some(0) => EcnMode::Off,
+        Some(1) => EcnMode::Request,
+        Some(_) => EcnMode::Accept,
+        None => config.ecn,
+    };
+}
+
+fn recovery(config: &mut TcpConfig) {
+    config.sack = flag("tcp_sack").unwrap_or(config.sack);
+    config.duplicate_sack = flag("tcp_dsack").unwrap_or(config.duplicate_sack);
+    config.forward_rto = flag("tcp_frto").unwrap_or(config.forward_rto);
+    if let Some(bits) = number("tcp_recovery") {
+        config.rack = bits & 1 != 0;
+    }
+    if let Some(value) = number("tcp_early_retrans") {
+        config.tail_loss_probe = value >= 3;
+    }
+    if let Some(value) = number("tcp_reordering") {
+        config.reordering_segments = value.clamp(1, 255) as u8;
+    }
 }
 
 /// The congestion control of a name, where we have it. What a kernel has and we have not is CUBIC, as scripts expect

@@ -1,13 +1,14 @@
 //! The one host that the table of functions speaks to, and how a call gets at it.
 
 use crate::blocking::Blocked;
-use crate::descriptors::Descriptors;
+use crate::descriptors::{Descriptors, Seen};
 use crate::flags::{Flags, Profile};
 use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_buf::{Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_ip::{Route, RouteOrigin};
 use inhost_stack::{DuplicateDetection, InterfaceConfig, Medium, SocketId, Stack, StackConfig, TcpConfig};
+use libc::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -181,7 +182,7 @@ impl World {
     fn is_due(&self) -> bool {
         self.stack.deadline().is_some_and(|deadline| deadline <= self.now)
     }
-    fn transmit(&mut self) {
+    pub fn transmit(&mut self) {
         let World { stack, outbound, now, link, .. } = self;
         if stack.wants_transmit(*link) {
             let mut device = Wire { outbound, at: *now };
@@ -189,8 +190,59 @@ impl World {
         }
     }
     fn note_changes(&mut self) {
-        while let Some((socket, _)) = self.stack.ready() {
-            self.descriptors.changed(socket);
+        while let Some((name, _)) = self.stack.ready() {
+            if let Some(fd) = self.descriptors.holder(name) {
+                self.note_change(fd, name);
+            }
+        }
+        self.note_room();
+    }
+    /// Tells those who watch a descriptor for edges what kind of change there was.
+    fn note_change(&mut self, fd: i32, name: SocketId) {
+        let info = self.tcp(name);
+        let Ok(socket) = self.descriptors.socket_mut(fd) else { return };
+        let Some(info) = info else {
+            // A listener has somebody to accept.
+            return self.descriptors.note(fd, POLLIN);
+        };
+        let seen = Seen {
+            received_bytes: info.received_bytes,
+            phase: Some(info.phase),
+            failed: info.error.is_some(),
+        };
+        let before = std::mem::replace(&mut socket.seen, seen);
+        let counts_room = socket.send_buffer.is_some();
+        let mut events = 0;
+        if seen.received_bytes != before.received_bytes {
+            events |= POLLIN;
+        }
+        if seen.phase != before.phase || seen.failed != before.failed {
+            events |= POLLIN | POLLOUT | POLLRDHUP | POLLHUP | POLLERR;
+        }
+        if !counts_room {
+            events |= POLLOUT;
+        }
+        if events != 0 {
+            self.descriptors.note(fd, events);
+        }
+    }
+    /// Gives those room who wait for it, once there is enough to be worth telling.
+    fn note_room(&mut self) {
+        for fd in self.descriptors.wanting_room() {
+            let Ok(socket) = self.descriptors.socket(fd) else { continue };
+            let Some(info) = socket.connection().and_then(|name| self.tcp(name)) else { continue };
+            let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };
+            let low_water = socket.low_water();
+            let Some(buffer) = &mut socket.send_buffer else { continue };
+            let before = buffer.held_bytes(&info);
+            buffer.follow(&info);
+            if buffer.held_bytes(&info) < before {
+                buffer.grow(&info);
+            }
+            if buffer.is_writable(&info, low_water) {
+                buffer.wanted = false;
+                self.descriptors.note(fd, POLLOUT);
+            }
         }
     }
     fn note_completions(&mut self) {
@@ -205,7 +257,7 @@ impl World {
             let (sent, acknowledged) =
                 (written.saturating_sub(unsent as u64), written.saturating_sub(queued as u64));
             if socket.completions.progress(sent, acknowledged, now) {
-                self.descriptors.note(fd);
+                self.descriptors.note(fd, POLLERR);
             }
         }
     }

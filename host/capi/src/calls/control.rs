@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) 
             socket.writing_ended = true;
             world.stack.shutdown(name, now, &mut Ignore).map_err(|_| ENOTCONN)?;
         }
-        world.descriptors.note(fd);
+        world.descriptors.note(fd, libc::POLLIN | libc::POLLOUT | libc::POLLHUP | libc::POLLRDHUP);
         Ok(0)
     }) as c_int
 }

@@ -37,6 +37,7 @@ pub(crate) unsafe extern "C" fn socket(_: *mut c_void, domain: c_int, kind: c_in
             Profile::Linux => sysctl::tcp_config(),
         };
         let mut socket = Socket::new(family, config);
+        socket.profile = world.flags.profile;
         socket.nonblocking = kind & SOCK_NONBLOCK != 0;
         world.descriptors.add(Entry::Socket(Box::new(socket))).map(i64::from)
     }) as c_int
@@ -81,7 +82,7 @@ pub(crate) unsafe extern "C" fn listen(_: *mut c_void, fd: c_int, backlog: c_int
         let options = ListenOptions {
             // The kernel takes one more than it was told.
             backlog: backlog.clamp(0, MOST_WAITING) as usize + 1,
-            tcp: Some(socket.config.clone()),
+            tcp: Some(socket.connection_config()),
             ..ListenOptions::default()
         };
         let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
@@ -126,12 +127,14 @@ fn accept_now(world: &mut World, fd: i32, place: Place) -> Result<i64, i32> {
     let now = world.now;
     let listener = world.descriptors.socket(fd)?;
     let State::Listener(name) = listener.state else { return Err(EINVAL) };
-    let (family, config) = (listener.family, listener.config.clone());
+    let (family, config, profile) = (listener.family, listener.config.clone(), listener.profile);
     let options = listener.options.inherited();
     let accepted = world.stack.accept(name, now).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
     let mut socket = Socket::new(family, config);
     socket.state = State::Connection(accepted.socket);
     socket.options = options;
+    socket.profile = profile;
+    socket.count_room();
     socket.connect_told = true;
     address::write(accepted.remote, family, place.address, place.bytes)?;
     world.descriptors.add(Entry::Socket(Box::new(socket))).map(i64::from)
@@ -174,13 +177,15 @@ pub(crate) fn begin(world: &mut World, fd: i32, remote: Endpoint) -> Result<Sock
         address: bound.map(|local| local.address).filter(|address| !address.is_unspecified()),
         port: bound.map_or(0, |local| local.port),
     };
-    let options = ConnectOptions { local, tcp: Some(socket.config.clone()), ..ConnectOptions::default() };
+    let options =
+        ConnectOptions { local, tcp: Some(socket.connection_config()), ..ConnectOptions::default() };
     let name = world
         .stack
         .connect(remote, options, now, &mut Ignore)
         .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Connection(name);
+    socket.count_room();
     socket.error_told = false;
     socket.connect_told = false;
     Ok(name)

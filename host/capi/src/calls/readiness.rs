@@ -15,6 +15,8 @@ use libc::{
     POLLNVAL, POLLOUT, POLLRDHUP, POLLRDNORM, POLLWRNORM, epoll_event, nfds_t, pollfd,
 };
 
+/// What is told whether it was asked for or not.
+const ALWAYS: u32 = (POLLERR | POLLHUP) as u32;
 /// Descriptors of one `poll`.
 const POLL_LIMIT: usize = 4096;
 
@@ -58,10 +60,11 @@ impl World {
     }
     /// Whether there is so much room to send that it is worth telling.
     fn has_room(&self, socket: &Socket, info: &inhost_tcp::Info) -> bool {
-        let limit = info.send_queue_capacity_bytes;
-        let unsent = options::unsent_bytes(info);
-        let below_low_water = socket.options.notsent_lowat.is_none_or(|low| unsent < low as usize);
-        info.send_queue_bytes < limit && below_low_water
+        let low_water = socket.low_water();
+        match &socket.send_buffer {
+            Some(buffer) => buffer.is_writable(info, low_water),
+            None => info.send_queue_bytes < info.send_buffer_bytes && info.not_sent_bytes < low_water,
+        }
     }
 }
 
@@ -126,10 +129,11 @@ struct Interest {
 }
 
 impl Epoll {
-    /// Notes that something happened to a descriptor.
-    pub fn note(&mut self, fd: i32) {
+    /// Notes that something happened to a descriptor, for who asked for any of `events`.
+    pub fn note(&mut self, fd: i32, events: i16) {
+        let events = events as u16 as u32;
         for interest in self.interests.iter_mut().filter(|interest| interest.fd == fd) {
-            interest.happened = true;
+            interest.happened |= (interest.events | ALWAYS) & events != 0;
         }
     }
     /// The descriptor is closed.
@@ -223,7 +227,7 @@ fn told(world: &World, interest: &mut Interest) -> Option<u32> {
     }
     let socket = world.descriptors.socket(interest.fd).ok()?;
     // EPOLLIN and its kin are the bits of `poll`.
-    let present = world.events(socket) as u16 as u32 & (interest.events | (POLLERR | POLLHUP) as u32);
+    let present = world.events(socket) as u16 as u32 & (interest.events | ALWAYS);
     interest.happened = false;
     if present == 0 {
         return None;

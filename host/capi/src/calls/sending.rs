@@ -12,6 +12,7 @@ use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
 use inhost_event::{Ignore, TcpPhase};
 use inhost_stack::{SendHow, SocketId, StreamError};
+use inhost_tcp::Info;
 use libc::{
     EAGAIN, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT, MSG_MORE, iovec, msghdr,
     sockaddr, socklen_t, ssize_t,
@@ -119,7 +120,7 @@ fn transfer(
     blocking::call(|world| {
         let (pieces, remote) = arguments(world)?;
         let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
-        let mut progress = Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0 };
+        let mut progress = Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, before: None };
         if flags & MSG_FASTOPEN != 0 {
             progress.open(world, remote)?;
         }
@@ -136,6 +137,8 @@ struct Progress {
     piece: usize,
     offset: usize,
     taken: usize,
+    /// How the connection stood before the last piece.
+    before: Option<Info>,
 }
 
 impl Progress {
@@ -167,22 +170,28 @@ impl Progress {
     }
     fn go_on(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
         let name = self.writable(world)?;
-        while let Some(piece) = self.pieces.get(self.piece) {
+        while let Some(piece) = self.pieces.get(self.piece).copied() {
             let rest = &piece.bytes()[self.offset..];
             if rest.is_empty() {
                 self.piece += 1;
                 self.offset = 0;
                 continue;
             }
-            let last = self.piece + 1 == self.pieces.len();
-            let how = SendHow { push: self.flags & MSG_MORE == 0 || !last, ..SendHow::default() };
-            match world.stack.send_with(name, rest, how, world.now, &mut Ignore) {
+            let room = self.room(world, name, rest.len())?;
+            let piece = &rest[..room.min(rest.len())];
+            let is_last = self.piece + 1 == self.pieces.len() && piece.len() == rest.len();
+            let how = SendHow { push: self.flags & MSG_MORE == 0 && is_last, ..SendHow::default() };
+            let sent = match piece {
+                [] => Err(StreamError::WouldBlock),
+                piece => world.stack.send_with(name, piece, how, world.now, &mut Ignore),
+            };
+            match sent {
                 Ok(taken) => {
                     self.offset += taken;
                     self.taken += taken;
+                    self.took(world, taken)?;
                 }
                 Err(StreamError::WouldBlock) => {
-                    world.descriptors.socket_mut(self.fd)?.wants_room = true;
                     return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
                 }
                 Err(_) if self.taken > 0 => return Ok(self.taken as i64),
@@ -190,6 +199,29 @@ impl Progress {
             }
         }
         Ok(self.taken as i64)
+    }
+    /// How much the socket takes now.
+    fn room(&mut self, world: &mut World, name: SocketId, wanted: usize) -> Result<usize, i32> {
+        self.before = world.tcp(name);
+        let socket = world.descriptors.socket_mut(self.fd)?;
+        let low_water = socket.low_water();
+        let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(wanted) };
+        buffer.follow(info);
+        let room = buffer.room_bytes(info, low_water);
+        buffer.wanted |= room == 0;
+        Ok(room)
+    }
+    /// Counts what was taken, and sends what Linux would send in the middle of a write.
+    fn took(&mut self, world: &mut World, taken: usize) -> Result<(), i32> {
+        let socket = world.descriptors.socket_mut(self.fd)?;
+        let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(()) };
+        if buffer.took(taken, info) {
+            if buffer.push_is_due() {
+                buffer.push();
+            }
+            world.transmit();
+        }
+        Ok(())
     }
     /// The connection, when it can be written to.
     fn writable(&self, world: &mut World) -> Result<SocketId, i32> {
