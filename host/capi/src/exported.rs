@@ -1,12 +1,12 @@
 //! Symbols for `LD_PRELOAD`.
 //!
-//! Two things of a script go past the table to the C library: its embedded checks ask `getsockopt`, and sockets left
-//! open are closed by `close`. Preloaded, this library answers for its own descriptors and hands every other one on to
+//! Three things of a script go past the table to the C library: its embedded checks ask `getsockopt`, sockets left open
+//! are closed by `close`, and `sendfile` has no place in the table. Preloaded, this library answers for its own descriptors and hands every other one on to
 //! the system. It does so by bare system calls: a call of the C library's functions of these names would come back here.
 
 use crate::{calls, descriptors, options};
 use core::ffi::{c_int, c_void};
-use libc::socklen_t;
+use libc::{socklen_t, ssize_t};
 
 /// `getsockopt(2)`.
 ///
@@ -40,4 +40,17 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     }
     // SAFETY: a number goes to the kernel, which checks it.
     unsafe { libc::syscall(libc::SYS_close, fd) as c_int }
+}
+
+/// `sendfile(2)`.
+///
+/// # Safety
+/// As for the system's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, offset: *mut i64, bytes: usize) -> ssize_t {
+    if descriptors::is_ours(to) {
+        return calls::pipes::sendfile(to, from, offset, bytes);
+    }
+    // SAFETY: the arguments go to the kernel as they came, which checks them.
+    unsafe { libc::syscall(libc::SYS_sendfile, to, from, offset, bytes) as ssize_t }
 }

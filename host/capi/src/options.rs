@@ -106,16 +106,17 @@ impl World {
         match level {
             SOL_SOCKET => self.set_socket_option(fd, option, value),
             SOL_TCP => self.set_tcp_option(fd, option, value),
-            libc::SOL_IP if option == libc::IP_TOS => {
-                self.pass_on(fd, SocketOption::DifferentiatedServices((integer(value)? as u8) >> 2), |_| {})
-            }
-            libc::SOL_IPV6 if option == libc::IPV6_TCLASS => {
-                self.pass_on(fd, SocketOption::DifferentiatedServices((integer(value)? as u8) >> 2), |_| {})
-            }
+            libc::SOL_IP if option == libc::IP_TOS => self.set_traffic_class(fd, value),
+            libc::SOL_IPV6 if option == libc::IPV6_TCLASS => self.set_traffic_class(fd, value),
             // What else IP has changes nothing that a script of one connection sees.
             libc::SOL_IP | libc::SOL_IPV6 => Ok(()),
             _ => Err(ENOPROTOOPT),
         }
+    }
+    /// The whole octet; of it the two bits of ECN are not the application's. One byte is enough to say it.
+    fn set_traffic_class(&mut self, fd: c_int, value: &[u8]) -> Result<(), i32> {
+        let octet = *value.first().ok_or(EINVAL)?;
+        self.pass_on(fd, SocketOption::DifferentiatedServices(octet >> 2), |_| {})
     }
     fn set_socket_option(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
         let socket = self.descriptors.socket_mut(fd)?;
