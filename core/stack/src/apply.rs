@@ -7,7 +7,7 @@ use crate::stack::{Stack, ready_on};
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink};
 use inhost_ip::Path;
-use inhost_tcp::{Changes, Outcome, ResetReply};
+use inhost_tcp::{Changes, ConnectionError, Outcome, ResetReply};
 
 impl Stack {
     /// Does what `outcome` asks for: timer, output, news for the application, the end.
@@ -46,7 +46,7 @@ impl Stack {
             self.tell(key);
         }
         if changes.intersects(Changes::CLOSED) {
-            self.finished(key);
+            self.finished(key, now);
         }
     }
 
@@ -79,6 +79,11 @@ impl Stack {
         sink.emit(Mask::CONNECTION, now, || {
             Event::Connected(Connected { socket: key, local, remote, active })
         });
+        if active {
+            self.learn_fast_open(key, now);
+        } else {
+            self.settle_fast_open(key, false, now);
+        }
         let Some(flow) = self.flow_mut(key) else { return };
         let was_embryo = flow.marks.any(Marks::EMBRYO);
         flow.marks.clear(Marks::EMBRYO);
@@ -94,9 +99,12 @@ impl Stack {
 
     /// A connection is over. Its ends are free again; the entry stays for as long as the application holds it, or may
     /// still accept it.
-    fn finished(&mut self, key: Key) {
+    fn finished(&mut self, key: Key, now: Instant) {
+        self.judge_fast_open_end(key, now);
         let Some(flow) = self.flow(key) else { return };
-        let (marks, failed) = (flow.marks, flow.connection.error().is_some());
+        let (marks, error) = (flow.marks, flow.connection.error());
+        self.settle_fast_open(key, error == Some(ConnectionError::Reset), now);
+        let failed = error.is_some();
         self.counters.connections_failed += u64::from(failed);
         let lost =
             marks.any(Marks::ORPHAN) || (marks.any(Marks::UNCLAIMED) && (failed || marks.any(Marks::EMBRYO)));
@@ -119,6 +127,7 @@ impl Stack {
 
     /// Removes a flow and everything that refers to it.
     pub(crate) fn reap(&mut self, key: Key) {
+        self.settle_fast_open(key, false, self.now);
         self.unlist(key);
         let place = key.index();
         self.timers.disarm(place);

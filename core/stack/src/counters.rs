@@ -54,6 +54,18 @@ pub struct Counters {
     pub cookies_accepted: u64,
     /// Acknowledgments that were looked at for a cookie and had none that holds.
     pub cookies_refused: u64,
+    /// Fast-open cookies given to callers.
+    pub fast_open_cookies_granted: u64,
+    /// Calls whose data was taken with their SYN.
+    pub fast_opens_accepted: u64,
+    /// Calls with a cookie that holds that had to wait for the handshake, because too many others had not.
+    pub fast_opens_over_limit: u64,
+    /// Our calls whose data was taken with their SYN.
+    pub fast_opens_acknowledged: u64,
+    /// Our calls whose data, or a part of it, was not taken with their SYN.
+    pub fast_opens_refused: u64,
+    /// Times that our calls stopped bearing data, because what followed it was swallowed.
+    pub fast_open_pauses: u64,
     /// Connections aborted because too many were closing.
     pub orphans_aborted: u64,
     /// TIME-WAIT connections that gave way to a new one.

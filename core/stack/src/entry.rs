@@ -49,7 +49,7 @@ pub(crate) struct Flow {
 
 /// What is out of the ordinary about a flow: a set of bits. Zero is the common case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks(u8);
+pub(crate) struct Marks(u16);
 
 impl Marks {
     /// The application has not been given it yet.
@@ -66,6 +66,10 @@ impl Marks {
     pub(crate) const BOUND: Marks = Marks(1 << 5);
     /// We called.
     pub(crate) const ACTIVE: Marks = Marks(1 << 6);
+    /// Its data was taken with its SYN, and its handshake is not done.
+    pub(crate) const FAST_OPEN: Marks = Marks(1 << 8);
+    /// Its SYN waits for the first data of the application's.
+    pub(crate) const DEFERRED: Marks = Marks(1 << 9);
     /// Incoming segments need a look before the connection gets them.
     pub(crate) const CHECK_INPUT: Marks = Marks(Marks::EMBRYO.0 | Marks::HELD.0);
     /// Changes are nobody's business.

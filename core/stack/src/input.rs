@@ -208,7 +208,7 @@ impl Stack {
         if !header.flags.contains(Flags::SYN) {
             return Err(Drop::NoSocket);
         }
-        let done = self.call(listener, call, now, sink);
+        let done = self.call(listener, call, packet, now, sink);
         if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
             self.counters.listen_overflows += 1;
             if let Some(Socket::Listener(listener)) = self.sockets.at_mut(listener) {
@@ -219,7 +219,14 @@ impl Stack {
     }
 
     /// A SYN for a listener: a new connection if there is room, or else a cookie.
-    fn call(&mut self, listener: Key, call: Call<'_>, now: Instant, sink: &mut dyn Sink) -> Result<(), Drop> {
+    fn call(
+        &mut self,
+        listener: Key,
+        call: Call<'_>,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
         let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Err(Drop::NoSocket) };
         let (hold, config) = (held.options.hold_syn, held.tcp.clone());
         let cookies = if hold { SynCookies::Off } else { held.options.syn_cookies };
@@ -232,7 +239,7 @@ impl Stack {
             SynCookies::Off | SynCookies::WhenFull => self.room_for_call(listener, now),
         };
         match room {
-            Ok(()) => self.begin(listener, call, hold, &config, now, sink),
+            Ok(()) => self.begin(listener, call, packet, (hold, &config), now, sink),
             Err(why) if cookies == SynCookies::Off => Err(why),
             Err(_) => self.answer_with_cookie(listener, call, &config, now),
         }
@@ -250,8 +257,8 @@ impl Stack {
         &mut self,
         listener: Key,
         call: Call<'_>,
-        hold: bool,
-        config: &Arc<Config>,
+        packet: &mut Packet,
+        (hold, config): (bool, &Arc<Config>),
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
@@ -263,15 +270,26 @@ impl Stack {
         }
         let key = self.sockets.next_key().ok_or(Drop::QueueFull)?;
         let mut environment = tcp_environment!(self, now, key, sink);
-        let connection = Connection::accept(config, open, call.header, hold, &mut environment);
+        let mut connection = Connection::accept(config, open, call.header, hold, &mut environment);
+        let ends = (local.address, remote.address);
+        let fast = self.judge_fast_open(listener, call.header, ends, !packet.is_empty(), now);
+        if let Some((cookie, experimental)) = fast.grants {
+            connection.grant_fast_open(cookie, experimental);
+        }
         let mut marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
         if hold {
             marks.set(Marks::HELD);
         }
+        if fast.accepts {
+            marks.set(Marks::FAST_OPEN);
+            marks.clear(Marks::EMBRYO);
+        }
         let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
         let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
         self.counters.connections_accepted += 1;
-        if hold {
+        if fast.accepts {
+            self.take_fast_open(listener, key, call.header, packet, now, sink);
+        } else if hold {
             self.queues.push_back(acceptable_of(listener.index()), key.index());
             self.tell(listener);
         } else {

@@ -13,6 +13,7 @@ mod counters;
 mod echo;
 mod entry;
 mod error;
+mod fast_open;
 mod icmp;
 mod input;
 mod instruments;
@@ -34,6 +35,7 @@ mod wheel;
 
 pub use counters::{Counters, LinkCounters};
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
+pub use fast_open::{FastOpenCall, FastOpenConfig};
 pub use inhost_base::{Endpoint, LinkId};
 pub use inhost_ip::{
     ConfigureError, DuplicateDetection, ErrorKind, InterfaceConfig, IpConfig, Medium, RouteError,

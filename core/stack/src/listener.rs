@@ -1,5 +1,6 @@
 //! Listeners: their SYN queue, their accept queue, and the connections that wait in them.
 
+use crate::fast_open::Pending;
 use crate::options::ListenOptions;
 use inhost_base::{Endpoint, Instant};
 use inhost_tcp::Config;
@@ -16,6 +17,8 @@ pub(crate) struct Listener {
     pub(crate) overflows: u64,
     /// Until then an acknowledgment may bring back a cookie.
     pub(crate) cookies_until: Instant,
+    /// Connections whose data was taken with their SYN.
+    pub(crate) fast_open: Pending,
 }
 
 /// The list of sockets whose readiness changed.

@@ -1,5 +1,6 @@
 //! The knobs of a host and of its sockets.
 
+use crate::fast_open::{FastOpenCall, FastOpenConfig};
 use crate::ports::PortSelection;
 use inhost_base::LinkId;
 use inhost_ip::IpConfig;
@@ -27,6 +28,8 @@ pub struct StackConfig {
     pub ephemeral_ports_last: u16,
     /// How ephemeral ports are chosen. Default: [`PortSelection::DoubleHash`].
     pub port_selection: PortSelection,
+    /// How connections open with data in their SYN. Whether they do is said for each listener and each call.
+    pub fast_open: FastOpenConfig,
     /// What every connection begins with, where its own options do not say otherwise.
     pub tcp: Config,
     /// The knobs of IP.
@@ -44,6 +47,7 @@ impl Default for StackConfig {
             ephemeral_ports_first: 49_152,
             ephemeral_ports_last: 65_535,
             port_selection: PortSelection::DoubleHash,
+            fast_open: FastOpenConfig::default(),
             tcp: Config::default(),
             ip: IpConfig::default(),
         }
@@ -58,6 +62,11 @@ pub struct ConnectOptions {
     pub local: Local,
     /// The only link to use. Default: whichever leads there.
     pub link: Option<LinkId>,
+    /// Whether the SYN may bear data (RFC 7413). What it bears may reach the application twice, so it must do no harm
+    /// to repeat it. Default: [`FastOpenCall::Off`].
+    pub fast_open: FastOpenCall,
+    /// Send data in the SYN without a cookie, where both sides have agreed to that. Default: no.
+    pub fast_open_without_cookie: bool,
     /// How the connection behaves. Default: as [`StackConfig::tcp`].
     pub tcp: Option<Config>,
 }
@@ -83,6 +92,12 @@ pub struct ListenOptions {
     /// When SYNs are answered with a cookie instead of an entry in the SYN queue. Default:
     /// [`SynCookies::WhenFull`]. Held SYNs never are.
     pub syn_cookies: SynCookies,
+    /// Connections whose data may be taken with their SYN before the handshake is done (RFC 7413): as many as may be
+    /// in progress. Default: 0, which is off. What such a SYN asks for may be asked twice.
+    pub fast_open_queue: usize,
+    /// Take the data of SYNs without a cookie. Whoever can send to the host can then make it work for a forged address.
+    /// Default: no.
+    pub fast_open_without_cookie: bool,
     /// Listen to every destination address of links with [`inhost_ip::InterfaceConfig::any_address`], also those that
     /// are not ours, and with port 0 to every port. For gateways. Default: no.
     pub any_address: bool,
@@ -101,6 +116,8 @@ impl Default for ListenOptions {
             backlog: 128,
             syn_queue: 256,
             syn_cookies: SynCookies::WhenFull,
+            fast_open_queue: 0,
+            fast_open_without_cookie: false,
             any_address: false,
             hold_syn: false,
             link: None,

@@ -3,6 +3,7 @@
 use crate::cookie::Cookies;
 use crate::counters::{Counters, LinkCounters};
 use crate::entry::{Flow, Socket};
+use crate::fast_open::FastOpen;
 use crate::limit::RateLimit;
 use crate::list::Lists;
 use crate::listener::CHANGED;
@@ -100,6 +101,7 @@ pub struct Stack {
     pub(crate) bindings: Table,
     pub(crate) identity: Identity,
     pub(crate) cookies: Cookies,
+    pub(crate) fast_open: FastOpen,
     pub(crate) timers: Wheel,
     /// For each link three lists: what is ready to send, what waits for a neighbour, what rests.
     pub(crate) sending: Lists,
@@ -203,6 +205,7 @@ impl Stack {
             bindings: Table::new(random.private_key(), Socket::binding_name),
             identity: Identity::new(&mut random),
             cookies: Cookies::new(&mut random),
+            fast_open: FastOpen::new(&config.fast_open, &mut random, now),
             timers: Wheel::new(now),
             sending: Lists::new(3),
             queues: Lists::new(1),

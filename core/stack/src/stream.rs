@@ -3,6 +3,7 @@
 use crate::apply::is_over;
 use crate::entry::{Flow, Marks, Socket};
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
+use crate::fast_open::{FastOpenCall, Pending};
 use crate::input::can_talk;
 use crate::listener::{Listener, acceptable_of, embryos_of};
 use crate::options::{ConnectOptions, ListenOptions};
@@ -27,7 +28,7 @@ impl Stack {
         sink: &mut dyn Sink,
     ) -> Result<SocketId, ConnectError> {
         self.tick(now);
-        let ConnectOptions { local, link, tcp } = options;
+        let ConnectOptions { local, link, tcp, fast_open, fast_open_without_cookie } = options;
         // spec: RFC9293 MUST-46
         if !can_talk(remote.address) || remote.port == 0 {
             return Err(ConnectError::BadRemote);
@@ -54,9 +55,18 @@ impl Stack {
         let config = tcp.map_or_else(|| self.tcp_config.clone(), Arc::new);
         let open = self.open(&path, local, remote, now);
         let key = self.sockets.next_key().ok_or(ConnectError::TooManySockets)?;
-        let connection = Connection::connect(&config, open, &mut tcp_environment!(self, now, key, sink));
+        let mut connection = Connection::connect(&config, open, &mut tcp_environment!(self, now, key, sink));
         let bound = if link.is_some() { Marks::BOUND } else { Marks::default() };
-        let marks = Marks::ACTIVE.and(bound);
+        let mut marks = Marks::ACTIVE.and(bound);
+        if fast_open != FastOpenCall::Off {
+            let without = fast_open_without_cookie;
+            let can_wait =
+                self.offer_fast_open(&mut connection, remote.address, without, open.default_mss, now);
+            if can_wait && fast_open == FastOpenCall::OnFirstSend {
+                connection.hold();
+                marks.set(Marks::DEFERRED);
+            }
+        }
         let flow = Flow::new(connection, &path, local.port, remote.port, key, marks);
         let key = self.add_flow(flow).ok_or(ConnectError::TooManySockets)?;
         self.counters.connections_opened += 1;
@@ -64,6 +74,25 @@ impl Stack {
         Ok(SocketId(key))
     }
 
+    /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
+    /// [`ConnectOptions::fast_open`] and a cookie the first of them go with the SYN.
+    pub fn connect_with(
+        &mut self,
+        remote: Endpoint,
+        options: ConnectOptions,
+        bytes: &[u8],
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(SocketId, usize), ConnectError> {
+        let socket = self.connect(remote, options, now, sink)?;
+        Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
+    }
+    /// Lets the SYN go that waited for the first data.
+    fn undefer(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        flow.marks.clear(Marks::DEFERRED);
+        flow.connection.release(&mut tcp_environment!(self, now, key, sink));
+    }
     /// Whether `address` is a broadcast address on the link that leads there.
     pub(crate) fn is_broadcast(&self, path: &Path, address: IpAddr) -> bool {
         self.ip.is_broadcast(path.link, address)
@@ -113,7 +142,15 @@ impl Stack {
             return Err(BindError::NotOurs);
         }
         let tcp = options.tcp.clone().map_or_else(|| self.tcp_config.clone(), Arc::new);
-        let listener = Listener { local, options, tcp, opened: now, overflows: 0, cookies_until: now };
+        let listener = Listener {
+            local,
+            options,
+            tcp,
+            opened: now,
+            overflows: 0,
+            cookies_until: now,
+            fast_open: Pending::default(),
+        };
         let key = self.bind(Socket::Listener(Box::new(listener)))?;
         Ok(SocketId(key))
     }
@@ -196,6 +233,10 @@ impl Stack {
         let flow = claimed(self.sockets.at_mut(socket.0))?;
         let mut environment = tcp_environment!(self, now, socket.0, sink);
         let sent = flow.connection.send(bytes, how, &mut environment);
+        if flow.marks.any(Marks::DEFERRED) {
+            self.undefer(socket.0, now, sink);
+        }
+        let flow = claimed(self.sockets.at_mut(socket.0))?;
         let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection.writable_bytes() > 0;
         self.follow(socket.0, now);
         if lacks_memory {
@@ -219,6 +260,10 @@ impl Stack {
         let flow = claimed(self.sockets.at_mut(socket.0))?;
         let mut environment = tcp_environment!(self, now, socket.0, sink);
         let read = flow.connection.read(into, &mut environment);
+        if flow.marks.any(Marks::DEFERRED) {
+            // Whoever reads first has nothing to send with the SYN.
+            self.undefer(socket.0, now, sink);
+        }
         self.follow(socket.0, now);
         read.map_err(StreamError::from)
     }
@@ -371,12 +416,13 @@ fn flow_readiness(flow: &Flow) -> Readiness {
         TcpPhase::CloseWait | TcpPhase::Closing | TcpPhase::LastAck | TcpPhase::TimeWait | TcpPhase::Closed
     );
     let readable = connection.readable_bytes() > 0 || peer_closed;
-    let sendable = matches!(phase, TcpPhase::Established | TcpPhase::CloseWait);
+    let is_early = connection.is_early() || flow.marks.any(Marks::DEFERRED);
+    let sendable = is_early || matches!(phase, TcpPhase::Established | TcpPhase::CloseWait);
     let failed = connection.error().is_some();
     Readiness::NONE
         .with_if(Readiness::READABLE, readable)
         .with_if(Readiness::WRITABLE, closed || (sendable && connection.writable_bytes() > 0))
-        .with_if(Readiness::CONNECTED, !flow.is_opening() && !failed)
+        .with_if(Readiness::CONNECTED, (is_early || !flow.is_opening()) && !failed)
         .with_if(Readiness::PEER_CLOSED, peer_closed)
         .with_if(Readiness::URGENT, connection.urgent_ahead().is_some())
         .with_if(Readiness::ERROR, failed)

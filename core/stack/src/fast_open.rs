@@ -1,0 +1,353 @@
+//! Data in SYNs (RFC 7413): who gets which cookie, what other hosts gave us, and where it does not work.
+
+use crate::entry::{Marks, Socket};
+use crate::listener::acceptable_of;
+use crate::stack::{Stack, tcp_environment};
+use inhost_base::{Duration, Instant, IpAddr, Key, Random, SipKey};
+use inhost_buf::Packet;
+use inhost_event::Sink;
+use inhost_tcp::{Connection, ConnectionError, FastOpenState, Header};
+use inhost_wire::tcp::FastOpenCookie;
+use std::collections::{BTreeMap, VecDeque};
+
+/// After so many SYNs with the option that had to be sent again a destination is called without it for a while.
+const LOSSES_FOR_PAUSE: u8 = 2;
+/// That while is this, doubled for each loss (RFC 7413 §4.1.3.1).
+const DESTINATION_PAUSE: Duration = Duration::from_secs(60);
+/// Most doublings of a pause.
+const MOST_DOUBLINGS: u8 = 6;
+/// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes
+/// its victim send one (RFC 7413 §5.1).
+const RESET_COUNTS: Duration = Duration::from_secs(60);
+
+/// How the host opens connections fast; each listener and each call decides whether it does.
+#[derive(Clone, Debug)]
+pub struct FastOpenConfig {
+    /// The key of the cookies that are given away. Default: random. Hosts that share an address share it, too.
+    pub key: Option<[u8; 16]>,
+    /// How long a random key is used; for as long again its cookies still hold. Default: a day. Longer spares round
+    /// trips and keeps a stolen cookie of use.
+    pub key_life: Duration,
+    /// Destinations whose cookie is kept. Default: 1,024. Cost: some 80 bytes each.
+    pub destinations_limit: usize,
+    /// How long no data goes into SYNs after a connection that began with it fell silent; it doubles with each time
+    /// that follows, at most sixfold. Default: one hour.
+    pub black_hole_pause: Duration,
+}
+
+impl Default for FastOpenConfig {
+    fn default() -> Self {
+        FastOpenConfig {
+            key: None,
+            key_life: Duration::from_secs(24 * 3600),
+            destinations_limit: 1024,
+            black_hole_pause: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// When a call bears data in its SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FastOpenCall {
+    /// Never.
+    #[default]
+    Off,
+    /// What is sent before the round's [`crate::Stack::transmit`] goes with the SYN, when a cookie is known; otherwise
+    /// the SYN asks for one.
+    Now,
+    /// The SYN waits for the first send, when a cookie is known: until then the socket is as if connected.
+    OnFirstSend,
+}
+
+/// What the host knows.
+#[derive(Debug)]
+pub(crate) struct FastOpen {
+    key: SipKey,
+    previous: Option<SipKey>,
+    /// Never, with a key that was given.
+    rotates_at: Instant,
+    destinations: BTreeMap<IpAddr, Destination>,
+    /// No SYN bears data before that.
+    paused_until: Instant,
+    pauses: u8,
+}
+
+/// What is known of one destination.
+#[derive(Clone, Copy, Debug)]
+struct Destination {
+    cookie: FastOpenCookie,
+    experimental: bool,
+    mss: u16,
+    losses: u8,
+    lost_at: Instant,
+    used_at: Instant,
+}
+
+/// What the next SYN to a destination bears.
+pub(crate) struct Offer {
+    pub(crate) cookie: FastOpenCookie,
+    pub(crate) experimental: bool,
+    pub(crate) mss: u16,
+}
+
+/// What a listener makes of a SYN.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    /// Its data is taken.
+    pub(crate) accepts: bool,
+    /// The SYN and ACK gives this cookie.
+    pub(crate) grants: Option<(FastOpenCookie, bool)>,
+}
+
+/// The connections of a listener whose data was taken before their handshake was done.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    count: usize,
+    /// Until when those that a reset ended still count.
+    resets: VecDeque<Instant>,
+}
+
+impl Pending {
+    fn in_progress(&mut self, now: Instant) -> usize {
+        while self.resets.front().is_some_and(|&until| until <= now) {
+            self.resets.pop_front();
+        }
+        self.count + self.resets.len()
+    }
+}
+
+impl FastOpen {
+    pub(crate) fn new(config: &FastOpenConfig, random: &mut Random, now: Instant) -> FastOpen {
+        let (key, rotates_at) = match config.key {
+            Some(key) => (key_of(key), Instant::FAR_FUTURE),
+            None => (random.private_key(), now + config.key_life),
+        };
+        FastOpen {
+            key,
+            previous: None,
+            rotates_at,
+            destinations: BTreeMap::new(),
+            paused_until: now,
+            pauses: 0,
+        }
+    }
+    fn rotate(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {
+        if self.rotates_at <= now {
+            // Cookies older than two lives hold no more.
+            let missed = self.rotates_at + config.key_life <= now;
+            let old = core::mem::replace(&mut self.key, random.private_key());
+            self.previous = (!missed).then_some(old);
+            self.rotates_at = now + config.key_life;
+        }
+    }
+    /// What to put into a SYN to `remote`, `None` for nothing.
+    fn offer(&mut self, remote: IpAddr, default_mss: u16, now: Instant) -> Option<Offer> {
+        if now < self.paused_until {
+            return None;
+        }
+        let Some(known) = self.destinations.get_mut(&remote) else {
+            return Some(Offer { cookie: FastOpenCookie::new(), experimental: false, mss: default_mss });
+        };
+        known.used_at = now;
+        let pause = doubled(DESTINATION_PAUSE, known.losses);
+        if known.losses >= LOSSES_FOR_PAUSE && now < known.lost_at + pause {
+            return None;
+        }
+        Some(Offer { cookie: known.cookie, experimental: known.experimental, mss: known.mss })
+    }
+    /// The entry of a destination; the one that was not used for longest makes room.
+    fn destination(&mut self, remote: IpAddr, limit: usize, now: Instant) -> &mut Destination {
+        if !self.destinations.contains_key(&remote) && self.destinations.len() >= limit.max(1) {
+            let oldest = self.destinations.iter().min_by_key(|(_, known)| known.used_at);
+            if let Some(oldest) = oldest.map(|(&remote, _)| remote) {
+                self.destinations.remove(&oldest);
+            }
+        }
+        self.destinations.entry(remote).or_insert(Destination {
+            cookie: FastOpenCookie::new(),
+            experimental: false,
+            mss: 0,
+            losses: 0,
+            lost_at: now,
+            used_at: now,
+        })
+    }
+}
+
+impl Stack {
+    /// Changes the key of the cookies that are given away. Those of the key before still hold.
+    pub fn set_fast_open_key(&mut self, key: [u8; 16]) {
+        let old = core::mem::replace(&mut self.fast_open.key, key_of(key));
+        self.fast_open.previous = Some(old);
+        self.fast_open.rotates_at = Instant::FAR_FUTURE;
+    }
+    /// What a listener makes of the fast-open option, or of the data, of a SYN.
+    // RFC 7413 §4.1.2, §4.2.2
+    pub(crate) fn judge_fast_open(
+        &mut self,
+        listener: Key,
+        syn: &Header,
+        (local, remote): (IpAddr, IpAddr),
+        has_data: bool,
+        now: Instant,
+    ) -> Verdict {
+        let Stack { fast_open, sockets, config, random, counters, .. } = self;
+        let Some(Socket::Listener(held)) = sockets.at_mut(listener) else { return Verdict::default() };
+        let options = &held.options;
+        if options.fast_open_queue == 0 || options.hold_syn {
+            return Verdict::default();
+        }
+        let without_cookie =
+            options.fast_open_without_cookie && (has_data || syn.options.fast_open.is_some());
+        let (mut accepts, mut grants) = (without_cookie, None);
+        if let Some(cookie) = syn.options.fast_open.filter(|_| !without_cookie) {
+            fast_open.rotate(&config.fast_open, random, now);
+            let current = cookie_for(&fast_open.key, local, remote);
+            let holds_old = fast_open.previous.is_some_and(|key| cookie == cookie_for(&key, local, remote));
+            accepts = cookie == current || holds_old;
+            grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
+        }
+        if accepts && held.fast_open.in_progress(now) >= held.options.fast_open_queue {
+            // RFC 7413 §5.1: beyond the limit it is an ordinary call.
+            counters.fast_opens_over_limit += 1;
+            return Verdict::default();
+        }
+        counters.fast_open_cookies_granted += u64::from(grants.is_some());
+        counters.fast_opens_accepted += u64::from(accepts);
+        held.fast_open.count += usize::from(accepts);
+        Verdict { accepts, grants }
+    }
+    /// Takes the data of a SYN: the connection can be accepted before its handshake is done (RFC 7413 §4.2.2).
+    pub(crate) fn take_fast_open(
+        &mut self,
+        listener: Key,
+        key: Key,
+        syn: &Header,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        let mut environment = tcp_environment!(self, now, key, sink);
+        let outcome = flow.connection.take_syn_data(syn, packet, &mut environment);
+        self.queues.push_back(acceptable_of(listener.index()), key.index());
+        self.tell(listener);
+        self.apply(key, outcome, now, sink);
+    }
+    /// The handshake of a connection that was opened fast is done, or the connection is over.
+    pub(crate) fn settle_fast_open(&mut self, key: Key, was_reset: bool, now: Instant) {
+        let Some(flow) = self.flow_mut(key) else { return };
+        if !flow.marks.any(Marks::FAST_OPEN) {
+            return;
+        }
+        flow.marks.clear(Marks::FAST_OPEN);
+        let Some(listener) = flow.listener() else { return };
+        if let Some(Socket::Listener(held)) = self.sockets.at_mut(listener) {
+            held.fast_open.count = held.fast_open.count.saturating_sub(1);
+            if was_reset {
+                held.fast_open.resets.push_back(now + RESET_COUNTS);
+            }
+        }
+    }
+
+    /// Prepares a call that may bear data in its SYN: true when the SYN may wait for that.
+    pub(crate) fn offer_fast_open(
+        &mut self,
+        connection: &mut Connection,
+        remote: IpAddr,
+        without_cookie: bool,
+        default_mss: u16,
+        now: Instant,
+    ) -> bool {
+        let Some(offer) = self.fast_open.offer(remote, default_mss, now) else { return false };
+        let Offer { cookie, experimental, mss } = offer;
+        let mss = if mss == 0 { default_mss } else { mss };
+        connection.offer_fast_open(cookie, experimental, mss, without_cookie);
+        without_cookie || !cookie.is_empty()
+    }
+    /// Learns from the answer to a call of ours.
+    pub(crate) fn learn_fast_open(&mut self, key: Key, now: Instant) {
+        let limit = self.config.fast_open.destinations_limit;
+        let Some(flow) = self.flow_mut(key) else { return };
+        let remote = flow.remote().address;
+        let Some(answer) = flow.connection.take_fast_open_answer() else { return };
+        match answer.state {
+            FastOpenState::DataAcknowledged => self.counters.fast_opens_acknowledged += 1,
+            FastOpenState::DataRefused => self.counters.fast_opens_refused += 1,
+            _ => {}
+        }
+        let known = self.fast_open.destination(remote, limit, now);
+        (known.mss, known.used_at) = (answer.peer_mss, now);
+        if answer.syn_repeated {
+            known.losses = known.losses.saturating_add(1);
+            known.lost_at = now;
+            return;
+        }
+        match answer.cookie {
+            Some(cookie) => (known.cookie, known.experimental) = (cookie, answer.experimental),
+            // Asked in one form it did not understand: it is asked in the other the next time.
+            None if known.cookie.is_empty() => known.experimental = !answer.experimental,
+            None => {}
+        }
+        known.losses = 0;
+    }
+    /// Looks at the end of a call for signs of a middlebox that swallows what follows data in a SYN (RFC 7413 §4.1.3.1,
+    /// §7.3).
+    pub(crate) fn judge_fast_open_end(&mut self, key: Key, now: Instant) {
+        let limit = self.config.fast_open.destinations_limit;
+        let Some(flow) = self.flow(key) else { return };
+        if flow.listener().is_some() {
+            return;
+        }
+        let (remote, error) = (flow.remote().address, flow.connection.error());
+        let info = flow.connection.info(now);
+        let silent = matches!(error, Some(ConnectionError::TimedOut | ConnectionError::Reset));
+        match info.fast_open {
+            FastOpenState::Requested | FastOpenState::DataSent
+                if error == Some(ConnectionError::TimedOut) =>
+            {
+                let known = self.fast_open.destination(remote, limit, now);
+                known.losses = known.losses.saturating_add(1);
+                known.lost_at = now;
+            }
+            FastOpenState::DataAcknowledged if silent && info.received_bytes == 0 => {
+                let pause = doubled(self.config.fast_open.black_hole_pause, self.fast_open.pauses);
+                self.fast_open.paused_until = now + pause;
+                self.fast_open.pauses = self.fast_open.pauses.saturating_add(1);
+                self.counters.fast_open_pauses += 1;
+            }
+            FastOpenState::DataAcknowledged if error.is_none() => self.fast_open.pauses = 0,
+            _ => {}
+        }
+    }
+}
+
+fn doubled(pause: Duration, times: u8) -> Duration {
+    pause.times(1 << times.min(MOST_DOUBLINGS))
+}
+fn key_of(bytes: [u8; 16]) -> SipKey {
+    let [first, second] = [0, 8].map(|at| {
+        let half: [u8; 8] = core::array::from_fn(|place| bytes[at + place]);
+        u64::from_le_bytes(half)
+    });
+    SipKey::from_halves(first, second)
+}
+/// The cookie of a pair of addresses: a keyed hash of eight bytes (RFC 7413 §4.1.2).
+fn cookie_for(key: &SipKey, local: IpAddr, remote: IpAddr) -> FastOpenCookie {
+    let mut bytes = [0; 32];
+    let hash = match (remote, local) {
+        (IpAddr::V4(remote), IpAddr::V4(local)) => {
+            bytes[..4].copy_from_slice(&remote.octets());
+            bytes[4..8].copy_from_slice(&local.octets());
+            key.hash(&bytes[..8])
+        }
+        (IpAddr::V6(remote), IpAddr::V6(local)) => {
+            bytes[..16].copy_from_slice(&remote.octets());
+            bytes[16..].copy_from_slice(&local.octets());
+            key.hash(&bytes)
+        }
+        // Two ends of one connection are of one family.
+        _ => 0,
+    };
+    FastOpenCookie::from_slice(&hash.to_le_bytes()).unwrap_or_default()
+}

@@ -1,0 +1,295 @@
+//! Data in SYNs (RFC 7413), between hosts: cookies, limits, and what is done where it does not work.
+
+mod common;
+
+use common::packets::{Lone, Sent, header};
+use common::{Net, endpoint};
+use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_event::Ignore;
+use inhost_stack::{
+    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Readiness, SocketId, StackConfig,
+};
+use inhost_wire::tcp::{FastOpenCookie, Flags, TcpHeader, TcpOptions};
+
+fn peer(port: u16) -> Endpoint {
+    endpoint(1, port)
+}
+fn here(port: u16) -> Endpoint {
+    endpoint(0, port)
+}
+fn fast(call: FastOpenCall) -> ConnectOptions {
+    ConnectOptions { fast_open: call, ..ConnectOptions::default() }
+}
+fn queue(length: usize) -> ListenOptions {
+    ListenOptions { fast_open_queue: length, ..ListenOptions::default() }
+}
+fn listen(lone: &mut Lone, options: ListenOptions) -> SocketId {
+    lone.stack.listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, lone.now).unwrap()
+}
+fn syn(cookie: Option<FastOpenCookie>) -> TcpHeader {
+    let options = TcpOptions { mss: Some(1460), fast_open: cookie, ..TcpOptions::NONE };
+    TcpHeader { options, ..header(Flags::SYN, 100, 0) }
+}
+fn call(lone: &mut Lone, from: u16, syn: TcpHeader, data: &[u8]) -> Sent {
+    lone.segment(peer(from), here(23), syn, data);
+    lone.segment_sent()
+}
+/// The cookie that the host gives to whoever asks.
+fn ask(lone: &mut Lone) -> FastOpenCookie {
+    let answer = call(lone, 999, syn(Some(FastOpenCookie::new())), b"not taken");
+    assert_eq!(answer.header.acknowledgment.0, 101, "without a cookie no data");
+    answer.header.options.fast_open.unwrap()
+}
+fn accepted(lone: &mut Lone, listener: SocketId) -> Option<SocketId> {
+    lone.stack.accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+}
+fn read(lone: &mut Lone, socket: SocketId) -> Vec<u8> {
+    let mut place = [0; 2000];
+    let count = lone.stack.read(socket, &mut place, lone.now, &mut Ignore).unwrap_or(0);
+    place[..count].to_vec()
+}
+
+#[test]
+fn the_second_call_is_answered_after_one_round_trip() {
+    let mut net = Net::new(4);
+    let listener = net.listen_with(1, 80, queue(8));
+    let mut round_trips = Vec::new();
+    for _ in 0..2 {
+        let begun = net.now;
+        let (now, sink) = (net.now, &mut net.sinks[0]);
+        let options = fast(FastOpenCall::Now);
+        let (caller, sent) =
+            net.stacks[0].connect_with(endpoint(1, 80), options, b"question", now, sink).unwrap();
+        assert_eq!(sent, 8);
+        let mut called = None;
+        let done = net.run(Duration::from_secs(5), |net| {
+            if let Some(accepted) = net.stacks[1].accept(listener, net.now).unwrap() {
+                called = Some(accepted.socket);
+            }
+            if let Some(called) = called
+                && net.read(1, called, 100) == b"question"
+            {
+                net.send(1, called, b"answer");
+            }
+            net.read(0, caller, 100) == b"answer"
+        });
+        assert!(done);
+        round_trips.push(net.now.since(begun));
+        net.close(0, caller);
+        net.close(1, called.unwrap());
+        net.pass(Duration::from_secs(1));
+    }
+    // The wire takes a millisecond each way, and the answer waits for the next round.
+    assert!(round_trips[0] >= Duration::from_millis(4) && round_trips[1] <= Duration::from_millis(3));
+    let [caller, called] = net.stacks.map(|stack| *stack.counters());
+    assert_eq!((caller.fast_opens_acknowledged, caller.fast_opens_refused), (1, 0));
+    assert_eq!((called.fast_opens_accepted, called.fast_open_cookies_granted), (1, 1));
+}
+
+#[test]
+fn it_is_off_until_somebody_asks() {
+    let mut lone = Lone::new();
+    let listener = listen(&mut lone, ListenOptions::default());
+    let answer = call(&mut lone, 1, syn(Some(FastOpenCookie::new())), b"data");
+    assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 101));
+    assert_eq!(accepted(&mut lone, listener), None);
+    lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    assert_eq!(lone.segment_sent().header.options.fast_open, None);
+}
+
+#[test]
+fn only_a_cookie_that_holds_is_worth_anything() {
+    let mut lone = Lone::new();
+    let listener = listen(&mut lone, queue(8));
+    let cookie = ask(&mut lone);
+    let forged = FastOpenCookie::from_slice(&[9; 8]);
+    let answer = call(&mut lone, 1, syn(forged), b"hello");
+    assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (Some(cookie), 101));
+    assert_eq!(accepted(&mut lone, listener), None);
+    // For the right address it holds, whatever the port; in the other form too.
+    let mut other_form = syn(Some(cookie));
+    other_form.options.fast_open_experimental = true;
+    for (from, syn) in [(2, syn(Some(cookie))), (3, other_form)] {
+        let answer = call(&mut lone, from, syn, b"hello");
+        assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 106));
+        let socket = accepted(&mut lone, listener).unwrap();
+        let ready = lone.stack.readiness(socket);
+        assert!(ready.contains(Readiness::READABLE.with(Readiness::WRITABLE).with(Readiness::CONNECTED)));
+        assert_eq!(read(&mut lone, socket), b"hello");
+    }
+    let elsewhere = Endpoint::new(Ipv4Addr::new(10, 0, 0, 7), 1);
+    lone.segment(elsewhere, here(23), syn(Some(cookie)), b"hello");
+    assert_eq!(lone.segment_sent().header.acknowledgment.0, 101);
+}
+
+#[test]
+fn too_many_at_once_are_ordinary_calls() {
+    // RFC 7413 §5.1
+    let mut lone = Lone::new();
+    let listener = listen(&mut lone, queue(2));
+    let cookie = Some(ask(&mut lone));
+    let answers: Vec<Sent> = (1..=3).map(|from| call(&mut lone, from, syn(cookie), b"hello")).collect();
+    let taken: Vec<u32> = answers.iter().map(|sent| sent.header.acknowledgment.0).collect();
+    assert_eq!(taken, [106, 106, 101]);
+    assert_eq!(lone.stack.counters().fast_opens_over_limit, 1);
+    // One whose handshake is done makes room; one that was reset does not, for a minute.
+    let next = answers[0].header.sequence.0.wrapping_add(1);
+    lone.segment(peer(1), here(23), header(Flags::ACK, 106, next), b"");
+    assert_eq!(call(&mut lone, 4, syn(cookie), b"hello").header.acknowledgment.0, 106);
+    lone.segment(peer(2), here(23), header(Flags::RST, 106, 0), b"");
+    assert_eq!(call(&mut lone, 5, syn(cookie), b"hello").header.acknowledgment.0, 101);
+    lone.pass(Duration::from_secs(61));
+    lone.sent.clear();
+    assert_eq!(call(&mut lone, 6, syn(cookie), b"hello").header.acknowledgment.0, 106);
+    assert!(accepted(&mut lone, listener).is_some());
+}
+
+#[test]
+fn keys_change_and_the_one_before_still_holds() {
+    let life = Duration::from_secs(100);
+    let config = StackConfig {
+        fast_open: FastOpenConfig { key_life: life, ..FastOpenConfig::default() },
+        ..StackConfig::default()
+    };
+    let mut lone = Lone::with(config, |link| link);
+    listen(&mut lone, queue(100));
+    let first = ask(&mut lone);
+    lone.pass(life);
+    lone.sent.clear();
+    let answer = call(&mut lone, 1, syn(Some(first)), b"hello");
+    let second = answer.header.options.fast_open.unwrap();
+    assert_eq!((answer.header.acknowledgment.0, second == first), (106, false), "taken, and renewed");
+    lone.pass(life);
+    lone.sent.clear();
+    assert_eq!(call(&mut lone, 2, syn(Some(first)), b"hello").header.acknowledgment.0, 101);
+    assert_eq!(call(&mut lone, 3, syn(Some(second)), b"hello").header.acknowledgment.0, 106);
+    // Hosts that share an address share a key.
+    let shared = || {
+        let mut lone = Lone::new();
+        lone.stack.set_fast_open_key([5; 16]);
+        listen(&mut lone, queue(1));
+        ask(&mut lone)
+    };
+    assert_eq!(shared(), shared());
+}
+
+#[test]
+fn data_without_a_cookie_is_taken_where_that_was_agreed() {
+    let mut lone = Lone::new();
+    listen(&mut lone, ListenOptions { fast_open_without_cookie: true, ..queue(8) });
+    assert_eq!(call(&mut lone, 1, syn(None), b"hello").header.acknowledgment.0, 106);
+    let options = ConnectOptions { fast_open_without_cookie: true, ..fast(FastOpenCall::Now) };
+    lone.stack.connect_with(peer(80), options, b"hello", lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let sent = lone.segment_sent();
+    assert_eq!((sent.payload.as_slice(), sent.header.options.fast_open), (&b"hello"[..], None));
+}
+
+/// Answers the call that `sent` begins; with `cookie`, and taking so much of its data.
+fn answer(lone: &mut Lone, sent: &Sent, cookie: Option<FastOpenCookie>, taken: u32) {
+    let acknowledges = sent.header.sequence.0.wrapping_add(1 + taken);
+    let mut answer = header(Flags::SYN | Flags::ACK, 700, acknowledges);
+    answer.options = TcpOptions { mss: Some(1000), fast_open: cookie, ..TcpOptions::NONE };
+    lone.segment(sent.to, sent.from, answer, b"");
+}
+/// A first call, which brings the host a cookie.
+fn learned(lone: &mut Lone) -> FastOpenCookie {
+    let cookie = FastOpenCookie::from_slice(&[3; 8]).unwrap();
+    let socket = lone.stack.connect(peer(80), fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let sent = lone.segment_sent();
+    assert_eq!(sent.header.options.fast_open, Some(FastOpenCookie::new()));
+    answer(lone, &sent, Some(cookie), 0);
+    lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    lone.sent.clear();
+    cookie
+}
+fn call_out(lone: &mut Lone, text: &[u8]) -> (SocketId, Sent) {
+    let options = fast(FastOpenCall::Now);
+    let (socket, _) = lone.stack.connect_with(peer(80), options, text, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    (socket, lone.segment_sent())
+}
+
+#[test]
+fn a_syn_that_waits_for_data_goes_with_it_or_with_the_first_read() {
+    let mut lone = Lone::new();
+    let options = fast(FastOpenCall::OnFirstSend);
+    let cookie = learned(&mut lone);
+    let socket = lone.stack.connect(peer(80), options.clone(), lone.now, &mut Ignore).unwrap();
+    lone.pass(Duration::from_secs(3));
+    assert!(lone.segments().is_empty());
+    assert!(lone.stack.readiness(socket).contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
+    assert_eq!(lone.stack.send(socket, &[1; 1200], lone.now, &mut Ignore), Ok(1200));
+    lone.flush();
+    let sent = lone.segment_sent();
+    // The size that the peer named the last time, less the options.
+    assert_eq!((sent.payload.len(), sent.header.options.fast_open), (960, Some(cookie)));
+    let reader = lone.stack.connect(peer(80), options, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    assert!(lone.segments().is_empty());
+    assert!(lone.stack.read(reader, &mut [0; 10], lone.now, &mut Ignore).is_err());
+    lone.flush();
+    assert_eq!(lone.segment_sent().payload.len(), 0);
+    assert!(!lone.stack.readiness(reader).contains(Readiness::CONNECTED));
+}
+
+#[test]
+fn a_destination_that_loses_such_syns_is_spared_them_for_a_while() {
+    // RFC 7413 §4.1.3.1
+    let mut lone = Lone::new();
+    let cookie = learned(&mut lone);
+    for _ in 0..2 {
+        let (socket, sent) = call_out(&mut lone, b"hello");
+        assert_eq!(sent.header.options.fast_open, Some(cookie));
+        lone.pass(Duration::from_millis(1_100));
+        let again = lone.segment_sent();
+        assert_eq!((again.payload.len(), again.header.options.fast_open), (0, None));
+        answer(&mut lone, &sent, None, 0);
+        lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+        lone.flush();
+        lone.sent.clear();
+    }
+    let (_, sent) = call_out(&mut lone, b"hello");
+    assert_eq!((sent.payload.len(), sent.header.options.fast_open), (0, None));
+    lone.pass(Duration::from_secs(241));
+    lone.sent.clear();
+    assert_eq!(call_out(&mut lone, b"hello").1.payload, b"hello");
+}
+
+#[test]
+fn silence_after_data_in_a_syn_stops_it_everywhere() {
+    let mut lone = Lone::new();
+    learned(&mut lone);
+    let (socket, sent) = call_out(&mut lone, b"hello");
+    answer(&mut lone, &sent, None, 5);
+    assert_eq!(lone.stack.counters().fast_opens_acknowledged, 1);
+    lone.stack.send(socket, b"more", lone.now, &mut Ignore).unwrap();
+    lone.pass(Duration::from_secs(400));
+    assert!(lone.stack.readiness(socket).contains(Readiness::ERROR));
+    assert_eq!(lone.stack.counters().fast_open_pauses, 1);
+    lone.sent.clear();
+    assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, None);
+    lone.pass(Duration::from_secs(3700));
+    lone.sent.clear();
+    assert_eq!(call_out(&mut lone, b"hello").1.payload, b"hello");
+}
+
+#[test]
+fn what_is_known_of_destinations_is_bounded() {
+    let fast_open = FastOpenConfig { destinations_limit: 2, ..FastOpenConfig::default() };
+    let mut lone = Lone::with(StackConfig { fast_open, ..StackConfig::default() }, |link| link);
+    let cookie = learned(&mut lone);
+    for last in [20, 21] {
+        lone.pass(Duration::from_secs(1));
+        let there = Endpoint::new(Ipv4Addr::new(10, 0, 0, last), 80);
+        lone.stack.connect(there, fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
+        lone.flush();
+        let sent = lone.segments().into_iter().find(|sent| sent.to == there).unwrap();
+        answer(&mut lone, &sent, Some(cookie), 0);
+        lone.sent.clear();
+    }
+    assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, Some(FastOpenCookie::new()));
+}
