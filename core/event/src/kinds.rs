@@ -285,8 +285,10 @@ pub struct Retransmitted {
 pub enum RetransmittedWhy {
     /// The retransmission timer.
     Timeout,
-    /// Duplicate acknowledgments.
+    /// What came back: duplicate acknowledgments, SACK, or time (RFC 8985).
     Fast,
+    /// A probe of the flight's tail (RFC 8985 §7).
+    TailProbe,
     /// A zero-window probe.
     Probe,
 }

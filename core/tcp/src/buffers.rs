@@ -1,7 +1,10 @@
 //! What a connection keeps only while it has data: one box, made when needed and freed when idle.
 
 use crate::fast_open::FastOpen;
+use crate::flight::Flight;
+use crate::probe::TailProbe;
 use crate::reassembly::Reassembly;
+use crate::repair::{Doubt, RateReduction};
 use inhost_base::Instant;
 use inhost_buf::{Pool, ReceiveQueue, SendQueue};
 
@@ -18,6 +21,17 @@ pub(crate) struct Buffers {
     pub aggregate_until: Instant,
     /// While the connection opens fast.
     pub fast_open: Option<Box<FastOpen>>,
+    /// What is out.
+    pub flight: Flight,
+    pub tail_probe: TailProbe,
+    pub reduction: RateReduction,
+    pub doubt: Doubt,
+    /// When what was overtaken counts as lost.
+    pub reorder_at: Instant,
+    /// Segments that have overtaken another on this path, which arrived after all.
+    pub reordering: u16,
+    /// The next segment that is sent again goes whatever the window says.
+    pub force: bool,
 }
 
 impl Default for Buffers {
@@ -28,6 +42,13 @@ impl Default for Buffers {
             reassembly: Reassembly::default(),
             aggregate_until: Instant::FAR_FUTURE,
             fast_open: None,
+            flight: Flight::default(),
+            tail_probe: TailProbe::default(),
+            reduction: RateReduction::default(),
+            doubt: Doubt::default(),
+            reorder_at: Instant::FAR_FUTURE,
+            reordering: 0,
+            force: false,
         }
     }
 }
@@ -40,6 +61,7 @@ impl Buffers {
             && self.reassembly.is_empty()
             && self.reassembly.fin.is_none()
             && self.fast_open.is_none()
+            && self.flight.is_empty()
     }
     /// Memory that received data pins.
     pub fn received_capacity_bytes(&self) -> usize {
@@ -51,5 +73,8 @@ impl Buffers {
         self.receive.clear(pool);
         self.reassembly.clear(pool);
         self.aggregate_until = Instant::FAR_FUTURE;
+        self.reorder_at = Instant::FAR_FUTURE;
+        self.flight.clear();
+        self.tail_probe.end();
     }
 }

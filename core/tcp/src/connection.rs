@@ -1,13 +1,16 @@
 //! The connection's hot state and what its caller may do with it.
 
 use crate::buffers::Buffers;
+use crate::history::History;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::phase::Allows;
-use crate::recovery::{Recovery, Repair};
+use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
-use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
+use crate::{
+    Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, RecoveryState, SoftError,
+};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_congestion::Congestion;
@@ -33,6 +36,8 @@ pub struct Connection {
     pub(crate) config: Arc<Config>,
     /// Made when there is data, freed after [`crate::timers::TIDY_AFTER`] without.
     pub(crate) buffers: Option<Box<Buffers>>,
+    /// Made when there is something to tell.
+    pub(crate) history: Option<Box<History>>,
     pub(crate) accounts: Accounts,
     pub(crate) congestion: Congestion,
     pub(crate) round_trip: RoundTrip,
@@ -140,10 +145,8 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        // The mark means something once ECN is negotiated, which this connection does not offer.
-        let _ = ecn;
         let deadline = self.deadline();
-        let mut outcome = self.arrive(header, payload, env);
+        let mut outcome = self.arrive(header, payload, ecn, env);
         self.settle(env);
         self.tell(&mut outcome, deadline);
         outcome
@@ -258,6 +261,9 @@ impl Connection {
         if let Some(buffers) = &mut self.buffers {
             buffers.send.clear(env.pool);
             buffers.reassembly.clear(env.pool);
+            buffers.flight.clear();
+            buffers.tail_probe.end();
+            buffers.reorder_at = Instant::FAR_FUTURE;
             if error.is_some() {
                 buffers.receive.clear(env.pool);
             }
@@ -307,11 +313,18 @@ impl Connection {
     }
     /// Bytes thought to be in the network.
     pub(crate) fn in_flight_bytes(&self) -> u32 {
-        self.recovery.in_flight_bytes(self.send.unacknowledged, self.send.next)
+        let outstanding = self.send.next.since(self.send.unacknowledged);
+        let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
+        let absent = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.absent_bytes());
+        outstanding.saturating_sub(absent + counted)
     }
     /// Bytes of the stream ever sent.
     pub(crate) fn sent_bytes(&self) -> u64 {
         self.acknowledged_bytes + u64::from(self.send.next.since(self.send.unacknowledged))
+    }
+    /// What was met so far, made when it is not there.
+    pub(crate) fn history_mut(&mut self) -> &mut History {
+        self.history.get_or_insert_default()
     }
     /// Whether something is sent and not acknowledged.
     pub(crate) fn has_outstanding(&self) -> bool {
@@ -381,6 +394,7 @@ impl Connection {
     fn figures(&self, now: Instant) -> Info {
         let ledgers = self.accounts.at(now);
         let buffers = self.buffers.as_deref();
+        let history = self.history.as_deref().copied().unwrap_or_default();
         Info {
             phase: self.phase,
             age: ledgers.send.total(),
@@ -414,17 +428,17 @@ impl Connection {
             sent_bytes: self.acknowledged_bytes,
             received_bytes: self.received_bytes,
             retransmitted_segments: self.retransmitted_segments,
-            retransmitted_bytes: 0,
+            retransmitted_bytes: history.retransmitted_bytes,
             timeouts: self.timeouts,
-            recovery: crate::RecoveryState::Open,
+            recovery: self.recovery.state,
             fast_open: self.fast_open,
-            sacked_bytes: 0,
-            lost_bytes: 0,
-            reordering_segments: u16::from(self.config.reordering_segments),
-            duplicate_sacks: 0,
-            delivered_bytes: self.acknowledged_bytes,
-            congestion_marks: 0,
-            min_round_trip: None,
+            sacked_bytes: self.sacked_bytes(),
+            lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
+            reordering_segments: self.reordering_segments() as u16,
+            duplicate_sacks: history.duplicate_sacks,
+            delivered_bytes: self.acknowledged_bytes + u64::from(self.sacked_bytes()),
+            congestion_marks: history.congestion_marks,
+            min_round_trip: buffers.and_then(|b| b.flight.rack.least_round_trip()),
             delivery_rate_bytes_per_second: 0,
             delivery_rate_is_application_limited: false,
             pacing_rate_bytes_per_second: 0,
@@ -448,10 +462,13 @@ impl Connection {
     }
     /// The cause of waiting while a repair is under way, or `otherwise`.
     pub(crate) fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
-        match self.recovery.repair {
-            Repair::None => otherwise,
-            Repair::Fast | Repair::Resend => SendCause::LossRecovery,
-            Repair::Timeout => SendCause::Timeout,
+        match self.recovery.state {
+            RecoveryState::Recovery => SendCause::LossRecovery,
+            RecoveryState::Loss => SendCause::Timeout,
+            _ if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
+                SendCause::LossRecovery
+            }
+            _ => otherwise,
         }
     }
 }

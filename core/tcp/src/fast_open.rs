@@ -5,7 +5,7 @@ use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
 use crate::receive::Arrival;
-use crate::{Connection, Environment, Header};
+use crate::{Connection, Ecn, Environment, Header};
 use inhost_base::Sequence;
 use inhost_buf::Packet;
 use inhost_event::TcpPhase;
@@ -128,7 +128,8 @@ impl Connection {
         self.fast_open = FastOpenState::Accepted;
         self.congestion.open(self.config.initial_window_segments, self.effective_mss());
         payload.truncate(self.window_space() as usize);
-        let mut arrival = Arrival { header: syn, payload, start: self.receive.next, fin: false };
+        let mut arrival =
+            Arrival { header: syn, payload, start: self.receive.next, fin: false, ecn: Ecn::NotCapable };
         if !arrival.payload.is_empty() {
             self.take_in_order(&mut arrival, env, &mut outcome);
         }
@@ -255,7 +256,7 @@ impl Connection {
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.send.unacknowledged.precedes(header.acknowledgment) {
-            self.advance(header, env, outcome);
+            self.advance(header, false, env, outcome);
         } else if self.has_outstanding() {
             self.arm_retransmission(env.now);
         } else {

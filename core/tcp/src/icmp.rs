@@ -2,7 +2,6 @@
 
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
-use crate::recovery::Repair;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
 use inhost_base::Instant;
 use inhost_event::{Drop, TcpPhase};
@@ -84,8 +83,8 @@ impl Connection {
         }
         self.congestion.resize(self.effective_mss());
         if self.has_outstanding() {
-            self.recovery.begin(Repair::Resend, self.send.unacknowledged, self.send.next);
-            self.retransmit_at = Instant::FAR_FUTURE;
+            let longest = self.segment_bytes();
+            self.send_refused_again(longest);
             self.arm_retransmission(now);
         }
     }

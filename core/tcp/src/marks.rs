@@ -4,7 +4,6 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Marks(u32);
 
-#[allow(dead_code)]
 impl Marks {
     /// An acknowledgment is due now.
     pub const ACKNOWLEDGE: Marks = Marks(1);
@@ -49,6 +48,10 @@ impl Marks {
     /// The handshake is not done, and what follows our SYN may be sent: `send.unacknowledged` is behind the SYN
     /// already (RFC 7413 §4.2.1).
     pub const EARLY: Marks = Marks(1 << 20);
+    /// A SYN that asked for ECN was not answered: we ask no more.
+    pub const ECN_REFUSED: Marks = Marks(1 << 21);
+    /// When the SYN left is known.
+    pub const SYN_TIMED: Marks = Marks(1 << 22);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

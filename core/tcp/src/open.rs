@@ -8,7 +8,7 @@ use crate::receive::Arrival;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
 use crate::window::scale_for;
-use crate::{Config, Connection, ConnectionError, Environment, FastOpenState, Header, Open};
+use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
 use inhost_event::{Drop, TcpPhase};
@@ -65,6 +65,7 @@ impl Connection {
         let mut connection = Connection {
             config: Arc::clone(config),
             buffers: None,
+            history: None,
             accounts: Accounts::new(now),
             congestion: Congestion::new(config.congestion),
             round_trip: RoundTrip::default(),
@@ -104,6 +105,7 @@ impl Connection {
             phase,
         };
         connection.congestion.window.segment_bytes = u32::from(path_mss);
+        connection.round_trip.begin(initial);
         connection.timestamps.least_echo = connection.timestamp(now);
         connection
     }
@@ -119,6 +121,8 @@ impl Connection {
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.path_mss),
             window_scale: scaling.then_some(self.receive.scale),
+            // RFC 2018 §2
+            sack_permitted: if answering { self.marks.has(Marks::SACK) } else { self.config.sack },
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
             fast_open,
             fast_open_experimental,
@@ -143,6 +147,8 @@ impl Connection {
             }
             _ => self.receive.scale = 0,
         }
+        self.marks.put(Marks::SACK, syn.options.sack_permitted && self.config.sack);
+        self.learn_ecn(syn);
         if let Some((value, _)) = syn.options.timestamps
             && self.config.timestamps
         {
@@ -156,6 +162,30 @@ impl Connection {
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
         self.send.window_acknowledgment = self.send.unacknowledged + 1;
         self.congestion.window.segment_bytes = self.effective_mss();
+    }
+    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
+    fn learn_ecn(&mut self, syn: &Header) {
+        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
+        let agreed = if syn.flags.ack() {
+            // An answer with both bits set is an echo of what was sent, not an agreement.
+            self.asks_for_ecn() && ece && !cwr
+        } else {
+            self.config.ecn != EcnMode::Off && ece && cwr
+        };
+        self.marks.put(Marks::ECN, agreed);
+    }
+    /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
+    /// do (RFC 3168 §6.1.1.1).
+    fn asks_for_ecn(&self) -> bool {
+        self.config.ecn == EcnMode::Request && !self.marks.has(Marks::ECN_REFUSED)
+    }
+    /// The congestion bits of our SYN, or SYN and ACK.
+    pub(crate) fn syn_ecn_flags(&self) -> Flags {
+        match self.phase {
+            TcpPhase::SynSent if self.asks_for_ecn() => Flags::ECE | Flags::CWR,
+            TcpPhase::SynReceived if self.marks.has(Marks::ECN) => Flags::ECE,
+            _ => Flags::NONE,
+        }
     }
     /// What a segment of ours can carry (RFC 9293 §3.7.1).
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
@@ -233,13 +263,10 @@ impl Connection {
             self.marks.set(Marks::SYNCHRONISE);
             return;
         }
-        let echoed = self.echoed_round_trip(header, env.now);
         self.syn_answered(header, env);
         self.send.unacknowledged = header.acknowledgment;
         self.send.window_acknowledgment = header.acknowledgment;
-        if !self.marks.has(Marks::SYN_REPEATED) {
-            self.round_trip.acknowledged(header.acknowledgment, echoed, env.now);
-        }
+        self.measure_syn(header, env.now);
         self.establish(env, outcome);
         self.marks.set(Marks::ACKNOWLEDGE);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.

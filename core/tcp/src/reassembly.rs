@@ -2,38 +2,41 @@
 
 use crate::window::tighten;
 use inhost_base::Sequence;
-use inhost_buf::{Packet, Pool, ReceiveQueue};
+use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
 use std::collections::VecDeque;
 
-/// Pieces that do not overlap, in order of sequence number. "Is the next byte here?" is one comparison with the
-/// front. Limits count memory pinned and pieces.
+/// Arrivals whose runs are remembered as the latest: as many as a SACK option holds blocks.
+const RECENT: usize = inhost_wire::tcp::MAX_SACK_BLOCKS;
+
+/// Runs of data without a gap, in order of sequence number. "Is the next byte here?" is one comparison with the
+/// front. Limits count memory pinned and runs.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
-    pieces: VecDeque<Piece>,
+    runs: VecDeque<Run>,
     capacity_bytes: usize,
     bytes: usize,
+    /// A number within each of the runs that grew last, the newest first (RFC 2018 §4).
+    recent: inhost_wire::Bounded<Sequence, RECENT>,
+    /// What came again and was not told yet (RFC 2883 §4).
+    pub duplicate: Option<(Sequence, Sequence)>,
     /// Where the peer's stream ends, when its FIN came ahead.
     pub fin: Option<Sequence>,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct Run {
     start: Sequence,
-    packet: Packet,
-}
-
-impl Piece {
-    fn end(&self) -> Sequence {
-        self.start + self.packet.len() as u32
-    }
+    end: Sequence,
+    packets: VecDeque<Packet>,
 }
 
 impl Reassembly {
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.runs.is_empty()
     }
+    /// Runs held.
     pub fn pieces(&self) -> usize {
-        self.pieces.len()
+        self.runs.len()
     }
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -41,73 +44,162 @@ impl Reassembly {
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
-    /// Keeps what of `packet`, whose first byte is `start`, is not here yet. False when the limit on pieces or on
-    /// memory is reached; then it is not kept, and what it covered may be gone too: both come again. A packet that
-    /// reaches into a later piece is cut where that begins.
-    pub fn insert(&mut self, mut start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
-        // The search goes from the back: what comes late mostly belongs there.
-        let mut place = self.pieces.len();
-        while place > 0 && self.pieces.get(place - 1).is_some_and(|piece| start.precedes(piece.start)) {
-            place -= 1;
+    /// Whether a SACK option would say something.
+    pub fn has_news(&self) -> bool {
+        !self.runs.is_empty() || self.duplicate.is_some()
+    }
+    /// The runs that grew last, the newest first, each with its FIN.
+    pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
+        self.recent.iter().filter_map(|&at| {
+            let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
+            let fin = u32::from(self.fin == Some(run.end));
+            run.start.at_or_before(at).then_some((run.start, run.end + fin))
+        })
+    }
+    /// Keeps what of `packet`, whose first byte is `start`, is not here yet. False when the limit on runs or on memory
+    /// is reached; then it is not kept, and comes again. A packet that reaches into a later run is cut where that
+    /// begins.
+    pub fn insert(&mut self, start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
+        let end = start + packet.len() as u32;
+        let index = self.runs.partition_point(|run| run.end.precedes(start));
+        let (mut at, mut joins_front, mut joins_back) = (start, false, false);
+        if let Some(run) = self.runs.get(index) {
+            if run.start.at_or_before(start) {
+                let known = run.end.since(start).min(end.since(start));
+                self.duplicate = if known > 0 { Some((start, start + known)) } else { self.duplicate };
+                packet.trim_front(known as usize);
+                at += known;
+                joins_back = true;
+            } else if run.start.at_or_before(end) {
+                let known = end.since(run.start).min(run.end.since(run.start));
+                self.duplicate =
+                    if known > 0 { Some((run.start, run.start + known)) } else { self.duplicate };
+                packet.truncate(run.start.since(start) as usize);
+                joins_front = true;
+            }
         }
-        if let Some(before) = place.checked_sub(1).and_then(|at| self.pieces.get(at))
-            && start.precedes(before.end())
+        if joins_back
+            && !packet.is_empty()
+            && let Some(after) = self.runs.get(index + 1)
+            && after.start.precedes(end)
         {
-            let overlap = before.end().since(start);
-            packet.trim_front(overlap as usize);
-            start += overlap;
-        }
-        // Pieces that the new one covers whole go; one that it reaches into cuts it short.
-        while let Some(after) = self.pieces.get(place) {
-            let end = start + packet.len() as u32;
-            if packet.is_empty() || end.at_or_before(after.start) {
-                break;
-            }
-            if end.precedes(after.end()) {
-                packet.truncate(after.start.since(start) as usize);
-                break;
-            }
-            if let Some(covered) = self.pieces.remove(place) {
-                self.forget(&covered.packet);
-                pool.give(covered.packet);
-            }
+            self.duplicate = Some((after.start, if end.precedes(after.end) { end } else { after.end }));
+            packet.truncate(after.start.since(at) as usize);
         }
         if packet.is_empty() {
             pool.give(packet);
+            self.touch(start);
             return true;
         }
         let packet = tighten(packet, pool);
-        if self.pieces.len() >= room.pieces || self.capacity_bytes + packet.capacity() > room.capacity_bytes {
+        let joins = joins_front || joins_back;
+        let full = (!joins && self.runs.len() >= room.pieces)
+            || self.capacity_bytes + packet.capacity() > room.capacity_bytes;
+        if full {
             pool.give(packet);
             return false;
         }
-        self.capacity_bytes += packet.capacity();
+        let length = packet.len() as u32;
         self.bytes += packet.len();
-        self.pieces.insert(place, Piece { start, packet });
+        match self.runs.get_mut(index).filter(|_| joins) {
+            Some(run) if joins_back => {
+                run.end += length;
+                self.capacity_bytes += append(&mut run.packets, packet, pool);
+                self.join(index);
+            }
+            Some(run) => {
+                run.start = at;
+                self.capacity_bytes += packet.capacity();
+                run.packets.push_front(packet);
+            }
+            None => {
+                self.capacity_bytes += packet.capacity();
+                let run = Run { start: at, end: at + length, packets: VecDeque::from([packet]) };
+                self.runs.insert(index, run);
+            }
+        }
+        self.touch(at);
         true
+    }
+    /// Makes one of a run and the next where they meet. The shorter moves.
+    fn join(&mut self, index: usize) {
+        let meets = match (self.runs.get(index), self.runs.get(index + 1)) {
+            (Some(run), Some(next)) => run.end == next.start,
+            _ => false,
+        };
+        if !meets {
+            return;
+        }
+        let Some(mut next) = self.runs.remove(index + 1) else { return };
+        let Some(run) = self.runs.get_mut(index) else { return };
+        run.end = next.end;
+        if next.packets.len() <= run.packets.len() {
+            run.packets.append(&mut next.packets);
+        } else {
+            while let Some(packet) = run.packets.pop_back() {
+                next.packets.push_front(packet);
+            }
+            run.packets = next.packets;
+        }
+    }
+    /// The run that holds `at` is the one that grew last.
+    fn touch(&mut self, at: Sequence) {
+        let Some(run) = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at))) else {
+            return;
+        };
+        let mut recent = inhost_wire::Bounded::new();
+        recent.push(at);
+        for &other in self.recent.iter() {
+            if !(run.start.at_or_before(other) && other.precedes(run.end)) {
+                recent.push(other);
+            }
+        }
+        self.recent = recent;
     }
     /// Moves what follows `next` without a gap into `queue`; gives the bytes moved.
     pub fn drain_into(&mut self, mut next: Sequence, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
-        while self.pieces.front().is_some_and(|piece| piece.start.at_or_before(next)) {
-            let Some(Piece { start, mut packet }) = self.pieces.pop_front() else { break };
-            self.forget(&packet);
-            packet.trim_front(next.since(start) as usize);
-            next += packet.len() as u32;
-            queue.push(packet, pool);
+        while self.runs.front().is_some_and(|run| run.start.at_or_before(next)) {
+            let Some(run) = self.runs.pop_front() else { break };
+            let mut start = run.start;
+            for mut packet in run.packets {
+                self.forget(&packet);
+                let end = start + packet.len() as u32;
+                if start.precedes(next) {
+                    packet.trim_front(next.since(start) as usize);
+                }
+                next += packet.len() as u32;
+                queue.push(packet, pool);
+                start = end;
+            }
         }
         next.since(first)
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.pieces.drain(..).for_each(|piece| pool.give(piece.packet));
+        self.runs.drain(..).flat_map(|run| run.packets).for_each(|packet| pool.give(packet));
         (self.bytes, self.capacity_bytes) = (0, 0);
-        self.fin = None;
+        self.recent = inhost_wire::Bounded::new();
+        (self.fin, self.duplicate) = (None, None);
     }
     fn forget(&mut self, packet: &Packet) {
         self.capacity_bytes -= packet.capacity();
         self.bytes -= packet.len();
     }
+}
+
+/// Adds a packet at the end, or its bytes to the last, when they are few; gives the memory that it pins more.
+fn append(packets: &mut VecDeque<Packet>, packet: Packet, pool: &mut Pool) -> usize {
+    if packet.len() < COPY_BELOW_BYTES
+        && let Some(last) = packets.back_mut().filter(|last| last.tailroom() >= packet.len())
+    {
+        last.append(packet.bytes());
+        pool.give(packet);
+        return 0;
+    }
+    let capacity = packet.capacity();
+    packets.push_back(packet);
+    capacity
 }
 
 /// What reassembly may hold in all.

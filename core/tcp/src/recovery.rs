@@ -1,73 +1,470 @@
-//! Which part of what is in flight is being sent again, and why (RFC 6582, RFC 6298 §5).
+//! Where loss recovery stands, and what moves it (RFC 5681 §3, RFC 6582, RFC 6675 §5, RFC 8985, RFC 5682).
 
-use inhost_base::Sequence;
+use crate::flight::Delivery;
+use crate::marks::Marks;
+use crate::repair::{Doubt, RateReduction};
+use crate::{Connection, Environment, Header, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_congestion::Acknowledged;
+use inhost_event::{Event, Mask, WindowChanged};
 
-/// What led to the repair that is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Repair {
-    /// None is.
-    #[default]
-    None,
-    /// Three duplicate acknowledgments: one segment for each partial acknowledgment (RFC 6582).
-    Fast,
-    /// The retransmission timer: everything up to `recover`, as the congestion window allows.
-    Timeout,
-    /// What was sent was refused, by a closed window or by the path for its size: as after a time-out, but nothing
-    /// was lost to congestion.
-    Resend,
-}
-
-/// Loss recovery. `send_next` never goes back; what is sent again is told by `cursor`.
+/// The little that outlives what is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
-    pub repair: Repair,
-    /// Duplicate acknowledgments in a row.
+    pub state: RecoveryState,
+    /// Duplicate acknowledgments, where there is no SACK: each a segment that has left the network.
     pub duplicates: u8,
-    /// Partial acknowledgments during this repair.
-    pub partials: u8,
-    /// What had been sent when the loss was found; acknowledging it ends the repair.
+    /// Whether the time-out was spurious is being found out (RFC 5682).
+    pub forward: bool,
+    /// Something was acknowledged since the last time-out.
+    pub progressed: bool,
+    /// What had been sent when the state was entered; acknowledging it ends it.
     pub recover: Sequence,
-    /// What is to be sent again next.
-    pub cursor: Sequence,
 }
 
-/// Duplicate acknowledgments that tell of a loss (RFC 5681 §3.2).
-pub(crate) const DUPLICATES_FOR_LOSS: u8 = 3;
+/// What an acknowledgment was, beside what it delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// It acknowledges something new.
+    pub advanced_bytes: u32,
+    /// It counts as a duplicate (RFC 5681 §2).
+    pub duplicate: bool,
+    /// Bytes of it that duplicates had stood for.
+    pub counted_bytes: u32,
+    pub in_flight_before_bytes: u32,
+    pub sacked_before_bytes: u32,
+    pub outstanding_before_bytes: u32,
+    /// The round trip that it measured.
+    pub round_trip: Option<Duration>,
+    /// The peer saw a congestion mark.
+    pub congestion: bool,
+}
 
 impl Recovery {
     pub fn new(initial: Sequence) -> Self {
-        Recovery { repair: Repair::None, duplicates: 0, partials: 0, recover: initial, cursor: initial }
+        Recovery {
+            state: RecoveryState::Open,
+            duplicates: 0,
+            forward: false,
+            progressed: false,
+            recover: initial.back(1),
+        }
     }
-    /// Begins a repair of everything from `first` up to `send_next`.
-    pub fn begin(&mut self, repair: Repair, first: Sequence, send_next: Sequence) {
-        *self =
-            Recovery { repair, duplicates: self.duplicates, partials: 0, recover: send_next, cursor: first };
-    }
-    /// The repair is done.
+    /// Nothing is amiss any more.
     pub fn end(&mut self) {
-        self.repair = Repair::None;
-        self.duplicates = 0;
+        (self.state, self.duplicates, self.forward) = (RecoveryState::Open, 0, false);
     }
-    /// Whether a repair is under way.
-    pub fn is_active(&self) -> bool {
-        self.repair != Repair::None
+    /// Whether the window is kept by recovery, not by congestion control.
+    pub fn reduces(&self) -> bool {
+        matches!(self.state, RecoveryState::Recovery | RecoveryState::WindowReduction)
     }
-    /// Bytes that are thought to be in the network. After a time-out what lies beyond the cursor is taken as lost.
-    pub fn in_flight_bytes(&self, unacknowledged: Sequence, send_next: Sequence) -> u32 {
-        match self.repair {
-            Repair::Timeout | Repair::Resend if self.cursor.precedes(self.recover) => {
-                // What was sent after the repair began lies beyond `recover`.
-                self.cursor.since(unacknowledged) + send_next.since(self.recover)
+}
+
+impl Connection {
+    /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is.
+    pub(crate) fn recover_by(
+        &mut self,
+        delivery: &Delivery,
+        heard: Heard,
+        header: &Header,
+        env: &mut Environment<'_>,
+    ) {
+        let state = self.recovery.state;
+        self.learn_reordering(delivery);
+        self.note_duplicate(delivery, env);
+        let newly_lost = self.find_losses(delivery, &heard, env.now);
+        self.recovery.progressed |= heard.advanced_bytes > 0;
+        match state {
+            RecoveryState::Loss => self.continue_loss(delivery, &heard, header, env.now),
+            RecoveryState::Recovery => self.continue_recovery(delivery, &heard, header, env.now),
+            RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
+                self.undo_by_duplicates(env.now);
             }
-            _ => send_next.since(unacknowledged),
+        }
+        let may_enter = matches!(
+            self.recovery.state,
+            RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction
+        );
+        if may_enter && newly_lost {
+            self.enter_recovery(&heard, env.now);
+        } else if may_enter && heard.congestion {
+            self.reduce_by_mark(&heard, env.now);
+        }
+        if self.recovery.state == RecoveryState::WindowReduction
+            && self.recovery.recover.at_or_before(self.send.unacknowledged)
+        {
+            self.congestion.recovered(env.now);
+            self.recovery.state = RecoveryState::Open;
+        }
+        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let disorder = self.recovery.duplicates > 0 || self.sacked_bytes() > 0;
+            self.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
+        }
+        self.move_window(delivery, &heard, newly_lost, state, env.now);
+        if state != self.recovery.state || newly_lost {
+            self.tell_window(env);
         }
     }
-    /// Where the next segment to send again starts, before the congestion window is asked.
-    pub fn pending(&self, unacknowledged: Sequence) -> Option<Sequence> {
-        match self.repair {
-            Repair::None => None,
-            Repair::Fast => (self.cursor == unacknowledged).then_some(self.cursor),
-            Repair::Timeout | Repair::Resend => self.cursor.precedes(self.recover).then_some(self.cursor),
+
+    /// Something was overtaken and arrived after all: more must overtake it next time before it counts as lost.
+    fn learn_reordering(&mut self, delivery: &Delivery) {
+        let Some(start) = delivery.overtaken else { return };
+        let segment = self.segment_bytes();
+        let Some(buffers) = &mut self.buffers else { return };
+        buffers.flight.rack.reordering_seen = true;
+        let degree = buffers.flight.overtaken_by(start, segment).min(MOST_REORDERING) as u16;
+        buffers.reordering = buffers.reordering.max(degree);
+    }
+    /// The peer got something twice.
+    fn note_duplicate(&mut self, delivery: &Delivery, env: &mut Environment<'_>) {
+        let Some((start, end)) = delivery.duplicate else { return };
+        self.history_mut().duplicate_sacks += 1;
+        let (unacknowledged, next) = (self.send.unacknowledged, self.send.next);
+        let segments = end.since(start).div_ceil(self.segment_bytes().max(1));
+        let _ = env;
+        let Some(buffers) = &mut self.buffers else { return };
+        if buffers.tail_probe.explains(start, end) {
+            // RFC 8985 §7.4.2: the probe, not a mistake in recovery, made this duplicate.
+            buffers.tail_probe.was_duplicate = true;
+            return;
         }
+        buffers.flight.rack.reordering_seen = true;
+        buffers.flight.rack.widen(unacknowledged, next);
+        buffers.doubt.duplicate(end, segments);
+    }
+    /// Looks for losses; true when something is newly thought lost.
+    fn find_losses(&mut self, delivery: &Delivery, heard: &Heard, now: Instant) -> bool {
+        let segment = self.segment_bytes();
+        let sack = self.marks.has(Marks::SACK);
+        let rack = self.config.rack && sack;
+        let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let state = self.recovery.state;
+        let duplicates = self.recovery.duplicates;
+        let beyond = self.recovery.recover.precedes(self.send.unacknowledged);
+        let threshold = self.reordering_segments();
+        let Some(buffers) = &mut self.buffers else { return false };
+        let before = buffers.flight.lost_segments;
+        if rack {
+            if delivery.bytes > 0 || heard.advanced_bytes > 0 {
+                let enough = buffers.flight.sacked_bytes() >= threshold * segment;
+                let repairing = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
+                let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
+                let at = buffers.flight.lose_by_time(window, now);
+                buffers.reorder_at = at.unwrap_or(Instant::FAR_FUTURE);
+            }
+        } else if sack {
+            buffers.flight.lose_by_count(threshold, segment);
+        } else if state == RecoveryState::Recovery {
+            // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
+            if heard.advanced_bytes > 0 && !self.recovery.recover.at_or_before(self.send.unacknowledged) {
+                buffers.flight.lose_first();
+                buffers.force = true;
+            }
+        } else if state != RecoveryState::Loss && u32::from(duplicates) >= threshold && beyond {
+            buffers.flight.lose_first();
+        }
+        buffers.flight.lost_segments != before
+    }
+    /// The time for what was overtaken is over (RFC 8985 §6.2).
+    pub(crate) fn fire_reordering(&mut self, env: &mut Environment<'_>) {
+        let heard = Heard {
+            advanced_bytes: 0,
+            duplicate: false,
+            counted_bytes: 0,
+            in_flight_before_bytes: self.in_flight_bytes(),
+            sacked_before_bytes: self.sacked_bytes(),
+            outstanding_before_bytes: self.send.next.since(self.send.unacknowledged),
+            round_trip: None,
+            congestion: false,
+        };
+        let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let repairing = matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
+        let enough = self.sacked_bytes() >= self.reordering_segments() * self.segment_bytes();
+        let Some(buffers) = &mut self.buffers else { return };
+        let before = buffers.flight.lost_segments;
+        let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
+        let at = buffers.flight.lose_by_time(window, env.now);
+        buffers.reorder_at = at.filter(|&at| at > env.now).unwrap_or(Instant::FAR_FUTURE);
+        if buffers.flight.lost_segments == before {
+            return;
+        }
+        if !repairing {
+            self.enter_recovery(&heard, env.now);
+        }
+        self.move_window(&Delivery::default(), &heard, true, self.recovery.state, env.now);
+        self.tell_window(env);
+    }
+
+    fn enter_recovery(&mut self, heard: &Heard, now: Instant) {
+        let reduced_already = self.recovery.state == RecoveryState::WindowReduction;
+        self.recovery.state = RecoveryState::Recovery;
+        self.recovery.recover = self.send.next;
+        let unacknowledged = self.send.unacknowledged;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.doubt = Doubt::begin(unacknowledged, false);
+            buffers.force = true;
+        }
+        if !reduced_already {
+            self.begin_reduction(heard);
+            self.congestion.lost(self.flight_size(heard.outstanding_before_bytes), now);
+        }
+        if !self.config.proportional_rate_reduction {
+            self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
+        }
+    }
+    /// What a reduction is reckoned from: what is outstanding, without what limited transmit added (RFC 5681 §3.2).
+    fn flight_size(&self, outstanding_bytes: u32) -> u32 {
+        outstanding_bytes.min(self.congestion.window.window_bytes)
+    }
+    fn begin_reduction(&mut self, heard: &Heard) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reduction = RateReduction::new(heard.outstanding_before_bytes, heard.sacked_before_bytes);
+        }
+    }
+    /// The peer saw a congestion mark: as after a loss, once a window, with nothing to send again (RFC 3168 §6.1.2).
+    fn reduce_by_mark(&mut self, heard: &Heard, now: Instant) {
+        if self.recovery.state == RecoveryState::WindowReduction {
+            return;
+        }
+        self.history_mut().congestion_marks += 1;
+        self.begin_reduction(heard);
+        self.congestion.marked(self.flight_size(heard.outstanding_before_bytes), now);
+        if !self.config.proportional_rate_reduction {
+            self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
+        }
+        self.recovery.state = RecoveryState::WindowReduction;
+        self.recovery.recover = self.send.next;
+        self.marks.set(Marks::WINDOW_REDUCED);
+    }
+}
+
+/// As much reordering is believed of a path, in segments.
+const MOST_REORDERING: u32 = 300;
+
+impl Connection {
+    fn continue_recovery(&mut self, delivery: &Delivery, heard: &Heard, header: &Header, now: Instant) {
+        let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
+        let echo = self.echo_of(header);
+        let mistaken = self
+            .buffers
+            .as_ref()
+            .is_some_and(|b| b.doubt.all_were_duplicates() || b.doubt.original_arrived(echo));
+        if done {
+            if mistaken && self.config.undo {
+                self.undo(now);
+            } else {
+                self.congestion.recovered(now);
+            }
+            self.end_recovery();
+        } else if heard.advanced_bytes > 0 && mistaken && self.config.undo && !delivery.again {
+            // RFC 3522: the first thing to arrive was an original that had been sent again.
+            self.undo(now);
+            if let Some(buffers) = &mut self.buffers {
+                buffers.flight.find_all();
+            }
+            self.end_recovery();
+        }
+    }
+    fn end_recovery(&mut self) {
+        self.recovery.end();
+        if let Some(buffers) = &mut self.buffers {
+            buffers.flight.rack.recovered();
+            buffers.force = false;
+        }
+    }
+    /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
+    fn continue_loss(&mut self, delivery: &Delivery, heard: &Heard, header: &Header, now: Instant) {
+        let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
+        let original = delivery.original_end.is_some_and(|end| !self.recovery.recover.precedes(end));
+        let echo = self.echo_of(header);
+        let doubt = self.buffers.as_ref().map(|buffers| buffers.doubt).unwrap_or_default();
+        let mistaken = doubt.all_were_duplicates() || doubt.original_arrived(echo);
+        // Something arrives that left before the time-out and was not sent again: it was not lost.
+        if (self.recovery.forward && original && heard.advanced_bytes > 0)
+            || (self.config.undo && mistaken && heard.advanced_bytes > 0)
+        {
+            return self.undo_loss(now);
+        }
+        if done {
+            self.end_recovery();
+            return;
+        }
+        if !self.recovery.forward {
+            return;
+        }
+        if self.send_has_passed_recover() {
+            if heard.duplicate || delivery.sacked_bytes > 0 {
+                // RFC 5682 §2.1, step 3a: the loss was real.
+                self.recovery.forward = false;
+            }
+        } else if heard.advanced_bytes > 0 {
+            // Step 2b: new data goes out, whose acknowledgment will tell. Where there is none, no more can be told.
+            if self.may_send_new() {
+                self.recovery.recover = self.send.next;
+            } else {
+                self.recovery.forward = false;
+            }
+        }
+    }
+    fn send_has_passed_recover(&self) -> bool {
+        self.recovery.recover.precedes(self.send.next)
+    }
+    /// Whether there is new data and a window for it.
+    fn may_send_new(&self) -> bool {
+        let next = self.send.next;
+        next.precedes(self.stream_end()) && next.precedes(self.send_edge())
+    }
+    fn undo_loss(&mut self, now: Instant) {
+        self.undo(now);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.flight.find_all();
+        }
+        self.end_recovery();
+    }
+    /// All that was sent again since the last reduction had arrived: the reduction was a mistake.
+    fn undo_by_duplicates(&mut self, now: Instant) {
+        let mistaken = self.buffers.as_ref().is_some_and(|buffers| buffers.doubt.all_were_duplicates());
+        if mistaken && self.config.undo {
+            self.undo(now);
+        }
+    }
+    fn undo(&mut self, now: Instant) {
+        self.congestion.undo(now);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.doubt.end();
+        }
+    }
+    /// The echoed timestamp.
+    fn echo_of(&self, header: &Header) -> Option<u32> {
+        let (_, echo) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS))?;
+        Some(echo)
+    }
+
+    /// The window after an acknowledgment, which found recovery in `state`.
+    fn move_window(
+        &mut self,
+        delivery: &Delivery,
+        heard: &Heard,
+        newly_lost: bool,
+        state: RecoveryState,
+        now: Instant,
+    ) {
+        let segment = self.segment_bytes();
+        let in_flight = self.in_flight_bytes();
+        let delivered = if self.marks.has(Marks::SACK) {
+            delivery.bytes
+        } else {
+            // Each duplicate stands for a segment; what they stood for is not delivered again.
+            delivery.bytes.saturating_sub(heard.counted_bytes) + if heard.duplicate { segment } else { 0 }
+        };
+        if self.recovery.reduces() && self.config.proportional_rate_reduction {
+            let threshold = self.congestion.window.threshold_bytes;
+            let good = heard.advanced_bytes > 0 && !newly_lost;
+            if (delivered > 0 || newly_lost)
+                && let Some(buffers) = &mut self.buffers
+            {
+                self.congestion.window.window_bytes =
+                    buffers.reduction.window(delivered, in_flight, threshold, segment, good);
+            }
+        }
+        let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
+        if heard.advanced_bytes == 0 || (reduced && !self.recovery.reduces()) {
+            // What ends a reduction leaves the window at the threshold.
+            return;
+        }
+        let bytes = match self.recovery.state {
+            // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
+            RecoveryState::Loss if !self.marks.has(Marks::SACK) => delivered.min(2 * segment),
+            _ => delivered,
+        };
+        self.grow(bytes, heard.in_flight_before_bytes, heard.round_trip, now);
+    }
+    /// Tells congestion control of an acknowledgment.
+    pub(crate) fn grow(&mut self, bytes: u32, before: u32, round_trip: Option<Duration>, now: Instant) {
+        let outstanding = self.send.next.since(self.send.unacknowledged);
+        self.congestion.acknowledged(&Acknowledged {
+            bytes,
+            acknowledged_bytes: self.acknowledged_bytes,
+            sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
+            latest_round_trip: round_trip,
+            smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            in_flight_before_bytes: before,
+            recovering: self.recovery.reduces(),
+            rate: None,
+            now,
+        });
+    }
+    /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
+    /// §6.3, RFC 5682 §2).
+    pub(crate) fn recover_by_timer(&mut self, now: Instant) {
+        self.timeouts += 1;
+        let in_flight = self.flight_size(self.send.next.since(self.send.unacknowledged));
+        let state = self.recovery.state;
+        // One reduction for each window of data.
+        let again = match state {
+            RecoveryState::Loss => !self.recovery.progressed,
+            RecoveryState::Recovery => true,
+            _ => false,
+        };
+        let first_time = state != RecoveryState::Loss;
+        self.congestion.timed_out(in_flight, again, now);
+        let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let by_time = self.config.rack && self.marks.has(Marks::SACK);
+        let unacknowledged = self.send.unacknowledged;
+        let mut reneged = false;
+        if let Some(buffers) = &mut self.buffers {
+            reneged = buffers.flight.is_reneged();
+            if reneged {
+                buffers.flight.renege();
+            }
+            let window = buffers.flight.rack.reordering_window(true, smoothed);
+            buffers.flight.lose_by_timer(by_time && !reneged, window, now);
+            buffers.flight.refused = false;
+            buffers.reorder_at = Instant::FAR_FUTURE;
+            buffers.tail_probe.end();
+            buffers.force = true;
+            if first_time || self.recovery.progressed {
+                let out_again = state == RecoveryState::Recovery;
+                buffers.doubt = Doubt::begin(unacknowledged, out_again);
+            }
+        }
+        self.congestion.window.window_bytes += self.in_flight_bytes();
+        self.marks.clear(Marks::TAIL_PROBE);
+        self.recovery.duplicates = 0;
+        // RFC 5682 §3.2: not where more of what is out was sent again already.
+        self.recovery.forward = self.config.forward_rto
+            && !reneged
+            && (first_time || self.recovery.progressed)
+            && state != RecoveryState::Recovery;
+        self.recovery.progressed = false;
+        self.recovery.state = RecoveryState::Loss;
+        self.recovery.recover = self.send.next;
+    }
+    /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
+    pub(crate) fn send_refused_again(&mut self, longer_than: u32) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.flight.lose_all(|record| record.bytes() > longer_than);
+            buffers.flight.refused = true;
+        }
+    }
+    pub(crate) fn sacked_bytes(&self) -> u32 {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_bytes())
+    }
+    /// Segments that may overtake another before that counts as lost.
+    pub(crate) fn reordering_segments(&self) -> u32 {
+        let learned = self.buffers.as_ref().map_or(0, |buffers| buffers.reordering);
+        u32::from(learned.max(u16::from(self.config.reordering_segments))).max(1)
+    }
+    pub(crate) fn tell_window(&self, env: &mut Environment<'_>) {
+        let socket = env.socket;
+        env.emit(Mask::RECOVERY, || {
+            Event::WindowChanged(WindowChanged {
+                socket,
+                congestion_window_bytes: self.congestion.window.window_bytes,
+                slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
+                send_window_bytes: self.send.window,
+                smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            })
+        });
     }
 }

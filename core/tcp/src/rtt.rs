@@ -1,26 +1,22 @@
 //! The round trip: measured, smoothed, and turned into the retransmission time-out (RFC 6298).
 
 use crate::Config;
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Sequence};
 
 /// Longest back-off by doubling; the largest time-out is reached long before.
 const MOST_DOUBLINGS: u8 = 16;
 
-/// What is known of the path's round trip. At most one segment is timed at a time.
+/// What is known of the path's round trip.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrip {
     smoothed: Duration,
     variation: Duration,
-    /// When the timed segment left; origin's instant plus nothing means none is timed.
-    timed_at: Option<TimedAt>,
-    /// Acknowledging this ends the timing.
-    timed_end: Sequence,
+    /// What had been sent when it was last measured: acknowledging more ends a round (RFC 7323 appendix G: one
+    /// measurement a round, so that the gains mean what they say).
+    until: Sequence,
     /// How often the time-out was doubled.
     pub backoff: u8,
 }
-
-/// Nanoseconds plus one, so that `Option` costs nothing.
-type TimedAt = core::num::NonZeroU64;
 
 impl RoundTrip {
     /// The smoothed round trip, once measured.
@@ -31,34 +27,29 @@ impl RoundTrip {
     pub fn variation(&self) -> Duration {
         self.variation
     }
-    /// A segment that ends before `end` leaves for the first time; it is timed unless another is.
-    pub fn sent(&mut self, end: Sequence, now: Instant) {
-        if self.timed_at.is_none() {
-            self.timed_at = TimedAt::new(now.as_nanos().saturating_add(1));
-            self.timed_end = end;
-        }
-    }
-    /// Something was sent again: what was timed is ambiguous now.
+    /// Everything before `acknowledgment` is acknowledged, and everything before `next` was sent. `measured` is the
+    /// round trip of something that left once (Karn's algorithm); `echoed` is that by the timestamps, which counts
+    /// where nothing else was measured, as after a retransmission (RFC 7323 §4.1). The back-off stays until something
+    /// is measured (RFC 6298 §5.7): were it less, a path that has become slower than the time-out would never be.
     // spec: RFC9293 MUST-18 (Karn's algorithm)
-    pub fn retransmitted(&mut self) {
-        self.timed_at = None;
-    }
-    /// `acknowledgment` is new. `echoed` is the round trip by the timestamps, where there are any: it counts when
-    /// no segment was timed, as after a retransmission (RFC 7323 §4.1). The back-off stays until something is
-    /// measured (RFC 6298 §5.7): were it less, a path that has become slower than the time-out would never be measured.
-    pub fn acknowledged(&mut self, acknowledgment: Sequence, echoed: Option<Duration>, now: Instant) {
-        match self.timed_at {
-            Some(at) if self.timed_end.at_or_before(acknowledgment) => {
-                self.timed_at = None;
-                self.sample(now.since(Instant::from_nanos(at.get() - 1)));
-            }
-            Some(_) => {}
-            None => {
-                if let Some(echoed) = echoed {
-                    self.sample(echoed);
-                }
-            }
+    pub fn acknowledged(
+        &mut self,
+        acknowledgment: Sequence,
+        next: Sequence,
+        measured: Option<Duration>,
+        echoed: Option<Duration>,
+    ) {
+        let ends_round = self.until.precedes(acknowledgment) || self.backoff > 0;
+        if let Some(sample) = measured.or(echoed)
+            && (ends_round || self.smoothed == Duration::ZERO)
+        {
+            self.until = next;
+            self.sample(sample);
         }
+    }
+    /// The connection begins: nothing before `initial` was sent.
+    pub fn begin(&mut self, initial: Sequence) {
+        self.until = initial.back(1);
     }
     fn sample(&mut self, sample: Duration) {
         let sample = sample.max(Duration::from_nanos(1));
@@ -94,7 +85,6 @@ impl RoundTrip {
     /// The timer expired.
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
-        self.timed_at = None;
     }
 }
 
@@ -105,34 +95,30 @@ mod tests {
     #[test]
     fn it_follows_rfc_6298() {
         let config = Config::default();
+        let ms = Duration::from_millis;
         let mut round_trip = RoundTrip::default();
+        round_trip.begin(Sequence(100));
         assert_eq!(round_trip.timeout(&config), Duration::from_secs(1));
-        round_trip.sent(Sequence(100), Instant::from_millis(0));
-        round_trip.sent(Sequence(200), Instant::from_millis(90));
-        round_trip.acknowledged(Sequence(50), None, Instant::from_millis(95));
-        assert_eq!(round_trip.smoothed(), None, "the timed segment is not acknowledged yet");
-        round_trip.acknowledged(Sequence(200), None, Instant::from_millis(100));
-        assert_eq!(round_trip.smoothed(), Some(Duration::from_millis(100)));
-        assert_eq!(round_trip.timeout(&config), Duration::from_millis(300), "100 + max(4 * 50, 200)");
-        round_trip.sent(Sequence(300), Instant::from_millis(200));
-        round_trip.acknowledged(Sequence(300), None, Instant::from_millis(380));
-        assert_eq!(round_trip.smoothed(), Some(Duration::from_millis(110)));
+        round_trip.acknowledged(Sequence(200), Sequence(300), Some(ms(100)), None);
+        assert_eq!(round_trip.smoothed(), Some(ms(100)));
+        assert_eq!(round_trip.timeout(&config), ms(300), "100 + max(4 * 50, 200)");
+        round_trip.acknowledged(Sequence(300), Sequence(400), Some(ms(900)), None);
+        assert_eq!(round_trip.smoothed(), Some(ms(100)), "still the same round");
+        round_trip.acknowledged(Sequence(400), Sequence(400), Some(ms(180)), None);
+        assert_eq!(round_trip.smoothed(), Some(ms(110)));
         assert_eq!(round_trip.variation(), Duration::from_micros(57_500));
     }
 
     // spec: RFC9293 MUST-18
     #[test]
-    fn a_retransmitted_segment_is_not_measured_and_the_back_off_stays() {
+    fn the_back_off_stays_until_something_is_measured() {
         let config = Config::default();
         let mut round_trip = RoundTrip::default();
-        round_trip.sent(Sequence(1), Instant::ZERO);
         round_trip.back_off();
-        round_trip.retransmitted();
-        round_trip.acknowledged(Sequence(1), None, Instant::from_millis(1500));
+        round_trip.acknowledged(Sequence(1), Sequence(2), None, None);
         assert_eq!((round_trip.smoothed(), round_trip.backoff), (None, 1));
         assert_eq!(round_trip.timeout(&config), Duration::from_secs(2));
-        round_trip.sent(Sequence(2), Instant::from_millis(1500));
-        round_trip.acknowledged(Sequence(2), None, Instant::from_millis(1600));
+        round_trip.acknowledged(Sequence(2), Sequence(2), None, Some(Duration::from_millis(100)));
         assert_eq!(round_trip.backoff, 0);
     }
 }

@@ -3,7 +3,6 @@
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
-use crate::recovery::Repair;
 use crate::{Connection, ConnectionError, Environment, SoftError};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
@@ -28,7 +27,7 @@ impl Connection {
     fn buffers_deadline(&self) -> Instant {
         match &self.buffers {
             Some(buffers) if buffers.are_empty() => self.received_at.max(self.sent_at) + TIDY_AFTER,
-            Some(buffers) => buffers.aggregate_until,
+            Some(buffers) => buffers.aggregate_until.min(buffers.reorder_at).min(buffers.tail_probe.at),
             None => Instant::FAR_FUTURE,
         }
     }
@@ -92,6 +91,8 @@ impl Connection {
         }
         if self.retransmit_at <= now {
             self.fire_retransmission(env, outcome);
+        } else {
+            self.fire_recovery(env);
         }
         if let Some(buffers) = &mut self.buffers
             && buffers.aggregate_until <= now
@@ -105,6 +106,16 @@ impl Connection {
             && self.received_at.max(self.sent_at) + TIDY_AFTER <= now
         {
             self.clear(env.pool);
+        }
+    }
+    /// The timers of what is in flight that are not the last resort.
+    fn fire_recovery(&mut self, env: &mut Environment<'_>) {
+        let Some(buffers) = &self.buffers else { return };
+        let (reorder_at, probe_at) = (buffers.reorder_at, buffers.tail_probe.at);
+        if reorder_at <= env.now {
+            self.fire_reordering(env);
+        } else if probe_at <= env.now {
+            self.fire_tail_probe();
         }
     }
     fn fire_keep_alive(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
@@ -136,7 +147,7 @@ impl Connection {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.marks.set(Marks::PROBE);
         } else if self.has_outstanding() {
-            self.repair_after_timeout(now);
+            self.recover_by_timer(now);
         } else {
             self.marks.set(Marks::OVERRIDE);
         }
@@ -147,14 +158,6 @@ impl Connection {
             outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.arm_retransmission(now);
-    }
-    /// RFC 5681 §3.1, RFC 6298 §5: one segment, and from there on by slow start.
-    fn repair_after_timeout(&mut self, now: Instant) {
-        self.timeouts += 1;
-        let again = self.recovery.repair == Repair::Timeout;
-        self.congestion.timed_out(self.in_flight_bytes(), again, now);
-        self.recovery.duplicates = 0;
-        self.recovery.begin(Repair::Timeout, self.send.unacknowledged, self.send.next);
     }
 }
 

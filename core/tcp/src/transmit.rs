@@ -1,11 +1,11 @@
 //! What leaves: one decision, asked until it says why not. The answer that ends the asking is the cause in the
 //! send ledger.
 
+use crate::buffers::Buffers;
 use crate::marks::Marks;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
-use crate::recovery::{DUPLICATES_FOR_LOSS, Repair};
-use crate::{Connection, Ecn, Environment, Header};
+use crate::{Connection, Ecn, Environment, Header, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, Slices};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SegmentSent, SendCause, TcpPhase};
@@ -71,9 +71,21 @@ impl Connection {
         if self.marks.has(Marks::PROBE) && send.window == 0 {
             return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
-        if let Some(start) = self.recovery.pending(send.unacknowledged) {
-            return self.data_again(start, end);
+        if let Some(buffers) = &self.buffers
+            && buffers.flight.lost_bytes() > 0
+        {
+            return self.next_repair(buffers, end);
         }
+        if self.marks.has(Marks::TAIL_PROBE)
+            && let Some(data) = self.tail_probe(end)
+        {
+            return Ok(data);
+        }
+        self.new_data()
+    }
+    /// What was never sent.
+    fn new_data(&self) -> Result<Data, SendCause> {
+        let (send, end) = (&self.send, self.stream_end());
         if end.precedes(send.next) {
             // The FIN is out, and all before it.
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
@@ -105,11 +117,10 @@ impl Connection {
             let closed = if send.window == 0 { SendCause::ClosedWindow } else { SendCause::ReceiverWindow };
             return Err(if send.window == 0 { closed } else { self.repair_cause_or(closed) });
         }
-        let segment = self.segment_bytes();
+        let segment = self.payload_limit();
         let length = unsent.min(usable).min(segment);
         let in_flight = self.in_flight_bytes();
-        let room =
-            (self.congestion.window.window_bytes + self.limited_transmit_bytes()).saturating_sub(in_flight);
+        let room = self.congestion.window.window_bytes.saturating_sub(in_flight);
         if room < length && in_flight > 0 {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
@@ -141,47 +152,73 @@ impl Connection {
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && (nothing_outstanding || !self.config.nagle))
     }
-    /// The first two duplicate acknowledgments let one new segment out each (RFC 3042).
-    fn limited_transmit_bytes(&self) -> u32 {
-        let duplicates = self.recovery.duplicates;
-        if self.recovery.repair == Repair::None && duplicates < DUPLICATES_FOR_LOSS {
-            u32::from(duplicates) * self.segment_bytes()
-        } else {
-            0
+    /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
+    /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
+    fn next_repair(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
+        let again = self.data_again(buffers, end);
+        if !self.recovery.forward || self.recovery.state != RecoveryState::Loss {
+            return again;
+        }
+        match again {
+            Ok(data) if !self.recovery.progressed && data.start == self.send.unacknowledged => Ok(data),
+            _ if !self.recovery.progressed => Err(SendCause::Timeout),
+            _ => self.new_data().or(again),
         }
     }
-    /// The segment to send again from `start` on, if the congestion window allows.
-    fn data_again(&self, start: Sequence, end: Sequence) -> Result<Data, SendCause> {
+    /// The first of what is lost, if the congestion window allows.
+    fn data_again(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
         if self.send.window == 0 {
             return Err(SendCause::ClosedWindow);
         }
-        let recover = self.recovery.recover;
-        // What was refused is sent with what follows it; after a loss only what was sent is sent again.
-        let to = match self.recovery.repair {
-            Repair::Resend => end,
-            _ if end.precedes(recover) => end,
-            _ => recover,
+        let segment = self.payload_limit();
+        let fin_is_out = end.precedes(self.send.next);
+        let Some((start, to)) = buffers.flight.lost_run(segment + u32::from(fin_is_out)) else {
+            return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         };
-        let mut length = to.since(start).min(self.segment_bytes());
-        if self.recovery.repair == Repair::Resend {
+        let fin = fin_is_out && end.precedes(to);
+        let mut length = to.since(start) - u32::from(fin);
+        if buffers.flight.refused && to == self.send.next && !fin {
+            // What was refused, as a probe is, goes together with what follows it.
+            length = end.since(start);
+        }
+        let mut whole = length <= segment;
+        length = length.min(segment);
+        if buffers.flight.refused {
+            // What was refused stays within what is offered now.
             let edge = self.send_edge();
             let room = if start.precedes(edge) { edge.since(start) } else { 0 };
             if room == 0 && length > 0 {
                 return Err(self.repair_cause_or(SendCause::ReceiverWindow));
             }
+            whole &= length <= room;
             length = length.min(room);
         }
-        let fin = start + length == end && self.phase.has_fin_outstanding() && end.precedes(self.send.next);
         let in_flight = self.in_flight_bytes();
-        let again = Some(match self.recovery.repair {
-            Repair::Fast => RetransmittedWhy::Fast,
-            _ => RetransmittedWhy::Timeout,
-        });
         let fits = in_flight + length <= self.congestion.window.window_bytes;
-        if self.recovery.repair == Repair::Fast || in_flight == 0 || fits {
-            return Ok(Data { start, length, fin, again });
+        if !(buffers.force || in_flight == 0 || fits) {
+            return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
-        Err(self.repair_cause_or(SendCause::CongestionWindow))
+        let why = match self.recovery.state {
+            RecoveryState::Loss => RetransmittedWhy::Timeout,
+            _ => RetransmittedWhy::Fast,
+        };
+        Ok(Data { start, length, fin: fin && whole, again: Some(why) })
+    }
+    /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
+    /// (RFC 8985 §7.3).
+    fn tail_probe(&self, end: Sequence) -> Option<Data> {
+        let (next, edge) = (self.send.next, self.send_edge());
+        if next.precedes(end) && next.precedes(edge) {
+            let unsent = end.since(next);
+            let length = unsent.min(edge.since(next)).min(self.payload_limit());
+            let fin = length == unsent && self.phase.has_fin_outstanding();
+            return Some(Data { start: next, length, fin, again: None });
+        }
+        let last = self.buffers.as_ref()?.flight.last()?;
+        let fin = end.precedes(last.end);
+        let data_end = if fin { end } else { last.end };
+        let length = data_end.since(last.start).min(self.payload_limit());
+        Some(Data { start: data_end.back(length), length, fin, again: Some(RetransmittedWhy::TailProbe) })
     }
     /// One byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
@@ -221,10 +258,19 @@ impl Connection {
                 _ => Slices::EMPTY,
             };
             let lent = payload.len() as u32;
-            match out.segment(&header, payload, Ecn::NotCapable) {
+            match out.segment(&header, payload, self.ecn_of(next)) {
                 Ok(()) => self.committed(next, &header, lent, env),
                 Err(Blocked::Link) => return,
             }
+        }
+    }
+    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5).
+    fn ecn_of(&self, next: Next) -> Ecn {
+        match next {
+            Next::Data(data) if data.again.is_none() && data.length > 0 && self.marks.has(Marks::ECN) => {
+                Ecn::Capable0
+            }
+            _ => Ecn::NotCapable,
         }
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
@@ -266,6 +312,7 @@ impl Connection {
                 } else {
                     Flags::SYN | Flags::ACK
                 };
+                header.flags |= self.syn_ecn_flags();
                 // The field of a SYN is never scaled (RFC 7323 §2.2).
                 header.window = self.window_space().min(0xffff) as u16;
                 header.options = self.syn_options(now);
@@ -282,10 +329,17 @@ impl Connection {
                 if data.fin {
                     header.flags |= Flags::FIN;
                 }
+                if data.again.is_none() && data.length > 0 && self.marks.has(Marks::WINDOW_REDUCED) {
+                    header.flags |= Flags::CWR;
+                }
             }
             Next::Acknowledge => {}
             Next::KeepAlive => header.sequence = self.send.unacknowledged.back(1),
         }
+        if self.marks.has(Marks::ECHO_CONGESTION) {
+            header.flags |= Flags::ECE;
+        }
+        self.add_sack(&mut header);
         self.announce_urgent(&mut header);
         header
     }
@@ -297,10 +351,11 @@ impl Connection {
                 let end = self.syn_sequence() + 1;
                 if end.at_or_before(self.send.next) {
                     self.retransmitted_segments += 1;
-                    self.round_trip.retransmitted();
                     self.marks.set(Marks::SYN_REPEATED);
+                    self.marks.set(Marks::ECN_REFUSED);
                 } else {
-                    self.round_trip.sent(end, now);
+                    self.marks.set(Marks::SYN_TIMED);
+                    self.sent_at = now;
                     self.progress_at = now;
                     self.send.next = end + lent;
                 }
@@ -321,6 +376,9 @@ impl Connection {
             let offered =
                 if next == Next::Synchronise { u32::from(header.window) } else { self.offered_by(header) };
             self.receive.edge = self.receive.edge.later(self.receive.next + offered);
+        }
+        if !header.options.sack.is_empty() {
+            self.sack_told();
         }
         if header.flags.urg() {
             self.marks.clear(Marks::ANNOUNCE_URGENT);
@@ -348,24 +406,19 @@ impl Connection {
         if !self.has_outstanding() && self.send.window > 0 {
             self.progress_at = now;
         }
+        let in_flight = self.in_flight_bytes();
+        let probe = self.marks.has(Marks::TAIL_PROBE);
         match data.again {
-            None => self.round_trip.sent(end, now),
-            Some(why) => {
-                self.retransmitted_segments += 1;
-                self.round_trip.retransmitted();
-                if self.recovery.is_active() {
-                    self.recovery.cursor = self.recovery.cursor.later(end);
-                }
-                let socket = env.socket;
-                env.emit(Mask::RECOVERY, || {
-                    Event::Retransmitted(Retransmitted {
-                        socket,
-                        sequence: data.start,
-                        payload_bytes: data.length,
-                        why,
-                    })
-                });
+            None => {
+                self.marks.clear(Marks::WINDOW_REDUCED);
+                self.buffers_mut().flight.sent(data.start, end, in_flight, now);
             }
+            Some(why) => self.committed_again(data, why, in_flight, env),
+        }
+        if self.recovery.reduces()
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.reduction.sent(end.since(data.start));
         }
         self.send.next = self.send.next.later(end);
         self.sent_at = now;
@@ -374,11 +427,53 @@ impl Connection {
         if self.retransmit_at == Instant::FAR_FUTURE {
             self.arm_retransmission(now);
         }
+        if probe {
+            self.tail_probe_left(data.start, data.again.is_some(), now);
+        }
         let all_sent = !self.send.next.precedes(self.stream_end());
         if let Some(buffers) = &mut self.buffers
             && all_sent
         {
             buffers.aggregate_until = Instant::FAR_FUTURE;
         }
+    }
+    /// The same for what left before.
+    fn committed_again(
+        &mut self,
+        data: Data,
+        why: RetransmittedWhy,
+        in_flight: u32,
+        env: &mut Environment<'_>,
+    ) {
+        let now = env.now;
+        let stamp = self.timestamp(now);
+        self.retransmitted_segments += 1;
+        self.history_mut().retransmitted_bytes += u64::from(data.length);
+        if data.start != self.send.unacknowledged {
+            // RFC 5682 §3.1: what follows is ordinary repair.
+            self.recovery.forward = false;
+        }
+        if let Some(buffers) = &mut self.buffers {
+            match why {
+                RetransmittedWhy::Probe => buffers.flight.probed(),
+                RetransmittedWhy::TailProbe => {
+                    buffers.flight.sent_again(data.start, data.end(), in_flight, now)
+                }
+                RetransmittedWhy::Fast | RetransmittedWhy::Timeout => {
+                    buffers.flight.sent_again(data.start, data.end(), in_flight, now);
+                    buffers.doubt.sent_again(stamp);
+                    buffers.force = false;
+                }
+            }
+        }
+        let socket = env.socket;
+        env.emit(Mask::RECOVERY, || {
+            Event::Retransmitted(Retransmitted {
+                socket,
+                sequence: data.start,
+                payload_bytes: data.length,
+                why,
+            })
+        });
     }
 }

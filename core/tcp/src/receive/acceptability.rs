@@ -5,6 +5,7 @@ use super::Arrival;
 use crate::marks::Marks;
 use crate::open::is_repeated_syn;
 use crate::outcome::Outcome;
+use crate::phase::Allows;
 use crate::{Connection, Environment};
 use inhost_event::{Drop, TcpPhase};
 
@@ -34,6 +35,10 @@ impl Connection {
         let header = arrival.header;
         if header.flags.rst() {
             return false;
+        }
+        let end = header.sequence + arrival.payload.len() as u32;
+        if end.at_or_before(self.receive.next) && !self.phase.opens() {
+            self.note_repeated(header.sequence, end);
         }
         if self.phase == TcpPhase::SynReceived && is_repeated_syn(header, self.receive.initial) {
             // Our SYN and ACK may be lost; the peer's own timer paces this.
@@ -88,6 +93,8 @@ impl Connection {
         arrival.start = header.sequence + u32::from(header.flags.syn());
         if arrival.start.precedes(self.receive.next) {
             let old = self.receive.next.since(arrival.start);
+            let known = old.min(arrival.payload.len() as u32);
+            self.note_repeated(arrival.start, arrival.start + known);
             if old as usize > arrival.payload.len() {
                 // Its FIN, too, is old.
                 arrival.fin = false;

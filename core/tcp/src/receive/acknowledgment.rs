@@ -1,13 +1,18 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Arrival;
+use crate::flight::{Bounds, Delivery};
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
-use crate::recovery::{DUPLICATES_FOR_LOSS, Repair};
-use crate::{Connection, Environment, Header};
-use inhost_base::{Duration, Instant};
-use inhost_congestion::Acknowledged;
-use inhost_event::{Drop, Event, Mask, TcpPhase, WindowChanged};
+use crate::recovery::Heard;
+use crate::{Connection, Environment, Header, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_event::{Drop, TcpPhase};
+
+/// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
+const RESTART_SEGMENTS: usize = 4;
+/// Time that a peer has at least to show that it still has what it said it had.
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// The fifth step. False when the segment goes no further.
@@ -30,15 +35,18 @@ impl Connection {
             }
             self.open_by(header, env, outcome);
         } else if is_new {
-            self.advance(header, env, outcome);
+            self.advance(header, false, env, outcome);
         } else if !acknowledgment
             .within(unacknowledged.back(self.send.largest_window), self.send.largest_window.saturating_add(1))
         {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
             self.challenge(env, outcome);
             return false;
-        } else if acknowledgment == unacknowledged {
-            self.count_duplicate(arrival, env);
+        } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
+            let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
+            if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
+                self.advance(header, duplicate, env, outcome);
+            }
         }
         if self.phase == TcpPhase::Closed {
             return false;
@@ -48,10 +56,7 @@ impl Connection {
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     fn open_by(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        let echoed = self.echoed_round_trip(header, env.now);
-        if !self.marks.has(Marks::SYN_REPEATED) {
-            self.round_trip.acknowledged(header.acknowledgment, echoed, env.now);
-        }
+        self.measure_syn(header, env.now);
         self.send.window = u32::from(header.window) << self.send.scale;
         self.send.largest_window = self.send.largest_window.max(self.send.window);
         self.send.window_sequence = header.sequence;
@@ -61,6 +66,15 @@ impl Connection {
         }
         self.send.unacknowledged = header.acknowledgment;
         self.establish(env, outcome);
+    }
+    /// The round trip of the handshake, unless the SYN was repeated.
+    pub(crate) fn measure_syn(&mut self, header: &Header, now: Instant) {
+        if self.marks.has(Marks::SYN_REPEATED) {
+            return;
+        }
+        let measured = self.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
+        let echoed = self.echoed_round_trip(header, now);
+        self.round_trip.acknowledged(header.acknowledgment, header.acknowledgment, measured, echoed);
     }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
     /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
@@ -74,17 +88,105 @@ impl Connection {
         counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
     }
 
-    /// `header` acknowledges something new.
-    pub(crate) fn advance(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    /// Takes what the segment says about what is out: its acknowledgment, its SACK blocks, its congestion echo.
+    pub(crate) fn advance(
+        &mut self,
+        header: &Header,
+        duplicate: bool,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
         let now = env.now;
-        let acknowledgment = header.acknowledgment;
-        let acknowledged = acknowledgment.since(self.send.unacknowledged);
-        let in_flight = self.in_flight_bytes();
+        let before = self.send.unacknowledged;
+        // An old acknowledgment says nothing but what its blocks say.
+        let acknowledgment = before.later(header.acknowledgment);
+        let mut heard = Heard {
+            advanced_bytes: acknowledgment.since(before),
+            duplicate,
+            counted_bytes: 0,
+            in_flight_before_bytes: self.in_flight_bytes(),
+            sacked_before_bytes: self.sacked_bytes(),
+            outstanding_before_bytes: self.send.next.since(before),
+            round_trip: None,
+            congestion: self.marks.has(Marks::ECN) && header.flags.ece(),
+        };
+        let mut delivery = self.deliver(header, acknowledgment, now);
+        let advanced = heard.advanced_bytes > 0;
+        let mut fin_acknowledged = false;
+        if advanced {
+            let echoed = self.echoed_round_trip(header, now);
+            self.round_trip.acknowledged(acknowledgment, self.send.next, delivery.oldest_round_trip, echoed);
+            fin_acknowledged = self.discard_acknowledged(acknowledgment, heard.advanced_bytes, env);
+        } else if delivery.oldest_round_trip.is_none() && delivery.sacked_bytes > 0 && !delivery.again {
+            delivery.oldest_round_trip = delivery.newest_round_trip;
+        }
+        heard.round_trip = delivery.newest_round_trip;
+        self.count_duplicates(&mut heard);
+        let calm = self.recovery.state == RecoveryState::Open
+            && !duplicate
+            && !heard.congestion
+            && delivery.duplicate.is_none()
+            && delivery.overtaken.is_none()
+            && self.sacked_bytes() == 0;
+        if calm {
+            self.grow(delivery.bytes, heard.in_flight_before_bytes, heard.round_trip, now);
+        } else {
+            self.recover_by(&delivery, heard, header, env);
+        }
+        let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
+        if self.judge_tail_probe(pure) {
+            self.probe_repaired_a_loss(heard.in_flight_before_bytes, env);
+        }
+        self.restart_timers(advanced, now);
+        if advanced {
+            outcome.changes |= Changes::REACHED;
+            self.soft_error = None;
+            self.tell_writer(outcome);
+        }
+        if fin_acknowledged {
+            self.fin_acknowledged(env, outcome);
+        }
+    }
+    fn deliver(&mut self, header: &Header, acknowledgment: Sequence, now: Instant) -> Delivery {
+        let mut delivery = Delivery::default();
+        let sack = self.marks.has(Marks::SACK) && !header.options.sack.is_empty();
+        let bounds = Bounds {
+            acknowledgment: header.acknowledgment,
+            unacknowledged: self.send.unacknowledged,
+            next: self.send.next,
+            segment_bytes: self.segment_bytes().max(1),
+            largest_window: self.send.largest_window,
+        };
+        if sack || self.recovery.state != RecoveryState::Open {
+            delivery.echo_at_most = self.echo_left_by(header, now);
+        }
+        let Some(buffers) = &mut self.buffers else { return delivery };
+        if sack {
+            buffers.flight.take_sack(&header.options.sack, bounds, now, &mut delivery);
+        }
+        buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
+        if let Some(sample) = delivery.newest_round_trip {
+            buffers.flight.rack.measured(sample, now);
+        }
+        delivery
+    }
+    /// The latest instant at which the segment can have left whose timestamp came back.
+    fn echo_left_by(&self, header: &Header, now: Instant) -> Option<Instant> {
+        let (_, echo) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS))?;
+        let elapsed_ms = self.timestamp(now).wrapping_sub(echo);
+        let at_ms = now.as_millis().checked_sub(u64::from(elapsed_ms))?;
+        // Anything within that millisecond.
+        Some(Instant::from_nanos((at_ms + 1) * 1_000_000 - 1))
+    }
+    /// Forgets what is acknowledged; true when our FIN is.
+    fn discard_acknowledged(
+        &mut self,
+        acknowledgment: Sequence,
+        advanced_bytes: u32,
+        env: &mut Environment<'_>,
+    ) -> bool {
         let queued = self.queued_bytes();
-        let fin_acknowledged = acknowledged > queued;
-        let bytes = acknowledged.min(queued);
-        let echoed = self.echoed_round_trip(header, now);
-        self.round_trip.acknowledged(acknowledgment, echoed, now);
+        let bytes = advanced_bytes.min(queued);
         if let Some(buffers) = &mut self.buffers {
             buffers.send.discard(bytes as usize, env.pool);
         }
@@ -92,111 +194,89 @@ impl Connection {
         self.send.unacknowledged = acknowledgment;
         self.send.urgent = self.send.urgent.later(acknowledgment);
         self.send.push = self.send.push.later(acknowledgment);
-        self.recovery.cursor = self.recovery.cursor.later(acknowledgment);
-        self.progress_at = now;
+        self.progress_at = env.now;
         self.marks.clear(Marks::PROBE);
-        let keep_timer = self.repair_or_grow(acknowledged, in_flight, env);
+        advanced_bytes > queued
+    }
+    /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
+    fn count_duplicates(&mut self, heard: &mut Heard) {
+        if self.marks.has(Marks::SACK) {
+            return;
+        }
+        let segment = self.segment_bytes().max(1);
+        if heard.advanced_bytes > 0 {
+            if self.recovery.state == RecoveryState::Recovery {
+                // One of the segments acknowledged filled the hole; the others the duplicates had told of.
+                let others =
+                    (heard.advanced_bytes.div_ceil(segment) - 1).min(u32::from(self.recovery.duplicates));
+                self.recovery.duplicates -= others as u8;
+                heard.counted_bytes = others * segment;
+            } else {
+                heard.counted_bytes = u32::from(self.recovery.duplicates) * segment;
+                self.recovery.duplicates = 0;
+            }
+        }
+        if heard.duplicate {
+            // Never more than are out beside the one that is missing: an acknowledgment is easily made.
+            let most = self.send.next.since(self.send.unacknowledged).div_ceil(segment).saturating_sub(1);
+            let more = u32::from(self.recovery.duplicates) < most;
+            self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
+            heard.duplicate = more;
+        }
+    }
+    /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
+    fn probe_repaired_a_loss(&mut self, in_flight: u32, env: &mut Environment<'_>) {
+        if self.recovery.state != RecoveryState::Open && self.recovery.state != RecoveryState::Disorder {
+            return;
+        }
+        self.congestion.lost(in_flight, env.now);
+        self.congestion.recovered(env.now);
+        self.tell_window(env);
+    }
+    /// The timers of what is still out, after an acknowledgment.
+    fn restart_timers(&mut self, advanced: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
-        } else if !keep_timer {
+            if let Some(buffers) = &mut self.buffers {
+                buffers.tail_probe.end();
+                buffers.reorder_at = Instant::FAR_FUTURE;
+            }
+            return;
+        }
+        if advanced {
             self.arm_retransmission(now);
+            self.restart_early(now);
+            if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
+                // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
+                let half = self.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_PATIENCE));
+            }
         }
-        outcome.changes |= Changes::REACHED;
-        self.soft_error = None;
-        self.tell_writer(outcome);
-        if fin_acknowledged {
-            self.fin_acknowledged(env, outcome);
-        }
+        self.arm_tail_probe(now);
     }
-    /// Moves the congestion window or the repair. True when the retransmission timer runs on as it is.
-    fn repair_or_grow(&mut self, acknowledged: u32, in_flight: u32, env: &mut Environment<'_>) -> bool {
-        let now = env.now;
-        let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
-        let segment = self.segment_bytes();
-        let mut keep_timer = false;
-        match self.recovery.repair {
-            Repair::None => {
-                self.recovery.duplicates = 0;
-                self.congestion.acknowledged(&self.congestion_view(acknowledged, in_flight, now));
-                return false;
-            }
-            Repair::Fast if done => {
-                // RFC 6582 §3.2, step 3, option 1: no burst.
-                let left = self.send.next.since(self.send.unacknowledged).max(segment) + segment;
-                let window = &mut self.congestion.window;
-                window.window_bytes = window.threshold_bytes.min(left);
-                self.recovery.end();
-            }
-            Repair::Fast => {
-                // A partial acknowledgment: the next hole begins here, and `cursor` stands at it.
-                let window = &mut self.congestion.window;
-                window.window_bytes = window.window_bytes.saturating_sub(acknowledged);
-                if acknowledged >= segment {
-                    window.window_bytes += segment;
-                }
-                window.window_bytes = window.window_bytes.max(segment);
-                // Only the first restarts the timer (RFC 6582 §4): with many losses a time-out is the faster way.
-                keep_timer = self.recovery.partials > 0;
-                self.recovery.partials = self.recovery.partials.saturating_add(1);
-            }
-            Repair::Timeout => {
-                // RFC 3465 §2.3: what one acknowledgment covers may be old arrivals, so it counts for little.
-                let counted = acknowledged.min(2 * segment);
-                self.congestion.acknowledged(&self.congestion_view(counted, in_flight, now));
-                if done {
-                    self.recovery.end();
-                    self.recovery.recover = self.send.next;
-                }
-            }
-            Repair::Resend if done => self.recovery.end(),
-            Repair::Resend => {}
+    /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
+    /// acknowledgments will come to find a loss without it.
+    fn restart_early(&mut self, now: Instant) {
+        if !self.config.rto_restart || self.send.next.precedes(self.stream_end()) || self.send.window == 0 {
+            return;
         }
-        self.tell_window(env);
-        keep_timer
-    }
-    /// An acknowledgment as congestion control sees it.
-    fn congestion_view(&self, bytes: u32, in_flight_before_bytes: u32, now: Instant) -> Acknowledged {
-        Acknowledged {
-            bytes,
-            acknowledged_bytes: self.acknowledged_bytes,
-            sent_bytes: self.sent_bytes(),
-            latest_round_trip: None,
-            smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
-            in_flight_before_bytes,
-            recovering: false,
-            rate: None,
-            now,
+        let timeout = self.round_trip.timeout(&self.config);
+        let Some(buffers) = &self.buffers else { return };
+        if buffers.flight.len() < RESTART_SEGMENTS
+            && let Some(oldest) = buffers.flight.first()
+        {
+            let at = oldest.sent_at + timeout;
+            if at > now {
+                self.retransmit_at = self.retransmit_at.min(at);
+            }
         }
     }
     /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
-    fn count_duplicate(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
+    fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         let same_window = u32::from(header.window) << self.send.scale == self.send.window;
         let empty = arrival.payload.is_empty() && !header.flags.fin();
-        if !(self.has_outstanding() && same_window && empty && self.send.window > 0) {
-            return;
-        }
-        let segment = self.segment_bytes();
-        self.recovery.duplicates = self.recovery.duplicates.saturating_add(1);
-        match self.recovery.repair {
-            Repair::Fast => {
-                // A segment has left the network (RFC 6582 §3.2, step 3).
-                let window = &mut self.congestion.window.window_bytes;
-                *window = window.saturating_add(segment).min(1 << 30);
-            }
-            Repair::None
-                if self.recovery.duplicates == DUPLICATES_FOR_LOSS
-                    && self.recovery.recover.at_or_before(self.send.unacknowledged) =>
-            {
-                self.congestion.lost(self.in_flight_bytes(), env.now);
-                let window = &mut self.congestion.window;
-                window.window_bytes = window.threshold_bytes + u32::from(DUPLICATES_FOR_LOSS) * segment;
-                self.recovery.begin(Repair::Fast, self.send.unacknowledged, self.send.next);
-                self.arm_retransmission(env.now);
-                self.tell_window(env);
-            }
-            _ => {}
-        }
+        self.has_outstanding() && same_window && empty && self.send.window > 0
     }
     /// Takes the peer's window from a segment that is not older than the one it was last taken from. RFC 9293 asks
     /// the sequence number first; but acknowledgments only grow, so where they differ they tell the order better:
@@ -229,8 +309,8 @@ impl Connection {
         self.round_trip.backoff = 0;
         self.retransmit_at = Instant::FAR_FUTURE;
         if self.has_outstanding() {
-            if !self.recovery.is_active() {
-                self.recovery.begin(Repair::Resend, self.send.unacknowledged, self.send.next);
+            if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+                self.send_refused_again(0);
             }
             self.arm_retransmission(now);
         }
@@ -255,17 +335,5 @@ impl Connection {
             TcpPhase::LastAck => self.finish(None, env, outcome),
             _ => {}
         }
-    }
-    fn tell_window(&self, env: &mut Environment<'_>) {
-        let socket = env.socket;
-        env.emit(Mask::RECOVERY, || {
-            Event::WindowChanged(WindowChanged {
-                socket,
-                congestion_window_bytes: self.congestion.window.window_bytes,
-                slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
-                send_window_bytes: self.send.window,
-                smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
-            })
-        });
     }
 }

@@ -8,8 +8,7 @@ mod reset;
 
 use crate::marks::Marks;
 use crate::outcome::Outcome;
-use crate::recovery::Repair;
-use crate::{Connection, Environment, Header};
+use crate::{Connection, Ecn, Environment, Header, RecoveryState};
 use inhost_base::Sequence;
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpPhase};
@@ -24,6 +23,8 @@ pub(crate) struct Arrival<'a> {
     pub start: Sequence,
     /// It ends the peer's stream, after `payload`.
     pub fin: bool,
+    /// The mark that its IP header bore.
+    pub ecn: Ecn,
 }
 
 impl Connection {
@@ -31,6 +32,7 @@ impl Connection {
         &mut self,
         header: &Header,
         payload: &mut Packet,
+        ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
@@ -45,11 +47,11 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        if self.is_predicted(header, payload) {
+        if ecn != Ecn::CongestionExperienced && self.is_predicted(header, payload) {
             self.arrive_as_predicted(header, payload, env, &mut outcome);
             return outcome;
         }
-        let mut arrival = Arrival { header, payload, start: header.sequence, fin: header.flags.fin() };
+        let mut arrival = Arrival { header, payload, start: header.sequence, fin: header.flags.fin(), ecn };
         match self.phase {
             TcpPhase::Closed => {
                 outcome.reset = crate::ResetReply::to(header, arrival.payload.len());
@@ -74,7 +76,8 @@ impl Connection {
             && (!payload.is_empty() || header.acknowledgment != self.send.unacknowledged)
             && header.window != 0
             && self.send.window != 0
-            && self.recovery.repair == Repair::None
+            && self.recovery.state == RecoveryState::Open
+            && header.options.sack.is_empty()
             && !self.marks.has(Marks::RECEIVE_CLOSED)
             && match header.options.timestamps {
                 Some((value, _)) => {
@@ -93,12 +96,13 @@ impl Connection {
     ) {
         self.heard(header, env);
         if header.acknowledgment != self.send.unacknowledged {
-            self.advance(header, env, outcome);
+            self.advance(header, false, env, outcome);
         }
         self.take_window(header, env.now);
         if !payload.is_empty() {
             let start = header.sequence;
-            self.take_data(&mut Arrival { header, payload, start, fin: false }, env, outcome);
+            let ecn = Ecn::NotCapable;
+            self.take_data(&mut Arrival { header, payload, start, fin: false, ecn }, env, outcome);
         }
     }
 
@@ -135,8 +139,26 @@ impl Connection {
         }
         // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
         self.heard(arrival.header, env);
+        self.take_congestion_mark(arrival);
         self.take_urgent(arrival, outcome);
         self.take_data(arrival, env, outcome);
+    }
+    /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window.
+    fn take_congestion_mark(&mut self, arrival: &Arrival<'_>) {
+        if !self.marks.has(Marks::ECN) {
+            return;
+        }
+        let before = self.marks.has(Marks::ECHO_CONGESTION);
+        if arrival.header.flags.cwr() {
+            self.marks.clear(Marks::ECHO_CONGESTION);
+        }
+        if arrival.ecn == Ecn::CongestionExperienced && !arrival.payload.is_empty() {
+            self.marks.set(Marks::ECHO_CONGESTION);
+        }
+        if before != self.marks.has(Marks::ECHO_CONGESTION) {
+            // The sooner it knows the better.
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     fn answers_simultaneous_open(&self, header: &Header) -> bool {

@@ -3,7 +3,7 @@
 
 use super::trial::pattern;
 use crate::{
-    Blocked, Config, CongestionChoice, Connection, Ecn, Environment, Header, Open, ReceiveError,
+    Blocked, Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, ReceiveError,
     SegmentOutput, SendError, SendHow,
 };
 use inhost_base::{Duration, Instant, Key, Random, Sequence};
@@ -25,6 +25,7 @@ struct Faults {
 struct Flying {
     to: usize,
     header: Header,
+    ecn: Ecn,
     payload: Vec<u8>,
 }
 
@@ -55,7 +56,7 @@ struct Pipe<'a> {
 }
 
 impl SegmentOutput for Pipe<'_> {
-    fn segment(&mut self, header: &Header, payload: Slices<'_>, _: Ecn) -> Result<(), Blocked> {
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
         if self.random.public_chance(self.faults.refuse) {
             return Err(Blocked::Link);
         }
@@ -70,7 +71,10 @@ impl SegmentOutput for Pipe<'_> {
             }
             *self.serial += 1;
             let payload: Vec<u8> = payload.iter().flatten().copied().collect();
-            self.flying.insert((at, *self.serial), Flying { to: self.to, header: *header, payload });
+            // A router that is about to overflow marks what it may mark.
+            let marks = ecn != Ecn::NotCapable && self.random.public_chance(self.faults.loss);
+            let ecn = if marks { Ecn::CongestionExperienced } else { ecn };
+            self.flying.insert((at, *self.serial), Flying { to: self.to, header: *header, ecn, payload });
         }
         Ok(())
     }
@@ -106,6 +110,15 @@ fn config_from(random: &mut Random) -> Config {
         // Long enough that losses alone do not reach it.
         user_timeout: Duration::from_secs(6000),
         connect_timeout: Duration::from_secs(6000),
+        sack: random.public_chance(0.8),
+        duplicate_sack: random.public_chance(0.8),
+        rack: random.public_chance(0.8),
+        tail_loss_probe: random.public_chance(0.8),
+        proportional_rate_reduction: random.public_chance(0.8),
+        forward_rto: random.public_chance(0.8),
+        undo: random.public_chance(0.8),
+        rto_restart: random.public_chance(0.8),
+        ecn: [EcnMode::Off, EcnMode::Accept, EcnMode::Request][random.public_below(3) as usize],
         mss_limit_bytes: [100, 536, 1460, 9000][random.public_below(4) as usize],
         ..Config::default()
     }
@@ -229,15 +242,15 @@ impl Run {
         packet.append(&flying.payload);
         match self.ends[i].connection.take() {
             Some(mut connection) => {
-                let outcome =
-                    connection.receive(&flying.header, &mut packet, Ecn::NotCapable, env_of!(self, i));
+                let outcome = connection.receive(&flying.header, &mut packet, flying.ecn, env_of!(self, i));
                 // Once this end is through with TIME-WAIT or LAST-ACK, a stray may meet nobody.
                 let stray = connection.phase() == TcpPhase::Closed;
                 assert!(outcome.reset.is_none() || stray, "seed {}: {outcome:?}\n{connection:?}", self.seed);
                 if let Some(reset) = outcome.reset {
                     // Who is still in LAST-ACK after the other's TIME-WAIT learns so that it is over.
                     self.serial += 1;
-                    let flying = Flying { to: 1 - i, header: reset.header(), payload: Vec::new() };
+                    let (header, ecn) = (reset.header(), Ecn::NotCapable);
+                    let flying = Flying { to: 1 - i, header, ecn, payload: Vec::new() };
                     self.flying.insert((self.now + self.faults.delay, self.serial), flying);
                 }
                 assert!(connection.error().is_none(), "seed {}: {:?}", self.seed, connection.error());

@@ -1,0 +1,88 @@
+//! What one acknowledgment delivers.
+
+use super::{Flight, Record, State};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_congestion::SampleBuilder;
+
+/// What one acknowledgment says about what is out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivery {
+    /// Bytes that the peer has and that it was not known to have.
+    pub bytes: u32,
+    /// Of these, bytes ahead of a hole.
+    pub sacked_bytes: u32,
+    /// Since the oldest newly acknowledged transmission left, unless one of them left more than once.
+    pub oldest_round_trip: Option<Duration>,
+    /// Since the newest newly delivered one that left once.
+    pub newest_round_trip: Option<Duration>,
+    /// Something that left more than once was delivered.
+    pub again: bool,
+    /// The highest end among what was delivered that left once.
+    pub original_end: Option<Sequence>,
+    /// The lowest start among what left once and was overtaken by what the peer had already.
+    pub overtaken: Option<Sequence>,
+    /// The peer got this twice (RFC 2883).
+    pub duplicate: Option<(Sequence, Sequence)>,
+    /// A timestamp came back, of a segment that left at this instant or before.
+    pub echo_at_most: Option<Instant>,
+    pub builder: SampleBuilder,
+}
+
+impl Flight {
+    /// Everything before `to` is acknowledged.
+    pub fn acknowledge(&mut self, to: Sequence, now: Instant, delivery: &mut Delivery) {
+        while let Some(record) = self.records.front_mut() {
+            if to.at_or_before(record.start) {
+                break;
+            }
+            let whole = record.end.at_or_before(to);
+            let piece = if whole { *record } else { Record { end: to, ..*record } };
+            if whole {
+                self.records.pop_front();
+            } else {
+                record.start = to;
+            }
+            match piece.state {
+                State::Sacked => {
+                    self.sacked_bytes -= piece.bytes();
+                    continue;
+                }
+                State::Lost => self.lost_bytes -= piece.bytes(),
+                State::InFlight => {}
+            }
+            if !piece.again && !delivery.again && delivery.oldest_round_trip.is_none() {
+                delivery.oldest_round_trip = Some(now.since(piece.sent_at));
+            }
+            self.deliver(&piece, now, delivery);
+        }
+        if delivery.again {
+            // Karn: an acknowledgment of both is a measure of neither.
+            delivery.oldest_round_trip = None;
+        }
+        if self.records.is_empty() {
+            self.clear();
+        }
+    }
+    /// The peer has `piece`, and was not known to.
+    pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut Delivery) {
+        let bytes = piece.bytes();
+        delivery.bytes += bytes;
+        self.rates.delivered(&mut delivery.builder, piece.mark, piece.sent_at, bytes, now);
+        if piece.again {
+            delivery.again = true;
+        } else {
+            delivery.newest_round_trip = Some(now.since(piece.sent_at));
+            delivery.original_end = Some(match delivery.original_end {
+                Some(end) => end.later(piece.end),
+                None => piece.end,
+            });
+            if self.sacked_bytes > 0
+                && piece.end.precedes(self.highest_sacked)
+                && delivery.overtaken.is_none_or(|start| piece.start.precedes(start))
+            {
+                delivery.overtaken = Some(piece.start);
+            }
+        }
+        self.rack.delivered(piece, delivery.echo_at_most, now);
+    }
+}

@@ -1,0 +1,84 @@
+//! Which of what is out is lost: by time (RFC 8985 §6.2, step 5) or by count (RFC 6675 §4, RFC 6582).
+
+use super::{Flight, State};
+use inhost_base::{Duration, Instant};
+
+impl Flight {
+    /// By time. Gives when to look again, while something that was overtaken may still arrive.
+    pub fn lose_by_time(&mut self, window: Duration, now: Instant) -> Option<Instant> {
+        let mut waits = false;
+        let mut index = self.index_of(self.judged);
+        while let Some(record) = self.records.get(index) {
+            if record.state == State::InFlight && !record.again {
+                if !self.rack.was_overtaken(record) {
+                    break;
+                }
+                if self.rack.lost_at(record, window) > now {
+                    waits = true;
+                    break;
+                }
+            }
+            self.judged = record.end;
+            if record.state == State::InFlight && !record.again {
+                self.lose(index);
+            }
+            index += 1;
+        }
+        while let Some(&again) = self.again.front() {
+            let index = self.index_of(again.start);
+            let current = self
+                .records
+                .get(index)
+                .filter(|record| record.state == State::InFlight && record.sent_at == again.sent_at);
+            if let Some(record) = current {
+                if !self.rack.was_overtaken(record) {
+                    break;
+                }
+                if self.rack.lost_at(record, window) > now {
+                    waits = true;
+                    break;
+                }
+                self.lose(index);
+            }
+            self.again.pop_front();
+        }
+        self.seek_lost();
+        waits.then(|| self.rack.last_lost_at(window))
+    }
+    /// By count: what more than `segments` segments have overtaken (`IsLost` of RFC 6675 §4).
+    pub fn lose_by_count(&mut self, segments: u32, segment_bytes: u32) {
+        let enough = segments.saturating_sub(1).saturating_mul(segment_bytes);
+        let mut above = self.sacked_bytes;
+        for index in 0..self.records.len() {
+            if above <= enough {
+                break;
+            }
+            match self.records.get(index) {
+                Some(record) if record.state == State::Sacked => above -= record.bytes(),
+                Some(record) if record.state == State::InFlight && !record.again => self.lose(index),
+                _ => {}
+            }
+        }
+        self.seek_lost();
+    }
+    /// The oldest is lost: what duplicate acknowledgments and partial ones tell without SACK (RFC 6582 §3.2).
+    pub fn lose_first(&mut self) {
+        if self.records.front().is_some_and(|record| record.state == State::InFlight) {
+            self.lose(0);
+        }
+        self.seek_lost();
+    }
+    /// The oldest, whatever was thought of it, and all that left longer ago than a round trip and `window`: what a
+    /// time-out makes lost (RFC 8985 §6.3). Without `by_time` everything.
+    pub fn lose_by_timer(&mut self, by_time: bool, window: Duration, now: Instant) {
+        let rack = self.rack;
+        let first = self.records.front().map(|record| record.start);
+        self.lose_all(|record| {
+            !by_time || Some(record.start) == first || rack.lost_at(record, window) <= now
+        });
+    }
+    /// How many segments overtook what starts at `start`, at least.
+    pub fn overtaken_by(&self, start: inhost_base::Sequence, segment_bytes: u32) -> u32 {
+        self.highest_sacked.since(start).div_ceil(segment_bytes.max(1))
+    }
+}

@@ -1,0 +1,280 @@
+//! What is out: one record for each transmission, from the first unacknowledged byte to the last sent, and what is
+//! thought of each (RFC 6675 §3's scoreboard, RFC 8985 §5).
+//!
+//! Records lie in order of sequence number without gaps. Those sent once are so in order of time as well; those sent
+//! again have a queue of their own, in order of time, so that nothing is ever searched through.
+
+mod delivery;
+mod detect;
+mod rack;
+mod scoreboard;
+
+pub(crate) use delivery::Delivery;
+pub(crate) use scoreboard::Bounds;
+
+use inhost_base::{Instant, Sequence};
+use inhost_congestion::{RateMark, RateSampler};
+use rack::Rack;
+use std::collections::VecDeque;
+
+/// What is thought of a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// On its way.
+    InFlight,
+    /// The peer has it, ahead of a hole.
+    Sacked,
+    /// It is not on its way any more, and is to be sent again.
+    Lost,
+}
+
+/// One transmission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub start: Sequence,
+    pub end: Sequence,
+    /// When it left, the last time.
+    pub sent_at: Instant,
+    pub mark: RateMark,
+    pub state: State,
+    /// It left more than once.
+    pub again: bool,
+}
+
+impl Record {
+    pub fn bytes(&self) -> u32 {
+        self.end.since(self.start)
+    }
+}
+
+/// A retransmission, until it is acknowledged or thought lost.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    start: Sequence,
+    sent_at: Instant,
+}
+
+/// Everything that is out.
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    records: VecDeque<Record>,
+    again: VecDeque<Again>,
+    sacked_bytes: u32,
+    lost_bytes: u32,
+    /// No lost record starts before this.
+    first_lost: Sequence,
+    /// No record that left once and is on its way ends at or before this.
+    judged: Sequence,
+    /// The end of the highest record that the peer has ahead of a hole; means something while `sacked_bytes` does.
+    highest_sacked: Sequence,
+    /// The blocks of the last SACK option, so that what they say again costs nothing.
+    seen: inhost_wire::tcp::SackBlocks,
+    pub rack: Rack,
+    pub rates: RateSampler,
+    /// Transmissions thought lost so far.
+    pub lost_segments: u32,
+    /// What is marked lost was refused by a closed window, or by the path for its size: nobody was congested.
+    pub refused: bool,
+}
+
+impl Flight {
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+    /// Transmissions out.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+    pub fn sacked_bytes(&self) -> u32 {
+        self.sacked_bytes
+    }
+    pub fn lost_bytes(&self) -> u32 {
+        self.lost_bytes
+    }
+    /// Bytes that are out and not on their way.
+    pub fn absent_bytes(&self) -> u32 {
+        self.sacked_bytes + self.lost_bytes
+    }
+    /// The oldest transmission.
+    pub fn first(&self) -> Option<&Record> {
+        self.records.front()
+    }
+    /// The one with the highest number.
+    pub fn last(&self) -> Option<&Record> {
+        self.records.back()
+    }
+    /// Nothing is out any more.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.again.clear();
+        (self.sacked_bytes, self.lost_bytes) = (0, 0);
+        self.seen = Default::default();
+        self.refused = false;
+    }
+
+    /// What lies from `start` to `end` left for the first time, with `in_flight_bytes` on their way before it.
+    pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
+        if self.records.is_empty() {
+            (self.first_lost, self.judged) = (start, start);
+            self.seen = Default::default();
+        }
+        let mark = self.rates.sent(in_flight_bytes, now);
+        self.records.push_back(Record {
+            start,
+            end,
+            sent_at: now,
+            mark,
+            state: State::InFlight,
+            again: false,
+        });
+    }
+    /// What lies from `start` to `end` left again, in one segment: one transmission from now on.
+    pub fn sent_again(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
+        let index = self.index_of(start);
+        let Some(record) = self.records.get(index) else { return };
+        if record.start != start {
+            self.split(index, start);
+            return self.sent_again_at(index + 1, end, in_flight_bytes, now);
+        }
+        self.sent_again_at(index, end, in_flight_bytes, now);
+    }
+    fn sent_again_at(&mut self, index: usize, end: Sequence, in_flight_bytes: u32, now: Instant) {
+        while self.records.get(index).is_some_and(|record| record.end.precedes(end)) && self.join_next(index)
+        {
+        }
+        if self.records.get(index).is_some_and(|record| end.precedes(record.end)) {
+            self.split(index, end);
+        }
+        let mark = self.rates.sent(in_flight_bytes, now);
+        let Some(record) = self.records.get_mut(index) else { return };
+        match record.state {
+            State::Lost => self.lost_bytes -= record.bytes(),
+            State::Sacked => return,
+            State::InFlight => {}
+        }
+        // The last may take new data with it.
+        record.end = record.end.later(end);
+        (record.state, record.again) = (State::InFlight, true);
+        (record.sent_at, record.mark) = (now, mark);
+        let again = Again { start: record.start, sent_at: now };
+        self.again.push_back(again);
+        self.seek_lost();
+    }
+    /// Makes one of a record and the next, which are of one state; false when there is none.
+    fn join_next(&mut self, index: usize) -> bool {
+        let Some(next) = self.records.remove(index + 1) else { return false };
+        if let Some(record) = self.records.get_mut(index) {
+            record.end = next.end;
+        }
+        true
+    }
+    /// Up to where what is to be sent again from the first lost on reaches without a gap, at most `most` bytes: whole
+    /// transmissions, unless what was refused for its size is cut anew.
+    pub fn lost_run(&self, most: u32) -> Option<(Sequence, Sequence)> {
+        let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
+        let mut run: Option<(Sequence, Sequence)> = None;
+        for record in self.records.range(from..) {
+            match run {
+                None if record.state != State::Lost => {}
+                None => run = Some((record.start, record.end)),
+                Some((start, _))
+                    if record.state == State::Lost && (self.refused || record.end.since(start) <= most) =>
+                {
+                    run = Some((start, record.end));
+                }
+                Some(_) => break,
+            }
+            if run.is_some_and(|(start, end)| end.since(start) >= most) {
+                break;
+            }
+        }
+        run.map(|(start, end)| if end.since(start) > most { (start, start + most) } else { (start, end) })
+    }
+    /// Part of the oldest left again, as a probe of the peer's window.
+    pub fn probed(&mut self) {
+        if let Some(record) = self.records.front_mut() {
+            record.again = true;
+        }
+    }
+    /// Everything that is on its way and that `which` picks is to be sent again.
+    pub fn lose_all(&mut self, which: impl Fn(&Record) -> bool) {
+        for index in 0..self.records.len() {
+            if self.records.get(index).is_some_and(|r| r.state == State::InFlight && which(r)) {
+                self.lose(index);
+            }
+        }
+        self.seek_lost();
+    }
+    /// It turns out that nothing was lost: what was not sent again is on its way.
+    pub fn find_all(&mut self) {
+        for record in &mut self.records {
+            if record.state == State::Lost {
+                record.state = State::InFlight;
+                if record.again {
+                    self.again.push_back(Again { start: record.start, sent_at: record.sent_at });
+                }
+            }
+        }
+        self.lost_bytes = 0;
+        if let Some(first) = self.records.front() {
+            self.judged = first.start;
+        }
+    }
+    /// The peer has thrown away what it said it had (RFC 2018 §8).
+    pub fn renege(&mut self) {
+        for record in &mut self.records {
+            if record.state == State::Sacked {
+                (record.state, record.again) = (State::InFlight, true);
+            }
+        }
+        self.sacked_bytes = 0;
+        self.seen = Default::default();
+        if let Some(first) = self.records.front() {
+            self.judged = first.start;
+        }
+    }
+    /// Whether the peer said that it has what it does not acknowledge.
+    pub fn is_reneged(&self) -> bool {
+        self.records.front().is_some_and(|record| record.state == State::Sacked)
+    }
+
+    fn lose(&mut self, index: usize) {
+        let Some(record) = self.records.get_mut(index) else { return };
+        record.state = State::Lost;
+        let (start, bytes) = (record.start, record.bytes());
+        if self.lost_bytes == 0 || start.precedes(self.first_lost) {
+            self.first_lost = start;
+        }
+        self.lost_bytes += bytes;
+        self.lost_segments = self.lost_segments.saturating_add(1);
+    }
+    /// Brings `first_lost` to where the first lost record starts.
+    fn seek_lost(&mut self) {
+        if self.lost_bytes == 0 {
+            return;
+        }
+        let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
+        if let Some(record) = self.records.range(from..).find(|record| record.state == State::Lost) {
+            self.first_lost = record.start;
+        }
+    }
+    /// Where the record lies that holds `at`; after the last when none does.
+    fn index_of(&self, at: Sequence) -> usize {
+        match self.records.front() {
+            Some(first) if at.precedes(first.end) => 0,
+            _ => self.records.partition_point(|record| record.end.at_or_before(at)),
+        }
+    }
+    /// Makes two of a record.
+    fn split(&mut self, index: usize, at: Sequence) {
+        if let Some(record) = self.records.get_mut(index) {
+            let rest = Record { start: at, ..*record };
+            record.end = at;
+            self.records.insert(index + 1, rest);
+            if rest.again && rest.state == State::InFlight {
+                // Its place in the queue of time went with the first half.
+                self.again.push_back(Again { start: at, sent_at: rest.sent_at });
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Probes of a flight's tail: when nothing comes back for two round trips, one segment asks for an acknowledgment,
+//! so that a loss at the end is found by what comes back and not by the time-out (RFC 8985 §7).
+
+use crate::marks::Marks;
+use crate::{Connection, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
+
+/// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).
+const WORST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(200);
+
+/// What RFC 8985 §5.3 keeps of the probe that is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TailProbe {
+    /// When the next probe is due.
+    pub at: Instant,
+    /// `TLP.end_seq`: what had been sent with the probe; `None` while none is out.
+    end: Option<Sequence>,
+    /// `TLP.is_retrans`: it was sent again, from here.
+    again_from: Option<Sequence>,
+    /// The peer got the probe twice.
+    pub was_duplicate: bool,
+}
+
+impl Default for TailProbe {
+    fn default() -> Self {
+        TailProbe { at: Instant::FAR_FUTURE, end: None, again_from: None, was_duplicate: false }
+    }
+}
+
+impl TailProbe {
+    /// None is out, and none is due.
+    pub fn end(&mut self) {
+        *self = TailProbe::default();
+    }
+    /// A probe is out.
+    pub fn is_out(&self) -> bool {
+        self.end.is_some()
+    }
+    /// Whether a duplicate from `start` to `end` is the probe's own doing.
+    pub fn explains(&self, start: Sequence, end: Sequence) -> bool {
+        matches!((self.again_from, self.end), (Some(from), Some(to))
+            if from.at_or_before(start) && end.at_or_before(to))
+    }
+}
+
+impl Connection {
+    /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
+    pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
+        let allowed = self.config.tail_loss_probe
+            && self.marks.has(Marks::SACK)
+            && self.recovery.state == RecoveryState::Open
+            && self.send.window > 0;
+        let smoothed = self.round_trip.smoothed();
+        let retransmit_at = self.retransmit_at;
+        let Some(buffers) = &mut self.buffers else { return };
+        if !allowed || buffers.flight.is_empty() || buffers.tail_probe.is_out() {
+            buffers.tail_probe.at = Instant::FAR_FUTURE;
+            return;
+        }
+        let patience = match smoothed {
+            None => Duration::from_secs(1),
+            // One segment alone may wait for the peer's delayed acknowledgment.
+            Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
+            Some(smoothed) => smoothed.times(2),
+        };
+        let at = now + patience;
+        // No later than the time-out, whose work it is to save.
+        buffers.tail_probe.at = if at < retransmit_at { at } else { Instant::FAR_FUTURE };
+    }
+    /// The timer expired: the next segment is a probe.
+    pub(crate) fn fire_tail_probe(&mut self) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.tail_probe.at = Instant::FAR_FUTURE;
+        }
+        self.marks.set(Marks::TAIL_PROBE);
+    }
+    /// The probe left, `again` when it was data that had been sent before.
+    pub(crate) fn tail_probe_left(&mut self, start: Sequence, again: bool, now: Instant) {
+        self.marks.clear(Marks::TAIL_PROBE);
+        let next = self.send.next;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.tail_probe = crate::probe::TailProbe {
+                at: Instant::FAR_FUTURE,
+                end: Some(next),
+                again_from: again.then_some(start),
+                was_duplicate: false,
+            };
+        }
+        self.arm_retransmission(now);
+    }
+    /// An acknowledgment came while a probe is out (RFC 8985 §7.4.2). `pure`: it said nothing new at all. True when
+    /// the probe repaired a loss, which congestion control has to hear of.
+    pub(crate) fn judge_tail_probe(&mut self, pure: bool) -> bool {
+        let unacknowledged = self.send.unacknowledged;
+        let Some(buffers) = &mut self.buffers else { return false };
+        let Some(end) = buffers.tail_probe.end else { return false };
+        if unacknowledged.precedes(end) {
+            return false;
+        }
+        let again = buffers.tail_probe.again_from.is_some();
+        if !again || buffers.tail_probe.was_duplicate {
+            buffers.tail_probe.end();
+            return false;
+        }
+        if end.precedes(unacknowledged) {
+            buffers.tail_probe.end();
+            return true;
+        }
+        if pure {
+            // Both copies arrived.
+            buffers.tail_probe.end();
+        }
+        false
+    }
+}

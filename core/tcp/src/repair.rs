@@ -1,0 +1,102 @@
+//! What a reduction of the window keeps while it lasts: how fast it goes (RFC 9937), and what would show that it was
+//! a mistake (RFC 3522, RFC 3708).
+
+use inhost_base::Sequence;
+
+/// Proportional rate reduction (RFC 9937 §6): what may be sent for what was delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RateReduction {
+    /// `RecoverFS`: in flight when it began.
+    start_bytes: u32,
+    /// `prr_delivered`
+    delivered_bytes: u32,
+    /// `prr_out`
+    sent_bytes: u32,
+}
+
+impl RateReduction {
+    /// Begins with `outstanding_bytes` sent and not acknowledged, of which the peer had `sacked_bytes` before the
+    /// acknowledgment that told of the loss, and with what that one delivered.
+    pub fn new(outstanding_bytes: u32, sacked_bytes: u32) -> Self {
+        RateReduction {
+            start_bytes: outstanding_bytes.saturating_sub(sacked_bytes).max(1),
+            delivered_bytes: 0,
+            sent_bytes: 0,
+        }
+    }
+    /// Something left.
+    pub fn sent(&mut self, bytes: u32) {
+        self.sent_bytes = self.sent_bytes.saturating_add(bytes);
+    }
+    /// An acknowledgment delivered `delivered` bytes: the window, with `in_flight` bytes still on their way.
+    /// `good`: it moved `SND.UNA` and told of no further loss (`SafeACK`).
+    pub fn window(
+        &mut self,
+        delivered: u32,
+        in_flight: u32,
+        threshold: u32,
+        segment: u32,
+        good: bool,
+    ) -> u32 {
+        self.delivered_bytes = self.delivered_bytes.saturating_add(delivered);
+        let mut allowance = if in_flight > threshold {
+            let share = u64::from(self.delivered_bytes) * u64::from(threshold);
+            let due = share.div_ceil(u64::from(self.start_bytes)).min(u64::from(u32::MAX)) as u32;
+            due.saturating_sub(self.sent_bytes)
+        } else {
+            let owed = self.delivered_bytes.saturating_sub(self.sent_bytes).max(delivered);
+            (threshold - in_flight).min(owed + if good { segment } else { 0 })
+        };
+        if self.sent_bytes == 0 {
+            // The first retransmission goes at once.
+            allowance = allowance.max(segment);
+        }
+        in_flight.saturating_add(allowance)
+    }
+}
+
+/// What would show that a reduction was a mistake.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Doubt {
+    /// `SND.UNA` when it began; `None` when there is nothing to take back.
+    since: Option<Sequence>,
+    /// Retransmissions since then of which no duplicate was reported; negative before the first.
+    unexplained: i32,
+    /// Our timestamp on the first of them.
+    first_stamp: Option<u32>,
+}
+
+impl Doubt {
+    /// A reduction begins, with `out_again` retransmissions of an earlier one still out.
+    pub fn begin(unacknowledged: Sequence, out_again: bool) -> Self {
+        // With old retransmissions about, duplicates would explain too much.
+        let unexplained = if out_again { i32::MAX / 2 } else { -1 };
+        Doubt { since: Some(unacknowledged), unexplained, first_stamp: None }
+    }
+    /// Something was sent again.
+    pub fn sent_again(&mut self, stamp: u32) {
+        if self.since.is_some() {
+            self.unexplained = self.unexplained.max(0).saturating_add(1);
+            self.first_stamp.get_or_insert(stamp);
+        }
+    }
+    /// The peer reports that it got `segments` segments twice, which end at `end`.
+    pub fn duplicate(&mut self, end: Sequence, segments: u32) {
+        if self.since.is_some_and(|since| since.precedes(end)) && self.unexplained > 0 {
+            self.unexplained = self.unexplained.saturating_sub_unsigned(segments).max(0);
+        }
+    }
+    /// Every retransmission was of something that had arrived (RFC 3708 §2).
+    pub fn all_were_duplicates(&self) -> bool {
+        self.since.is_some() && self.unexplained == 0
+    }
+    /// What is acknowledged now is a segment that left before the first retransmission (RFC 3522 §3.2).
+    pub fn original_arrived(&self, echo: Option<u32>) -> bool {
+        let (Some(_), Some(stamp), Some(echo)) = (self.since, self.first_stamp, echo) else { return false };
+        (echo.wrapping_sub(stamp) as i32) < 0
+    }
+    /// The matter is settled.
+    pub fn end(&mut self) {
+        *self = Doubt::default();
+    }
+}
