@@ -71,7 +71,7 @@ pub(super) fn figure(socket: &Socket, name: &str) -> Result<Option<Figure>, Stri
         "send_segment_bytes" => info.u32(16),
         "in_flight_bytes" => (info.u32(24) - info.u32(28) - info.u32(32) + info.u32(36)) * info.u32(16),
         "smoothed_round_trip" => info.micros(68),
-        "round_trip_variation" => info.micros(72) / 2.0,
+        "round_trip_variation" => info.micros(72),
         "retransmission_timeout" => info.micros(8),
         "retransmission_backoff" => info.u8(4),
         "congestion_window_bytes" => info.segments(80),
