@@ -7,7 +7,9 @@ use inhost_wire::ethernet::{EtherType, EthernetHeader, EthernetView};
 use inhost_wire::icmpv4::{Icmpv4Message, Icmpv4View};
 use inhost_wire::icmpv6::{Icmpv6Message, Icmpv6View};
 use inhost_wire::igmp::{IgmpMessage, IgmpView};
-use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
+use inhost_wire::ipv4::{
+    self, Ipv4Header, Ipv4View, OptionBytes, OptionPlaces, SourceRoute, TimestampOption, record_time,
+};
 use inhost_wire::ipv6::{ExtensionError, Ipv6Header, Ipv6View, walk};
 use inhost_wire::llp::{self, Config, Event, Line, Packet};
 use inhost_wire::quoted::Quoted;
@@ -19,12 +21,13 @@ use inhost_wire::udp::{UdpHeader, UdpView};
 pub type Body = fn(&[u8]) -> bool;
 
 /// Every target by name; its corpus is the folder of that name.
-pub const TARGETS: [(&str, Body); 11] = [
+pub const TARGETS: [(&str, Body); 12] = [
     ("ethernet", ethernet),
     ("icmpv4", icmpv4),
     ("icmpv6", icmpv6),
     ("igmp", igmp),
     ("ipv4", ipv4),
+    ("ipv4_options", ipv4_options),
     ("ipv6", ipv6),
     ("llp", llp),
     ("quoted", quoted),
@@ -74,6 +77,7 @@ pub fn ipv4(bytes: &[u8]) -> bool {
     assert!(again.checksum_ok());
     assert_eq!(Ipv4Header::parse(&again), header);
     assert_eq!((again.options(), again.payload()), (view.options(), view.payload()));
+    ipv4_options(view.options());
     match (view.is_fragment(), view.protocol()) {
         (false, 1) => icmpv4(view.payload()),
         (false, 2) => igmp(view.payload()),
@@ -81,6 +85,45 @@ pub fn ipv4(bytes: &[u8]) -> bool {
         (false, 17) => udp(view.payload()),
         _ => true,
     }
+}
+
+/// The options of an IPv4 header: what a host and what a router does with each.
+pub fn ipv4_options(bytes: &[u8]) -> bool {
+    let options = bytes.get(..40).unwrap_or(bytes);
+    let copied = OptionBytes::copied(options);
+    assert!(copied.as_bytes().len() <= 40 && copied.as_bytes().len().is_multiple_of(4));
+    let Ok(places) = OptionPlaces::find(options) else { return false };
+    let mut header = [&[0x45; ipv4::LENGTH][..], options].concat();
+    let length = header.len();
+    for place in [places.source_route, places.record_route].into_iter().flatten() {
+        let back = SourceRoute::back(&header, place, A4);
+        assert!(back.is_none_or(|route| (1..=ipv4::MAX_ROUTE_HOPS).contains(&route.hops().len())));
+        let before = place.recorded(&header).count();
+        let next = place.next_hop(&header);
+        match place.record(&mut header, B4) {
+            Ok(true) => {
+                assert!(next.is_ok_and(|next| next.is_some()));
+                assert_eq!(place.recorded(&header).count(), before + 1);
+            }
+            Ok(false) => assert_eq!(next, Ok(None)),
+            Err(bad) => assert!(usize::from(bad.pointer) < length && next == Err(bad)),
+        }
+    }
+    if let Some(place) = places.timestamp {
+        let entries = |header: &[u8]| TimestampOption::new(header, place).map(|o| o.entries().count());
+        let before = entries(&header);
+        match record_time(&mut header, place, A4, |address| address == A4, 7) {
+            Ok(()) => {
+                assert!(entries(&header) >= before && entries(&header) <= before.map(|count| count + 1))
+            }
+            Err(bad) => assert!(usize::from(bad.pointer) < length),
+        }
+    }
+    ipv4::renew_checksum(&mut header);
+    ipv4::decrement_time_to_live(&mut header);
+    assert_eq!(header.len(), length);
+    assert!(OptionPlaces::find(&header[ipv4::LENGTH..]).is_ok(), "what is written can be read");
+    true
 }
 
 /// An IPv6 packet with its extension headers, and what is in it.

@@ -16,6 +16,7 @@ use crate::table::Keyed;
 use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, StableKey, limits, scope};
 use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
 use inhost_buf::Pool;
+use inhost_wire::ipv6;
 use inhost_wire::ndp::solicited_node_multicast;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -301,6 +302,19 @@ impl Ip {
             }
         }
         self.deadline_moved();
+        Ok(())
+    }
+    /// Changes the largest packet that a link takes, IP header included: at least 68, and 1280 where the link speaks
+    /// IPv6. Paths are to be asked for anew.
+    pub fn set_mtu(&mut self, link: LinkId, mtu_bytes: u16) -> Result<(), ConfigureError> {
+        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        let least = if interface.config.ipv6 { ipv6::MINIMUM_MTU_BYTES as u16 } else { LEAST_MTU_BYTES };
+        if mtu_bytes < least || interface.is_loopback() {
+            return Err(ConfigureError::Invalid);
+        }
+        interface.config.mtu_bytes = mtu_bytes;
+        interface.ipv6_mtu_bytes = mtu_bytes;
+        self.paths_changed();
         Ok(())
     }
     /// Gives all packet memory back, before the host is dropped.

@@ -102,6 +102,7 @@ pub use route::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
 use inhost_base::{HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
 use inhost_buf::Pool;
 use inhost_event::Sink;
+pub use inhost_wire::ipv4::SourceRoute;
 use interface::Interface;
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -129,6 +129,7 @@ impl Ip {
         }
         Ok((path, Some(options)))
     }
+    // spec: RFC9293 MUST-50
     /// What the options of a packet that came in ask of whoever it is for. `Some` when that is all that happens to it.
     // spec: RFC1122 3.2.1.8
     pub(crate) fn meet_options(

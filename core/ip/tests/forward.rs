@@ -499,3 +499,19 @@ fn a_changed_route_is_seen_at_once() {
     from_west(&mut host, &packet);
     assert_eq!((host.said(EAST).len(), host.said(LINE).len()), (1, 0));
 }
+
+#[test]
+fn a_links_mtu_may_change_while_it_runs() {
+    let mut host = router();
+    let packet = udp4("10.1.0.2", "10.2.0.2", &[1; 1400]);
+    assert_eq!(from_west(&mut host, &packet), Received::Handled);
+    let path = host.route("10.2.0.2").unwrap();
+    host.ip.set_mtu(EAST, 1280).unwrap();
+    assert_ne!(host.ip.generation(), path.generation);
+    assert_eq!(host.route("10.2.0.2").unwrap().mtu_bytes, 1280);
+    assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::TooBig));
+    assert_eq!(host.ip.set_mtu(EAST, 1279), Err(ConfigureError::Invalid), "it speaks IPv6");
+    assert_eq!(host.ip.set_mtu(LinkId(0), 1500), Err(ConfigureError::Invalid));
+    assert_eq!(host.ip.set_mtu(LinkId(9), 1500), Err(ConfigureError::NoLink));
+    host.is_tidy();
+}

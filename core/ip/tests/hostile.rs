@@ -337,3 +337,88 @@ fn without_memory_nothing_is_said_and_nothing_breaks() {
     host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
     assert!(!host.says().is_empty());
 }
+
+/// Packets that a router meets: for others, by source routes, with records, too long, in fragments.
+fn seeds_of_a_router() -> Vec<Vec<u8>> {
+    let udp = |source: &str, destination: &str| Ipv4Header {
+        dont_fragment: false,
+        ..Ipv4Header::new(v4(source), v4(destination), protocol::UDP, 0)
+    };
+    let here = udp("10.0.0.2", "10.0.0.1");
+    let there = udp("10.0.0.2", "10.7.0.2");
+    let route = [1, 131, 15, 4, 10, 7, 0, 2, 10, 7, 0, 3, 10, 7, 0, 4];
+    let done = [1, 137, 11, 12, 10, 7, 0, 2, 10, 0, 0, 2];
+    let record =
+        [1, 7, 11, 4, 0, 0, 0, 0, 0, 0, 0, 0, 68, 20, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let echo = Icmpv4Message::EchoRequest { identifier: 1, sequence: 2, data: &[9; 30] };
+    let mut ping = vec![0; echo.length()];
+    echo.emit(&mut ping);
+    let icmp = Ipv4Header { protocol: protocol::ICMPV4, ..here };
+    let mut v6_options = vec![protocol::UDP, 0, 5, 2, 0, 0, 1, 0];
+    v6_options.extend_from_slice(&[0; 40]);
+    vec![
+        ipv4_frame(&ipv4_packet(there, &[], &[1; 60])),
+        ipv4_frame(&ipv4_packet(there, &record, &[1; 1400])),
+        ipv4_frame(&ipv4_packet(Ipv4Header { more_fragments: true, ..there }, &route, &[1; 1400])),
+        ipv4_frame(&ipv4_packet(here, &route, &[1; 60])),
+        ipv4_frame(&ipv4_packet(here, &done, &[1; 60])),
+        ipv4_frame(&ipv4_packet(icmp, &record, &ping)),
+        ipv4_frame(&ipv4_packet(icmp, &done, &ping)),
+        ipv4_frame(&ipv4_packet(udp("10.0.0.2", "10.0.0.9"), &[], &[1; 60])),
+        ipv6_frame(&udp6("fd00::2", "fd07::2", &[3; 40])),
+        ipv6_frame(&udp6("fd00::2", "fd00::9", &[3; 1400])),
+        ipv6_frame(&ipv6_packet(
+            Ipv6Header::new(v6("fd00::2"), v6("fd07::2"), protocol::HOP_BY_HOP, 0),
+            &v6_options,
+        )),
+    ]
+}
+
+#[test]
+fn a_router_in_a_storm_of_mutated_packets() {
+    let seeds = [seeds_of_a_router(), seeds_of_a_router(), seeds()].concat();
+    for seed in 0..2 {
+        let forwarding = Forwarding { source_routes: true, queue_packets: 50, ..Forwarding::default() };
+        let config = IpConfig {
+            accept_source_routes: true,
+            record_options: true,
+            forwarding: Some(forwarding),
+            ..IpConfig::default()
+        };
+        let mut host = Host::with_config(seed, config);
+        let west = InterfaceConfig::new("west", Medium::Ethernet(CARD));
+        host.add(quiet(west, &["10.0.0.1/24", "fd00::1/64", "fe80::1/64"]));
+        let mut line = InterfaceConfig::new("line", Medium::Ip);
+        line.mtu_bytes = 600;
+        let line = host.add(quiet(line, &["10.7.0.1/24"]));
+        let east = InterfaceConfig::new("east", Medium::Ethernet(THIRD_CARD));
+        let east = host.add(quiet(east, &["10.8.0.1/24", "fd07::1/64"]));
+        host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+        let mut random = Random::from_number(seed ^ 0x5eed);
+        for i in 0..30_000 {
+            let mut frame = seeds[random.public_below(seeds.len() as u32) as usize].clone();
+            mutate(&mut frame, &mut random);
+            host.hear(&frame);
+            if i % 7 == 0 {
+                host.says();
+                // What goes on is well formed and no longer than its link takes.
+                for packet in host.said(line) {
+                    let view = inhost_wire::ipv4::Ipv4View::new(&packet).unwrap();
+                    assert!(view.checksum_ok() && packet.len() <= 600);
+                    assert!(inhost_wire::ipv4::OptionPlaces::find(view.options()).is_ok());
+                }
+                host.said(east);
+            }
+            if i % 100 == 0 {
+                host.pass(Duration::from_millis(u64::from(random.public_below(2000))));
+                let (_, bytes) = host.ip.reassemblies();
+                let packets = 3 * (limits::CONTROL_FRAMES + limits::CONTROL_PACKETS_WAITING)
+                    + 3 * (50 + limits::FORWARDED_WAITING);
+                assert!(host.pool.outstanding_bytes() <= bytes + packets * 16_384);
+            }
+        }
+        assert!(host.ip.counters(line).unwrap().forwarded_datagrams > 1000);
+        assert!(host.ip.counters(east).unwrap().forwarded_datagrams > 100);
+        host.is_tidy();
+    }
+}

@@ -134,6 +134,7 @@ impl Stack {
         self.sending.remove(place);
         self.queues.remove(place);
         self.starved.remove(place);
+        self.source_routes.remove(place);
         if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
             flow.connection.clear(&mut self.pool);
             self.population.flows -= 1;

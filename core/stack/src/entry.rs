@@ -137,6 +137,10 @@ impl Flow {
     pub(crate) fn listener(&self) -> Option<Key> {
         (!self.marks.any(Marks::ACTIVE)).then_some(self.listener)
     }
+    /// Whether it keeps to a source route.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.option_bytes > 0
+    }
     /// The way that its packets take.
     pub(crate) fn path(&self) -> Path {
         Path {

@@ -94,6 +94,9 @@ impl Stack {
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
         let mut environment = tcp_environment!(self, now, key, sink);
         let outcome = flow.connection.receive(header, packet, datagram.ecn, &mut environment);
+        if self.ip.return_route().is_some() && outcome.dropped.is_none() {
+            self.learn_route(key, now);
+        }
         self.apply(key, outcome, now, sink);
         Ok(())
     }
@@ -240,7 +243,8 @@ impl Stack {
         };
         match room {
             Ok(()) => self.begin(listener, call, packet, (hold, &config), now, sink),
-            Err(why) if cookies == SynCookies::Off => Err(why),
+            // A cookie has no room for a source route.
+            Err(why) if cookies == SynCookies::Off || self.ip.return_route().is_some() => Err(why),
             Err(_) => self.answer_with_cookie(listener, call, &config, now),
         }
     }
@@ -286,6 +290,7 @@ impl Stack {
         }
         let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
         let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
+        self.source_routes.insert(key, self.ip.return_route().copied());
         self.counters.connections_accepted += 1;
         if fast.accepts {
             self.take_fast_open(listener, key, call.header, packet, now, sink);

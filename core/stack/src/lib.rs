@@ -26,6 +26,7 @@ mod output;
 mod ports;
 mod reply;
 mod socket;
+mod source_route;
 mod stack;
 mod stateless;
 mod stream;
@@ -38,7 +39,8 @@ pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError
 pub use fast_open::{FastOpenCall, FastOpenConfig};
 pub use inhost_base::{Endpoint, LinkId};
 pub use inhost_ip::{
-    ConfigureError, DuplicateDetection, ErrorKind, InterfaceConfig, IpConfig, Medium, RouteError,
+    ConfigureError, DuplicateDetection, ErrorKind, Forwarding, InterfaceConfig, IpConfig, Medium, RouteError,
+    SourceRoute,
 };
 pub use inhost_tcp::{
     Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, KeepAlive, PathMtuProbing, SendHow,

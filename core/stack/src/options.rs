@@ -3,7 +3,7 @@
 use crate::fast_open::{FastOpenCall, FastOpenConfig};
 use crate::ports::PortSelection;
 use inhost_base::LinkId;
-use inhost_ip::IpConfig;
+use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;
 
 /// How a host is configured. Begin with [`StackConfig::default`].
@@ -67,6 +67,9 @@ pub struct ConnectOptions {
     pub fast_open: FastOpenCall,
     /// Send data in the SYN without a cookie, where both sides have agreed to that. Default: no.
     pub fast_open_without_cookie: bool,
+    /// The hosts that every packet is to pass on its way, over IPv4. Default: as the routes say.
+    // spec: RFC9293 MUST-51
+    pub source_route: Option<SourceRoute>,
     /// How the connection behaves. Default: as [`StackConfig::tcp`].
     pub tcp: Option<Config>,
 }

@@ -7,15 +7,17 @@ use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_
 use inhost_base::{Instant, Key, LinkId};
 use inhost_buf::{Device, Frame, Full, Offload, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
-use inhost_ip::{HeaderHow, Ip, LinkHeader, Path, Resolution, RouteError};
+use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path, Resolution, RouteError};
 use inhost_tcp::{Blocked, Ecn, Header, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
-use inhost_wire::{ethernet, ipv6, protocol, tcp};
+use inhost_wire::{ethernet, ipv4, protocol, tcp};
 
 /// Segments that one connection sends before the next has its turn (DEC: transmit fairness).
 const SEGMENTS_PER_TURN: usize = 4;
 /// Room for the largest headers: link, IP and TCP with all options.
-const HEADERS_BYTES: usize = ethernet::LENGTH + ipv6::LENGTH + tcp::MAX_LENGTH;
+const HEADERS_BYTES: usize = ethernet::LENGTH + IP_BYTES + tcp::MAX_LENGTH;
+/// The longest IP header: IPv4 with all options, which is more than IPv6.
+const IP_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 
 /// What became of a socket's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +70,7 @@ struct Segments<'a, 'b> {
     path: &'a Path,
     link_header: LinkHeader,
     how: HeaderHow,
+    options: Option<&'a HeaderOptions>,
     local_port: u16,
     remote_port: u16,
 }
@@ -79,7 +82,8 @@ impl SegmentOutput for Segments<'_, '_> {
         let tcp_bytes = header.length();
         let segment_bytes = tcp_bytes + payload.len();
         let how = HeaderHow { dscp_ecn: self.how.dscp_ecn | ecn.bits(), ..self.how };
-        let front = self.ip.header(self.path, self.link_header, &how, segment_bytes, &mut scratch);
+        let front =
+            self.ip.header_with(self.path, self.link_header, &how, self.options, segment_bytes, &mut scratch);
         let Some(place) = scratch.get_mut(front..front + tcp_bytes) else { return Err(Blocked::Link) };
         if front == 0 || header.emit(place) != tcp_bytes {
             return Err(Blocked::Link);
@@ -217,8 +221,18 @@ impl Stack {
         // spec: RFC9293 MUST-49
         how.hop_limit = flow.hop_limit;
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
-        let mut output =
-            Segments { ip: &mut self.ip, device, path: &path, link_header, how, local_port, remote_port };
+        let options = if flow.is_routed() { self.routed_options(key, &path, now) } else { None };
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
+        let mut output = Segments {
+            ip: &mut self.ip,
+            device,
+            path: &path,
+            link_header,
+            how,
+            options: options.as_ref(),
+            local_port,
+            remote_port,
+        };
         let mut environment = tcp_environment!(self, now, key, sink);
         let before = output.device.frames;
         let outcome = flow.connection.transmit(&mut environment, budget, &mut output);
@@ -245,8 +259,13 @@ impl Stack {
         // Whoever called through another gateway than the preferred one is answered through it while it lives.
         let gateway = flow.listener().map(|_| flow.path().next_hop);
         // spec: RFC9293 MUST-45
-        let path = self.ip.route_through(gateway, remote, Some(local), flow.bound_link(), now)?;
-        let shrunk_or_grown = path.mtu_bytes != flow.path().mtu_bytes;
+        let bound = flow.bound_link();
+        let path = match self.source_routes.of(key.index()) {
+            Some(route) => self.ip.route_by(&route, remote, Some(local), bound, now)?,
+            None => self.ip.route_through(gateway, remote, Some(local), bound, now)?,
+        };
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Ok(()) };
+        let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
         flow.set_path(&path);
         if shrunk_or_grown {
             let mut environment = tcp_environment!(self, now, key, sink);
@@ -287,6 +306,7 @@ impl Stack {
                         path: &path,
                         link_header,
                         how: HeaderHow::new(protocol::TCP),
+                        options: None,
                         local_port: header.source_port,
                         remote_port: header.destination_port,
                     };

@@ -12,6 +12,7 @@ use crate::options::StackConfig;
 use crate::ports::Identity;
 use crate::reply::Replies;
 use crate::socket::{Readiness, SocketId};
+use crate::source_route::SourceRoutes;
 use crate::table::Table;
 use crate::wheel::Wheel;
 use inhost_base::{Duration, Instant, Key, LinkId, Random, Slab};
@@ -102,6 +103,7 @@ pub struct Stack {
     pub(crate) identity: Identity,
     pub(crate) cookies: Cookies,
     pub(crate) fast_open: FastOpen,
+    pub(crate) source_routes: SourceRoutes,
     pub(crate) timers: Wheel,
     /// For each link three lists: what is ready to send, what waits for a neighbour, what rests.
     pub(crate) sending: Lists,
@@ -206,6 +208,7 @@ impl Stack {
             identity: Identity::new(&mut random),
             cookies: Cookies::new(&mut random),
             fast_open: FastOpen::new(&config.fast_open, &mut random, now),
+            source_routes: SourceRoutes::default(),
             timers: Wheel::new(now),
             sending: Lists::new(3),
             queues: Lists::new(1),

@@ -169,8 +169,12 @@ impl Stack {
     pub(crate) fn way_back(&mut self, call: &Call<'_>, now: Instant) -> Result<Path, Drop> {
         let (local, remote) = call.ends();
         let link: LinkId = call.datagram.link;
-        let gateway = self.ip.came_through(link, remote.address);
         let local = Some(local.address);
+        // spec: RFC9293 MUST-53
+        if let Some(route) = self.ip.return_route().copied() {
+            return self.way_by(&route, local, remote, Some(link), now).map_err(|_| Drop::BadSource);
+        }
+        let gateway = self.ip.came_through(link, remote.address);
         let way = self.ip.route_through(gateway, remote.address, local, Some(link), now);
         way.map_err(|_| Drop::BadSource)
     }

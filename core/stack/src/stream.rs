@@ -28,14 +28,17 @@ impl Stack {
         sink: &mut dyn Sink,
     ) -> Result<SocketId, ConnectError> {
         self.tick(now);
-        let ConnectOptions { local, link, tcp, fast_open, fast_open_without_cookie } = options;
+        let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
         // spec: RFC9293 MUST-46
         if !can_talk(remote.address) || remote.port == 0 {
             return Err(ConnectError::BadRemote);
         }
         // spec: RFC9293 MUST-43
         // spec: RFC9293 MUST-44
-        let path = self.ip.route(remote.address, local.address, link, now)?;
+        let path = match &source_route {
+            Some(route) => self.way_by(route, local.address, remote, link, now)?,
+            None => self.ip.route(remote.address, local.address, link, now)?,
+        };
         if self.is_broadcast(&path, remote.address) {
             return Err(ConnectError::BadRemote);
         }
@@ -69,6 +72,7 @@ impl Stack {
         }
         let flow = Flow::new(connection, &path, local.port, remote.port, key, marks);
         let key = self.add_flow(flow).ok_or(ConnectError::TooManySockets)?;
+        self.source_routes.insert(key, source_route);
         self.counters.connections_opened += 1;
         self.follow(key, now);
         Ok(SocketId(key))

@@ -92,7 +92,7 @@ macro_rules! targets {
     };
 }
 
-targets!(ethernet icmpv4 icmpv6 igmp ipv4 ipv6 llp quoted slip tcp udp);
+targets!(ethernet icmpv4 icmpv6 igmp ipv4 ipv4_options ipv6 llp quoted slip tcp udp);
 
 #[test]
 fn the_corpus_is_small() {

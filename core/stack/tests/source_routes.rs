@@ -1,0 +1,128 @@
+//! Connections by source routes, spoken to in packets.
+
+mod common;
+
+use common::packets::{Lone, header, segment_frame};
+use common::{LINK, address};
+use inhost_base::{Endpoint, Ipv4Addr, Sequence};
+use inhost_event::Ignore;
+use inhost_stack::{
+    ConnectError, ConnectOptions, IpConfig, ListenOptions, RouteError, SourceRoute, StackConfig,
+};
+use inhost_wire::ipv4::{Ipv4Header, Ipv4View, OptionPlaces};
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Flags, Segment, TcpHeader, TcpView};
+
+const CALLER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
+
+/// A host that takes source routes and has a gateway.
+fn lone() -> Lone {
+    let ip = IpConfig { accept_source_routes: true, ..IpConfig::default() };
+    Lone::with(StackConfig { ip, ..StackConfig::default() }, |config| config.with_gateway(address(8)))
+}
+fn caller() -> Endpoint {
+    Endpoint::new(CALLER, 4000)
+}
+fn here() -> Endpoint {
+    Endpoint { address: address(0), port: 23 }
+}
+/// A segment of the caller's that came past `hops`.
+fn arrive(lone: &mut Lone, hops: &[Ipv4Addr], header: TcpHeader) {
+    let frame = segment_frame(caller(), here(), header, b"");
+    let view = Ipv4View::new(&frame).unwrap();
+    let length = 3 + 4 * hops.len() as u8;
+    let mut options = vec![1, 131, length, length + 1];
+    hops.iter().for_each(|hop| options.extend(hop.octets()));
+    let mut routed = vec![0; 20 + options.len()];
+    let bytes = view.payload().len() as u16;
+    let (source, destination) = (view.source(), view.destination());
+    Ipv4Header::new(source, destination, protocol::TCP, bytes).emit_with_options(&options, &mut routed);
+    routed.extend_from_slice(view.payload());
+    lone.deliver(&routed);
+}
+/// The hops of the one segment sent, the one that it is addressed to first, its final destination, and its header.
+fn sent(lone: &mut Lone) -> (Vec<Ipv4Addr>, TcpHeader) {
+    lone.flush();
+    let frame = lone.sent.pop().unwrap();
+    assert!(lone.sent.is_empty());
+    let view = Ipv4View::new(&frame).unwrap();
+    assert!(view.checksum_ok() && frame.len() <= 1500);
+    let mut hops = vec![view.destination()];
+    let place = OptionPlaces::find(view.options()).unwrap().source_route;
+    if let Some(place) = place {
+        let (addresses, _) =
+            frame[usize::from(place.offset) + 3..][..usize::from(place.length) - 3].as_chunks();
+        hops.extend(addresses.iter().map(|octets: &[u8; 4]| Ipv4Addr::from(*octets)));
+    }
+    let tcp = TcpView::new(view.payload()).unwrap();
+    let end = *hops.last().unwrap();
+    assert!(tcp.checksum_ok(view.source().into(), end.into()), "the checksum is over the final destination");
+    (hops, Segment::parse(&tcp).header())
+}
+
+// spec: RFC9293 MUST-53, SHLD-24
+#[test]
+fn a_caller_by_a_source_route_is_answered_by_the_reverse_route() {
+    let mut lone = lone();
+    let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
+    let listener = lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    arrive(&mut lone, &[FAR, NEAR], header(Flags::SYN, 100, 0));
+    let (hops, answer) = sent(&mut lone);
+    assert!(answer.flags.contains(Flags::SYN | Flags::ACK));
+    assert_eq!(hops, [NEAR, FAR, CALLER]);
+    let next = answer.sequence.0.wrapping_add(1);
+    arrive(&mut lone, &[FAR, NEAR], header(Flags::ACK, 101, next));
+    let socket = lone.stack.accept(listener, lone.now).unwrap().unwrap().socket;
+    lone.stack.send(socket, &[1; 536], lone.now, &mut Ignore).unwrap();
+    assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
+    // A later segment by another route overrides; one that the connection refuses does not.
+    arrive(&mut lone, &[OTHER], header(Flags::ACK, 90_000_000, next));
+    assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
+    arrive(&mut lone, &[OTHER], header(Flags::ACK, 101, next.wrapping_add(536)));
+    lone.stack.send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
+    assert_eq!(sent(&mut lone).0, [OTHER, CALLER]);
+    lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+}
+
+// spec: RFC9293 MUST-51, MUST-52
+#[test]
+fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
+    let mut lone = lone();
+    let source_route = SourceRoute::new(false, [NEAR, FAR]);
+    let options = ConnectOptions { source_route, ..ConnectOptions::default() };
+    let socket = lone.stack.connect(caller(), options.clone(), lone.now, &mut Ignore).unwrap();
+    let (hops, syn) = sent(&mut lone);
+    assert_eq!(hops, [NEAR, FAR, CALLER]);
+    let local = lone.stack.endpoints(socket).unwrap().0;
+    let answer = TcpHeader {
+        source_port: caller().port,
+        destination_port: local.port,
+        ..header(Flags::SYN | Flags::ACK, 500, syn.sequence.0.wrapping_add(1))
+    };
+    let frame = segment_frame(caller(), local, answer, b"");
+    lone.deliver(&frame);
+    let (hops, acknowledgment) = sent(&mut lone);
+    assert_eq!((hops, acknowledgment.acknowledgment), (vec![NEAR, FAR, CALLER], Sequence(501)));
+    // A change of the tables does not lose it.
+    lone.stack.ip_mut().add_gateway(LINK, address(6), 1).unwrap();
+    lone.stack.send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
+    assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
+    // The first hop of a strict route is a neighbour.
+    let strict = ConnectOptions { source_route: SourceRoute::new(true, [FAR]), ..options };
+    let refused = lone.stack.connect(caller(), strict, lone.now, &mut Ignore);
+    assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
+}
+
+// spec: RFC1122 3.2.1.8
+#[test]
+fn by_default_a_source_route_is_not_taken() {
+    let mut lone = Lone::new();
+    let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
+    lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    arrive(&mut lone, &[FAR, NEAR], header(Flags::SYN, 100, 0));
+    assert!(lone.sent.is_empty());
+}
