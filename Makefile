@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory \
-  figures-kernel figures-fairness scripts scripts-kernel
+  figures-kernel figures-response figures-fairness figures-flood scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -57,8 +57,14 @@ figures-kernel: ## Transfers beside the kernel's CUBIC through an emulated link:
 	$(FIGURES) kernel --subject ours --again
 	$(FIGURES) kernel
 
-figures-fairness: ## What five of ours take beside five of the kernel's on one bottleneck (root)
+figures-response: ## One connection at 1 and 10 Gbit/s in simulation, beside RFC 9438's response function
+	$(FIGURES) response
+
+figures-fairness: ## Ten of ours on one bottleneck in simulation; five beside five of the kernel's (root)
 	$(FIGURES) fairness
+
+figures-flood: ## Transfers beside 100,000 SYNs a second from random addresses, in simulation
+	$(FIGURES) flood
 
 scripts: ## Every script of lab/script against our stack, in virtual time
 	cargo run --release --quiet -p inhost-script -- run lab/script/scripts

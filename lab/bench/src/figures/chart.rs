@@ -101,6 +101,100 @@ fn category_panel(area: &Area<'_>, panel: &Panel, series: &[String], goals: &[f6
     Ok(())
 }
 
+/// One line of a diagram.
+pub struct Line {
+    /// In the legend.
+    pub name: String,
+    /// Its points, by x.
+    pub points: Vec<(f64, f64)>,
+    /// Whether the points are shown, rather than a line through them.
+    pub dots: bool,
+}
+
+/// An axis of a diagram.
+pub struct Axis {
+    /// What it measures, with the unit.
+    pub name: String,
+    /// From where to where.
+    pub range: (f64, f64),
+    /// Whether its scale is logarithmic.
+    pub logarithmic: bool,
+}
+
+/// Lines over two axes, with a dashed line at `goal`.
+pub fn lines(
+    path: &str,
+    title: &str,
+    [x, y]: [Axis; 2],
+    lines: &[Line],
+    goal: Option<f64>,
+) -> Result<(), String> {
+    draw(path, HEAD_HEIGHT + 420, |area| {
+        let names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
+        let below = head(area, title, &distinct(names.iter()))?;
+        // A logarithmic axis is drawn as a linear one of logarithms: one kind of chart serves all.
+        let scale = |axis: &Axis, value: f64| if axis.logarithmic { value.log10() } else { value };
+        let range = |axis: &Axis| scale(axis, axis.range.0)..scale(axis, axis.range.1);
+        let mut chart = ChartBuilder::on(&below)
+            .margin(10)
+            .margin_right(24)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(range(&x), range(&y))?;
+        let label = |axis: &Axis, value: f64| {
+            if axis.logarithmic {
+                if is_whole(value) { power(value) } else { String::new() }
+            } else {
+                plain(value)
+            }
+        };
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc(&x.name)
+            .y_desc(&y.name)
+            .axis_desc_style(("sans-serif", 14))
+            .x_label_formatter(&|value| label(&x, *value))
+            .y_label_formatter(&|value| label(&y, *value))
+            .draw()?;
+        if let Some(goal) = goal {
+            let ends = [(scale(&x, x.range.0), scale(&y, goal)), (scale(&x, x.range.1), scale(&y, goal))];
+            chart.draw_series(DashedLineSeries::new(ends, 6, 4, GOAL.stroke_width(1)))?;
+        }
+        let names = distinct(names.iter());
+        for (place, line) in lines.iter().enumerate() {
+            let number = names.iter().position(|name| *name == line.name).unwrap_or(0);
+            let colour = COLOURS[number % COLOURS.len()];
+            let points = line.points.iter().map(|point| (scale(&x, point.0), scale(&y, point.1)));
+            if line.dots {
+                chart.draw_series(points.map(|point| Circle::new(point, 4, colour.filled())))?;
+            } else {
+                // The first are the widest, so that those below others are seen.
+                let width = 2 + 2 * (lines.len() - 1 - place).min(3) as u32;
+                chart.draw_series(LineSeries::new(points, colour.stroke_width(width)))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn is_whole(value: f64) -> bool {
+    (value - value.round()).abs() < 1e-6
+}
+
+fn power(value: f64) -> String {
+    plain(10f64.powi(value.round() as i32))
+}
+
+fn plain(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 {
+        return format!("{value:.0e}");
+    }
+    let text = format!("{value:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text.is_empty() || text == "-0" { "0".into() } else { text.into() }
+}
+
 /// Makes the file, and the folder where it lies.
 fn draw(path: &str, height: u32, body: impl FnOnce(&Area<'_>) -> Drawn) -> Result<(), String> {
     let folder = std::path::Path::new(path).parent().ok_or("a picture lies in a folder")?;

@@ -52,6 +52,13 @@ pub fn describe() -> String {
     format!("{cores} cores of {processor}, Linux {}", kernel())
 }
 
+/// Time that a core has spent on this thread, in seconds: unlike the clock on the wall it does not count what else
+/// the machine does.
+pub fn core_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 /// Lets a thread run before all ordinary ones, and in turn with others of the same priority; what it starts from then
 /// on inherits this. On a machine with nothing else to do it changes nothing, and without the right to it, or without
 /// util-linux, it is left out.

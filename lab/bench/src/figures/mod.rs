@@ -1,11 +1,14 @@
 //! The published figures: what TCP here does beside the kernel's, beside what theory says, among its like and under
 //! attack. Each command prints a table and draws its pictures into docs/figures.
 
+mod bulk;
 mod chart;
 mod fairness;
+mod flood;
 mod kernel;
 mod machine;
 mod options;
+mod response;
 mod statistics;
 
 use options::Options;
@@ -15,8 +18,12 @@ pub const USAGE: &str = "\
        inhost-bench figures kernel [--cells A,B] [--pairs N] [--subject cubic|bbr|ours] [--again] [--table]
                                    [--share MBIT] [--runs N] [--json]
                                              transfers beside the kernel's, through an emulated link (needs root)
-       inhost-bench figures fairness [--repeats N] [--seconds N] [--json]
-                                             ten of ours in simulation; five beside five of the kernel's (needs root)";
+       inhost-bench figures response [--rates GBIT,..] [--losses P,..] [--fill] [--json]
+                                             one connection at 1 and 10 Gbit/s in simulation
+       inhost-bench figures fairness [--repeats N] [--seconds N] [--simulated] [--mixed] [--json]
+                                             ten of ours in simulation; five beside five of the kernel's (needs root)
+       inhost-bench figures flood [--rate SYNS] [--json]
+                                             transfers beside a flood of SYNs, in simulation";
 
 /// Runs one of the figures.
 pub fn command(words: &[&str]) -> Result<(), String> {
@@ -24,7 +31,9 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     let options = Options::new(rest);
     match *figure {
         "fairness" => fairness::command(options),
+        "flood" => flood::command(options),
         "kernel" => kernel::command(options),
+        "response" => response::command(options),
         _ => Err(format!("no figure is called {figure:?}")),
     }
 }

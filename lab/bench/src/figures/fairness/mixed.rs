@@ -122,11 +122,6 @@ pub fn to_table(shares: &[Share]) -> String {
     table
 }
 
-/// For a program.
-pub fn to_json(shares: &[Share]) -> Result<String, String> {
-    serde_json::to_string_pretty(shares).map_err(|e| e.to_string())
-}
-
 /// The picture: what ours take, beside what is fair.
 pub fn draw(shares: &[Share]) -> Result<(), String> {
     let marks = shares.iter().flat_map(|s| {

@@ -1,8 +1,10 @@
 //! Fairness: ten of ours among themselves, in simulation; and five of ours beside five of the kernel's on one
 //! bottleneck of the emulator.
 
+mod alike;
 mod mixed;
 
+use super::chart::{self, Panel};
 use super::machine;
 use super::options::Options;
 
@@ -16,14 +18,38 @@ const REPEATS: u32 = 3;
 /// `inhost-bench figures fairness …`
 pub fn command(mut options: Options) -> Result<(), String> {
     let repeats = options.value("--repeats")?.unwrap_or(REPEATS);
-    let seconds = options.value("--seconds")?.unwrap_or(SECONDS).max(SETTLING_S + 1);
+    let seconds = options.value("--seconds")?.unwrap_or(SECONDS).max(SETTLING_S + 2);
     let json = options.flag("--json");
+    // Each part alone, for a machine that has no time or no rights for the other.
+    let (simulated_only, mixed_only) = (options.flag("--simulated"), options.flag("--mixed"));
     options.end()?;
     eprintln!("{}, {}", machine::describe(), machine::today());
-    let shares = mixed::measure(repeats, seconds)?;
-    match json {
-        true => println!("{}", mixed::to_json(&shares)?),
-        false => print!("{}", mixed::to_table(&shares)),
+    let alike = if mixed_only { Vec::new() } else { alike::measure()? };
+    let mixed = if simulated_only { Vec::new() } else { mixed::measure(repeats, seconds)? };
+    if json {
+        let text = serde_json::to_string_pretty(&serde_json::json!({ "alike": alike, "mixed": mixed }));
+        println!("{}", text.map_err(|e| e.to_string())?);
+    } else {
+        print!(
+            "{}",
+            [
+                (!alike.is_empty()).then(|| alike::to_table(&alike)),
+                (!mixed.is_empty()).then(|| mixed::to_table(&mixed))
+            ]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n")
+        );
     }
-    mixed::draw(&shares)
+    if !alike.is_empty() {
+        let title = "1.0: all have the same".into();
+        chart::categories(
+            "docs/figures/fairness-alike.svg",
+            "Jain's index of ten of inhost on one bottleneck, in simulation (dashed: the goal)",
+            &[Panel { title, marks: alike::marks(&alike) }],
+            &[alike::GOAL],
+        )?;
+    }
+    if mixed.is_empty() { Ok(()) } else { mixed::draw(&mixed) }
 }

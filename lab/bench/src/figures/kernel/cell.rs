@@ -100,8 +100,8 @@ impl Cell {
             Loss::Bursty(p) => p / super::drops::LOST_A_BURST,
         };
         let round_trip_s = self.round_trip.as_secs_f64();
-        let cubic = 1.17 * (round_trip_s / loss).powf(0.75);
-        let reno = 1.22 / loss.sqrt();
+        let cubic = 1.054 * (round_trip_s / loss).powf(0.75);
+        let reno = (1.5 / loss).sqrt();
         link.min(cubic.max(reno) * SEGMENT_BYTES * 8.0 / round_trip_s)
     }
     /// How long a transfer is expected to last.

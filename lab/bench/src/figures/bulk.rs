@@ -1,0 +1,101 @@
+//! Transfers between two hosts of the simulator, over one link, as fast as TCP lets them.
+
+use inhost_base::{Duration, Endpoint, Instant};
+use inhost_sim::{LinkConfig, LinkStatistics, Network, Ran, Scenario, address};
+use inhost_socket::Host;
+use inhost_stack::{InterfaceConfig, ListenOptions, StackConfig};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Where the receiver listens.
+const PORT: u16 = 9;
+/// Bytes of one write and one read.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Two hosts and what they do.
+pub struct BulkConfig {
+    /// What the first host sends goes this way, and what the second sends the other.
+    pub links: [LinkConfig; 2],
+    /// Both hosts.
+    pub stack: StackConfig,
+    /// When each connection is made, from the beginning.
+    pub starts: Vec<Duration>,
+    /// Of the randomness of the hosts and the link.
+    pub seed: u64,
+}
+
+/// The hosts while they work.
+pub struct Bulk {
+    /// The network, whose first host sends and whose second receives.
+    pub network: Network,
+    link: usize,
+    received: Rc<[Cell<u64>]>,
+}
+
+impl Bulk {
+    /// Makes the network, and lets the connections begin.
+    pub fn new(config: BulkConfig) -> Result<Bulk, String> {
+        let BulkConfig { links, stack, starts, seed } = config;
+        let mut network = Network::new(Instant::ZERO, u64::MAX);
+        let hosts = [1, 2].map(|own| network.add_host(stack.clone(), seed << 2 | own));
+        let ends = hosts.map(|host| (host, interface(host)));
+        let (link, _) = network.join(ends, links, seed).map_err(|e| e.to_string())?;
+        let received: Rc<[Cell<u64>]> = starts.iter().map(|_| Cell::new(0)).collect();
+        for (flow, start) in starts.into_iter().enumerate() {
+            let at = Endpoint::new(address(hosts[1], false), PORT + flow as u16);
+            let listener = network.host(hosts[1]).listen(at, ListenOptions::default());
+            let listener = listener.map_err(|e| e.to_string())?;
+            let counted = received.clone();
+            let hears = async move {
+                let Ok(stream) = listener.accept().await else { return };
+                let mut place = vec![0; PIECE_BYTES];
+                while let Ok(count @ 1..) = stream.receive(&mut place).await {
+                    counted[flow].set(counted[flow].get() + count as u64);
+                }
+            };
+            network.host(hosts[1]).spawn(hears).detach();
+            let host = network.host(hosts[0]).clone();
+            network.host(hosts[0]).spawn(talk(host, at, start)).detach();
+        }
+        Ok(Bulk { network, link, received })
+    }
+    /// Lets time pass.
+    pub fn pass(&mut self, time: Duration) -> Result<(), String> {
+        match self.network.pass(time) {
+            Ran::TimeOver | Ran::Silent => Ok(()),
+            ended => Err(format!("the simulation ended early: {ended:?}")),
+        }
+    }
+    /// Bytes that each connection's receiver has got.
+    pub fn received_bytes(&self) -> Vec<u64> {
+        self.received.iter().map(Cell::get).collect()
+    }
+    /// Lets `settling` pass, and then `time`; gives what each connection carried in the latter, in bits a second.
+    pub fn rates(&mut self, settling: Duration, time: Duration) -> Result<Vec<f64>, String> {
+        self.pass(settling)?;
+        let before = self.received_bytes();
+        self.pass(time)?;
+        let carried = self.received_bytes().into_iter().zip(before).map(|(after, before)| after - before);
+        Ok(carried.map(|bytes| bytes as f64 * 8.0 / time.as_secs_f64()).collect())
+    }
+    /// What happened to the frames of the sender, and to those of the receiver.
+    pub fn statistics(&self) -> [LinkStatistics; 2] {
+        [0, 1].map(|end| self.network.statistics(self.link, end))
+    }
+}
+
+/// A bare link of MTU 1500.
+fn interface(host: usize) -> InterfaceConfig {
+    // The simulator's own plain interface, with an address for each family.
+    let mut interface = Scenario::draw(0).interface(host);
+    interface.medium = inhost_stack::Medium::Ip;
+    interface.mtu_bytes = 1500;
+    interface
+}
+
+async fn talk(host: Host, to: Endpoint, start: Duration) {
+    host.sleep(start).await;
+    let text = vec![0x5a; PIECE_BYTES];
+    let Ok(stream) = host.connect(to).await else { return };
+    while stream.send(&text, Default::default()).await.is_ok() {}
+}
