@@ -115,6 +115,9 @@ impl Side for Kernel {
         SLACK + due_in.divided_by(8)
     }
     fn inject(&mut self, packet: &[u8]) -> Result<(), String> {
+        if packet.len() > self.tunnel.mtu_bytes() {
+            return Err(format!("a packet of {} bytes does not fit the wire to the kernel", packet.len()));
+        }
         let frame = Frame { header: packet, payload: Slices::EMPTY, offload: Offload::None };
         self.tunnel.transmit(&frame).map_err(|_| "the kernel takes no packet".to_owned())?;
         if self.sent.is_empty() { self.wait(SETTLING) } else { Ok(()) }

@@ -58,6 +58,7 @@ pub(super) fn figure(info: &Info, name: &str) -> Result<Figure, String> {
         "busy" => info.busy.into(),
         "receive_window_limited" => info.receive_window_limited.into(),
         "send_buffer_limited" => info.send_buffer_limited.into(),
+        "fast_open" => Figure::Word(info.fast_open.text().replace(' ', "-")),
         "age" => info.age.into(),
         "soft_error" => Figure::Word(format!("{:?}", info.soft_error).to_lowercase()),
         "send_cause" => Figure::Word(format!("{:?}", info.send_cause)),

@@ -10,8 +10,8 @@ use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkI
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_stack::{
-    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Local, Medium, Readiness, SendHow,
-    SocketId, Stack, StackConfig, StreamError,
+    ConnectOptions, DuplicateDetection, FastOpenCall, InterfaceConfig, ListenOptions, Local, Medium,
+    Readiness, SendHow, SocketId, Stack, StackConfig, StreamError,
 };
 use inhost_tcp::{Config, ConnectionError};
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +32,7 @@ pub struct Ours {
     sockets: BTreeMap<String, Slot>,
     config: Config,
     listen: ListenOptions,
+    connect: ConnectOptions,
 }
 
 /// What a name stands for.
@@ -69,6 +70,7 @@ impl Ours {
     pub fn new(script: &Script) -> Result<Ours, String> {
         let mut config = StackConfig::default();
         let mut listen = ListenOptions::default();
+        let mut connect = ConnectOptions::default();
         options::profile(script.profile, &mut config);
         let ends = Ends::new(script.is_ipv6);
         let mut interface = InterfaceConfig::new("wire", Medium::Ip)
@@ -77,7 +79,7 @@ impl Ours {
         interface.duplicate_detection = DuplicateDetection::Off;
         interface.accept_router_advertisements = false;
         for setting in &script.host {
-            options::host(setting, &mut config, &mut interface, &mut listen)
+            options::host(setting, &mut config, &mut interface, &mut listen, &mut connect)
                 .map_err(|wrong| format!("{}: {wrong}", setting.place))?;
         }
         let origin = Instant::from_millis(1_000_000);
@@ -85,8 +87,17 @@ impl Ours {
         let mut stack = Stack::new(config, [42; 32], origin);
         stack.add_link(interface, origin).map_err(|error| format!("{error:?}"))?;
         let wire = Wire { now: origin, ..Wire::default() };
-        let mut ours =
-            Ours { stack, ends, now: origin, origin, wire, sockets: BTreeMap::new(), config: tcp, listen };
+        let mut ours = Ours {
+            stack,
+            ends,
+            now: origin,
+            origin,
+            wire,
+            sockets: BTreeMap::new(),
+            config: tcp,
+            listen,
+            connect,
+        };
         ours.settle()?;
         Ok(ours)
     }
@@ -129,13 +140,14 @@ impl Ours {
         let options = ConnectOptions {
             local: Local { address: Some(self.ends.host), port: fresh.port },
             tcp: Some(fresh.config),
-            ..ConnectOptions::default()
+            fast_open: if data.is_empty() { FastOpenCall::Off } else { self.connect.fast_open },
+            ..self.connect.clone()
         };
         let remote = Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(peer));
-        match self.stack.connect(remote, options, self.now, &mut Ignore) {
-            Ok(socket) => {
+        match self.stack.connect_with(remote, options, data, self.now, &mut Ignore) {
+            Ok((socket, taken)) => {
                 self.sockets.insert(name.clone(), Slot::Live(socket));
-                if data.is_empty() { Ok(Came::Done) } else { self.write(socket, data, SendHow::default()) }
+                Ok(if data.is_empty() { Came::Done } else { Came::Taken(taken) })
             }
             Err(inhost_stack::ConnectError::InUse) => Ok(Came::Failed(Failure::InUse)),
             Err(inhost_stack::ConnectError::Route(_)) => Ok(Came::Failed(Failure::Unreachable)),

@@ -4,8 +4,14 @@ use crate::language::{HostSetting, Profile, duration_of, switch_of};
 use crate::side::Came;
 use inhost_base::{Duration, Instant};
 use inhost_event::Ignore;
-use inhost_stack::{InterfaceConfig, ListenOptions, SocketId, SocketOption, Stack, StackConfig};
+use inhost_stack::{
+    ConnectOptions, FastOpenCall, InterfaceConfig, ListenOptions, SocketId, SocketOption, Stack, StackConfig,
+    SynCookies,
+};
 use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
+
+/// Handshakes with data that a listener may have under way, where Fast Open is switched on.
+const FAST_OPEN_QUEUE: usize = 16;
 
 /// The named sets of defaults.
 pub(super) fn profile(profile: Profile, config: &mut StackConfig) {
@@ -20,12 +26,15 @@ pub(super) fn host(
     setting: &HostSetting,
     config: &mut StackConfig,
     interface: &mut InterfaceConfig,
-    _listen: &mut ListenOptions,
+    listen: &mut ListenOptions,
+    connect: &mut ConnectOptions,
 ) -> Result<(), String> {
     let value = setting.value.as_str();
     match setting.name.as_str() {
         "mtu" => interface.mtu_bytes = number(value)?,
         "resets-per-second" => config.resets_per_second = number(value)?,
+        "syn-cookies" => listen.syn_cookies = syn_cookies(value)?,
+        "fast-open" => fast_open(value, listen, connect)?,
         "memory" => config.memory_limit_bytes = number(value)?,
         _ => return before_use(&setting.name, value, &mut config.tcp),
     }
@@ -147,6 +156,27 @@ fn ecn(value: &str) -> Result<EcnMode, String> {
         "request" => Ok(EcnMode::Request),
         other => Err(format!("expected off, accept or request, found `{other}`")),
     }
+}
+fn syn_cookies(value: &str) -> Result<SynCookies, String> {
+    match value {
+        "off" => Ok(SynCookies::Off),
+        "when-full" => Ok(SynCookies::WhenFull),
+        "always" => Ok(SynCookies::Always),
+        other => Err(format!("expected off, when-full or always, found `{other}`")),
+    }
+}
+/// Calls with data always try; `off` keeps them from it.
+fn fast_open(value: &str, listen: &mut ListenOptions, connect: &mut ConnectOptions) -> Result<(), String> {
+    let (client, server) = match value {
+        "off" => (false, false),
+        "client" => (true, false),
+        "server" => (false, true),
+        "both" => (true, true),
+        other => return Err(format!("expected off, client, server or both, found `{other}`")),
+    };
+    connect.fast_open = if client { FastOpenCall::Now } else { FastOpenCall::Off };
+    listen.fast_open_queue = if server { FAST_OPEN_QUEUE } else { 0 };
+    Ok(())
 }
 fn path_mtu_probing(value: &str) -> Result<PathMtuProbing, String> {
     match value {
