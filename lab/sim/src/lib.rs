@@ -12,15 +12,14 @@
 //!
 //! ```
 //! use inhost_base::{Duration, Endpoint, Instant};
-//! use inhost_sim::{LinkConfig, Loss, Network, Ran, Scenario, address};
+//! use inhost_sim::{LinkConfig, Loss, Network, Ran, address, interface};
 //! use inhost_stack::{ListenOptions, StackConfig};
 //! use std::{cell::Cell, rc::Rc};
 //!
 //! let mut network = Network::new(Instant::ZERO, 100_000);
 //! let (a, b) = (network.add_host(StackConfig::default(), 1), network.add_host(StackConfig::default(), 2));
-//! let plain = Scenario::draw(0); // Only for its interfaces.
 //! let bad = LinkConfig { loss: Loss::per_mille(100), ..LinkConfig::default() };
-//! network.join([(a, plain.interface(a)), (b, plain.interface(b))], bad, 3).unwrap();
+//! network.join([(a, interface(a, false, 1500)), (b, interface(b, false, 1500))], bad, 3).unwrap();
 //!
 //! let listener = network.host(b).listen(Endpoint::new(address(b, false), 7), ListenOptions::default()).unwrap();
 //! network.host(b).spawn(async move {
@@ -60,6 +59,6 @@ pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Network, Ran, Seen, Watcher};
 pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
-pub use scenario::{Call, Scenario, address};
+pub use scenario::{Call, Event, HostPlan, Scenario, Shape, What, address, interface};
 pub use segment::{SeenSegment, describe};
 pub use stream::{Fault, Talk, byte_at};

@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Endpoint, Instant};
 use inhost_socket::{Host, Listener, Stream, Task};
-use inhost_stack::{ListenOptions, StackConfig};
+use inhost_stack::ListenOptions;
 
 use crate::network::{Network, Ran, Watcher};
 use crate::scenario::{Call, Scenario};
@@ -63,19 +63,13 @@ struct Progress {
 
 fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Summary, String> {
     let began = Instant::from_millis(1000);
-    let mut network = Network::new(began, ROUND_LIMIT);
-    let hosts = [0, 1].map(|host| {
-        let config = StackConfig { tcp: scenario.tcp[host].clone(), ..StackConfig::default() };
-        network.add_host(config, scenario.seed * 2 + host as u64)
-    });
-    let ends = hosts.map(|host| (host, scenario.interface(host)));
-    network.join(ends, scenario.links.clone(), scenario.seed).map_err(|why| why.to_string())?;
+    let mut network = scenario.build(began, ROUND_LIMIT).map_err(|why| why.to_string())?;
     if let Some(tap) = tap {
         network.watch(tap);
     }
     let mut calls = Vec::new();
     for call in &scenario.calls {
-        calls.push(start(call, &network)?);
+        calls.push(start(scenario, call, &network)?);
     }
     let ran = network.run(CALLS_LIMIT, |_| {
         calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
@@ -98,13 +92,18 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
     })
 }
 
-fn start(call: &Call, network: &Network) -> Result<(Rc<Progress>, [Task<()>; 2]), String> {
+fn start(
+    scenario: &Scenario,
+    call: &Call,
+    network: &Network,
+) -> Result<(Rc<Progress>, [Task<()>; 2]), String> {
     let progress = Rc::new(Progress::default());
-    let (caller, called) = (network.host(call.caller), network.host(1 - call.caller));
+    let (caller, called) = (network.host(call.caller), network.host(call.called));
     let listener =
         called.listen(call.listens_at(), ListenOptions::default()).map_err(|why| why.to_string())?;
     let serves = called.spawn(serve(called.clone(), listener, call.talks[1], progress.clone()));
-    let calls = caller.spawn(make_call(caller.clone(), call.clone(), progress.clone()));
+    let calls =
+        caller.spawn(make_call(caller.clone(), scenario.remote(call), call.clone(), progress.clone()));
     Ok((progress, [serves, calls]))
 }
 
@@ -119,11 +118,11 @@ async fn serve(host: Host, listener: Listener, talk: Talk, progress: Rc<Progress
     }
 }
 
-async fn make_call(host: Host, call: Call, progress: Rc<Progress>) {
+async fn make_call(host: Host, remote: Endpoint, call: Call, progress: Rc<Progress>) {
     host.sleep(call.starts_after).await;
     let mut stream = Err(String::new());
     for _ in 0..ATTEMPTS {
-        match host.connect(call.remote()).await {
+        match host.connect(remote).await {
             Ok(connected) => {
                 stream = Ok(connected);
                 break;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_sim::{LinkConfig, Network, QueueConfig, QueueLimit, Ran, Scenario, address};
+use inhost_sim::{LinkConfig, Network, QueueConfig, QueueLimit, Ran, address, interface};
 use inhost_stack::{ListenOptions, StackConfig};
 
 /// Connections.
@@ -18,8 +18,7 @@ fn a_slow_device_is_shared() {
     let hosts = [1, 2].map(|seed| network.add_host(StackConfig::default(), seed));
     let queue = QueueConfig { limit: QueueLimit::Packets(1), ..QueueConfig::default() };
     let slow = LinkConfig { rate_bits_per_second: Some(1_000_000), queue, ..LinkConfig::default() };
-    let plain = Scenario::draw(1);
-    let ends = hosts.map(|host| (host, plain.interface(host)));
+    let ends = hosts.map(|host| (host, interface(host, false, 1500)));
     network.join(ends, slow, 5).unwrap();
 
     let listener =

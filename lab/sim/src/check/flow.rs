@@ -10,10 +10,14 @@ use crate::ecn::Ecn;
 const ACKNOWLEDGMENT_LIMIT: Duration = Duration::from_millis(500);
 /// Room for clocks that are wrong, and for what rounds take.
 const CLOCK_SLACK: Duration = Duration::from_millis(60);
-/// Longest time for which unacknowledged data may go unrepeated: the largest time-out (RFC 6298 §2.5), and slack.
-const REPETITION_LIMIT: Duration = Duration::from_secs(64);
+/// Longest time for which unacknowledged data may go unrepeated: the largest time-out of any profile (Linux's 120 s), and
+/// slack.
+const REPETITION_LIMIT: Duration = Duration::from_secs(125);
 /// Connections between the same ends that are remembered.
 const INCARNATIONS: usize = 8;
+
+/// The complaint about data that goes again after it was acknowledged.
+pub(super) const REPEATS: &str = "repeats what was acknowledged";
 
 /// One end, as it was heard and seen.
 #[derive(Debug, Default)]
@@ -53,7 +57,6 @@ struct Own {
     last_timestamp: Option<u32>,
     /// It said something after its SYN.
     is_open: bool,
-    heard_timestamp: Option<u32>,
     /// Congestion was heard of, by a mark on the path.
     heard_mark: bool,
     /// ... or by the peer's echo.
@@ -80,7 +83,6 @@ impl Own {
             must_have: 0,
             last_timestamp: None,
             is_open: false,
-            heard_timestamp: None,
             heard_mark: false,
             heard_echo: false,
             owes_echo: false,
@@ -101,18 +103,19 @@ impl Flow {
             }
             self.heard.push(Heard::new(segment));
         }
-        let mut is_in_order = false;
+        let (mut is_in_order, mut is_newer) = (false, true);
         let length = u64::from(segment.sequence_length());
         let count = self.heard.len();
         for (index, heard) in self.heard.iter_mut().enumerate() {
             let Some(start) = heard.position(segment.sequence) else { continue };
             if index + 1 == count {
                 is_in_order = start == heard.contiguous && !segment.flags.syn();
+                is_newer = heard.is_newer(segment);
             }
             heard.add(start, start + length);
         }
         let (Some(heard), Some(own)) = (self.heard.last(), &mut self.own) else { return };
-        let is_acceptable = own.hears(segment, heard, is_in_order, ecn);
+        let is_acceptable = own.hears(segment, heard, is_in_order, is_newer, ecn);
         if let Some(end) = heard.position(segment.sequence_end())
             && is_acceptable
             && end.saturating_sub(length) <= own.must_have
@@ -193,15 +196,14 @@ fn acknowledged_by<'a>(
 
 impl Own {
     /// Whether the segment is not older than others (RFC 7323 §5: then it may be refused).
-    fn hears(&mut self, segment: &Segment<'_>, heard: &Heard, is_in_order: bool, ecn: Ecn) -> bool {
-        let timestamp = segment.options.timestamps.map(|(value, _)| value);
-        let is_newer = match (timestamp, self.heard_timestamp) {
-            (Some(value), Some(before)) => value.wrapping_sub(before) as i32 >= 0,
-            _ => true,
-        };
-        if is_newer && timestamp.is_some() {
-            self.heard_timestamp = timestamp;
-        }
+    fn hears(
+        &mut self,
+        segment: &Segment<'_>,
+        heard: &Heard,
+        is_in_order: bool,
+        is_newer: bool,
+        ecn: Ecn,
+    ) -> bool {
         // RFC 5961 §5.2: what acknowledges too little is refused, too.
         let mut is_current = false;
         if segment.flags.ack()
@@ -262,7 +264,7 @@ impl Own {
         if is_data && start > 0 {
             // One byte before what is acknowledged is a probe that asks for an acknowledgment (RFC 9293 §3.8.4).
             if end <= self.acknowledged && end - start > 1 {
-                return Err("repeats what was acknowledged");
+                return Err(REPEATS);
             }
         } else if !is_data && start + 1 < self.acknowledged {
             return Err("uses an old number");
@@ -378,7 +380,7 @@ impl Own {
                 if (value.wrapping_sub(before) as i32) < 0 {
                     return Err("lets its timestamps go back");
                 }
-                let newest = self.heard_timestamp.unwrap_or(echo);
+                let newest = heard.newest_timestamp.unwrap_or(echo);
                 if (newest.wrapping_sub(echo) as i32) < 0 {
                     return Err("echoes a timestamp that did not come");
                 }

@@ -16,6 +16,8 @@ pub(super) struct Heard {
     pub scale: Option<u8>,
     /// It offered timestamps.
     pub timestamps: bool,
+    /// The newest timestamp that came.
+    pub newest_timestamp: Option<u32>,
     /// It permitted SACK.
     pub sack_permitted: bool,
     /// The largest segment that it takes.
@@ -32,6 +34,7 @@ impl Heard {
             initial: segment.sequence,
             scale: segment.options.window_scale.map(|scale| scale.min(14)),
             timestamps: segment.options.timestamps.is_some(),
+            newest_timestamp: None,
             sack_permitted: segment.options.sack_permitted,
             mss: segment.options.mss,
             contiguous: 0,
@@ -41,6 +44,18 @@ impl Heard {
     /// The position of a number, as near to what has come as it can be.
     pub fn position(&self, number: Sequence) -> Option<u64> {
         position(self.initial, self.contiguous, number)
+    }
+    /// Whether a segment's timestamp is none of the old ones; then it is the newest.
+    pub fn is_newer(&mut self, segment: &inhost_wire::tcp::Segment<'_>) -> bool {
+        let timestamp = segment.options.timestamps.map(|(value, _)| value);
+        let is_newer = match (timestamp, self.newest_timestamp) {
+            (Some(value), Some(before)) => value.wrapping_sub(before) as i32 >= 0,
+            _ => true,
+        };
+        if is_newer && timestamp.is_some() {
+            self.newest_timestamp = timestamp;
+        }
+        is_newer
     }
     pub fn add(&mut self, mut start: u64, mut end: u64) {
         if start >= end || end <= self.contiguous {

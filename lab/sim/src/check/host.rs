@@ -4,22 +4,20 @@ use inhost_base::{Duration, Endpoint};
 use inhost_event::TcpPhase;
 use inhost_socket::Host;
 
-/// No timer of a connection that waits for an acknowledgment is further away (RFC 6298 §2.5: a minute).
-const FURTHEST_TIMER: Duration = Duration::from_secs(61);
+/// No timer of a connection that waits for an acknowledgment is further away (RFC 6298 §2.5: a
+/// minute; Linux's profile: two).
+const FURTHEST_TIMER: Duration = Duration::from_secs(125);
 
-/// What is wrong now, in words.
-pub(super) fn wrong_in(host: &Host) -> Option<String> {
+/// What is wrong now, in words. `out_before` is what memory was out at the last look.
+pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
     let deadline = host.deadline();
     host.with_stack(|stack, now| {
-        let memory = stack.memory();
+        let (out, limit) = (stack.memory().outstanding_bytes(), stack.memory().limit_bytes());
         // What is out when the limit falls stays out.
-        if memory.outstanding_bytes() > memory.limit_bytes() && memory.refused() == 0 {
-            return Some(format!(
-                "{} bytes are out, and {} may be",
-                memory.outstanding_bytes(),
-                memory.limit_bytes()
-            ));
+        if out > limit && out > std::mem::replace(out_before, out) {
+            return Some(format!("{out} bytes are out, and {limit} may be"));
         }
+        *out_before = out;
         let wants_to_send = stack.links_wanting_transmit().next().is_some();
         stack.sockets(now).find_map(|info| {
             let tcp = info.tcp.as_ref()?;

@@ -35,13 +35,25 @@ pub struct Checker {
     flows: Vec<(Name, Flow)>,
     at_hand: [Option<usize>; AT_HAND],
     owners: BTreeMap<IpAddr, usize>,
-    /// For each host, until when it may be late.
-    busy_until: Vec<Instant>,
+    /// Hosts that pass on what others say.
+    routers: Vec<usize>,
+    /// Some link spoils frames, and who passes them on does not see it.
+    may_be_spoilt: bool,
+    hosts: Vec<OfHost>,
     complaints: Vec<String>,
     segments: u64,
     payload_bytes: u64,
     look_at: Instant,
     rounds: u64,
+}
+
+/// What is kept of a host.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfHost {
+    /// It may be late until then.
+    busy_until: Instant,
+    /// Bytes of memory that were out at the last look.
+    out_bytes: usize,
 }
 
 /// Whose end, and which.
@@ -72,15 +84,37 @@ impl Checker {
         self.payload_bytes
     }
     /// Addresses that belong to `host`: it answers for what they say, and not for what it passes on.
-    pub(crate) fn knows(&mut self, host: usize, addresses: impl Iterator<Item = IpAddr>) {
+    pub(crate) fn knows(&mut self, host: usize, is_router: bool, addresses: impl Iterator<Item = IpAddr>) {
         self.owners.extend(addresses.map(|address| (address, host)));
+        if is_router {
+            self.routers.push(host);
+        }
+    }
+    /// From now on frames may be spoilt.
+    pub(crate) fn expects_noise(&mut self) {
+        self.may_be_spoilt = true;
+    }
+    /// Whether `host` answers for what `address` says.
+    fn is_own(&self, host: usize, address: IpAddr) -> bool {
+        match self.owners.get(&address) {
+            Some(&owner) => owner == host,
+            None => !self.routers.contains(&host),
+        }
     }
     /// `host` may be late until `until`.
     pub(crate) fn excuse(&mut self, host: usize, until: Instant) {
-        if self.busy_until.len() <= host {
-            self.busy_until.resize(host + 1, Instant::ZERO);
+        let of_host = self.of_host(host);
+        of_host.busy_until = of_host.busy_until.max(until);
+    }
+    /// The memory of `host` was limited anew, while so much of it is out. It may be late from now on.
+    pub(crate) fn becomes_scarce(&mut self, host: usize, out_bytes: usize) {
+        *self.of_host(host) = OfHost { busy_until: Instant::FAR_FUTURE, out_bytes };
+    }
+    fn of_host(&mut self, host: usize) -> &mut OfHost {
+        if self.hosts.len() <= host {
+            self.hosts.resize(host + 1, OfHost::default());
         }
-        self.busy_until[host] = self.busy_until[host].max(until);
+        &mut self.hosts[host]
     }
     pub(crate) fn complain(&mut self, why: String) {
         if self.complaints.len() < COMPLAINTS_KEPT {
@@ -89,7 +123,7 @@ impl Checker {
     }
     pub(crate) fn sent(&mut self, host: usize, frame: &Seen<'_>) {
         let Some(parsed) = Parsed::of(frame) else { return };
-        if self.owners.get(&parsed.from.address).is_some_and(|&owner| owner != host) {
+        if !self.is_own(host, parsed.from.address) {
             return;
         }
         self.segments += 1;
@@ -100,17 +134,21 @@ impl Checker {
             true => flow.says(&parsed.segment, parsed.option_bytes, parsed.ecn, frame.at),
             false => Err("sends a wrong checksum"),
         };
-        if let Err(why) = said {
+        // A host without memory may have refused what brought the acknowledgment.
+        let is_scarce = self.of_host(host).busy_until == Instant::FAR_FUTURE;
+        if let Err(why) = said
+            && !(is_scarce && why == flow::REPEATS)
+        {
             self.complain(format!("{:?} host {host} {why}: {}", frame.at, describe(frame)));
         }
     }
     pub(crate) fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
         let Some(parsed) = Parsed::of(frame) else { return };
-        if self.owners.get(&parsed.to.address).is_some_and(|&owner| owner != host) {
+        if !self.is_own(host, parsed.to.address) {
             return;
         }
         // What no checksum covers (IPv6's class, label and hop limit) may be spoilt, and the segment is whole.
-        if !frame.is_intact && !parsed.checksums_ok() {
+        if (!frame.is_intact || self.may_be_spoilt) && !parsed.checksums_ok() {
             return;
         }
         let name = Name { host, own: parsed.to, peer: parsed.from, is_ethernet: frame.is_ethernet };
@@ -124,7 +162,7 @@ impl Checker {
         self.look_at = now + LOOK_EVERY;
         let mut late = Vec::new();
         for (name, flow) in &mut self.flows {
-            let busy_until = self.busy_until.get(name.host).copied().unwrap_or(Instant::ZERO);
+            let busy_until = self.hosts.get(name.host).copied().unwrap_or_default().busy_until;
             if let Some(why) = flow.is_late(now, busy_until) {
                 flow.forgive();
                 late.push((*name, why));
@@ -143,7 +181,7 @@ impl Checker {
         self.rounds += 1;
         let every = ROUNDS_A_LOOK.max(self.flows.len() as u64);
         if self.rounds % every == number as u64 % every
-            && let Some(why) = host::wrong_in(host)
+            && let Some(why) = host::wrong_in(host, &mut self.of_host(number).out_bytes)
         {
             self.complain(format!("host {number}: {why}"));
         }

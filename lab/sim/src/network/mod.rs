@@ -162,8 +162,9 @@ impl Network {
         self.add_link(ends, true, configs.into(), seed)
     }
     fn end(&mut self, (host, config): (usize, InterfaceConfig)) -> Result<End, ConfigureError> {
-        self.watch.checker.knows(host, config.addresses.iter().map(|cidr| cidr.address()));
         let place = &self.hosts[host];
+        let is_router = place.host.with_stack(|stack, _| stack.config().ip.forwarding.is_some());
+        self.watch.checker.knows(host, is_router, config.addresses.iter().map(|cidr| cidr.address()));
         let shown = place.clock.shows(self.now);
         let id = place.host.with_stack(|stack, _| stack.add_link(config, shown))?;
         Ok(End::Host { host, id })
@@ -178,6 +179,7 @@ impl Network {
         let number = self.links.len();
         let mut random = Random::from_number(seed);
         let directions = configs.map(|config| {
+            self.watch.hears_of(&config);
             let own = Random::from_number(random.public_u64());
             Direction::new(config, is_ethernet, own)
         });
@@ -243,6 +245,7 @@ impl Network {
     }
     /// Changes how a link carries what its end `end` sends. What is under way stays so.
     pub fn set_link(&mut self, link: usize, end: usize, config: LinkConfig) {
+        self.watch.hears_of(&config);
         let now = self.now;
         self.links[link].directions[end].set_config(config, now, &mut self.buffers);
         self.look_again(link, end);
@@ -275,16 +278,19 @@ impl Network {
     /// Stops a host for a time, as a machine that sleeps or is stopped by its owner. Its clock goes on. Of the frames
     /// that come meanwhile it finds the first few hundred on each link when it goes on.
     pub fn pause(&mut self, host: usize, time: Duration) {
-        let until = self.now + time;
         let place = &mut self.hosts[host];
-        place.paused_until = Some(place.paused_until.map_or(until, |before| before.max(until)));
+        let until = place.paused_until.unwrap_or(Instant::ZERO).max(self.now + time);
+        place.paused_until = Some(until);
         self.watch.checker.excuse(host, until);
         self.wakes.set(host, until);
     }
     /// Changes a host's memory limit.
     pub fn set_memory_limit(&mut self, host: usize, limit_bytes: usize) {
-        self.watch.checker.excuse(host, Instant::FAR_FUTURE);
-        self.hosts[host].host.with_stack(|stack, _| stack.set_memory_limit(limit_bytes));
+        let out_bytes = self.hosts[host].host.with_stack(|stack, _| {
+            stack.set_memory_limit(limit_bytes);
+            stack.memory().outstanding_bytes()
+        });
+        self.watch.checker.becomes_scarce(host, out_bytes);
     }
     /// Gives a host a frame that no other sent, out of the ordinary round: it is taken at once.
     pub fn inject(&mut self, link: usize, end: usize, bytes: &[u8]) {

@@ -3,6 +3,7 @@
 use inhost_base::Instant;
 
 use crate::check::Checker;
+use crate::link::LinkConfig;
 
 /// Sees every frame of a network.
 pub trait Watcher {
@@ -48,6 +49,12 @@ pub(super) struct Watch {
 impl Watch {
     pub fn new() -> Watch {
         Watch { checker: Checker::default(), checks: true, others: Vec::new() }
+    }
+    /// A link carries frames so.
+    pub fn hears_of(&mut self, config: &LinkConfig) {
+        if config.corrupted_per_million > 0 {
+            self.checker.expects_noise();
+        }
     }
     pub fn sent(&mut self, host: usize, frame: &Seen<'_>) {
         for watcher in &mut self.others {

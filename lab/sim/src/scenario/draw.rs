@@ -1,0 +1,216 @@
+//! A scenario from a seed.
+
+use inhost_base::{Duration, Random};
+use inhost_stack::{KeepAlive, TcpConfig};
+use inhost_tcp::{CongestionChoice, EcnMode, PathMtuProbing};
+
+use super::{Call, Event, HostPlan, Scenario, Shape, What};
+use crate::clock::Clock;
+use crate::link::LinkConfig;
+use crate::loss::{GilbertElliott, Loss};
+use crate::queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
+use crate::stream::Talk;
+
+/// A call's listener is at this port, the next call's at the next.
+const FIRST_PORT: u16 = 2000;
+/// Most hosts that talk.
+const MOST_HOSTS: usize = 5;
+/// Events come within this time from the beginning.
+const EVENTFUL_MICROS: u32 = 8_000_000;
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn draw(seed: u64) -> Scenario {
+        let draw = &mut Draw(Random::from_number(seed ^ 0x0005_ce4a_7105));
+        let shape =
+            draw.of([Shape::Pair, Shape::Pair, Shape::Pair, Shape::Star, Shape::Tree, Shape::Dumbbell]);
+        let host_count = match shape {
+            Shape::Pair => 2,
+            _ => 2 + draw.below(MOST_HOSTS as u32 - 1) as usize,
+        };
+        let link_count = match shape {
+            Shape::Pair => 1,
+            Shape::Star => host_count,
+            Shape::Tree | Shape::Dumbbell => host_count + 1,
+        };
+        let is_ethernet = draw.one_in(3);
+        let mtu_bytes = draw.of([1500, 1500, 1500, 1280, 9000, 1500 - 8]);
+        let worst = draw.of([0, 10, 30, 120]);
+        let mut links: Vec<_> = (0..link_count).map(|_| [draw.link(worst), draw.link(worst)]).collect();
+        if shape == Shape::Dumbbell
+            && draw.one_in(2)
+            && let Some(between) = links.last_mut()
+        {
+            // Routers tell who sends too much at once.
+            between.iter_mut().for_each(|direction| direction.mtu_bytes = Some(1300));
+        }
+        // Two faults in one frame might hide each other from its checksum.
+        let noisy = draw.below(link_count as u32) as usize;
+        for (_, quiet) in links.iter_mut().enumerate().filter(|&(link, _)| link != noisy) {
+            quiet.iter_mut().for_each(|direction| direction.corrupted_per_million = 0);
+        }
+        let profile = draw.of([TcpConfig::rfc, TcpConfig::rfc, TcpConfig::linux]);
+        let hosts = (0..host_count).map(|_| draw.host(profile())).collect();
+        let most_bytes = draw.of([20_000, 60_000, 60_000, 60_000, 400_000]);
+        let call_count = draw.of([1u16, 1, 2, 4]);
+        let calls = (0..call_count).map(|i| draw.call(seed, i, most_bytes, host_count as u32)).collect();
+        let event_count = draw.of([0, 0, 1, 3]);
+        let events = (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
+        Scenario { seed, shape, is_ethernet, mtu_bytes, links, hosts, calls, events }
+    }
+}
+
+struct Draw(Random);
+
+impl Draw {
+    fn of<T: Copy, const N: usize>(&mut self, choices: [T; N]) -> T {
+        choices[self.0.public_below(N as u32) as usize]
+    }
+    fn one_in(&mut self, count: u32) -> bool {
+        self.0.public_below(count) == 0
+    }
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0.public_below(limit)
+    }
+    fn micros(&mut self, least: u32, most: u32) -> Duration {
+        Duration::from_micros(u64::from(least + self.below(most - least + 1)))
+    }
+    fn link(&mut self, worst: u32) -> LinkConfig {
+        let rates = [None, None, Some(56_000), Some(1_000_000), Some(20_000_000), Some(1_000_000_000)];
+        LinkConfig {
+            delay: self.micros(20, 40_000),
+            jitter: if self.one_in(4) { self.micros(0, 10_000) } else { Duration::ZERO },
+            rate_bits_per_second: self.of(rates),
+            queue: self.queue(),
+            mtu_bytes: None,
+            loss: self.loss(worst),
+            duplicated_per_million: 1000 * self.below(worst + 1),
+            reordered_per_million: 1000 * self.below(4 * worst + 1),
+            corrupted_per_million: 1000 * self.below(worst / 2 + 1),
+        }
+    }
+    fn queue(&mut self) -> QueueConfig {
+        let packets = self.of([2, 5, 20, 100, 1000]);
+        let limit = self.of([QueueLimit::Packets(packets), QueueLimit::Bytes(packets * 1500)]);
+        let when_full = self.of([WhenFull::Refuse, WhenFull::Drop]);
+        let marks = self.one_in(2);
+        let codel = CodelConfig { marks, ..CodelConfig::default() };
+        let fq_codel = FqCodelConfig { codel, queues: 64, ..FqCodelConfig::default() };
+        let in_order = Discipline::TailDrop;
+        let discipline =
+            self.of([in_order, in_order, in_order, Discipline::Codel(codel), Discipline::FqCodel(fq_codel)]);
+        let mark_from = self.one_in(4).then_some(QueueLimit::Packets(packets / 4));
+        QueueConfig { limit, when_full, discipline, mark_from }
+    }
+    fn loss(&mut self, worst: u32) -> Loss {
+        match self.below(6) {
+            0 => Loss::GilbertElliott(GilbertElliott {
+                to_bad_per_million: 100 * worst,
+                to_good_per_million: 1000 * (100 + self.below(400)),
+                lost_in_good_per_million: 10 * self.below(worst + 1),
+                lost_in_bad_per_million: 300_000 + self.below(600_000),
+            }),
+            1 if worst > 0 => Loss::EveryNth(u64::from(5 + self.below(100))),
+            2 if worst > 0 => Loss::Scripted((0..8).map(|_| u64::from(1 + self.below(60))).collect()),
+            _ => Loss::per_mille(self.below(worst + 1)),
+        }
+    }
+    fn host(&mut self, profile: TcpConfig) -> HostPlan {
+        let clock = match self.one_in(3) {
+            true => Clock {
+                ahead: self.micros(0, 5_000_000),
+                fast_per_million: self.below(20_001) as i32 - 10_000,
+            },
+            false => Clock::default(),
+        };
+        HostPlan { tcp: self.tcp(profile), clock }
+    }
+    fn tcp(&mut self, profile: TcpConfig) -> TcpConfig {
+        let sack = !self.one_in(4);
+        TcpConfig {
+            send_buffer_limit_bytes: self.of([256 << 10, 256 << 10, 16 << 10, 3000]),
+            receive_buffer_limit_bytes: self.of([1 << 20, 1 << 20, 128 << 10, 16 << 10]),
+            nagle: !self.one_in(3),
+            acknowledgment_delay: Duration::from_millis(self.of([40, 40, 0, 200])),
+            // On the worst wires a quarter of an hour may pass without an acknowledgment; the test is about the
+            // stream.
+            user_timeout: Duration::from_secs(4 * 3600),
+            connect_timeout: Duration::from_secs(3600),
+            syn_retries: u8::MAX,
+            syn_answer_retries: u8::MAX,
+            // Whoever was aborted, and did not hear of it, finds out.
+            keep_alive: Some(KeepAlive {
+                idle: Duration::from_secs(600),
+                interval: Duration::from_secs(60),
+                probes: 20,
+            }),
+            timestamps: !self.one_in(4),
+            window_scaling: !self.one_in(4),
+            sack,
+            duplicate_sack: sack && !self.one_in(4),
+            rack: !self.one_in(4),
+            tail_loss_probe: !self.one_in(4),
+            proportional_rate_reduction: !self.one_in(4),
+            forward_rto: !self.one_in(4),
+            undo: !self.one_in(4),
+            rto_restart: !self.one_in(4),
+            ecn: self.of([EcnMode::Off, EcnMode::Accept, EcnMode::Request]),
+            pacing: !self.one_in(3),
+            path_mtu_probing: self.of([
+                PathMtuProbing::Off,
+                PathMtuProbing::BlackHoles,
+                PathMtuProbing::BlackHoles,
+                PathMtuProbing::Always,
+            ]),
+            congestion: self.of([CongestionChoice::Cubic, CongestionChoice::NewReno]),
+            ..profile
+        }
+    }
+    fn call(&mut self, seed: u64, number: u16, most_bytes: u32, hosts: u32) -> Call {
+        let keys = [0, 1].map(|end| seed << 8 | u64::from(number) << 1 | end);
+        // One direction often carries much more than the other.
+        let small = self.of([1, 10, 100]);
+        let bytes = [1 + most_bytes, 1 + most_bytes / small].map(|most| u64::from(self.below(most)));
+        let bytes = if self.one_in(2) { bytes } else { [bytes[1], bytes[0]] };
+        let talks = [0, 1].map(|end| Talk {
+            send_key: keys[end],
+            send_bytes: bytes[end],
+            receive_key: keys[1 - end],
+            receive_bytes: bytes[1 - end],
+            write_most_bytes: self.of([100, 1460, 5000, 60_000]),
+            read_most_bytes: self.of([1000, 9000, 60_000]),
+            write_pause: self.of([Duration::ZERO, Duration::ZERO, Duration::from_millis(20)]),
+            read_pause: self.of([Duration::ZERO, Duration::ZERO, Duration::from_millis(50)]),
+            urgent_one_in: self.of([0, 0, 0, 10]),
+        });
+        let caller = self.below(hosts);
+        Call {
+            caller: caller as usize,
+            called: ((caller + 1 + self.below(hosts - 1)) % hosts) as usize,
+            is_ipv6: self.one_in(2),
+            port: FIRST_PORT + number,
+            starts_after: self.micros(0, 100_000),
+            talks,
+            aborts_after: self.one_in(8).then(|| self.micros(0, 2_000_000)),
+        }
+    }
+    fn event(&mut self, links: &[[LinkConfig; 2]], hosts: u32, worst: u32) -> Event {
+        let (link, host) = (self.below(links.len() as u32) as usize, self.below(hosts) as usize);
+        let after = self.micros(0, EVENTFUL_MICROS);
+        let time = if self.one_in(3) { self.micros(1000, 20_000_000) } else { self.micros(1000, 500_000) };
+        let end = self.below(2) as usize;
+        let what = match self.below(6) {
+            0 => What::Cut { link, direction: None, time },
+            1 => What::Cut { link, direction: Some(end), time },
+            2 => What::Partition { host, time },
+            3 => What::Pause { host, time },
+            4 => What::Memory { host, limit_bytes: self.of([64 << 10, 256 << 10, 1 << 20]), time },
+            _ => {
+                let LinkConfig { mtu_bytes, corrupted_per_million, .. } = links[link][end];
+                let config = LinkConfig { mtu_bytes, corrupted_per_million, ..self.link(worst) };
+                What::Change { link, end, config }
+            }
+        };
+        Event { after, what }
+    }
+}
