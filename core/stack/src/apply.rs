@@ -43,6 +43,10 @@ impl Stack {
             | Changes::ERROR
             | Changes::CLOSED;
         if changes.intersects(told) {
+            let waits = self.flow(key).is_some_and(|flow| flow.marks.any(Marks::AWAITS_DATA));
+            if waits && changes.intersects(Changes::READABLE | Changes::PEER_CLOSED) {
+                self.offer_to_accept(key);
+            }
             self.tell(key);
         }
         if changes.intersects(Changes::CLOSED) {
@@ -91,6 +95,7 @@ impl Stack {
         if was_embryo
             && unclaimed
             && let Some(listener) = listener
+            && !self.defers_accept(key, listener, now)
         {
             self.queues.push_back(acceptable_of(listener.index()), key.index());
             self.tell(listener);
@@ -135,6 +140,9 @@ impl Stack {
         self.queues.remove(place);
         self.starved.remove(place);
         self.source_routes.remove(place);
+        if self.flow(key).is_some_and(|flow| flow.marks.any(Marks::EXTRAS)) {
+            self.extras.remove(&place);
+        }
         if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
             flow.connection.clear(&mut self.pool);
             self.population.flows -= 1;

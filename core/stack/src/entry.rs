@@ -70,6 +70,12 @@ impl Marks {
     pub(crate) const FAST_OPEN: Marks = Marks(1 << 8);
     /// Its SYN waits for the first data of the application's.
     pub(crate) const DEFERRED: Marks = Marks(1 << 9);
+    /// Something is kept beside it in `Stack::extras`.
+    pub(crate) const EXTRAS: Marks = Marks(1 << 10);
+    /// Its handshake is done, and it is given out when it has data.
+    pub(crate) const AWAITS_DATA: Marks = Marks(1 << 11);
+    /// Its packets may be fragmented on their way.
+    pub(crate) const FRAGMENTS: Marks = Marks(1 << 12);
     /// Incoming segments need a look before the connection gets them.
     pub(crate) const CHECK_INPUT: Marks = Marks(Marks::EMBRYO.0 | Marks::HELD.0);
     /// Changes are nobody's business.
@@ -84,6 +90,9 @@ impl Marks {
     }
     pub(crate) fn set(&mut self, marks: Marks) {
         self.0 |= marks.0;
+    }
+    pub(crate) fn put(&mut self, marks: Marks, on: bool) {
+        if on { self.set(marks) } else { self.clear(marks) }
     }
     pub(crate) fn clear(&mut self, marks: Marks) {
         self.0 &= !marks.0;

@@ -292,6 +292,7 @@ impl Stack {
         let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
         self.source_routes.insert(key, self.ip.return_route().copied());
         self.counters.connections_accepted += 1;
+        self.inherit(key, listener);
         if fast.accepts {
             self.take_fast_open(listener, key, call.header, packet, now, sink);
         } else if hold {
@@ -324,12 +325,16 @@ impl Stack {
         Some(key)
     }
 
-    /// Ends the oldest handshake in progress, when it is old enough.
+    /// Ends the oldest handshake in progress, when it is old enough; one that only awaits data is given out instead.
     fn make_room(&mut self, listener: Key, now: Instant) -> Result<(), Drop> {
         let oldest = self.queues.first(embryos_of(listener.index())).ok_or(Drop::QueueFull)?;
         let key = self.sockets.key_at(oldest).ok_or(Drop::QueueFull)?;
-        let age = self.flow(key).map(|flow| flow.connection.ledgers(now).send.total());
-        if age.is_none_or(|age| age < EMBRYO_GIVES_WAY_AFTER) {
+        let flow = self.flow(key).ok_or(Drop::QueueFull)?;
+        if flow.marks.any(Marks::AWAITS_DATA) {
+            self.offer_to_accept(key);
+            return Ok(());
+        }
+        if flow.connection.ledgers(now).send.total() < EMBRYO_GIVES_WAY_AFTER {
             return Err(Drop::QueueFull);
         }
         self.reap(key);

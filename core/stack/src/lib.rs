@@ -13,6 +13,7 @@ mod counters;
 mod echo;
 mod entry;
 mod error;
+mod extras;
 mod fast_open;
 mod icmp;
 mod input;
@@ -26,6 +27,7 @@ mod output;
 mod ports;
 mod reply;
 mod socket;
+mod socket_options;
 mod source_route;
 mod stack;
 mod stateless;
@@ -46,10 +48,11 @@ pub use inhost_tcp::{
     Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, KeepAlive, PathMtuProbing, SendHow,
     SoftError,
 };
-pub use instruments::SocketOption;
+pub use instruments::Queued;
 pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
 pub use ports::PortSelection;
 pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
+pub use socket_options::{ConnectionOptions, SocketOption};
 pub use stack::{Stack, Transmitted};
 
 /// A stack may move to another thread, with everything in it.

@@ -2,6 +2,7 @@
 
 use crate::fast_open::Pending;
 use crate::options::ListenOptions;
+use crate::socket_options::Inherited;
 use inhost_base::{Endpoint, Instant};
 use inhost_tcp::Config;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ pub(crate) struct Listener {
     pub(crate) local: Endpoint,
     pub(crate) options: ListenOptions,
     pub(crate) tcp: Arc<Config>,
+    /// What its connections begin with beside that.
+    pub(crate) inherited: Inherited,
     pub(crate) opened: Instant,
     /// SYNs that were not taken for want of room.
     pub(crate) overflows: u64,

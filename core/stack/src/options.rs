@@ -2,7 +2,7 @@
 
 use crate::fast_open::{FastOpenCall, FastOpenConfig};
 use crate::ports::PortSelection;
-use inhost_base::LinkId;
+use inhost_base::{Duration, LinkId};
 use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;
 
@@ -92,6 +92,9 @@ pub struct ListenOptions {
     /// Handshakes that may be in progress. Default: 256. When it is full, the oldest one that has lasted three seconds
     /// makes room; a younger one does not, and the SYN gets a cookie or no answer.
     pub syn_queue: usize,
+    /// Give a connection out when it has data, or after this time without (until then it counts as a handshake in
+    /// progress). Default: at once.
+    pub defer_accept: Option<Duration>,
     /// When SYNs are answered with a cookie instead of an entry in the SYN queue. Default:
     /// [`SynCookies::WhenFull`]. Held SYNs never are.
     pub syn_cookies: SynCookies,
@@ -118,6 +121,7 @@ impl Default for ListenOptions {
         ListenOptions {
             backlog: 128,
             syn_queue: 256,
+            defer_accept: None,
             syn_cookies: SynCookies::WhenFull,
             fast_open_queue: 0,
             fast_open_without_cookie: false,

@@ -1,6 +1,6 @@
 //! Down through TCP and IP to the device, in one pass.
 
-use crate::entry::Socket;
+use crate::entry::{Marks, Socket};
 use crate::input::segment_limit;
 use crate::reply::Reply;
 use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_environment};
@@ -216,7 +216,7 @@ impl Stack {
             Resolution::Failed => return self.flow_unreachable(key, true, now, sink),
         };
         let mut how = HeaderHow::new(protocol::TCP);
-        how.dont_fragment = true;
+        how.dont_fragment = !flow.marks.any(Marks::FRAGMENTS);
         how.dscp_ecn = flow.traffic_class;
         // spec: RFC9293 MUST-49
         how.hop_limit = flow.hop_limit;

@@ -2,7 +2,8 @@
 
 use crate::cookie::Cookies;
 use crate::counters::{Counters, LinkCounters};
-use crate::entry::{Flow, Socket};
+use crate::entry::{Flow, Marks, Socket};
+use crate::extras::ExtrasByPlace;
 use crate::fast_open::FastOpen;
 use crate::limit::RateLimit;
 use crate::list::Lists;
@@ -114,6 +115,7 @@ pub struct Stack {
     pub(crate) starved: Lists,
     /// When they are to try again.
     pub(crate) feeding_at: Option<Instant>,
+    pub(crate) extras: ExtrasByPlace,
     pub(crate) links: Vec<Link>,
     pub(crate) loopback: Loopback,
     pub(crate) replies: Replies,
@@ -214,6 +216,7 @@ impl Stack {
             queues: Lists::new(1),
             starved: Lists::new(1),
             feeding_at: None,
+            extras: ExtrasByPlace::new(),
             links: vec![Link::default()],
             loopback: Loopback::default(),
             replies: Replies::default(),
@@ -466,13 +469,24 @@ impl Stack {
     }
     fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
         let Some(key) = self.sockets.key_at(place) else { return };
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        if flow.connection.deadline() > now {
+        let Some(flow) = self.flow(key) else { return };
+        let mut deadline = flow.connection.deadline();
+        if flow.marks.any(Marks::EXTRAS) {
+            if self.extras_expired(key, now, sink) {
+                return;
+            }
+            deadline = deadline.min(self.extras_until(key));
+        }
+        if deadline > now {
             // It moved on since it was armed.
-            self.timers.arm(place, flow.connection.deadline());
+            self.timers.arm(place, deadline);
             return;
         }
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
         let outcome = flow.connection.timeout(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
+        if self.flow(key).is_some_and(|flow| flow.marks.any(Marks::EXTRAS)) {
+            self.arm_extras(key);
+        }
     }
 }

@@ -162,6 +162,7 @@ impl Stack {
         let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
         self.counters.connections_accepted += 1;
         self.counters.cookies_accepted += 1;
+        self.inherit(key, listener);
         self.queues.push_back(embryos_of(listener.index()), key.index());
         Ok(key)
     }

@@ -8,6 +8,7 @@ use crate::input::can_talk;
 use crate::listener::{Listener, acceptable_of, embryos_of};
 use crate::options::{ConnectOptions, ListenOptions};
 use crate::socket::{Accepted, Readiness, SocketId};
+use crate::socket_options::Inherited;
 use crate::stack::{Stack, tcp_environment};
 use crate::table::Name;
 use inhost_base::{Endpoint, Instant, IpAddr, Key};
@@ -150,6 +151,7 @@ impl Stack {
             local,
             options,
             tcp,
+            inherited: Inherited::default(),
             opened: now,
             overflows: 0,
             cookies_until: now,
@@ -344,7 +346,7 @@ impl Stack {
         if is_over(flow) {
             return self.reap(key);
         }
-        let held = flow.marks.any(Marks::HELD);
+        let held = flow.marks.any(Marks::HELD) || self.closes_by_reset(key);
         let crowded = self.population.orphans >= self.config.orphan_limit;
         if held || crowded {
             self.counters.orphans_aborted += u64::from(crowded);
@@ -353,6 +355,10 @@ impl Stack {
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
         flow.marks.set(Marks::ORPHAN);
         self.population.orphans += 1;
+        if flow.marks.any(Marks::EXTRAS) {
+            self.linger(key, now);
+        }
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
         // spec: RFC9293 SHLD-3
         let outcome = flow.connection.detach(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);

@@ -290,7 +290,7 @@ impl Connection {
         self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
     }
     /// Bytes queued and never sent.
-    pub(crate) fn not_sent_bytes(&self) -> u32 {
+    pub fn not_sent_bytes(&self) -> u32 {
         let (next, end) = (self.send.next, self.stream_end());
         match () {
             () if self.phase.opens() && !self.marks.has(Marks::EARLY) => self.queued_bytes(),

@@ -14,6 +14,14 @@ impl Connection {
     pub fn config(&self) -> &Config {
         &self.config
     }
+    /// The same, as it is shared among connections that were not asked for anything of their own.
+    pub fn shared_config(&self) -> &Arc<Config> {
+        &self.config
+    }
+    /// Whether small segments are held back by the application's wish.
+    pub fn is_corked(&self) -> bool {
+        self.marks.has(Marks::CORKED)
+    }
     /// Nagle's algorithm on or off. What it holds back goes with the next [`Connection::transmit`].
     // spec: RFC9293 MUST-17
     pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {

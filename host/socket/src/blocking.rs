@@ -11,7 +11,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use inhost_base::Endpoint;
-use inhost_stack::{ConnectOptions, ListenOptions, UdpOptions};
+use inhost_stack::{ConnectOptions, ConnectionOptions, ListenOptions, SocketError, SocketOption, UdpOptions};
+use inhost_tcp::Info;
 
 use crate::errno::Errno;
 use crate::error::{AcceptError, DatagramError, ListenError};
@@ -111,6 +112,18 @@ impl TcpStream {
     pub fn set_write_timeout(&mut self, limit: Option<Duration>) {
         self.write_timeout = limit;
     }
+    /// Sets any option of the connection.
+    pub fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
+        block_on(self.stream.set_option(option))
+    }
+    /// The options as they stand, while the connection lives.
+    pub fn options(&self) -> Result<ConnectionOptions, SocketError> {
+        block_on(self.stream.options())
+    }
+    /// Every figure of the connection, while it lives.
+    pub fn info(&self) -> Option<Info> {
+        block_on(self.stream.info())
+    }
     /// Writes all of `bytes`, the last of which is urgent.
     pub fn send_urgent(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
@@ -189,6 +202,10 @@ impl TcpListener {
     /// Where it listens.
     pub fn local(&self) -> Endpoint {
         self.listener.local()
+    }
+    /// Sets an option: of the listener, or of the connections that it takes from now on.
+    pub fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
+        block_on(self.listener.set_option(option))
     }
     /// How long an accept may take; then it fails with `WouldBlock`.
     pub fn set_timeout(&mut self, limit: Option<Duration>) {

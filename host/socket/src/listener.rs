@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
-use inhost_stack::{Accepted, ListenOptions, SocketId};
+use inhost_stack::{Accepted, ConnectionOptions, ListenOptions, SocketError, SocketId, SocketOption};
 
 use crate::error::{AcceptError, ListenError};
 use crate::host::Host;
@@ -43,6 +43,14 @@ impl Listener {
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> SocketId {
         self.socket
+    }
+    /// Sets an option: of the listener, or of the connections that it takes from now on.
+    pub fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
+        self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
+    }
+    /// What its connections begin with.
+    pub fn options(&self) -> Result<ConnectionOptions, SocketError> {
+        self.host.core(|core| core.stack.options(self.socket))
     }
     /// The next connection; [`Stream::remote`] says who called.
     ///

@@ -232,6 +232,35 @@ impl Stream {
         self.set(stack::SocketOption::ReceiveBufferLimit(limit_bytes));
     }
 
+    /// Whether what does not fill a segment is held back, until this is off again or 200 ms are over.
+    pub fn set_cork(&self, on: bool) {
+        self.set(stack::SocketOption::Cork(on));
+    }
+    /// How long what was sent survives the stream: for as long as it takes, or for a time, after which the peer gets a
+    /// reset. With no time at all dropping the stream is resetting it.
+    pub fn set_linger(&self, linger: Option<Duration>) {
+        self.set(stack::SocketOption::Linger(linger));
+    }
+    /// How much may be in flight, and how that follows what the network does.
+    pub fn set_congestion(&self, choice: stack::CongestionChoice) {
+        self.set(stack::SocketOption::Congestion(choice));
+    }
+    /// No segment leaves faster than this many bytes a second.
+    pub fn set_max_pacing_rate(&self, bytes_per_second: Option<u64>) {
+        self.set(stack::SocketOption::MaxPacingRate(bytes_per_second));
+    }
+    /// The stream is writable only while fewer bytes than this wait that were never sent.
+    pub fn set_not_sent_low_water(&self, bytes: Option<usize>) {
+        self.set(stack::SocketOption::NotSentLowWater(bytes));
+    }
+    /// The options as they stand, while the connection lives.
+    pub fn options(&self) -> Result<stack::ConnectionOptions, stack::SocketError> {
+        self.host.core(|core| core.stack.options(self.socket))
+    }
+    /// What waits to be read, sent and acknowledged, while the connection lives.
+    pub fn queued(&self) -> Option<stack::Queued> {
+        self.host.core(|core| core.stack.queued(self.socket))
+    }
     /// Sets any option of the stack; those above are the common ones.
     pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {
         self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))

@@ -1,13 +1,16 @@
 //! The async face on one host that talks to itself, under a virtual clock.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
 use inhost_socket::{
     AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, StreamError, both, race,
 };
-use inhost_stack::{ListenOptions, SendHow, Stack, StackConfig, UdpOptions};
+use inhost_stack::{
+    CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, UdpOptions,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn host() -> Host {
@@ -374,4 +377,44 @@ fn a_connect_given_up_leaves_nothing_behind() {
     host.run_alone(host.sleep(Duration::from_secs(1))).unwrap();
     assert_eq!(host.open_connections(), 0);
     assert_eq!(host.with_stack(|stack, _| stack.memory().outstanding_bytes()), 0);
+}
+
+#[test]
+fn options_are_set_and_read_on_every_face() {
+    let host = host();
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let patience = Duration::from_secs(9);
+    listener.set_option(SocketOption::UserTimeout(patience)).unwrap();
+    assert_eq!(listener.options().unwrap().tcp.user_timeout, patience);
+    let outer = host.clone();
+    let done = host.run_alone(async move {
+        let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap(), called.unwrap());
+        assert_eq!(called.options().unwrap().tcp.user_timeout, patience);
+        caller.set_cork(true);
+        caller.set_linger(Some(Duration::ZERO));
+        caller.set_congestion(CongestionChoice::NewReno);
+        let options = caller.options().unwrap();
+        assert!(options.cork && options.linger == Some(Duration::ZERO));
+        assert!(caller.send(b"held", SendHow::default()).await.is_ok());
+        let queued = caller.queued().unwrap();
+        assert_eq!((queued.not_sent_bytes, queued.unacknowledged_bytes), (4, 4));
+        caller.set_cork(false);
+        called.readable().await;
+        assert_eq!(called.queued().unwrap().readable_bytes, 4);
+        // And the face that other threads have.
+        let remote = called.into_remote();
+        remote.set_option(SocketOption::Nagle(false)).await.unwrap();
+        assert!(!remote.options().await.unwrap().tcp.nagle);
+        assert_eq!(remote.info().await.unwrap().received_bytes, 4);
+        let wrong = remote.set_option(SocketOption::Backlog(1)).await;
+        assert_eq!(wrong, Err(SocketError::WrongKind));
+        drop(caller);
+        // No linger time: the other end learns it by a reset.
+        poll_fn(|context| remote.poll_receive(context, &mut [0; 9])).await.unwrap();
+        let error = poll_fn(|context| remote.poll_receive(context, &mut [0; 9])).await.unwrap_err();
+        assert_eq!(error, StreamError::Connection(ConnectionError::Reset));
+        assert!(remote.options().await.is_err());
+    });
+    assert_eq!(done, Some(()));
 }

@@ -1,7 +1,9 @@
 //! Waiting for callers on any thread.
 
 use inhost_base::Endpoint;
+use inhost_stack::{SocketError, SocketId, SocketOption};
 
+use super::RemoteHost;
 use super::stream::RemoteStream;
 use crate::error::AcceptError;
 use crate::future::{Either, race};
@@ -15,13 +17,15 @@ const ACCEPTED_AHEAD: usize = 4;
 pub struct RemoteListener {
     accepted: async_channel::Receiver<RemoteStream>,
     local: Endpoint,
+    host: RemoteHost,
+    socket: SocketId,
 }
 
 impl RemoteListener {
     pub(crate) fn start(listener: Listener) -> RemoteListener {
         let (give, accepted) = async_channel::bounded(ACCEPTED_AHEAD);
         let local = listener.local();
-        let host = listener.host().clone();
+        let (host, socket) = (listener.host().clone(), listener.socket());
         let accept = async move {
             while let Either::First(Ok(stream)) = race(listener.accept(), give.closed()).await {
                 if give.send(stream.into_remote()).await.is_err() {
@@ -30,11 +34,15 @@ impl RemoteListener {
             }
         };
         host.spawn(accept).detach();
-        RemoteListener { accepted, local }
+        RemoteListener { accepted, local, host: host.remote(), socket }
     }
     /// Where it listens.
     pub fn local(&self) -> Endpoint {
         self.local
+    }
+    /// Sets an option: of the listener, or of the connections that it takes from now on.
+    pub async fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
+        self.host.set_option(self.socket, option).await
     }
     /// The next connection.
     pub async fn accept(&self) -> Result<RemoteStream, AcceptError> {

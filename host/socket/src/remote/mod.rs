@@ -11,8 +11,12 @@ pub use listener::RemoteListener;
 pub use pipe::REMOTE_RING_BYTES;
 pub use stream::RemoteStream;
 
-use inhost_base::Endpoint;
-use inhost_stack::{ConnectOptions, ListenOptions, UdpOptions};
+use inhost_base::{Endpoint, Instant};
+use inhost_event::Sink;
+use inhost_stack::{
+    ConnectOptions, ConnectionOptions, ListenOptions, SocketError, SocketId, SocketInfo, SocketOption, Stack,
+    UdpOptions,
+};
 
 use crate::error::{ConnectError, ListenError};
 use crate::future::{Either, race};
@@ -73,6 +77,26 @@ impl RemoteHost {
         });
         self.requests.send(request).await.map_err(|_| Gone)?;
         answer.recv().await.map_err(|_| Gone)
+    }
+    /// Sets an option of a socket.
+    pub(crate) async fn set_option(&self, socket: SocketId, option: SocketOption) -> Result<(), SocketError> {
+        self.on_stack(move |stack, now, sink| stack.set_option(socket, option, now, sink))
+            .await
+            .unwrap_or(Err(SocketError::NoSocket))
+    }
+    /// The options of a connection or listener.
+    pub(crate) async fn options(&self, socket: SocketId) -> Result<ConnectionOptions, SocketError> {
+        self.on_stack(move |stack, _, _| stack.options(socket)).await.unwrap_or(Err(SocketError::NoSocket))
+    }
+    /// Everything about a socket.
+    pub(crate) async fn info(&self, socket: SocketId) -> Option<SocketInfo> {
+        self.on_stack(move |stack, now, _| stack.info(socket, now)).await.ok().flatten()
+    }
+    async fn on_stack<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Stack, Instant, &mut dyn Sink) -> R + Send + 'static,
+    ) -> Result<R, Gone> {
+        self.call(move |host| async move { host.with_stack_and_sink(work) }).await
     }
     /// Calls `remote`; done when the handshake is. Dropping the future gives the attempt up.
     pub async fn connect(&self, remote: Endpoint) -> Result<RemoteStream, ConnectError> {

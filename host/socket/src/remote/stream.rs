@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
+use inhost_stack::{ConnectionOptions, SocketError, SocketId, SocketOption};
+use inhost_tcp::Info;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::RemoteHost;
 use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending};
 use super::pump::pump;
 use crate::errno::Errno;
@@ -24,6 +27,8 @@ pub struct RemoteStream {
     outer: Arc<Outer>,
     local: Endpoint,
     remote: Endpoint,
+    host: RemoteHost,
+    socket: SocketId,
 }
 
 struct Outer(Arc<Pipe>);
@@ -39,9 +44,9 @@ impl Stream {
     pub fn into_remote(self) -> RemoteStream {
         let pipe = Pipe::new(REMOTE_RING_BYTES);
         let (local, remote) = (self.local(), self.remote());
-        let host = self.host().clone();
+        let (host, socket) = (self.host().clone(), self.socket());
         host.spawn(pump(self, pipe.clone())).detach();
-        RemoteStream { outer: Arc::new(Outer(pipe)), local, remote }
+        RemoteStream { outer: Arc::new(Outer(pipe)), local, remote, host: host.remote(), socket }
     }
 }
 
@@ -53,6 +58,18 @@ impl RemoteStream {
     /// The other end.
     pub fn remote(&self) -> Endpoint {
         self.remote
+    }
+    /// Sets any option of the connection.
+    pub async fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
+        self.host.set_option(self.socket, option).await
+    }
+    /// The options as they stand, while the connection lives.
+    pub async fn options(&self) -> Result<ConnectionOptions, SocketError> {
+        self.host.options(self.socket).await
+    }
+    /// Every figure of the connection, while it lives.
+    pub async fn info(&self) -> Option<Info> {
+        self.host.info(self.socket).await?.tcp
     }
     /// Reads what is there; `None` when there is nothing yet, 0 at the end of the stream.
     pub fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
