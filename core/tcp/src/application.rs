@@ -43,6 +43,10 @@ impl Connection {
             self.send.urgent = end;
             self.marks.set(Marks::ANNOUNCE_URGENT);
         }
+        if how.end_of_record && taken == bytes.len() && taken > 0 {
+            let unacknowledged = self.send.unacknowledged;
+            self.buffers_mut().record_ends.add(end, unacknowledged);
+        }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
         // write that was cut short is followed by the rest.
         let pushed = how.push && !how.more && taken == bytes.len();
@@ -139,6 +143,7 @@ impl Connection {
     }
     fn after_reading(&mut self, env: &mut Environment<'_>) {
         self.receive.urgent = self.receive.urgent.later(self.read_position());
+        self.acknowledge_what_was_read();
         self.consider_window_update();
         self.settle(env);
     }

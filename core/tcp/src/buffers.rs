@@ -1,11 +1,12 @@
 //! What a connection keeps only while it has data: one box, made when needed and freed when idle.
 
+use crate::burst::{Burst, RecordEnds};
 use crate::fast_open::FastOpen;
 use crate::flight::Flight;
 use crate::probe::TailProbe;
 use crate::reassembly::Reassembly;
 use crate::repair::{Doubt, RateReduction};
-use inhost_base::Instant;
+use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, ReceiveQueue, SendQueue};
 
 /// The queues of both directions.
@@ -21,6 +22,12 @@ pub(crate) struct Buffers {
     pub aggregate_until: Instant,
     /// While the connection opens fast.
     pub fast_open: Option<Box<FastOpen>>,
+    /// Where records end in what is queued.
+    pub record_ends: RecordEnds,
+    /// The new data that left last, in one go.
+    pub burst: Burst,
+    /// The end of the last segment that was not full.
+    pub last_small: Sequence,
     /// What is out.
     pub flight: Flight,
     pub tail_probe: TailProbe,
@@ -42,6 +49,9 @@ impl Default for Buffers {
             reassembly: Reassembly::default(),
             aggregate_until: Instant::FAR_FUTURE,
             fast_open: None,
+            record_ends: RecordEnds::default(),
+            burst: Burst::default(),
+            last_small: Sequence::default(),
             flight: Flight::default(),
             tail_probe: TailProbe::default(),
             reduction: RateReduction::default(),
@@ -74,6 +84,7 @@ impl Buffers {
         self.reassembly.clear(pool);
         self.aggregate_until = Instant::FAR_FUTURE;
         self.reorder_at = Instant::FAR_FUTURE;
+        self.record_ends.clear();
         self.flight.clear();
         self.tail_probe.end();
     }

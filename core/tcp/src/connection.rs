@@ -4,6 +4,7 @@ use crate::buffers::Buffers;
 use crate::history::History;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
+use crate::promptness::Promptness;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::phase::Allows;
 use crate::recovery::Recovery;
@@ -68,7 +69,7 @@ pub struct Connection {
     /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
     pub(crate) duplicates_due: u8,
     /// Acknowledgments that still leave without delay.
-    pub(crate) quick_acknowledgments: u8,
+    pub(crate) promptness: Promptness,
     pub(crate) marks: Marks,
     /// Largest payload that the peer said it takes.
     pub(crate) peer_mss: u16,

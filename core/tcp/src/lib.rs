@@ -40,6 +40,7 @@
 
 mod application;
 mod buffers;
+mod burst;
 mod config;
 mod connection;
 mod cookie;
@@ -57,6 +58,7 @@ mod options;
 mod outcome;
 mod phase;
 mod probe;
+mod promptness;
 mod reassembly;
 mod receive;
 mod recovery;

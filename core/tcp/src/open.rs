@@ -3,6 +3,7 @@
 use crate::connection::{ReceiveSpace, SendSpace, Timestamps};
 use crate::ledger::Accounts;
 use crate::marks::Marks;
+use crate::promptness::Promptness;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::receive::Arrival;
 use crate::recovery::Recovery;
@@ -93,7 +94,7 @@ impl Connection {
             challenges: 0,
             keep_alive_probes: 0,
             duplicates_due: 0,
-            quick_acknowledgments: config.quick_acknowledgments,
+            promptness: Promptness::new(now),
             marks: Marks::default(),
             // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
             peer_mss: open.default_mss,

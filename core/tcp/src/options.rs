@@ -6,9 +6,6 @@ use crate::{Config, CongestionChoice, Connection, Environment};
 use inhost_base::{Duration, Instant};
 use std::sync::Arc;
 
-/// Acknowledgments that leave without delay once the application asks for that.
-const QUICK_ACKNOWLEDGMENTS: u8 = 16;
-
 impl Connection {
     /// The connection's configuration.
     pub fn config(&self) -> &Config {
@@ -72,10 +69,7 @@ impl Connection {
     }
     /// The next acknowledgments leave at once, or wait for company again.
     pub fn set_quick_acknowledgment(&mut self, on: bool, env: &mut Environment<'_>) {
-        self.quick_acknowledgments = if on { QUICK_ACKNOWLEDGMENTS } else { 0 };
-        if on && self.acknowledge_at != Instant::FAR_FUTURE {
-            self.marks.set(Marks::ACKNOWLEDGE);
-        }
+        self.set_promptness(on);
         self.settle(env);
     }
     /// Holds segments that are not full back until `on` is false again, or for [`Config::aggregation_delay`].

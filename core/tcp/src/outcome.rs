@@ -143,10 +143,12 @@ pub struct SendHow {
     pub urgent: bool,
     /// More follows at once: like no push.
     pub more: bool,
+    /// A record ends with the last of these bytes: no segment has bytes from both sides of it.
+    pub end_of_record: bool,
 }
 impl Default for SendHow {
     fn default() -> Self {
-        SendHow { push: true, urgent: false, more: false }
+        SendHow { push: true, urgent: false, more: false, end_of_record: false }
     }
 }
 

@@ -67,6 +67,9 @@ impl Connection {
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
     // spec: RFC9293 MUST-59 (after all segments of the round are processed)
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
+        if self.is_adaptive() {
+            return self.schedule_adaptive(now);
+        }
         let waiting = self.receive.next.since(self.receive.acknowledged);
         let delay = self.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
         if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO {
@@ -84,6 +87,7 @@ impl Connection {
         }
         if self.acknowledge_at <= now {
             self.acknowledge_at = Instant::FAR_FUTURE;
+            self.waited_in_vain();
             self.marks.set(Marks::ACKNOWLEDGE);
         }
         if self.keep_alive_at() <= now {

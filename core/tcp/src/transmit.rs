@@ -2,6 +2,7 @@
 //! send ledger.
 
 use crate::buffers::Buffers;
+use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
@@ -118,13 +119,18 @@ impl Connection {
             return Err(if send.window == 0 { closed } else { self.repair_cause_or(closed) });
         }
         let segment = self.payload_limit();
-        let length = unsent.min(usable).min(segment);
+        let mut length = unsent.min(usable).min(segment);
+        let record = self.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next));
+        let ends_record = record.is_some_and(|end| end.since(send.next) <= length);
+        if let Some(end) = record {
+            length = length.min(end.since(send.next));
+        }
         let in_flight = self.in_flight_bytes();
         let room = self.congestion.window.window_bytes.saturating_sub(in_flight);
         if room < length && in_flight > 0 {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
-        if length == segment || self.goes_small(length, unsent) {
+        if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
             return Ok(length);
         }
         let waits_for_data = length == unsent;
@@ -138,7 +144,7 @@ impl Connection {
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance)
-    fn goes_small(&self, length: u32, unsent: u32) -> bool {
+    pub(crate) fn goes_small(&self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.has_outstanding();
         if self.marks.has(Marks::OVERRIDE) {
             return true;
@@ -150,7 +156,7 @@ impl Connection {
         let last = self.phase.has_fin_outstanding() || self.send.next.precedes(self.send.urgent);
         let pushed = end.at_or_before(self.send.push);
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
-        last || (pushed && (nothing_outstanding || !self.config.nagle))
+        last || (pushed && self.nagle_lets_go())
     }
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
@@ -321,9 +327,13 @@ impl Connection {
             Next::Data(data) => {
                 header.sequence = data.start;
                 let end = data.start + data.length;
-                // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
-                let pushed = data.start.precedes(self.send.push) && self.send.push.at_or_before(end);
-                if data.length > 0 && (pushed || end == self.stream_end()) {
+                let pushed = match &self.buffers {
+                    Some(buffers) if data.again.is_some() && self.config.push == PushPlacement::Linux => {
+                        buffers.flight.was_pushed(end)
+                    }
+                    _ => self.pushes(data.start, end),
+                };
+                if data.length > 0 && pushed {
                     header.flags |= Flags::PSH;
                 }
                 if data.fin {
@@ -363,11 +373,13 @@ impl Connection {
                 self.marks.clear(Marks::SYNCHRONISE);
                 self.arm_retransmission(now);
             }
-            Next::Data(data) => self.committed_data(data, lent, env),
+            Next::Data(data) => self.committed_data(data, header, lent, env),
             Next::Acknowledge => {}
             Next::KeepAlive => self.marks.clear(Marks::KEEP_ALIVE),
         }
         if header.flags.ack() {
+            let one_was_due = self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
+            self.promptness.acknowledged(one_was_due);
             let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
             self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
             self.marks.put(Marks::ACKNOWLEDGE, self.duplicates_due > 0);
@@ -398,7 +410,7 @@ impl Connection {
     fn offered_by(&self, header: &Header) -> u32 {
         u32::from(header.window) << self.receive.scale
     }
-    fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
+    fn committed_data(&mut self, data: Data, header: &Header, lent: u32, env: &mut Environment<'_>) {
         let now = env.now;
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
@@ -410,8 +422,14 @@ impl Connection {
         let probe = self.marks.has(Marks::TAIL_PROBE);
         match data.again {
             None => {
+                self.note_answer(now);
                 self.marks.clear(Marks::WINDOW_REDUCED);
-                self.buffers_mut().flight.sent(data.start, end, in_flight, now);
+                let pushed = header.flags.psh();
+                self.burst_left(data.start, data.start + data.length);
+                let buffers = self.buffers_mut();
+                let closed = buffers.record_ends.contains(end);
+                buffers.flight.sent(data.start, end, in_flight, now);
+                buffers.flight.marked(pushed, closed);
             }
             Some(why) => self.committed_again(data, why, in_flight, env),
         }

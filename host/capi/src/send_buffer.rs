@@ -62,9 +62,6 @@ impl SendBuffer {
         self.limit_bytes = limit_bytes;
         self.fixed = true;
     }
-    pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
-    }
     fn place(&self, info: &Info) -> Place {
         let back = |bytes: usize| self.written.saturating_sub(bytes as u64);
         Place { acknowledged: back(info.send_queue_bytes), sent: back(info.not_sent_bytes) }

@@ -39,6 +39,10 @@ pub(crate) struct Record {
     pub state: State,
     /// It left more than once.
     pub again: bool,
+    /// Its end had PSH.
+    pub pushed: bool,
+    /// A record ends with it: it is not joined with what follows.
+    pub closed: bool,
 }
 
 impl Record {
@@ -126,7 +130,20 @@ impl Flight {
             mark,
             state: State::InFlight,
             again: false,
+            pushed: false,
+            closed: false,
         });
+    }
+    /// What left last had PSH, and ended a record.
+    pub fn marked(&mut self, pushed: bool, closed: bool) {
+        if let Some(record) = self.records.back_mut() {
+            (record.pushed, record.closed) = (pushed, closed);
+        }
+    }
+    /// Whether what ends at `end` had PSH.
+    pub fn was_pushed(&self, end: Sequence) -> bool {
+        let record = self.records.get(self.index_of(end.back(1)));
+        record.is_some_and(|record| record.pushed && record.end == end)
     }
     /// What lies from `start` to `end` left again, in one segment: one transmission from now on.
     pub fn sent_again(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
@@ -165,6 +182,7 @@ impl Flight {
         let Some(next) = self.records.remove(index + 1) else { return false };
         if let Some(record) = self.records.get_mut(index) {
             record.end = next.end;
+            (record.pushed, record.closed) = (next.pushed, next.closed);
         }
         true
     }
@@ -184,7 +202,7 @@ impl Flight {
                 }
                 Some(_) => break,
             }
-            if run.is_some_and(|(start, end)| end.since(start) >= most) {
+            if record.closed && run.is_some() || run.is_some_and(|(start, end)| end.since(start) >= most) {
                 break;
             }
         }
@@ -270,6 +288,7 @@ impl Flight {
         if let Some(record) = self.records.get_mut(index) {
             let rest = Record { start: at, ..*record };
             record.end = at;
+            (record.pushed, record.closed) = (false, false);
             self.records.insert(index + 1, rest);
             if rest.again && rest.state == State::InFlight {
                 // Its place in the queue of time went with the first half.

@@ -47,6 +47,7 @@ impl Connection {
         if length > 0 {
             let most = self.path_mss;
             self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
+            self.note_data(length, arrival.header.flags.psh(), env.now);
             let packet = tighten(arrival.payload.take(), env.pool);
             let buffers = self.buffers.get_or_insert_default();
             buffers.receive.push(packet, env.pool);
@@ -84,6 +85,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         self.marks.set(Marks::ACKNOWLEDGE);
+        self.hurry_acknowledgments();
         self.duplicates_due = self.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
         if env.pool.is_under_pressure() {
             outcome.dropped = Some(Drop::NoMemory);

@@ -14,12 +14,14 @@ use inhost_event::{Ignore, TcpPhase};
 use inhost_stack::{SendHow, SocketId, StreamError};
 use inhost_tcp::Info;
 use libc::{
-    EAGAIN, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT, MSG_MORE, iovec, msghdr,
+    EAGAIN, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT, MSG_EOR, MSG_MORE, iovec, msghdr,
     sockaddr, socklen_t, ssize_t,
 };
 
 /// Open with the first data: MSG_FASTOPEN.
 const MSG_FASTOPEN: c_int = 0x2000_0000;
+/// Pieces of a zero-copy send that one buffer can name.
+const PAGES_PER_BUFFER: usize = 17;
 /// Send without copying, and tell when the pages are free.
 const MSG_ZEROCOPY: c_int = 0x400_0000;
 
@@ -180,7 +182,9 @@ impl Progress {
             let room = self.room(world, name, rest.len())?;
             let piece = &rest[..room.min(rest.len())];
             let is_last = self.piece + 1 == self.pieces.len() && piece.len() == rest.len();
-            let how = SendHow { push: self.flags & MSG_MORE == 0 && is_last, ..SendHow::default() };
+            let closes = self.closes_buffer(piece.len() == rest.len(), is_last);
+            let push = self.flags & MSG_MORE == 0 && is_last;
+            let how = SendHow { push: push || closes, end_of_record: closes, ..SendHow::default() };
             let sent = match piece {
                 [] => Err(StreamError::WouldBlock),
                 piece => world.stack.send_with(name, piece, how, world.now, &mut Ignore),
@@ -189,7 +193,7 @@ impl Progress {
                 Ok(taken) => {
                     self.offset += taken;
                     self.taken += taken;
-                    self.took(world, taken)?;
+                    self.took(world, taken, closes)?;
                 }
                 Err(StreamError::WouldBlock) => {
                     return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
@@ -212,7 +216,7 @@ impl Progress {
         Ok(room)
     }
     /// Counts what was taken, and sends what Linux would send in the middle of a write.
-    fn took(&mut self, world: &mut World, taken: usize) -> Result<(), i32> {
+    fn took(&mut self, world: &mut World, taken: usize, closes: bool) -> Result<(), i32> {
         let socket = world.descriptors.socket_mut(self.fd)?;
         let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(()) };
         if buffer.took(taken, info) {
@@ -221,7 +225,19 @@ impl Progress {
             }
             world.transmit();
         }
+        if closes && let Some(buffer) = &mut world.descriptors.socket_mut(self.fd)?.send_buffer {
+            buffer.close_last();
+        }
         Ok(())
+    }
+    /// Whether nothing is joined with what follows this piece: a record ends, or a zero-copy send has used up the pages
+    /// that one buffer can name.
+    fn closes_buffer(&self, ends_piece: bool, is_last: bool) -> bool {
+        let pages_used_up = self.flags & MSG_ZEROCOPY != 0
+            && ends_piece
+            && self.pieces.len() > PAGES_PER_BUFFER
+            && (self.piece + 1).is_multiple_of(PAGES_PER_BUFFER);
+        (is_last && self.flags & MSG_EOR != 0) || pages_used_up
     }
     /// The connection, when it can be written to.
     fn writable(&self, world: &mut World) -> Result<SocketId, i32> {

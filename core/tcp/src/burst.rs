@@ -1,0 +1,155 @@
+//! Where Linux sets PSH, and where a segment ends before it is full.
+//!
+//! Linux gives the device bursts of several segments at once, and sets PSH at the end of each burst of more than one,
+//! so that a receiver that joins segments knows where to stop. A burst is as much as leaves within a millisecond at
+//! the pacing rate, two segments at least. Besides, the end of a write has PSH, and the end of a record: no segment
+//! crosses that.
+
+use crate::buffers::Buffers;
+use crate::config::PushPlacement;
+use crate::Connection;
+use inhost_base::Sequence;
+use std::collections::VecDeque;
+
+/// The most bytes of one burst.
+const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
+/// The fewest segments that a burst may have when the window lets them go.
+const LEAST_BURST_SEGMENTS: u32 = 2;
+/// A burst is what leaves in a second, shifted by this.
+const PACING_SHIFT: u32 = 10;
+/// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
+const ROUND_TRIP_SHIFT: u32 = 9;
+/// Ends of records that may wait to be acknowledged; what comes beyond is joined with what follows.
+const MOST_RECORD_ENDS: usize = 256;
+
+/// New data that leaves in one go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Burst {
+    start: Sequence,
+    end: Sequence,
+}
+
+/// Ends of records in what is queued, in order.
+#[derive(Debug, Default)]
+pub(crate) struct RecordEnds {
+    ends: VecDeque<Sequence>,
+}
+
+impl RecordEnds {
+    pub fn add(&mut self, end: Sequence, unacknowledged: Sequence) {
+        while self.ends.front().is_some_and(|first| first.at_or_before(unacknowledged)) {
+            self.ends.pop_front();
+        }
+        if self.ends.len() < MOST_RECORD_ENDS && self.ends.back() != Some(&end) {
+            self.ends.push_back(end);
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+    pub fn clear(&mut self) {
+        self.ends.clear();
+    }
+    /// The first end after `start`.
+    pub fn after(&self, start: Sequence) -> Option<Sequence> {
+        let index = self.ends.partition_point(|end| end.at_or_before(start));
+        self.ends.get(index).copied()
+    }
+    pub fn contains(&self, end: Sequence) -> bool {
+        self.after(end.back(1)) == Some(end)
+    }
+}
+
+impl Buffers {
+    /// Up to where a segment from `start` may reach, when a record ends after it.
+    pub fn record_end_after(&self, start: Sequence) -> Option<Sequence> {
+        if self.record_ends.is_empty() { None } else { self.record_ends.after(start) }
+    }
+}
+
+impl Connection {
+    /// Whether new data that leaves from `start` to `end` has PSH.
+    pub(crate) fn pushes(&self, start: Sequence, end: Sequence) -> bool {
+        match self.config.push {
+            // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
+            PushPlacement::QueueEnd => {
+                let pushed = start.precedes(self.send.push) && self.send.push.at_or_before(end);
+                pushed || end == self.stream_end()
+            }
+            PushPlacement::Linux => {
+                let burst = self.burst_of(start, end);
+                (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
+            }
+        }
+    }
+    fn ends_write(&self, end: Sequence) -> bool {
+        end == self.send.push || self.buffers.as_ref().is_some_and(|b| b.record_ends.contains(end))
+    }
+    /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
+    pub(crate) fn burst_of(&self, start: Sequence, end: Sequence) -> Burst {
+        let Some(buffers) = &self.buffers else { return Burst { start, end } };
+        let leaving = buffers.burst;
+        if leaving.start.precedes(start) && start.precedes(leaving.end) {
+            return leaving;
+        }
+        let segment = self.payload_limit().max(1);
+        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let most = (room / segment).clamp(1, self.burst_segments(segment)) * segment;
+        let edge = self.send_edge();
+        let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
+        let mut rest = self.stream_end().since(start).min(usable);
+        if let Some(record) = buffers.record_end_after(start) {
+            rest = rest.min(record.since(start));
+        }
+        let mut length = rest.min(most);
+        let odd = length % segment;
+        if rest <= most && odd > 0 && length > segment && !self.goes_small(odd, odd) {
+            length -= odd;
+        }
+        Burst { start, end: end.later(start + length) }
+    }
+    /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
+    fn burst_segments(&self, segment: u32) -> u32 {
+        let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
+        let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
+        let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
+        ((bytes / u64::from(segment)) as u32).max(LEAST_BURST_SEGMENTS)
+    }
+    /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
+    fn rate_bytes_per_second(&self, segment: u32) -> u64 {
+        let Some(smoothed) = self.round_trip.smoothed() else { return u64::MAX };
+        let window = self.congestion.window;
+        let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
+        let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
+        bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)
+    }
+    /// What Nagle's algorithm asks of a small segment: that nothing is outstanding (RFC 9293 §3.7.4), or in Linux's
+    /// form, Minshall's, that nothing small is.
+    pub(crate) fn nagle_lets_go(&self) -> bool {
+        if !self.config.nagle || !self.has_outstanding() {
+            return true;
+        }
+        match (self.config.push, &self.buffers) {
+            (PushPlacement::Linux, Some(buffers)) => {
+                let small = buffers.last_small;
+                !(self.send.unacknowledged.precedes(small) && small.at_or_before(self.send.next))
+            }
+            _ => false,
+        }
+    }
+    /// New data from `start` to `end` left.
+    pub(crate) fn burst_left(&mut self, start: Sequence, end: Sequence) {
+        if self.config.push == PushPlacement::QueueEnd {
+            return;
+        }
+        let burst = self.burst_of(start, end);
+        let small = end.since(start) < self.payload_limit();
+        let buffers = self.buffers_mut();
+        buffers.burst = burst;
+        if small {
+            buffers.last_small = end;
+        }
+    }
+}
