@@ -26,6 +26,8 @@ pub(crate) struct Buffers {
     pub record_ends: RecordEnds,
     /// The new data that left last, in one go.
     pub burst: Burst,
+    /// The repair that left last, in one go.
+    pub burst_again: Burst,
     /// The end of the last segment that was not full.
     pub last_small: Sequence,
     /// What is out.
@@ -51,6 +53,7 @@ impl Default for Buffers {
             fast_open: None,
             record_ends: RecordEnds::default(),
             burst: Burst::default(),
+            burst_again: Burst::default(),
             last_small: Sequence::default(),
             flight: Flight::default(),
             tail_probe: TailProbe::default(),

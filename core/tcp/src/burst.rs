@@ -13,8 +13,6 @@ use std::collections::VecDeque;
 
 /// The most bytes of one burst.
 const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
-/// The fewest segments that a burst may have when the window lets them go.
-const LEAST_BURST_SEGMENTS: u32 = 2;
 /// A burst is what leaves in a second, shifted by this.
 const PACING_SHIFT: u32 = 10;
 /// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
@@ -93,8 +91,7 @@ impl Connection {
             return leaving;
         }
         let segment = self.payload_limit().max(1);
-        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
-        let most = (room / segment).clamp(1, self.burst_segments(segment)) * segment;
+        let most = self.burst_room(segment) * segment;
         let edge = self.send_edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
         let mut rest = self.stream_end().since(start).min(usable);
@@ -108,6 +105,30 @@ impl Connection {
         }
         Burst { start, end: end.later(start + length) }
     }
+    /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
+    /// their way.
+    fn burst_room(&self, segment: u32) -> u32 {
+        let window = self.congestion.window.window_bytes;
+        let room = window.saturating_sub(self.in_flight_bytes()) / segment;
+        room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
+    }
+    /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
+    pub(crate) fn burst_again(&self, start: Sequence, end: Sequence) -> Burst {
+        let Some(buffers) = &self.buffers else { return Burst { start, end } };
+        let leaving = buffers.burst_again;
+        if leaving.start.precedes(start) && start.precedes(leaving.end) {
+            return leaving;
+        }
+        let segment = self.payload_limit().max(1);
+        let window = self.congestion.window.window_bytes;
+        let room = (window.saturating_sub(self.in_flight_bytes()) / segment).max(1) * segment;
+        Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
+    }
+    /// Whether a repair from `start` to `end` has PSH.
+    pub(crate) fn pushes_again(&self, start: Sequence, end: Sequence) -> bool {
+        let burst = self.burst_again(start, end);
+        (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
+    }
     /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
     fn burst_segments(&self, segment: u32) -> u32 {
         let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
@@ -115,7 +136,7 @@ impl Connection {
         let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
         let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
         let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
-        ((bytes / u64::from(segment)) as u32).max(LEAST_BURST_SEGMENTS)
+        ((bytes / u64::from(segment)) as u32).max(u32::from(self.config.least_burst_segments)).max(1)
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
     fn rate_bytes_per_second(&self, segment: u32) -> u64 {
@@ -145,11 +166,21 @@ impl Connection {
             return;
         }
         let burst = self.burst_of(start, end);
+        let ends_burst = end == burst.end;
         let small = end.since(start) < self.payload_limit();
         let buffers = self.buffers_mut();
         buffers.burst = burst;
         if small {
             buffers.last_small = end;
+        }
+        let ends_record = buffers.record_ends.contains(end);
+        buffers.flight.ended(ends_burst, ends_record);
+    }
+    /// A repair from `start` to `end` left.
+    pub(crate) fn burst_left_again(&mut self, start: Sequence, end: Sequence) {
+        if self.config.push == PushPlacement::Linux {
+            let burst = self.burst_again(start, end);
+            self.buffers_mut().burst_again = burst;
         }
     }
 }

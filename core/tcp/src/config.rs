@@ -35,6 +35,8 @@ pub struct Config {
     pub aggregation_delay: Duration,
     /// Where PSH is set. Default at the end of what is queued.
     pub push: PushPlacement,
+    /// Where PSH is placed as Linux does: segments of one burst at least. Default 2 (Linux's tcp_min_tso_segs).
+    pub least_burst_segments: u16,
     /// WRITABLE is told only while fewer bytes than this are queued and not sent. Default no limit. Less keeps data
     /// that may become stale with the application.
     pub not_sent_low_water_bytes: usize,
@@ -161,6 +163,7 @@ impl Config {
             quick_acknowledgments: 0,
             aggregation_delay: Duration::from_millis(200),
             push: PushPlacement::QueueEnd,
+            least_burst_segments: 2,
             not_sent_low_water_bytes: usize::MAX,
             // spec: RFC9293 MUST-25 (keep-alive is off unless asked for)
             keep_alive: None,

@@ -327,10 +327,8 @@ impl Connection {
             Next::Data(data) => {
                 header.sequence = data.start;
                 let end = data.start + data.length;
-                let pushed = match &self.buffers {
-                    Some(buffers) if data.again.is_some() && self.config.push == PushPlacement::Linux => {
-                        buffers.flight.was_pushed(end)
-                    }
+                let pushed = match data.again {
+                    Some(_) if self.config.push == PushPlacement::Linux => self.pushes_again(data.start, end),
                     _ => self.pushes(data.start, end),
                 };
                 if data.length > 0 && pushed {
@@ -373,7 +371,7 @@ impl Connection {
                 self.marks.clear(Marks::SYNCHRONISE);
                 self.arm_retransmission(now);
             }
-            Next::Data(data) => self.committed_data(data, header, lent, env),
+            Next::Data(data) => self.committed_data(data, lent, env),
             Next::Acknowledge => {}
             Next::KeepAlive => self.marks.clear(Marks::KEEP_ALIVE),
         }
@@ -410,7 +408,7 @@ impl Connection {
     fn offered_by(&self, header: &Header) -> u32 {
         u32::from(header.window) << self.receive.scale
     }
-    fn committed_data(&mut self, data: Data, header: &Header, lent: u32, env: &mut Environment<'_>) {
+    fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
         let now = env.now;
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
@@ -424,12 +422,8 @@ impl Connection {
             None => {
                 self.note_answer(now);
                 self.marks.clear(Marks::WINDOW_REDUCED);
-                let pushed = header.flags.psh();
+                self.buffers_mut().flight.sent(data.start, end, in_flight, now);
                 self.burst_left(data.start, data.start + data.length);
-                let buffers = self.buffers_mut();
-                let closed = buffers.record_ends.contains(end);
-                buffers.flight.sent(data.start, end, in_flight, now);
-                buffers.flight.marked(pushed, closed);
             }
             Some(why) => self.committed_again(data, why, in_flight, env),
         }
@@ -465,6 +459,7 @@ impl Connection {
     ) {
         let now = env.now;
         let stamp = self.timestamp(now);
+        self.burst_left_again(data.start, data.start + data.length);
         self.retransmitted_segments += 1;
         self.history_mut().retransmitted_bytes += u64::from(data.length);
         if data.start != self.send.unacknowledged {

@@ -34,6 +34,9 @@ pub(crate) fn tcp_config() -> TcpConfig {
     if let Some(name) = read("tcp_congestion_control") {
         config.congestion = congestion(&name).unwrap_or(CongestionChoice::CubicLinux);
     }
+    if let Some(segments) = number("tcp_min_tso_segs") {
+        config.least_burst_segments = segments.clamp(1, u64::from(u16::MAX)) as u16;
+    }
     if let Some(value) = number("tcp_mtu_probing") {
         config.path_mtu_probing = match value {
             0 => PathMtuProbing::Off,

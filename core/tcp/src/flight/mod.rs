@@ -39,8 +39,8 @@ pub(crate) struct Record {
     pub state: State,
     /// It left more than once.
     pub again: bool,
-    /// Its end had PSH.
-    pub pushed: bool,
+    /// It was the last of what left in one go.
+    pub ends_burst: bool,
     /// A record ends with it: it is not joined with what follows.
     pub closed: bool,
 }
@@ -130,20 +130,29 @@ impl Flight {
             mark,
             state: State::InFlight,
             again: false,
-            pushed: false,
+            ends_burst: false,
             closed: false,
         });
     }
-    /// What left last had PSH, and ended a record.
-    pub fn marked(&mut self, pushed: bool, closed: bool) {
-        if let Some(record) = self.records.back_mut() {
-            (record.pushed, record.closed) = (pushed, closed);
+    /// What left last ended a burst, or a record, which ends a burst too.
+    pub fn ended(&mut self, burst: bool, record: bool) {
+        if let Some(last) = self.records.back_mut() {
+            (last.ends_burst, last.closed) = (burst || record, record);
         }
     }
-    /// Whether what ends at `end` had PSH.
-    pub fn was_pushed(&self, end: Sequence) -> bool {
-        let record = self.records.get(self.index_of(end.back(1)));
-        record.is_some_and(|record| record.pushed && record.end == end)
+    /// Up to where what left in one burst is to be sent again without a gap from `start`, at most `most` bytes.
+    pub fn lost_of_burst(&self, start: Sequence, most: u32) -> Option<Sequence> {
+        let mut end = None;
+        for record in self.records.range(self.index_of(start)..) {
+            if record.state != State::Lost || record.end.since(start) > most {
+                break;
+            }
+            end = Some(record.end);
+            if record.ends_burst {
+                break;
+            }
+        }
+        end
     }
     /// What lies from `start` to `end` left again, in one segment: one transmission from now on.
     pub fn sent_again(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
@@ -182,7 +191,7 @@ impl Flight {
         let Some(next) = self.records.remove(index + 1) else { return false };
         if let Some(record) = self.records.get_mut(index) {
             record.end = next.end;
-            (record.pushed, record.closed) = (next.pushed, next.closed);
+            (record.ends_burst, record.closed) = (next.ends_burst, next.closed);
         }
         true
     }
@@ -288,7 +297,7 @@ impl Flight {
         if let Some(record) = self.records.get_mut(index) {
             let rest = Record { start: at, ..*record };
             record.end = at;
-            (record.pushed, record.closed) = (false, false);
+            (record.ends_burst, record.closed) = (false, false);
             self.records.insert(index + 1, rest);
             if rest.again && rest.state == State::InFlight {
                 // Its place in the queue of time went with the first half.
