@@ -92,6 +92,11 @@ impl Stack {
         let socket = self.connect(remote, options, now, sink)?;
         Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
     }
+    /// Bytes that a SYN which has not left will bear of what is sent before it does: none without fast open, or without
+    /// a cookie.
+    pub fn syn_data_room(&self, socket: SocketId) -> usize {
+        self.flow(socket.0).map_or(0, |flow| flow.connection.syn_data_room())
+    }
     /// Lets the SYN go that waited for the first data.
     fn undefer(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };

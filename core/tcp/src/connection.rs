@@ -60,15 +60,13 @@ pub struct Connection {
     pub(crate) receive: ReceiveSpace,
     pub(crate) recovery: Recovery,
     pub(crate) timestamps: Timestamps,
-    pub(crate) retransmitted_segments: u32,
-    pub(crate) timeouts: u32,
     /// Second of the host's time in which challenge acknowledgments are counted.
     pub(crate) challenge_second: u32,
     pub(crate) challenges: u8,
     pub(crate) keep_alive_probes: u8,
     /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
     pub(crate) duplicates_due: u8,
-    /// Acknowledgments that still leave without delay.
+    /// How soon data is acknowledged.
     pub(crate) promptness: Promptness,
     pub(crate) marks: Marks,
     /// Largest payload that the peer said it takes.
@@ -428,13 +426,19 @@ impl Connection {
             ecn: self.marks.has(Marks::ECN),
             sent_bytes: self.acknowledged_bytes,
             received_bytes: self.received_bytes,
-            retransmitted_segments: self.retransmitted_segments,
+            retransmitted_segments: history.retransmitted_segments,
             retransmitted_bytes: history.retransmitted_bytes,
-            timeouts: self.timeouts,
+            timeouts: history.timeouts,
             recovery: self.recovery.state,
             fast_open: self.fast_open,
             sacked_bytes: self.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
+            reorderings: history.reorderings,
+            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
+            unanswered_probes: self.unanswered_probes(),
+            since_data_received: self.promptness.since_data(now),
+            receive_segment_bytes: self.receive_mss,
+            offered_segment_bytes: self.path_mss.min(self.config.mss_limit_bytes),
             reordering_segments: self.reordering_segments() as u16,
             duplicate_sacks: history.duplicate_sacks,
             delivered_bytes: self.acknowledged_bytes + u64::from(self.sacked_bytes()),

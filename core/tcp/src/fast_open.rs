@@ -138,6 +138,11 @@ impl Connection {
         outcome.changes |= Changes::WRITABLE;
         outcome
     }
+    /// Bytes that the SYN, which has not left, will bear of what is queued.
+    pub fn syn_data_room(&self) -> usize {
+        let open = self.fast_open_ref().filter(|open| self.send.next == open.initial);
+        open.filter(|_| self.phase == TcpPhase::SynSent).map_or(0, |open| usize::from(open.most_data))
+    }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {
         self.phase == TcpPhase::SynReceived && self.fast_open == FastOpenState::Accepted

@@ -4,6 +4,10 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct History {
     pub retransmitted_bytes: u64,
+    pub retransmitted_segments: u32,
+    pub timeouts: u32,
+    /// How often data overtook other data of ours on its way.
+    pub reorderings: u32,
     /// Reports of data that came twice.
     pub duplicate_sacks: u32,
     /// Reductions of the window that a router asked for.

@@ -84,6 +84,18 @@ pub struct Info {
     pub sacked_bytes: u32,
     /// Bytes thought lost and not sent again yet.
     pub lost_bytes: u32,
+    /// Bytes that left again and are not acknowledged.
+    pub retransmitted_in_flight_bytes: u32,
+    /// How often data overtook other data of ours on its way.
+    pub reorderings: u32,
+    /// Probes of the peer's window, or of an idle peer, without answer.
+    pub unanswered_probes: u8,
+    /// Time since data came.
+    pub since_data_received: Duration,
+    /// Payload of what counts as a full-sized segment of the peer's.
+    pub receive_segment_bytes: u16,
+    /// Payload that we said we take.
+    pub offered_segment_bytes: u16,
     /// Segments that may overtake another before that counts as lost.
     pub reordering_segments: u16,
     /// How often the peer reported data that came twice.

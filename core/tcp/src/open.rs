@@ -88,8 +88,6 @@ impl Connection {
             receive: ReceiveSpace { scale: scale_for(config), ..ReceiveSpace::default() },
             recovery: Recovery::new(initial),
             timestamps: Timestamps { offset: open.timestamp_offset, ..Timestamps::default() },
-            retransmitted_segments: 0,
-            timeouts: 0,
             challenge_second: 0,
             challenges: 0,
             keep_alive_probes: 0,

@@ -22,16 +22,18 @@ pub(crate) const QUICK_AFTER_TROUBLE: u8 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Promptness {
     /// Acknowledgments that still go at once.
-    pub quick: u8,
-    /// The exchange is a conversation.
-    pub conversation: bool,
-    /// Ends of writes among what is not acknowledged: a short segment, or one with PSH. Two count as many.
-    pushes: u8,
+    quick: u8,
+    /// Ends of writes among what is not acknowledged: a short segment, or one with PSH. Two count as many. The bit
+    /// [`CONVERSATION`] says that the exchange is a conversation.
+    habits: u8,
     /// How long an acknowledgment waits, in milliseconds; 0 before any data.
     delay_ms: u16,
     /// When data came last, in milliseconds of the host's time.
     data_at_ms: u32,
 }
+
+/// See [`Promptness::habits`].
+const CONVERSATION: u8 = 0x80;
 
 fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
@@ -40,6 +42,18 @@ fn millis(now: Instant) -> u32 {
 impl Promptness {
     pub fn new(now: Instant) -> Self {
         Promptness { data_at_ms: millis(now), ..Promptness::default() }
+    }
+    fn is_conversation(&self) -> bool {
+        self.habits & CONVERSATION != 0
+    }
+    fn converse(&mut self, on: bool) {
+        self.habits = self.pushes() | if on { CONVERSATION } else { 0 };
+    }
+    fn pushes(&self) -> u8 {
+        self.habits & !CONVERSATION
+    }
+    fn set_pushes(&mut self, count: u8) {
+        self.habits = (self.habits & CONVERSATION) | count;
     }
     /// How long ago data came.
     pub fn since_data(&self, now: Instant) -> Duration {
@@ -59,7 +73,7 @@ impl Promptness {
             }
             self.quick = self.quick.saturating_sub(1);
         }
-        self.pushes = 0;
+        self.set_pushes(0);
     }
 }
 
@@ -76,7 +90,8 @@ impl Connection {
         }
         let full = length >= u32::from(self.receive_mss);
         if !full || (pushed && length == u32::from(self.receive_mss)) {
-            self.promptness.pushes = (self.promptness.pushes + if full { 0 } else { 1 }).clamp(1, 2);
+            let count = self.promptness.pushes() + u8::from(!full);
+            self.promptness.set_pushes(count.clamp(1, 2));
         }
         let timeout = self.round_trip.base_timeout(&self.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
@@ -105,21 +120,21 @@ impl Connection {
         }
         let window = self.receive.edge.since(self.receive.next);
         self.promptness.hurry(QUICK_AFTER_TROUBLE, window, self.receive_mss);
-        self.promptness.conversation = false;
+        self.promptness.converse(false);
         self.promptness.delay_ms = LEAST_DELAY_MS;
     }
     /// Data leaves: if it answers what came just now, the two have a conversation.
     pub(crate) fn note_answer(&mut self, now: Instant) {
         let delay = Duration::from_millis(u64::from(self.promptness.delay_ms));
         if self.promptness.since_data(now) < delay {
-            self.promptness.conversation = true;
+            self.promptness.converse(true);
         }
     }
     /// Data or FIN waits to be acknowledged: now, or after a while.
     pub(crate) fn schedule_adaptive(&mut self, now: Instant) {
         let waiting = self.receive.next.since(self.receive.acknowledged);
         let prompt = &self.promptness;
-        if waiting > u32::from(self.receive_mss) || (prompt.quick > 0 && !prompt.conversation) {
+        if waiting > u32::from(self.receive_mss) || (prompt.quick > 0 && !prompt.is_conversation()) {
             self.marks.set(Marks::ACKNOWLEDGE);
             return;
         }
@@ -135,7 +150,7 @@ impl Connection {
         let prompt = &self.promptness;
         let mut delay = prompt.delay_ms;
         if delay > LEAST_DELAY_MS {
-            let patient = prompt.conversation || prompt.pushes > 0;
+            let patient = prompt.is_conversation() || prompt.pushes() > 0;
             let mut most = if patient { MOST_DELAY_MS } else { MOST_STREAM_DELAY_MS };
             if let Some(smoothed) = self.round_trip.smoothed() {
                 most = most.min((smoothed.as_millis().min(60_000) as u16).max(LEAST_DELAY_MS));
@@ -151,8 +166,9 @@ impl Connection {
         }
         let timeout = self.round_trip.base_timeout(&self.config).as_millis().min(60_000) as u16;
         let prompt = &mut self.promptness;
-        if prompt.conversation {
-            (prompt.conversation, prompt.delay_ms) = (false, LEAST_DELAY_MS);
+        if prompt.is_conversation() {
+            prompt.converse(false);
+            prompt.delay_ms = LEAST_DELAY_MS;
         } else {
             prompt.delay_ms = prompt.delay_ms.saturating_mul(2).min(timeout);
         }
@@ -164,14 +180,14 @@ impl Connection {
         }
         let waiting = self.receive.next.since(self.receive.acknowledged);
         let prompt = &self.promptness;
-        let end_was_read = prompt.pushes > 1 || (prompt.pushes > 0 && !prompt.conversation);
+        let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
         if waiting > u32::from(self.receive_mss) || (end_was_read && self.readable_bytes() == 0) {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
     }
     /// The application wants acknowledgments at once, or with its answers.
     pub(crate) fn set_promptness(&mut self, quick: bool) {
-        self.promptness.conversation = !quick;
+        self.promptness.converse(!quick);
         if !quick {
             self.promptness.quick = 0;
         }

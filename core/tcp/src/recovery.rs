@@ -112,6 +112,7 @@ impl Connection {
         let segment = self.segment_bytes();
         let Some(buffers) = &mut self.buffers else { return };
         buffers.flight.rack.reordering_seen = true;
+        self.history.get_or_insert_default().reorderings += 1;
         let degree = buffers.flight.overtaken_by(start, segment).min(MOST_REORDERING) as u16;
         buffers.reordering = buffers.reordering.max(degree);
     }
@@ -397,7 +398,7 @@ impl Connection {
     /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
     /// §6.3, RFC 5682 §2).
     pub(crate) fn recover_by_timer(&mut self, now: Instant) {
-        self.timeouts += 1;
+        self.history_mut().timeouts += 1;
         let in_flight = self.flight_size(self.send.next.since(self.send.unacknowledged));
         let state = self.recovery.state;
         // One reduction for each window of data.

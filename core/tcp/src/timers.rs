@@ -46,6 +46,11 @@ impl Connection {
         let probes = keep_alive.interval.times(u64::from(self.keep_alive_probes));
         self.received_at.max(self.sent_at) + keep_alive.idle + probes
     }
+    /// Probes, of the window or of an idle peer, that the peer has not answered.
+    pub(crate) fn unanswered_probes(&self) -> u8 {
+        let probes_window = self.send.window == 0 && !self.phase.opens();
+        if probes_window { self.round_trip.backoff } else { self.keep_alive_probes }
+    }
     pub(crate) fn stop_timers(&mut self) {
         self.retransmit_at = Instant::FAR_FUTURE;
         self.acknowledge_at = Instant::FAR_FUTURE;

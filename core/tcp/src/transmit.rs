@@ -358,7 +358,7 @@ impl Connection {
             Next::Synchronise => {
                 let end = self.syn_sequence() + 1;
                 if end.at_or_before(self.send.next) {
-                    self.retransmitted_segments += 1;
+                    self.history_mut().retransmitted_segments += 1;
                     self.marks.set(Marks::SYN_REPEATED);
                     self.marks.set(Marks::ECN_REFUSED);
                 } else {
@@ -460,7 +460,7 @@ impl Connection {
         let now = env.now;
         let stamp = self.timestamp(now);
         self.burst_left_again(data.start, data.start + data.length);
-        self.retransmitted_segments += 1;
+        self.history_mut().retransmitted_segments += 1;
         self.history_mut().retransmitted_bytes += u64::from(data.length);
         if data.start != self.send.unacknowledged {
             // RFC 5682 §3.1: what follows is ordinary repair.

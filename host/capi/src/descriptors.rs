@@ -45,6 +45,8 @@ pub(crate) struct Socket {
     pub family: Family,
     pub state: State,
     pub nonblocking: bool,
+    /// What `listen` was told.
+    pub backlog: i32,
     /// Where `bind` put it.
     pub bound: Option<Endpoint>,
     /// How its connection is to behave, or behaves.
@@ -55,6 +57,8 @@ pub(crate) struct Socket {
     pub error_told: bool,
     /// An error that the connection itself does not know, to be told once.
     pub error: Option<i32>,
+    /// `connect` was answered, and the SYN waits for the first data.
+    pub deferred: bool,
     /// Whether a failed `connect` was told.
     pub connect_told: bool,
     /// The halves that `shutdown` closed.
@@ -90,12 +94,14 @@ impl Socket {
             family,
             state: State::Fresh,
             nonblocking: false,
+            backlog: 0,
             bound: None,
             config,
             options: Remembered::default(),
             profile: Profile::Rfc,
             error_told: false,
             error: None,
+            deferred: false,
             connect_told: false,
             reading_ended: false,
             writing_ended: false,

@@ -3,7 +3,7 @@
 use crate::descriptors::{Socket, State};
 use inhost_base::Duration;
 use inhost_event::TcpPhase;
-use inhost_tcp::{Info, RecoveryState};
+use inhost_tcp::{FastOpenState, Info, RecoveryState};
 
 /// What TCP_MAXSEG says before there is a connection (RFC 9293 §3.7.1).
 pub(crate) const DEFAULT_MSS: i32 = 536;
@@ -18,6 +18,7 @@ const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_SACK: u8 = 2;
 const OPTION_SCALE: u8 = 4;
 const OPTION_ECN: u8 = 8;
+const OPTION_SYN_DATA: u8 = 32;
 
 /// The number Linux gives a phase.
 fn state(phase: TcpPhase) -> u8 {
@@ -82,13 +83,14 @@ impl Image {
         self.byte(0, state(info.phase));
         self.byte(1, recovery(info.recovery));
         self.byte(2, info.retransmission_backoff);
-        self.byte(3, 0);
+        self.byte(3, info.unanswered_probes);
         self.byte(4, info.retransmission_backoff);
         let options = [
             (info.timestamps, OPTION_TIMESTAMPS),
             (info.sack, OPTION_SACK),
             (info.window_scaling, OPTION_SCALE),
             (info.ecn, OPTION_ECN),
+            (bore_data(info.fast_open), OPTION_SYN_DATA),
         ];
         let set = options.iter().filter(|(on, _)| *on).fold(0, |set, (_, bit)| set | bit);
         self.byte(5, set);
@@ -98,7 +100,7 @@ impl Image {
     fn times(&mut self, info: &Info) {
         self.word(8, micros(info.retransmission_timeout));
         self.word(12, ACKNOWLEDGMENT_TIMEOUT_US);
-        self.word(52, millis(info.idle));
+        self.word(52, millis(info.since_data_received));
         self.word(68, info.smoothed_round_trip.map_or(0, micros));
         self.word(72, micros(info.round_trip_variation));
         self.word(92, info.receive_round_trip.map_or(0, micros));
@@ -112,17 +114,17 @@ impl Image {
         let mss = u32::from(info.send_segment_bytes).max(1);
         let segments = |bytes: u32| bytes.div_ceil(mss);
         self.word(16, mss);
-        self.word(20, mss);
+        self.word(20, u32::from(info.receive_segment_bytes));
         let opening = matches!(info.phase, TcpPhase::SynSent | TcpPhase::SynReceived);
         let outstanding = info.send_next.since(info.send_unacknowledged);
         self.word(24, if opening { outstanding.min(1) } else { segments(outstanding) });
         self.word(28, segments(info.sacked_bytes));
         self.word(32, segments(info.lost_bytes));
-        self.word(36, 0);
+        self.word(36, segments(info.retransmitted_in_flight_bytes));
         self.word(60, u32::from(info.path_segment_bytes) + 40);
         self.word(76, threshold(info, mss));
         self.word(80, info.congestion_window_bytes / mss);
-        self.word(84, u32::from(info.path_segment_bytes));
+        self.word(84, u32::from(info.offered_segment_bytes));
         self.word(88, u32::from(info.reordering_segments));
         self.word(192, (info.delivered_bytes.div_ceil(u64::from(mss)) + 1) as u32);
         self.word(196, 0);
@@ -137,9 +139,15 @@ impl Image {
         self.long(160, info.delivery_rate_bytes_per_second);
         self.long(208, info.retransmitted_bytes);
         self.word(216, info.duplicate_sacks);
+        self.word(220, info.reorderings);
         self.word(228, info.send_window_bytes);
         self.word(232, info.receive_window_bytes);
     }
+}
+
+/// Whether data went with a SYN and was taken.
+fn bore_data(state: FastOpenState) -> bool {
+    matches!(state, FastOpenState::DataAcknowledged | FastOpenState::Accepted)
 }
 
 /// The number of Linux's congestion-avoidance state.

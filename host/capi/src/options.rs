@@ -1,7 +1,9 @@
 //! `getsockopt` and `setsockopt`.
 
+use crate::calls::opening::listen_anew;
 use crate::completions::SOF_OPT_ID;
 use crate::descriptors::{Socket, State};
+use crate::flags::Profile;
 use crate::memory::{self, Lent};
 use crate::world::{World, call};
 use crate::{info, sysctl};
@@ -22,6 +24,9 @@ const TCP_FASTOPEN: c_int = 23;
 const TCP_FASTOPEN_CONNECT: c_int = 30;
 const TCP_FASTOPEN_KEY: c_int = 33;
 const TCP_NOTSENT_LOWAT: c_int = 25;
+/// The length of one key of cookies, and of one with its predecessor.
+const KEY_BYTES: usize = 16;
+const TWO_KEYS_BYTES: usize = 32;
 /// The longest that TCP_SYNCNT may be.
 const MOST_SYNS: i32 = 127;
 /// The range of TCP_MAXSEG.
@@ -202,9 +207,9 @@ impl World {
             }
             libc::TCP_QUICKACK => options.quick_acknowledgment = Some(integer(value)?),
             libc::TCP_DEFER_ACCEPT => options.defer_accept = integer(value)?,
-            TCP_FASTOPEN => options.fast_open_queue = integer(value)?,
-            TCP_FASTOPEN_CONNECT => options.fast_open_connect = integer(value)? != 0,
-            TCP_FASTOPEN_KEY => options.fast_open_key = value.to_vec(),
+            TCP_FASTOPEN | TCP_FASTOPEN_CONNECT | TCP_FASTOPEN_KEY => {
+                return self.set_fast_open(fd, option, value);
+            }
             TCP_INQ => options.inquires = integer(value)? != 0,
             libc::TCP_CONGESTION => {
                 let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -217,6 +222,37 @@ impl World {
             _ => return Err(ENOPROTOOPT),
         }
         Ok(())
+    }
+    fn set_fast_open(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
+        let socket = self.descriptors.socket_mut(fd)?;
+        let is_connection = matches!(socket.state, State::Connection(_));
+        match option {
+            TCP_FASTOPEN_CONNECT => {
+                let on = integer(value)?;
+                if !(0..=1).contains(&on) || (is_connection && sysctl::fast_open().client) {
+                    return Err(EINVAL);
+                }
+                if socket.profile == Profile::Linux && !sysctl::fast_open().client {
+                    return Err(libc::EOPNOTSUPP);
+                }
+                socket.options.fast_open_connect = on != 0;
+                return Ok(());
+            }
+            TCP_FASTOPEN_KEY => {
+                if !matches!(value.len(), KEY_BYTES | TWO_KEYS_BYTES) {
+                    return Err(EINVAL);
+                }
+                socket.options.fast_open_key = value.to_vec();
+            }
+            _ => {
+                let queue = integer(value)?;
+                if queue < 0 || is_connection {
+                    return Err(EINVAL);
+                }
+                socket.options.fast_open_queue = queue;
+            }
+        }
+        listen_anew(self, fd)
     }
     fn set_keep_alive(&mut self, fd: c_int, option: c_int, value: i32) -> Result<(), i32> {
         let count = u64::try_from(value).ok().filter(|&count| count > 0).ok_or(EINVAL)?;

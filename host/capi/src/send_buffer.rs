@@ -136,6 +136,13 @@ impl SendBuffer {
         let full = fill.unwrap_or(0) + bytes >= goal;
         full && (self.push_is_due() || !waits_before)
     }
+    /// Bytes went with the SYN.
+    pub fn wrote(&mut self, bytes: usize) {
+        if bytes > 0 {
+            self.written += bytes as u64;
+            self.ends.push_back(self.written);
+        }
+    }
     /// Whether half the largest window was written since the last push.
     pub fn push_is_due(&self) -> bool {
         self.written > self.pushed + u64::from(self.largest_window_bytes / 2)

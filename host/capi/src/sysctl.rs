@@ -97,6 +97,43 @@ fn recovery(config: &mut TcpConfig) {
     }
 }
 
+/// How connections may open with data in their SYN, as the bits of `tcp_fastopen` say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FastOpen {
+    pub client: bool,
+    pub server: bool,
+    /// Data goes into SYNs without a cookie.
+    pub client_without_cookie: bool,
+    /// Data of SYNs is taken without a cookie.
+    pub server_without_cookie: bool,
+    /// Every listener takes part, asked or not.
+    pub every_listener: bool,
+}
+
+/// What `tcp_fastopen` says now.
+pub(crate) fn fast_open() -> FastOpen {
+    let bits = number("tcp_fastopen").unwrap_or(1);
+    FastOpen {
+        client: bits & 0x1 != 0,
+        server: bits & 0x2 != 0,
+        client_without_cookie: bits & 0x4 != 0,
+        server_without_cookie: bits & 0x200 != 0,
+        every_listener: bits & 0x400 != 0,
+    }
+}
+
+/// The key of cookies: four words in hexadecimal, each in the machine's order. A second key, which only old cookies
+/// need, is left out.
+pub(crate) fn fast_open_key() -> Option<[u8; 16]> {
+    let text = read("tcp_fastopen_key")?;
+    let mut key = [0; 16];
+    let words = text.split(',').next()?.split('-');
+    for (place, word) in key.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&u32::from_str_radix(word.trim(), 16).ok()?.to_le_bytes());
+    }
+    (key != [0; 16]).then_some(key)
+}
+
 /// The congestion control of a name, where we have it. What a kernel has and we have not is CUBIC, as scripts expect
 /// that ask for nothing.
 pub(crate) fn congestion(name: &str) -> Option<CongestionChoice> {

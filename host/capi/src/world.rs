@@ -3,7 +3,7 @@
 use crate::blocking::Blocked;
 use crate::descriptors::{Descriptors, Seen};
 use crate::flags::{Flags, Profile};
-use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
+use inhost_base::{Cidr, Duration, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_buf::{Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_ip::{Route, RouteOrigin};
@@ -100,7 +100,11 @@ pub(crate) fn answered(answer: Result<i64, i32>) -> i64 {
 
 impl World {
     fn new(flags: Flags) -> World {
-        let config = StackConfig { tcp: initial_tcp(flags.profile), ..StackConfig::default() };
+        let mut config = StackConfig { tcp: initial_tcp(flags.profile), ..StackConfig::default() };
+        if flags.profile == Profile::Linux {
+            // Linux looks for black holes only where it is told to.
+            config.fast_open.black_hole_pause = Duration::ZERO;
+        }
         let mut stack = Stack::new(config, SEED, START);
         let mut addresses = flags.addresses();
         for usual in [USUAL_V4, USUAL_V6] {

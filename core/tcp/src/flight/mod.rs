@@ -99,6 +99,11 @@ impl Flight {
     pub fn absent_bytes(&self) -> u32 {
         self.sacked_bytes + self.lost_bytes
     }
+    /// Bytes that left again and are on their way.
+    pub fn again_bytes(&self) -> u32 {
+        let again = self.records.iter().filter(|r| r.again && r.state == State::InFlight);
+        again.map(Record::bytes).sum()
+    }
     /// The oldest transmission.
     pub fn first(&self) -> Option<&Record> {
         self.records.front()

@@ -274,6 +274,7 @@ impl Run {
             push: eager || self.random.public_chance(0.7),
             more: !eager && self.random.public_chance(0.1),
             urgent: !eager && self.random.public_chance(0.02),
+            end_of_record: !eager && self.random.public_chance(0.05),
         };
         let (sent, to_send) = (self.ends[i].sent, self.ends[i].to_send);
         if sent < to_send {

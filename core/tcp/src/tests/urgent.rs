@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Changes, SendHow};
 
-const URGENT: SendHow = SendHow { push: true, urgent: true, more: false };
+const URGENT: SendHow = SendHow { push: true, urgent: true, more: false, end_of_record: false };
 
 // spec: RFC9293 MUST-30
 // spec: RFC9293 MUST-62

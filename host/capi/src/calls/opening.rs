@@ -11,7 +11,9 @@ use core::ffi::{c_int, c_void};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::Ignore;
 use inhost_socket::errno::Errno;
-use inhost_stack::{ConnectOptions, ListenOptions, Local, Readiness, SocketId, TcpConfig};
+use inhost_stack::{
+    ConnectOptions, FastOpenCall, ListenOptions, Local, Readiness, SocketId, Stack, TcpConfig,
+};
 use libc::{
     AF_INET, AF_INET6, EADDRNOTAVAIL, EAFNOSUPPORT, EAGAIN, EALREADY, ECONNABORTED, EINPROGRESS, EINVAL,
     EISCONN, EPROTONOSUPPORT, SOCK_NONBLOCK, SOCK_STREAM, sockaddr, socklen_t,
@@ -64,31 +66,81 @@ pub(crate) unsafe extern "C" fn bind(
 }
 
 pub(crate) unsafe extern "C" fn listen(_: *mut c_void, fd: c_int, backlog: c_int) -> c_int {
-    call(|world| {
-        let now = world.now;
-        let socket = world.descriptors.socket(fd)?;
-        if matches!(socket.state, State::Listener(_)) {
-            return Ok(0);
+    call(|world| listen_now(world, fd, backlog).map(|()| 0)) as c_int
+}
+
+fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
+    let now = world.now;
+    let socket = world.descriptors.socket(fd)?;
+    if matches!(socket.state, State::Listener(_)) {
+        return Ok(());
+    }
+    if socket.state != State::Fresh {
+        return Err(EINVAL);
+    }
+    let any = match socket.family {
+        Family::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        Family::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let local = socket.bound.filter(|local| local.port != 0).ok_or(EADDRNOTAVAIL)?;
+    let local = if local.address.is_unspecified() { Endpoint { address: any, ..local } } else { local };
+    let backlog = backlog.clamp(0, MOST_WAITING);
+    let (queue, without_cookie) = fast_open_of(socket, backlog);
+    if let Some(key) = fast_open_key(socket) {
+        world.stack.set_fast_open_key(key);
+    }
+    let socket = world.descriptors.socket(fd)?;
+    let options = ListenOptions {
+        // The kernel takes one more than it was told.
+        backlog: backlog as usize + 1,
+        fast_open_queue: queue,
+        fast_open_without_cookie: without_cookie,
+        tcp: Some(socket.connection_config()),
+        ..ListenOptions::default()
+    };
+    let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
+    let socket = world.descriptors.socket_mut(fd)?;
+    (socket.state, socket.backlog) = (State::Listener(listener), backlog);
+    Ok(())
+}
+
+/// How many connections may open fast at a listener, and whether a cookie is needed.
+fn fast_open_of(socket: &Socket, backlog: c_int) -> (usize, bool) {
+    let asked = usize::try_from(socket.options.fast_open_queue).unwrap_or(0);
+    match socket.profile {
+        Profile::Rfc => (asked, false),
+        Profile::Linux => {
+            let system = sysctl::fast_open();
+            let queue = match () {
+                () if !system.server => 0,
+                () if asked == 0 && system.every_listener => backlog as usize,
+                () => asked,
+            };
+            (queue, system.server_without_cookie)
         }
-        if socket.state != State::Fresh {
-            return Err(EINVAL);
-        }
-        let any = match socket.family {
-            Family::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            Family::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        let local = socket.bound.filter(|local| local.port != 0).ok_or(EADDRNOTAVAIL)?;
-        let local = if local.address.is_unspecified() { Endpoint { address: any, ..local } } else { local };
-        let options = ListenOptions {
-            // The kernel takes one more than it was told.
-            backlog: backlog.clamp(0, MOST_WAITING) as usize + 1,
-            tcp: Some(socket.connection_config()),
-            ..ListenOptions::default()
-        };
-        let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
-        world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
-        Ok(0)
-    }) as c_int
+    }
+}
+
+/// The key that a socket's cookies are made with: its own, or the system's.
+fn fast_open_key(socket: &Socket) -> Option<[u8; 16]> {
+    let own = socket.options.fast_open_key.first_chunk::<16>().copied();
+    match socket.profile {
+        Profile::Rfc => own,
+        Profile::Linux => own.or_else(sysctl::fast_open_key),
+    }
+}
+
+/// Gives a listener other options of Fast Open: it is opened anew, which nobody sees while nobody waits.
+pub(crate) fn listen_anew(world: &mut World, fd: c_int) -> Result<(), i32> {
+    let now = world.now;
+    let State::Listener(name) = world.descriptors.socket(fd)?.state else { return Ok(()) };
+    if world.stack.info(name, now).is_some_and(|info| info.receive_queue + info.send_queue > 0) {
+        return Ok(());
+    }
+    let backlog = world.descriptors.socket(fd)?.backlog;
+    let _ = world.stack.close(name, now, &mut Ignore);
+    world.descriptors.socket_mut(fd)?.state = State::Fresh;
+    listen_now(world, fd, backlog)
 }
 
 pub(crate) unsafe extern "C" fn accept(
@@ -161,31 +213,52 @@ pub(crate) unsafe extern "C" fn connect(
             }
             (Given::Endpoint(remote), State::Fresh) => {
                 let wait = wait_of(socket);
-                begin(world, fd, remote)?;
+                let call =
+                    fast_open_call(socket, socket.options.fast_open_connect, FastOpenCall::OnFirstSend);
+                begin(world, fd, remote, call)?;
                 Ok((Box::new(move |world: &mut World| connected(world, fd, EINPROGRESS)), wait))
             }
         }
     }) as c_int
 }
 
+/// How a call opens, when `wanted` is what was asked for, and the system allows it.
+pub(crate) fn fast_open_call(socket: &Socket, wanted: bool, how: FastOpenCall) -> FastOpenCall {
+    let allowed = socket.profile == Profile::Rfc || sysctl::fast_open().client;
+    if wanted && allowed { how } else { FastOpenCall::Off }
+}
+
 /// Opens the connection of a fresh socket.
-pub(crate) fn begin(world: &mut World, fd: i32, remote: Endpoint) -> Result<SocketId, i32> {
+pub(crate) fn begin(
+    world: &mut World,
+    fd: i32,
+    remote: Endpoint,
+    fast_open: FastOpenCall,
+) -> Result<SocketId, i32> {
     let now = world.now;
     let socket = world.descriptors.socket(fd)?;
+    let without_cookie = socket.profile == Profile::Linux && sysctl::fast_open().client_without_cookie;
     let bound = socket.bound;
     let local = Local {
         address: bound.map(|local| local.address).filter(|address| !address.is_unspecified()),
         port: bound.map_or(0, |local| local.port),
     };
-    let options =
-        ConnectOptions { local, tcp: Some(socket.connection_config()), ..ConnectOptions::default() };
+    let options = ConnectOptions {
+        fast_open,
+        fast_open_without_cookie: without_cookie,
+        local,
+        tcp: Some(socket.connection_config()),
+        ..ConnectOptions::default()
+    };
     let name = world
         .stack
         .connect(remote, options, now, &mut Ignore)
         .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
+    let room = world.stack.syn_data_room(name);
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Connection(name);
     socket.count_room();
+    socket.deferred = fast_open == FastOpenCall::OnFirstSend && room > 0;
     socket.error_told = false;
     socket.connect_told = false;
     Ok(name)
@@ -196,7 +269,8 @@ fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
     let World { stack, descriptors, .. } = world;
     let socket = descriptors.socket_mut(fd)?;
     let Some(name) = socket.connection() else { return Err(EINVAL) };
-    if stack.readiness(name).contains(Readiness::CONNECTED) {
+    let connected = socket.deferred || is_connected(stack, name);
+    if connected {
         if socket.connect_told {
             return Err(EISCONN);
         }
@@ -213,6 +287,11 @@ fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
     Err(if socket.nonblocking { under_way } else { EAGAIN })
 }
 
+/// Whether the handshake is done and nothing went wrong in it.
+fn is_connected(stack: &Stack, name: SocketId) -> bool {
+    stack.readiness(name).contains(Readiness::CONNECTED)
+}
+
 /// Dissolves a connection; the socket can be used afresh.
 fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
     let now = world.now;
@@ -223,6 +302,7 @@ fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
     }
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Fresh;
+    socket.deferred = false;
     socket.error_told = false;
     socket.reading_ended = false;
     socket.writing_ended = false;

@@ -24,6 +24,7 @@ impl World {
     /// What `poll` would say of a socket, whatever was asked.
     pub fn events(&self, socket: &Socket) -> i16 {
         let name = match socket.state {
+            State::Connection(_) if socket.deferred => return POLLOUT | POLLWRNORM,
             State::Fresh => return POLLOUT | POLLWRNORM | POLLHUP,
             State::Listener(name) => {
                 let ready = self.stack.readiness(name).contains(Readiness::ACCEPTABLE);

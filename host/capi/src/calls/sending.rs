@@ -2,7 +2,7 @@
 
 use crate::address::{self, Given};
 use crate::blocking;
-use crate::calls::opening::begin;
+use crate::calls::opening::{begin, fast_open_call};
 use crate::calls::receiving::wait_with;
 use crate::calls::stream_errno;
 use crate::descriptors::State;
@@ -11,11 +11,11 @@ use crate::world::World;
 use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
 use inhost_event::{Ignore, TcpPhase};
-use inhost_stack::{SendHow, SocketId, StreamError};
+use inhost_stack::{FastOpenCall, SendHow, SocketId, StreamError};
 use inhost_tcp::Info;
 use libc::{
-    EAGAIN, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT, MSG_EOR, MSG_MORE, iovec, msghdr,
-    sockaddr, socklen_t, ssize_t,
+    EAGAIN, EALREADY, EDESTADDRREQ, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT,
+    MSG_EOR, MSG_MORE, iovec, msghdr, sockaddr, socklen_t, ssize_t,
 };
 
 /// Open with the first data: MSG_FASTOPEN.
@@ -109,7 +109,7 @@ fn remote_of(
     }
     match address::read(place, length, world.descriptors.socket(fd)?.family)? {
         Given::Endpoint(remote) => Ok(Some(remote)),
-        Given::None => Ok(None),
+        Given::None => Err(EOPNOTSUPP),
     }
 }
 
@@ -123,10 +123,16 @@ fn transfer(
         let (pieces, remote) = arguments(world)?;
         let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
         let mut progress = Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, before: None };
-        if flags & MSG_FASTOPEN != 0 {
-            progress.open(world, remote)?;
-        }
         let waits = !matches!(wait, blocking::Wait::Never);
+        if (flags & MSG_FASTOPEN != 0 || world.descriptors.socket(fd)?.deferred)
+            && progress.open(world, remote)?
+            && !waits
+        {
+            // The rest does not wait for the handshake.
+            let answer = progress
+                .finish(world, if progress.taken > 0 { Ok(progress.taken as i64) } else { Err(EINPROGRESS) });
+            return Ok((Box::new(move |_: &mut World| answer), blocking::Wait::Never));
+        }
         Ok((Box::new(move |world: &mut World| progress.step(world, waits)), wait))
     }) as ssize_t
 }
@@ -144,20 +150,50 @@ struct Progress {
 }
 
 impl Progress {
-    /// MSG_FASTOPEN on a fresh socket: `connect` and the first data in one.
-    fn open(&mut self, world: &mut World, remote: Option<Endpoint>) -> Result<(), i32> {
+    /// Opens a connection with as much of the data as its SYN bears; false when there was a connection already.
+    fn open(&mut self, world: &mut World, remote: Option<Endpoint>) -> Result<bool, i32> {
         let socket = world.descriptors.socket(self.fd)?;
-        match socket.state {
-            State::Fresh => {}
-            State::Connection(name) if is_opening(world, name) => return Err(EINPROGRESS),
+        let allowed = fast_open_call(socket, true, FastOpenCall::Now);
+        if allowed == FastOpenCall::Off {
+            return Err(EOPNOTSUPP);
+        }
+        let name = match socket.state {
+            State::Fresh => begin(world, self.fd, remote.ok_or(EDESTADDRREQ)?, allowed)?,
+            State::Connection(name) if socket.deferred => name,
+            State::Connection(name) if is_opening(world, name) => return Err(EALREADY),
+            State::Connection(name) if world.stack.connection_error(name).is_some() => return Ok(false),
             State::Connection(_) => return Err(EISCONN),
             State::Listener(_) => return Err(EOPNOTSUPP),
+        };
+        world.descriptors.socket_mut(self.fd)?.deferred = false;
+        let mut room = world.stack.syn_data_room(name);
+        loop {
+            let piece = self.pieces.get(self.piece).copied();
+            let rest = piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.offset..]);
+            if rest.is_empty() && piece.is_some() {
+                (self.piece, self.offset) = (self.piece + 1, 0);
+                continue;
+            }
+            // Nothing at all also lets a SYN go that waited.
+            let part = &rest[..rest.len().min(room)];
+            let sent = world.stack.send(name, part, world.now, &mut Ignore).unwrap_or(0);
+            self.offset += sent;
+            self.taken += sent;
+            room -= sent;
+            if let Some(buffer) = &mut world.descriptors.socket_mut(self.fd)?.send_buffer {
+                buffer.wrote(sent);
+            }
+            if sent == 0 || room == 0 {
+                return Ok(true);
+            }
         }
-        begin(world, self.fd, remote.ok_or(libc::EDESTADDRREQ)?).map(|_| ())
     }
     /// Takes what there is room for, and notes at the end of the call what is to be told of its bytes.
     fn step(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
         let answer = self.go_on(world, waits);
+        self.finish(world, answer)
+    }
+    fn finish(&self, world: &mut World, answer: Result<i64, i32>) -> Result<i64, i32> {
         if let Ok(bytes @ 1..) = answer {
             let socket = world.descriptors.socket_mut(self.fd)?;
             socket.completions.written += bytes as u64;
