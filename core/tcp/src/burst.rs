@@ -5,9 +5,9 @@
 //! the pacing rate, two segments at least. Besides, the end of a write has PSH, and the end of a record: no segment
 //! crosses that.
 
+use crate::Connection;
 use crate::buffers::Buffers;
 use crate::config::PushPlacement;
-use crate::Connection;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 

@@ -4,9 +4,9 @@ use crate::buffers::Buffers;
 use crate::history::History;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
-use crate::promptness::Promptness;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::phase::Allows;
+use crate::promptness::Promptness;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
 use crate::{

@@ -3,8 +3,8 @@
 use crate::connection::{ReceiveSpace, SendSpace, Timestamps};
 use crate::ledger::Accounts;
 use crate::marks::Marks;
-use crate::promptness::Promptness;
 use crate::outcome::{Changes, Outcome, ResetReply};
+use crate::promptness::Promptness;
 use crate::receive::Arrival;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;

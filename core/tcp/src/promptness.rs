@@ -5,8 +5,8 @@
 //! waits about as long as the pause between segments, so that it meets the next. Where the application answers within
 //! that time, the exchange is a conversation, and acknowledgments wait for the answers.
 
-use crate::marks::Marks;
 use crate::Connection;
+use crate::marks::Marks;
 use inhost_base::{Duration, Instant};
 
 /// The wait that a connection begins with, and the least in a stream, in milliseconds.

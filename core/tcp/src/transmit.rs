@@ -376,7 +376,8 @@ impl Connection {
             Next::KeepAlive => self.marks.clear(Marks::KEEP_ALIVE),
         }
         if header.flags.ack() {
-            let one_was_due = self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
+            let one_was_due =
+                self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
             self.promptness.acknowledged(one_was_due);
             let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
             self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
