@@ -11,7 +11,7 @@ use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
 use inhost_wire::ipv6::{self, Ipv6Header, Ipv6View};
 use inhost_wire::ndp::{NdpMessage, NdpOptions, PrefixInformation};
 use inhost_wire::protocol;
-use inhost_wire::tcp::{Flags, TcpOptions, TcpView};
+use inhost_wire::tcp::{FastOpenCookie, Flags, TcpOptions, TcpView};
 use inhost_wire::udp::{UdpHeader, UdpView};
 
 use super::forge::{Forger, Mark, mend, old, segment_between};
@@ -40,7 +40,7 @@ pub(super) struct Frame {
 pub(super) type Make = fn(&mut Forger, &Mark<'_>, &[u8]) -> Frame;
 
 /// Every kind: its name, how often it is drawn, and how it is made.
-pub(super) const KINDS: [(&str, u32, Make); 25] = [
+pub(super) const KINDS: [(&str, u32, Make); 28] = [
     ("random bytes", 1000, random_bytes),
     ("real frame, some bytes changed", 2000, spoilt),
     ("real frame, again", 300, repeated),
@@ -58,6 +58,9 @@ pub(super) const KINDS: [(&str, u32, Make); 25] = [
     ("malformed TCP header", 300, malformed_header),
     ("segment for no connection", 300, no_connection),
     ("SYN flood", 200, syn_flood),
+    ("guessed SYN cookie", 300, guessed_cookie),
+    ("guessed fast-open cookie", 200, guessed_fast_open),
+    ("selective acknowledgment of nothing", 200, selective_nonsense),
     ("fragments", 500, fragment),
     ("bad IP options and extension headers", 200, bad_options),
     ("ICMP error about nothing in flight", 300, stale_error),
@@ -362,6 +365,69 @@ fn syn_flood(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let destination = mark.transfer.victim.address;
     let body = segment_between(source, destination, &header, &[]);
     frame(forger.framed(forger.packet(source, destination, protocol::TCP, &body)), May::Act)
+}
+
+/// The last step of a handshake that never was: its number is a cookie with a chance of one in 2^28, and then its
+/// timestamp must be ours as well.
+fn guessed_cookie(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
+    let mut header = forger.header(mark);
+    header.flags = Flags::ACK.with(forger.of([Flags::NONE, Flags::PSH, Flags::FIN, Flags::URG]));
+    header.destination_port = OPEN_PORT;
+    // No SYN comes from there, so that nothing is in progress.
+    header.source_port = 0x8000 | forger.below(0x8000) as u16;
+    header.acknowledgment = inhost_base::Sequence(forger.random.public_u64() as u32);
+    header.options.timestamps = forger.of([None, mark.timestamps]);
+    let is_ipv6 = mark.transfer.peer.address.is_ipv6();
+    let source = forger.neighbour(is_ipv6);
+    let payload = forger.bytes(50);
+    let body = segment_between(source, mark.transfer.victim.address, &header, &payload);
+    let bytes = forger.framed(forger.packet(source, mark.transfer.victim.address, protocol::TCP, &body));
+    // A flood may have left a handshake with the very same ends.
+    refused(
+        bytes,
+        &[Drop::NoSocket, Drop::NotCredible, Drop::OutOfWindow, Drop::OldTimestamp, Drop::QueueFull],
+    )
+}
+
+/// A SYN with data and a cookie that was never given away, in either form.
+fn guessed_fast_open(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
+    let mut header = forger.header(mark);
+    header.flags = Flags::SYN;
+    header.destination_port = OPEN_PORT;
+    header.source_port = forger.below(0x8000) as u16;
+    let cookie = forger.bytes(16);
+    header.options = TcpOptions {
+        fast_open: FastOpenCookie::from_slice(&cookie),
+        fast_open_experimental: forger.one_in(2),
+        ..TcpOptions::NONE
+    };
+    let is_ipv6 = mark.transfer.peer.address.is_ipv6();
+    let source = forger.neighbour(is_ipv6);
+    let payload = forger.bytes(100);
+    let body = segment_between(source, mark.transfer.victim.address, &header, &payload);
+    frame(forger.framed(forger.packet(source, mark.transfer.victim.address, protocol::TCP, &body)), May::Act)
+}
+
+/// Blocks that were never sent, that are acknowledged, that are inside out or that overlap, on a segment that is
+/// otherwise in order and says nothing new. What it does to recovery is limited to sending again.
+fn selective_nonsense(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
+    let connection = mark.connection;
+    let mut header = forger.header(mark);
+    header.acknowledgment = connection.send_unacknowledged;
+    for _ in 0..1 + forger.below(4) {
+        let around = forger.of([connection.send_unacknowledged, connection.send_next]);
+        let start =
+            if forger.one_in(2) { around + forger.distance() } else { around.back(forger.distance()) };
+        let end = if forger.one_in(4) { start.back(forger.distance()) } else { start + forger.distance() };
+        // What the peer may well have would be a forgery that is to be believed.
+        let is_plausible = connection.send_unacknowledged.precedes(end)
+            && start.precedes(connection.send_next)
+            && start.precedes(end);
+        if !is_plausible {
+            header.options.sack.push((start, end));
+        }
+    }
+    frame(forger.segment(mark, &header, &[]), May::Act)
 }
 
 fn fragment(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {

@@ -7,6 +7,7 @@
 
 mod attacks;
 mod forge;
+mod many;
 mod recent;
 mod sight;
 mod world;
@@ -16,6 +17,8 @@ use std::collections::BTreeMap;
 use inhost_base::{Duration, Random};
 
 use crate::network::Ran;
+pub use many::{FRAMES_A_WORLD, run_many};
+
 use attacks::{Frame, KINDS, Make, May};
 use forge::{Forger, Mark};
 use sight::{Connection, Connections, Surroundings};

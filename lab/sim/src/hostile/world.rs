@@ -26,6 +26,8 @@ pub(super) const LINKS: usize = 2;
 pub(super) const TRANSFERS: usize = 4;
 /// A listener of the victim with which nobody has business.
 pub(super) const OPEN_PORT: u16 = 80;
+/// Connections of that listener that may bear data in their SYN.
+const FAST_OPEN_QUEUE: usize = 16;
 /// Where the victim echoes datagrams.
 pub(super) const ECHO_PORT: u16 = 7;
 /// The first transfer's listener.
@@ -120,9 +122,9 @@ impl World {
     fn serve(&self) -> Result<(), String> {
         let victim = self.victim();
         for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-            let listener = victim
-                .listen(Endpoint::new(any, OPEN_PORT), ListenOptions::default())
-                .map_err(|why| why.to_string())?;
+            let options = ListenOptions { fast_open_queue: FAST_OPEN_QUEUE, ..ListenOptions::default() };
+            let listener =
+                victim.listen(Endpoint::new(any, OPEN_PORT), options).map_err(|why| why.to_string())?;
             victim
                 .spawn(async move {
                     // Whoever completes a handshake is let go of.
