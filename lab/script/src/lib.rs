@@ -58,7 +58,7 @@
 //!
 //! **Calls**: `socket [port N]`, `connect [peer N] [data N]`, `listen [backlog N]`, `accept`, `write N [urgent]
 //! [more]`, `read N`, `shutdown`, `close`, `abort`, `set OPTION VALUE`, `error`; then `on NAME` and `as NAME` for other
-//! sockets than `main` and `listener`, and `expect` with a number of bytes, `ok`, `end`, or a failure such as
+//! sockets than `main` and `listener`, and `expect` with a number of bytes, `any`, `ok`, `end`, or a failure such as
 //! `would-block` or `reset`. What is written and read is compared byte by byte with what was sent.
 //!
 //! **Headings**: `profile rfc|linux`, `network ipv6`, `host SETTING VALUE`, `include FILE`, and what is known of the

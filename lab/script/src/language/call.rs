@@ -75,7 +75,7 @@ fn kind(verb: &str, words: &mut Words<'_>) -> Result<CallKind, Wrong> {
 }
 
 fn expectation(words: &mut Words<'_>) -> Result<Expect, Wrong> {
-    const WHAT: &str = "a number of bytes, ok, end, would-block, refused, reset, timed-out, unreachable, closed, \
+    const WHAT: &str = "a number of bytes, ok, any, end, would-block, refused, reset, timed-out, unreachable, closed, \
                         not-connected, in-use, invalid or not-supported";
     let word = words.word(WHAT)?;
     if let Some(bytes) = integer(word).and_then(|n| usize::try_from(n).ok()) {
@@ -83,6 +83,7 @@ fn expectation(words: &mut Words<'_>) -> Result<Expect, Wrong> {
     }
     Ok(match word {
         "ok" => Expect::Done,
+        "any" => Expect::Any,
         "end" => Expect::End,
         _ => Expect::Fails(Failure::named(word).map_or_else(|| expected(WHAT, Some(word)), Ok)?),
     })

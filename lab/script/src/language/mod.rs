@@ -300,6 +300,8 @@ pub enum Expect {
     Done,
     /// So many bytes.
     Bytes(usize),
+    /// It works, whatever number of bytes it takes or gives.
+    Any,
     /// The peer's stream has ended.
     End,
     /// It fails in this way.

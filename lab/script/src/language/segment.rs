@@ -101,6 +101,7 @@ impl Parser {
                 return Ok(());
             }
             "ecr" => options.timestamp_echo = Some(words.number("the timestamp that is echoed")?),
+            "fo" if any => options.fast_open = Presence::Any,
             "fo" => options.fast_open = Presence::Is(cookie(words.word("request, cookie or bytes")?)?),
             _ => return expected(FIELDS, Some(word)),
         }
