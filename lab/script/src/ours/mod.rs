@@ -47,6 +47,8 @@ enum Slot {
 struct Fresh {
     port: u16,
     config: Config,
+    /// Options that are set as soon as the socket is in use.
+    later: Vec<(String, String)>,
 }
 
 #[derive(Default)]
@@ -131,7 +133,7 @@ impl Ours {
     fn fresh(&self, name: &str) -> Fresh {
         match self.sockets.get(name) {
             Some(Slot::Fresh(fresh)) => (**fresh).clone(),
-            _ => Fresh { port: 0, config: self.config.clone() },
+            _ => Fresh { port: 0, config: self.config.clone(), later: Vec::new() },
         }
     }
     fn connect(&mut self, call: &Call, peer: u8, data: &[u8]) -> Result<Came, String> {
@@ -147,6 +149,7 @@ impl Ours {
         match self.stack.connect_with(remote, options, data, self.now, &mut Ignore) {
             Ok((socket, taken)) => {
                 self.sockets.insert(name.clone(), Slot::Live(socket));
+                self.set_later(socket, &fresh.later)?;
                 Ok(if data.is_empty() { Came::Done } else { Came::Taken(taken) })
             }
             Err(inhost_stack::ConnectError::InUse) => Ok(Came::Failed(Failure::InUse)),
@@ -168,6 +171,7 @@ impl Ours {
         match self.stack.listen(Endpoint::new(any, SERVER_PORT), options, self.now) {
             Ok(socket) => {
                 self.sockets.insert(call.on.clone(), Slot::Live(socket));
+                self.set_later(socket, &fresh.later)?;
                 Ok(Came::Done)
             }
             Err(inhost_stack::BindError::InUse) => Ok(Came::Failed(Failure::InUse)),
@@ -221,6 +225,10 @@ impl Ours {
     }
     fn set(&mut self, call: &Call, option: &str, value: &str) -> Result<Came, String> {
         match self.sockets.get_mut(&call.on) {
+            Some(Slot::Fresh(fresh)) if options::is_for_later(option) => {
+                fresh.later.push((option.to_owned(), value.to_owned()));
+                Ok(Came::Done)
+            }
             Some(Slot::Fresh(fresh)) => {
                 options::before_use(option, value, &mut fresh.config)?;
                 Ok(Came::Done)
@@ -231,6 +239,12 @@ impl Ours {
             }
             None => Err(format!("there is no socket {}", call.on)),
         }
+    }
+    fn set_later(&mut self, socket: SocketId, options: &[(String, String)]) -> Result<(), String> {
+        for (option, value) in options {
+            options::in_use(option, value, socket, &mut self.stack, self.now)?;
+        }
+        Ok(())
     }
     fn error(&mut self, socket: SocketId) -> Came {
         match self.stack.connection_error(socket) {
@@ -299,7 +313,7 @@ impl Side for Ours {
     fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
         let came = match &call.what {
             CallKind::Socket { port } => {
-                let fresh = Fresh { port: port.unwrap_or(0), config: self.config.clone() };
+                let fresh = Fresh { port: port.unwrap_or(0), config: self.config.clone(), later: Vec::new() };
                 let name = call.names.as_ref().unwrap_or(&call.on).clone();
                 self.sockets.insert(name, Slot::Fresh(Box::new(fresh)));
                 Came::Done

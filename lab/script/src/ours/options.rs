@@ -99,6 +99,11 @@ fn time_before_use(name: &str, value: &str, config: &mut Config) -> Result<(), S
     Ok(())
 }
 
+/// Whether `name` is an option of sockets that is set once they are in use.
+pub(super) fn is_for_later(name: &str) -> bool {
+    matches!(name, "cork" | "linger" | "defer-accept" | "quick-acknowledgment")
+}
+
 /// An option of a socket in use.
 pub(super) fn in_use(
     name: &str,
@@ -114,6 +119,15 @@ pub(super) fn in_use(
         "send-buffer" => SocketOption::SendBufferLimit(number(value)?),
         "receive-buffer" => SocketOption::ReceiveBufferLimit(number(value)?),
         "acknowledgment-delay" => SocketOption::AcknowledgmentDelay(time(value)?),
+        "cork" => SocketOption::Cork(switch(value)?),
+        "quick-acknowledgment" => SocketOption::QuickAcknowledgment(switch(value)?),
+        "not-sent-low-water" => SocketOption::NotSentLowWater(Some(number(value)?)),
+        "linger" => SocketOption::Linger(time_or_off(value)?),
+        "defer-accept" => SocketOption::DeferAccept(time_or_off(value)?),
+        "mss" => SocketOption::MaxSegment(number(value)?),
+        "congestion" => SocketOption::Congestion(congestion(value)?),
+        "pacing-rate" => SocketOption::MaxPacingRate(Some(number(value)?)),
+        "syn-retries" => SocketOption::SynRetries(number(value)?),
         other => return Err(format!("no option of a socket in use is called {other}")),
     };
     let done = stack.set_option(socket, option, now, &mut Ignore);
@@ -128,6 +142,9 @@ fn switch(value: &str) -> Result<bool, String> {
 }
 fn time(value: &str) -> Result<Duration, String> {
     duration_of(value).ok_or_else(|| format!("expected a time such as 200ms, found `{value}`"))
+}
+fn time_or_off(value: &str) -> Result<Option<Duration>, String> {
+    if value == "off" { Ok(None) } else { time(value).map(Some) }
 }
 /// `off`, or idle time, interval and number of probes: `10s/2s/3`.
 fn keep_alive(value: &str) -> Result<Option<KeepAlive>, String> {
