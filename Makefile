@@ -13,7 +13,7 @@ test: ## Every test, interop included (needs the peers below; installs them on D
 	cargo run --quiet -p inhost-audit -- arrows
 	cargo run --quiet -p inhost-audit -- spec --quiet
 
-spec: ## Every MUST of RFC 9293 with its branch and its test, or a reason
+spec: ## Every requirement of docs/spec with its branch and its test, or a reason
 	cargo run --quiet -p inhost-audit -- spec
 
 lint: ## Formatting, clippy and docs, with warnings denied

@@ -15,7 +15,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// Milliseconds since midnight UT; of the host's own time and marked so, when nobody told.
-    // spec: RFC1122 3.2.2.8
+    // spec: RFC1122 3.2.2.8-6
     pub fn time_of_day(&self, now: Instant) -> u32 {
         match self.offset_ms {
             Some(offset_ms) => ((now.as_millis() + offset_ms) % DAY_MS) as u32,

@@ -28,8 +28,14 @@ const LEAST_MTU_BYTES: u16 = 68;
 impl Ip {
     /// A host with nothing but its loopback, link 0, which has 127.0.0.1 and ::1.
     pub fn new(config: IpConfig, random: &mut Random) -> Ip {
-        let IpConfig { stable_secret, accept_source_routes, record_options, answer_timestamps, forwarding } =
-            config;
+        let IpConfig {
+            stable_secret,
+            hop_limit,
+            accept_source_routes,
+            record_options,
+            answer_timestamps,
+            forwarding,
+        } = config;
         let keyed = Keyed::new(random);
         let loopback =
             InterfaceConfig { mtu_bytes: u16::MAX, ..InterfaceConfig::new("loopback", Medium::Loopback) };
@@ -53,6 +59,7 @@ impl Ip {
             stable_key: StableKey { key: random.private_key(), secret: stable_secret },
             forwarding,
             ways: WayCache::new(keyed),
+            hop_limit: hop_limit.max(1),
             accept_source_routes,
             record_options,
             answer_timestamps,
@@ -80,6 +87,7 @@ impl Ip {
         let (addresses, gateways) = (config.addresses.clone(), config.gateways.clone());
         let mut interface = Interface::new(link, config, self.keyed);
         interface.is_router = self.forwarding.is_some();
+        (interface.ipv4_hop_limit, interface.ipv6_hop_limit) = (self.hop_limit, self.hop_limit);
         self.interfaces.push(interface);
         let configured = self.set_up(link, &addresses, &gateways, env);
         if let Err(error) = configured {
@@ -105,6 +113,7 @@ impl Ip {
         let (ipv6, link_local, discovers) =
             (config.ipv6, config.link_local, config.ipv6 && interface.listens_to_routers());
         interface.neighbours.set_base_reachable(crate::neighbour::cache::BASE_REACHABLE, env.random);
+        // spec: RFC1122 3.3.7-1
         interface.groups.join(scope::ALL_SYSTEMS.into(), env.now)?;
         if ipv6 {
             interface.groups.join(scope::ALL_NODES.into(), env.now)?;
@@ -152,6 +161,7 @@ impl Ip {
     ) -> Result<(), ConfigureError> {
         let (cidr, address) = (assigned.cidr, assigned.address());
         let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        // spec: RFC1122 3.2.1.3-5, 3.2.2.9-1, 3.2.2.9-3, 3.3.1.6-1
         let is_wrong = !scope::is_unicast(address)
             || scope::is_loopback(address) != interface.is_loopback()
             || address.is_ipv6() && !interface.config.ipv6

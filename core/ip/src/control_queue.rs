@@ -30,7 +30,7 @@ impl ControlQueue {
         true
     }
     /// An IP packet whose next hop is not resolved yet; false, and it is given back, when too many wait.
-    // spec: RFC1122 2.3.2.2
+    // spec: RFC1122 2.3.2.2-1
     pub fn push_waiting(&mut self, next_hop: IpAddr, packet: Packet, pool: &mut Pool) -> bool {
         if self.waiting.len() >= WAITING_LIMIT {
             pool.give(packet);

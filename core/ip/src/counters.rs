@@ -46,6 +46,7 @@ impl InterfaceCounters {
     pub fn all_drops(&self) -> impl Iterator<Item = (Drop, u64)> + '_ {
         Drop::ALL.iter().map(|&why| (why, self.drops(why))).filter(|&(_, count)| count > 0)
     }
+    // spec: RFC1122 3.1-5
     pub(crate) fn count_drop(&mut self, why: Drop) {
         if let Some(count) = self.drops.get_mut(why as usize) {
             *count += 1;
@@ -57,6 +58,7 @@ impl InterfaceCounters {
 mod tests {
     use super::*;
 
+    // spec: RFC1122 3.1-5
     #[test]
     fn every_reason_has_its_own_counter() {
         let mut counters = InterfaceCounters::default();

@@ -46,7 +46,7 @@ pub(crate) struct Way {
 
 impl Ip {
     /// Whether we are a router, and a packet that came in by `link` to our card may go on from `source` to `destination`.
-    // spec: RFC1812 5.3.7, 5.3.4, 4.2.2.11
+    // spec: RFC1812 5.3.7, 5.3.4, 4.2.2.11; RFC1122 3.1-1, 3.1-2, 3.1-3
     pub(crate) fn may_forward(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> bool {
         self.forwarding.is_some()
             && link != LinkId(0)
@@ -70,7 +70,7 @@ impl Ip {
     }
     /// Queues a packet, from its IP header on, for the device of its way, or to wait for its next hop. `from` is where it
     /// came in.
-    // spec: RFC1122 2.3.2.2
+    // spec: RFC1122 2.3.2.2-1
     pub(crate) fn send_on(
         &mut self,
         from: LinkId,

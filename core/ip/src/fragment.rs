@@ -40,6 +40,7 @@ pub(crate) fn write_header(
     write(path, how, options, identification, payload_bytes, None, into)
 }
 
+// spec: RFC1122 3.2.1.6-1
 fn write(
     path: &Path,
     how: &HeaderHow,
@@ -49,7 +50,8 @@ fn write(
     place: Option<Place>,
     into: &mut [u8],
 ) -> usize {
-    let hops = how.hop_limit.unwrap_or(path.hop_limit);
+    // spec: RFC1122 3.2.1.7-1, 3.2.1.7-3
+    let hops = how.hop_limit.unwrap_or(path.hop_limit).max(1);
     match (path.source, path.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let Ok(payload_length) = u16::try_from(payload_bytes) else { return 0 };
@@ -95,7 +97,7 @@ fn write(
 /// Hands `payload` to `output` as one packet, or in fragments when it is too long for the path. Gives how many
 /// fragments it took, 0 for a whole datagram. An error means that nothing was sent; what `output` refuses after it
 /// took a first fragment is lost, as fragments may be.
-// spec: RFC1122 3.3.3, RFC8200 4.5
+// spec: RFC1122 3.3.3-1; RFC8200 4.5
 pub(crate) fn send(
     path: &Path,
     how: &HeaderHow,

@@ -82,7 +82,7 @@ impl Gateways {
         Some(next)
     }
     /// It does not answer as a neighbour. True when that is news.
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-1
     pub fn fell_silent(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         match self.find(link, address) {
             Some(gateway) => {
@@ -107,7 +107,7 @@ impl Gateways {
         })
     }
     /// A transport hears nothing from beyond it. True when it goes to rest for that.
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-4
     pub fn suspected(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         self.find(link, address).is_some_and(|gateway| {
             gateway.suspicions = gateway.suspicions.saturating_add(1);
@@ -155,7 +155,7 @@ impl Gateways {
 mod tests {
     use super::*;
 
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-4
     #[test]
     fn suspicions_add_up_only_without_confirmation() {
         let (link, address, now) = (LinkId(1), "10.0.0.1".parse().unwrap(), Instant::from_millis(1));

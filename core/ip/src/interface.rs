@@ -110,6 +110,8 @@ pub(crate) struct Interface {
     pub config: InterfaceConfig,
     /// At most the link's own; a router may have advertised less (RFC 4861 §6.3.4).
     pub ipv6_mtu_bytes: u16,
+    /// For IPv4, as configured.
+    pub ipv4_hop_limit: u8,
     /// For IPv6; a router may have advertised it (RFC 4861 §6.3.4).
     pub ipv6_hop_limit: u8,
     pub addresses: Vec<Assigned>,
@@ -132,6 +134,7 @@ impl Interface {
             link,
             ipv6_mtu_bytes: config.mtu_bytes,
             config,
+            ipv4_hop_limit: DEFAULT_HOP_LIMIT,
             ipv6_hop_limit: DEFAULT_HOP_LIMIT,
             addresses: Vec::new(),
             neighbours: Cache::new(keyed),
@@ -156,9 +159,9 @@ impl Interface {
     pub fn mtu_bytes(&self, is_ipv6: bool) -> u16 {
         if is_ipv6 { self.ipv6_mtu_bytes } else { self.config.mtu_bytes }
     }
-    // spec: RFC1122 3.2.1.7
+    // spec: RFC1122 3.2.1.7-1
     pub fn hop_limit(&self, is_ipv6: bool) -> u8 {
-        if is_ipv6 { self.ipv6_hop_limit } else { DEFAULT_HOP_LIMIT }
+        if is_ipv6 { self.ipv6_hop_limit } else { self.ipv4_hop_limit }
     }
     /// Whether routers tell us anything: not when we are one (RFC 4861 §6.2.7).
     pub fn listens_to_routers(&self) -> bool {
@@ -179,7 +182,7 @@ impl Interface {
     }
     /// Whether `address` is the limited broadcast address, or that of a network of ours (RFC 1122 §3.3.6), in either
     /// of its forms.
-    // spec: RFC1122 3.2.1.3, 3.3.6
+    // spec: RFC1122 3.3.6-1
     pub fn is_broadcast(&self, address: IpAddr) -> bool {
         let IpAddr::V4(v4) = address else { return false };
         v4.is_broadcast()

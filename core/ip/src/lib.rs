@@ -165,6 +165,9 @@ pub struct IpConfig {
     /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
     /// others after every start of the host, unless its seed is the same.
     pub stable_secret: Option<[u8; 16]>,
+    /// Hops that packets may take where neither a transport nor a router says otherwise; at least 1. Default: 64.
+    // spec: RFC1122 3.2.1.7-4
+    pub hop_limit: u8,
     /// Whether a datagram that came by a source route is taken, and answered by the same way back (RFC 1122
     /// §3.2.1.8). Default: no, as RFC 7126 §4.3 advises. Cost: whoever can name a hop can answer for its address.
     pub accept_source_routes: bool,
@@ -182,6 +185,7 @@ impl Default for IpConfig {
     fn default() -> Self {
         IpConfig {
             stable_secret: None,
+            hop_limit: interface::DEFAULT_HOP_LIMIT,
             accept_source_routes: false,
             record_options: false,
             answer_timestamps: true,
@@ -209,6 +213,7 @@ pub struct Ip {
     stable_key: StableKey,
     forwarding: Option<Forwarding>,
     ways: forward::WayCache,
+    hop_limit: u8,
     accept_source_routes: bool,
     record_options: bool,
     answer_timestamps: bool,

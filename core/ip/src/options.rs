@@ -38,7 +38,7 @@ impl HeaderOptions {
         HeaderOptions { bytes: OptionBytes::copied(self.bytes.as_bytes()), first_hop: self.first_hop }
     }
     /// Adds a source route to `destination`; false when there is no room, or one already.
-    // spec: RFC1122 3.2.1.8
+    // spec: RFC1122 3.2.1.8-8
     fn add_source_route(&mut self, route: &SourceRoute, destination: IpAddr) -> bool {
         let IpAddr::V4(destination) = destination else { return false };
         let fits = self.first_hop.is_none() && self.bytes.add_source_route(route, destination);
@@ -84,7 +84,7 @@ impl Ip {
     }
     /// The options for headers on `path`; `None` when they do not fit, or the path is not one of IPv4. Our own time is
     /// the first that is written (RFC 1122 §3.2.1.8 (e)).
-    // spec: RFC1122 3.2.1.8
+    // spec: RFC1122 3.2.1.8-1, 3.2.1.8-5, 3.2.1.8-9
     pub fn header_options(&self, wanted: &Ipv4Options, path: &Path, now: Instant) -> Option<HeaderOptions> {
         let Ipv4Options { source_route, record_route, timestamps } = wanted;
         let mut options = HeaderOptions::default();
@@ -99,12 +99,12 @@ impl Ip {
     }
     /// The way back of the datagram that [`Ip::receive`] handed up last, when it came by a source route: with
     /// [`Ip::route_by`] it leads to its sender (RFC 1122 §3.2.1.8 (c)). Ask before the next call of `receive`.
-    // spec: RFC1122 3.2.1.8
+    // spec: RFC1122 3.2.1.8-6
     pub fn return_route(&self) -> Option<&SourceRoute> {
         self.arrived.back.as_ref()
     }
     /// The way of an answer to what has just arrived, and the options that it bears.
-    // spec: RFC1122 3.2.1.8, 3.2.2.6, 3.2.2.8
+    // spec: RFC1122 3.2.2.6-6, 3.2.2.6-7, 3.2.2.8-3, 3.2.2.8-4
     pub(crate) fn way_back(
         &mut self,
         arrival: &Arrival,
@@ -131,7 +131,7 @@ impl Ip {
     }
     // spec: RFC9293 MUST-50
     /// What the options of a packet that came in ask of whoever it is for. `Some` when that is all that happens to it.
-    // spec: RFC1122 3.2.1.8
+    // spec: RFC1122 3.2.1.8-3, 3.2.1.8-4
     pub(crate) fn meet_options(
         &mut self,
         link: LinkId,
@@ -158,7 +158,7 @@ impl Ip {
         }
     }
     /// Reads the options of a whole datagram that is for us, and writes our part of them.
-    // spec: RFC1122 3.2.1.8
+    // spec: RFC1122 3.2.1.8-5, 3.2.1.8-7, 3.2.1.8-10
     pub(crate) fn take_options(
         &mut self,
         arrival: &Arrival,

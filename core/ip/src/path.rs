@@ -74,6 +74,7 @@ pub enum Resolution {
 }
 
 /// What a transport wants in the IP header.
+// spec: RFC1122 3.4-1
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderHow {
     /// What follows the header, as in [`inhost_wire::protocol`].

@@ -114,6 +114,7 @@ impl Reassembly {
         self.memory_bytes
     }
     /// Adds a fragment.
+    // spec: RFC1122 3.2.1.4-1, 3.3.2-1, 3.3.2-2
     pub fn insert(&mut self, key: Key, piece: &Piece<'_>, now: Instant, pool: &mut Pool) -> Outcome {
         let end = piece.offset_bytes + piece.payload.len();
         let is_malformed = piece.payload.is_empty()

@@ -92,6 +92,7 @@ impl Ip {
             }
         };
         let view = EthernetView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        // spec: RFC1122 2.4-1
         let (to, from, ethertype) = (view.destination(), view.source(), view.ethertype());
         if to != own && to.is_unicast() {
             return Err(Drop::NotForUs);
@@ -109,7 +110,7 @@ impl Ip {
         }
     }
 
-    // spec: RFC1122 3.2.1
+    // spec: RFC1122 3.2.1.7-2
     fn receive_ipv4(
         &mut self,
         link: LinkId,
@@ -118,7 +119,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
         let view = Ipv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
-        // spec: RFC1122 3.2.1.2
+        // spec: RFC1122 3.2.1.2-1
         if !view.checksum_ok() {
             return Err(Drop::Checksum);
         }
@@ -292,7 +293,7 @@ impl Ip {
         }
     }
     /// Whether a packet may come from its source and is for us.
-    // spec: RFC1122 3.2.1.3, 3.3.4.2, 3.3.6
+    // spec: RFC1122 3.2.1.3-3, 3.2.1.3-4, 3.2.1.3-6
     fn check_addresses(
         &self,
         link: LinkId,
@@ -322,7 +323,7 @@ impl Ip {
             .or_else(|| self.target_beyond(link, source, destination))
             .ok_or(Drop::NotForUs)?;
         // A packet for one host in a frame for all is a mistake or a trick.
-        // spec: RFC1122 3.3.6
+        // spec: RFC1122 3.3.6-4
         if target != Target::Many && !is_to_our_card {
             return Err(Drop::NotForUs);
         }

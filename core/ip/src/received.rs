@@ -42,6 +42,7 @@ pub struct Datagram {
     /// Sent to us alone, by the IP and by the link's address; TCP takes no other.
     pub to_unicast: bool,
     /// Bytes of IP headers in the headroom, directly before the window.
+    // spec: RFC1122 3.2.1.8-2
     pub header_bytes: u16,
     /// Where, from the start of the IP header, stands the field that names `protocol`.
     pub protocol_offset: u16,
@@ -128,7 +129,7 @@ impl ErrorKind {
     /// time exceeded and parameter problem as soft; `PacketTooBig` is path-MTU discovery and not fatal
     /// (RFC 1191). Prohibition is taken as soft in synchronised states like the rest of the unreachable codes
     /// (RFC 5461 §3).
-    // spec: RFC1122 4.2.3.9
+    // spec: RFC1122 3.2.2.1-4
     pub const fn is_soft(self) -> bool {
         !matches!(self, ErrorKind::ProtocolUnreachable | ErrorKind::PortUnreachable)
     }

@@ -30,7 +30,7 @@ impl Redirects {
             .map(|r| r.next_hop)
     }
     /// Believes one; the oldest goes when there are too many.
-    // spec: RFC1122 3.2.2.2, 3.3.1.2
+    // spec: RFC1122 3.2.2.2-2, 3.3.1.2-1
     pub fn insert(&mut self, link: LinkId, destination: IpAddr, next_hop: IpAddr, now: Instant) {
         self.list.retain(|r| r.link != link || r.destination != destination);
         if self.list.len() >= REDIRECT_LIMIT {
@@ -39,7 +39,7 @@ impl Redirects {
         self.list.push(Redirect { link, destination, next_hop, until: now + LIFETIME });
     }
     /// Forgets those to a next hop that died or left; true when there was any.
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-3
     pub fn forget_through(&mut self, link: LinkId, next_hop: IpAddr) -> bool {
         let before = self.list.len();
         self.list.retain(|r| r.link != link || r.next_hop != next_hop);

@@ -87,7 +87,7 @@ impl RouteTable {
     }
     /// The routes of the longest prefix that covers `destination`, in order of preference, among those of `links`
     /// that the caller allows.
-    // spec: RFC1122 3.3.1.1, 3.3.1.2
+    // spec: RFC1122 3.3.1.1-1, 3.3.1.2-3, 3.2.1.3-1, 3.3.1.1-2
     pub fn longest(
         &self,
         destination: IpAddr,
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    // spec: RFC1122 3.3.1.1
+    // spec: RFC1122 3.3.1.1-1, 3.3.1.2-3
     #[test]
     fn the_longest_prefix_wins_and_then_preference() {
         let mut table = RouteTable::default();

@@ -32,7 +32,7 @@ pub(crate) fn scope(address: IpAddr) -> u8 {
 }
 
 /// Whether an address can belong to one host, and so be a source or a unicast destination on some link.
-// spec: RFC1122 3.2.1.3
+// spec: RFC1122 3.2.1.3-4
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
     match address {
         // 0/8, 224/4 and 240/4 (with the limited broadcast) name no host.
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(v6, HardwareAddress([0x33, 0x33, 0xff, 0x12, 0x34, 0x56]));
     }
 
-    // spec: RFC1122 3.2.1.3
+    // spec: RFC1122 3.2.1.3-4
     #[test]
     fn what_names_a_host() {
         for yes in ["10.0.0.1", "127.0.0.1", "169.254.1.1", "fe80::1", "2001:db8::1", "::1"] {

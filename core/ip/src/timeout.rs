@@ -131,7 +131,7 @@ impl Ip {
         }
     }
     /// A neighbour that came or went: whoever waits for it, and the gateways.
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-1
     fn neighbour_changed(
         &mut self,
         link: LinkId,

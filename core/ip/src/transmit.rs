@@ -96,7 +96,7 @@ impl Ip {
         Ok(())
     }
     /// Sends an echo request with `data`. An unpredictable `identifier` keeps others' answers out.
-    // spec: RFC1122 3.2.2.6, RFC4443 4.1
+    // spec: RFC1122 3.2.2.6-2; RFC4443 4.1
     #[allow(clippy::too_many_arguments)]
     pub fn echo_request(
         &mut self,

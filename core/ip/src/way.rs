@@ -10,7 +10,7 @@ impl Ip {
     /// The way to `destination`: by the link `bound` if one is given, from `source` if one is given (which then must
     /// be an address of the link, by the strong host model, unless the link takes any address), else from the address
     /// that RFC 6724 chooses. An address of our own, on whatever link, is reached by the loopback.
-    // spec: RFC1122 3.3.1, 3.3.4.2
+    // spec: RFC1122 3.3.4.2-2
     pub fn route(
         &mut self,
         destination: IpAddr,
@@ -90,7 +90,6 @@ impl Ip {
         if found { Ok(()) } else { Err(RouteError::NotOurs) }
     }
     /// To ourselves.
-    // spec: RFC1122 3.3.4.2
     fn loop_back(
         &self,
         destination: IpAddr,
@@ -121,7 +120,7 @@ impl Ip {
     }
     /// To a group, or to everybody on a link: by the link asked for, that of the source, that of a route, or the only
     /// one there is.
-    // spec: RFC1122 3.3.7
+    // spec: RFC1122 3.3.6-3
     fn route_to_group(
         &mut self,
         destination: IpAddr,
@@ -177,7 +176,7 @@ impl Ip {
         }
     }
     /// The usable hops first; when all gateways are out, the one whose turn it is.
-    // spec: RFC1122 3.3.1.4, 3.3.1.5
+    // spec: RFC1122 3.3.1.5-1
     pub(crate) fn in_order(
         &mut self,
         hops: &[(LinkId, Option<IpAddr>)],
@@ -235,7 +234,7 @@ impl Ip {
     }
     /// The link header for `path`. When the neighbour is not known yet it is asked, and [`Ip::take_resolved`] tells
     /// the end of that; nothing is queued.
-    // spec: RFC1122 2.3.2.2
+    // spec: RFC1122 2.4-3
     pub fn resolve(&mut self, path: &Path, env: &mut IpEnvironment<'_>) -> Resolution {
         let Some(interface) = self.interface_mut(path.link) else { return Resolution::Failed };
         if interface.hardware().is_none() {
@@ -257,7 +256,7 @@ impl Ip {
         resolution
     }
     /// Whether packets from `source` may leave by `interface`: a router's addresses are good on each of its links.
-    // spec: RFC1122 3.3.4.2
+    // spec: RFC1122 3.2.1.3-2
     fn may_send_from(&self, interface: &Interface, source: IpAddr) -> bool {
         let takes_any =
             interface.config.any_address && scope::is_unicast(source) && !scope::is_loopback(source);
@@ -284,7 +283,7 @@ impl Ip {
     /// A transport's data on `path` is not being acknowledged: the neighbour is asked whether it is there, and a
     /// gateway that answers but keeps being suspected is given a rest if there is another. Call at each time-out;
     /// then see whether [`Ip::generation`] has moved.
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-4
     pub fn suspect(&mut self, path: &Path, env: &mut IpEnvironment<'_>) {
         let now = env.now;
         let Some(interface) = self.interface_mut(path.link) else { return };

@@ -111,7 +111,7 @@ fn a_packet_goes_on_with_one_hop_less_and_its_checksum_mended() {
     host.is_tidy();
 }
 
-// spec: RFC1122 3.1-1
+// spec: RFC1122 3.1-2, 3.1-3, 3.2.2.2-1
 #[test]
 fn a_host_forwards_nothing() {
     let mut host = router_with(None);
@@ -282,7 +282,7 @@ fn what_must_not_be_cut_is_refused_with_the_links_mtu() {
     assert_eq!(host.said(LINE).len(), 1);
 }
 
-// spec: RFC1812 5.3.7, 5.3.4, 5.3.5, RFC4291 2.5.6
+// spec: RFC1812 5.3.7, 5.3.4, 5.3.5; RFC4291 2.5.6; RFC1122 3.1-1
 #[test]
 fn what_belongs_to_a_link_stays_there() {
     let mut host = router();

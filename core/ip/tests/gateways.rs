@@ -22,7 +22,7 @@ fn answer(host: &mut Host, gateway: &str) {
     host.says();
 }
 
-// spec: RFC1122 3.3.1.4, 3.3.1.6
+// spec: RFC1122 3.3.1.4-1, 3.3.1.4-3, 3.3.1.5-1, 3.3.1.6-1
 #[test]
 fn a_silent_gateway_is_left_for_the_next_and_taken_back_when_it_speaks() {
     let mut host = with_gateways();
@@ -45,7 +45,7 @@ fn a_silent_gateway_is_left_for_the_next_and_taken_back_when_it_speaks() {
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2");
 }
 
-// spec: RFC1122 3.3.1.4
+// spec: RFC1122 3.3.1.4-2, 3.3.1.4-4
 #[test]
 fn a_gateway_that_answers_but_does_not_forward_is_left_on_the_transports_advice() {
     let mut host = with_gateways();
@@ -120,7 +120,7 @@ fn redirect(from: &str, about: &str, to: &str) -> Vec<u8> {
     ipv4_frame(&icmp4(from, "10.0.0.1", message))
 }
 
-// spec: RFC1122 3.2.2.2, 3.3.1.2
+// spec: RFC1122 3.2.2.2-2, 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-1, 3.3.1.2-2
 #[test]
 fn a_redirect_is_believed_from_the_current_gateway_only() {
     let mut host = with_gateways();
@@ -185,7 +185,7 @@ fn an_ipv6_redirect_is_believed_from_the_current_router_only() {
     assert!(matches!(host.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == THIRD_CARD.0));
 }
 
-// spec: RFC1122 3.3.4.2
+// spec: RFC1122 3.2.1.3-2, 3.3.4.2-2
 #[test]
 fn packets_keep_to_the_link_of_their_address() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);

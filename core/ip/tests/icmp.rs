@@ -31,7 +31,7 @@ fn refuse(host: &mut Host, frame: &[u8]) -> Vec<Vec<u8>> {
     host.says()
 }
 
-// spec: RFC1122 3.2.2, RFC4443 2.4
+// spec: RFC1122 3.2.2-2, 3.2.2-4, 3.3.8-1; RFC4443 2.4
 #[test]
 fn an_error_quotes_as_much_as_is_allowed() {
     let mut host = host();
@@ -62,7 +62,7 @@ fn an_error_quotes_as_much_as_is_allowed() {
     host.is_tidy();
 }
 
-// spec: RFC1122 3.2.2, RFC4443 2.4
+// spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-8, 3.2.2-1, 3.2.2.7-1; RFC4443 2.4
 #[test]
 fn no_error_is_sent_about_errors_groups_or_bad_sources() {
     let mut host = host();
@@ -114,7 +114,7 @@ fn tcp_packet(source: &str, destination: &str) -> Vec<u8> {
     ipv4_packet(Ipv4Header::new(v4(source), v4(destination), protocol::TCP, 0), &[], &ports_and_sequence)
 }
 
-// spec: RFC1122 4.2.3.9, 3.2.2.1
+// spec: RFC1122 3.2.2-3, 3.2.2.1-2, 3.2.2.1-4, 3.2.2.4-1, 3.2.2.5-2, 3.4-3
 #[test]
 fn errors_reach_the_transport_with_what_they_quote_and_how_grave_they_are() {
     let mut host = host();
@@ -207,7 +207,7 @@ fn a_smaller_mtu_counts_once_the_transport_has_verified_it() {
     }
 }
 
-// spec: RFC1122 3.2.2.6, RFC4443 4.2
+// spec: RFC1122 3.2.2.6-1, 3.2.2.6-3, 3.2.2.6-4, 3.3.4.2-1; RFC4443 4.2
 #[test]
 fn pings_are_answered_with_their_data_in_fragments_if_need_be_and_never_to_everybody() {
     let mut host = host();

@@ -9,6 +9,7 @@ use inhost_wire::arp::ArpOperation;
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::ndp::{NdpMessage, NdpOptions};
 
+// spec: RFC1122 2.3.3-5, 3.2.2.6-2, 3.2.2.6-5
 #[test]
 fn two_hosts_find_each_other_and_ping() {
     for (a_address, b_address, to) in
@@ -181,7 +182,7 @@ fn advertisements_that_nobody_asked_for_make_no_entry() {
     assert!(host.ip.neighbours(LinkId(1)).is_empty());
 }
 
-// spec: RFC1122 2.3.2.2
+// spec: RFC1122 2.3.2.2-1
 #[test]
 fn our_own_answer_waits_for_the_neighbour_and_a_flood_does_not_grow_it() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);

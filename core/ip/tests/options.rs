@@ -62,7 +62,7 @@ fn hops_of(host: &Host) -> Option<Vec<String>> {
     host.ip.return_route().map(|route| route.hops().map(|hop| hop.to_string()).collect())
 }
 
-// spec: RFC1122 3.2.1.8
+// spec: RFC1122 3.2.1.8-5
 #[test]
 fn a_source_route_is_refused_unless_the_owner_takes_it() {
     let mut host = host(|_| {});
@@ -73,7 +73,7 @@ fn a_source_route_is_refused_unless_the_owner_takes_it() {
     assert!(host.says().is_empty() && hops_of(&host).is_none());
 }
 
-// spec: RFC1122 3.2.1.8
+// spec: RFC1122 3.2.1.8-2, 3.2.1.8-6, 3.2.1.8-7
 #[test]
 fn the_way_back_is_handed_up_backwards_without_the_sender() {
     let mut host = host(|config| config.accept_source_routes = true);
@@ -95,7 +95,7 @@ fn the_way_back_is_handed_up_backwards_without_the_sender() {
     assert_eq!(hops_of(&host), None);
 }
 
-// spec: RFC1122 3.2.2.6
+// spec: RFC1122 3.2.2.6-7
 #[test]
 fn an_echo_reply_goes_back_by_the_route_by_which_the_request_came() {
     for (kind, strict) in [(131, false), (137, true)] {
@@ -113,7 +113,7 @@ fn an_echo_reply_goes_back_by_the_route_by_which_the_request_came() {
     }
 }
 
-// spec: RFC1122 3.2.2.6, 3.2.1.8
+// spec: RFC1122 3.2.2.6-6, 3.2.1.8-10, 3.2.2.8-3
 #[test]
 fn records_of_route_and_time_are_carried_on_in_the_reply() {
     let mut host = host(|config| config.record_options = true);
@@ -139,7 +139,7 @@ fn records_of_route_and_time_are_carried_on_in_the_reply() {
     assert!(Ipv4View::new(&said(&mut host)).unwrap().options().is_empty());
 }
 
-// spec: RFC1122 3.2.2.5
+// spec: RFC1122 3.2.2.5-1
 #[test]
 fn an_option_that_makes_no_sense_is_pointed_at() {
     let mut host = host(|_| {});
@@ -167,7 +167,7 @@ fn an_option_that_makes_no_sense_is_pointed_at() {
     assert!(host.says().is_empty());
 }
 
-// spec: RFC1122 3.2.1.8
+// spec: RFC1122 3.3.5-3
 #[test]
 fn an_unfinished_route_that_we_do_not_follow_has_failed() {
     let mut host = host(|config| config.accept_source_routes = true);
@@ -181,7 +181,7 @@ fn an_unfinished_route_that_we_do_not_follow_has_failed() {
     assert_eq!(message(&error), expected);
 }
 
-// spec: RFC1122 3.3.5
+// spec: RFC1122 3.3.5-1, 3.3.5-2
 #[test]
 fn a_router_that_may_follows_the_route_and_records_itself() {
     let forwarding = Forwarding { source_routes: true, ..Forwarding::default() };
@@ -220,7 +220,7 @@ fn a_router_that_may_follows_the_route_and_records_itself() {
     }
 }
 
-// spec: RFC1122 3.2.1.8
+// spec: RFC1122 3.2.1.8-1, 3.2.1.8-5, 3.2.1.8-8, 3.2.1.8-9
 #[test]
 fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
     let mut host = host(|_| {});
@@ -270,7 +270,7 @@ fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
     assert_eq!(refused, Err(RouteError::BadDestination));
 }
 
-// spec: RFC1122 3.2.2.8
+// spec: RFC1122 3.2.2.8-2, 3.2.2.8-6
 #[test]
 fn the_time_is_told_and_marked_when_nobody_set_it() {
     let mut host = host(|_| {});
@@ -309,7 +309,7 @@ fn the_time_is_told_and_marked_when_nobody_set_it() {
     assert!(host.says().is_empty());
 }
 
-// spec: RFC1122 3.2.2.8
+// spec: RFC1122 3.2.2.8-4
 #[test]
 fn a_timestamp_reply_takes_the_way_back_too() {
     let mut host = host(|config| config.accept_source_routes = true);
@@ -325,7 +325,7 @@ fn a_timestamp_reply_takes_the_way_back_too() {
     assert_eq!(place.final_hop(&reply), Some(v4("192.0.2.7")));
 }
 
-// spec: RFC1122 3.2.1.8, RFC9293 MUST-50
+// spec: RFC1122 3.2.1.8-3, 3.2.1.8-4; RFC9293 MUST-50
 #[test]
 fn other_options_are_ignored_and_the_data_is_delivered() {
     let mut host = host(|_| {});

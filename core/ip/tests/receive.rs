@@ -50,7 +50,7 @@ fn a_datagram_comes_up_with_its_headers_behind_it() {
     host.is_tidy();
 }
 
-// spec: RFC1122 3.2.1.3, 3.3.6
+// spec: RFC1122 3.2.1.3-3, 3.2.1.3-4, 3.2.1.3-6, 3.3.6-1, 3.3.6-4, 4.1.3.6-1
 #[test]
 fn addresses_that_make_no_sense_are_refused() {
     let mut host = host();
@@ -98,7 +98,7 @@ fn addresses_that_make_no_sense_are_refused() {
     assert!(host.says().is_empty(), "and nothing is said to any of it");
 }
 
-// spec: RFC1122 3.2.1.2, 3.2.1.8
+// spec: RFC1122 3.2.1.2-1
 #[test]
 fn headers_and_options_are_checked() {
     let mut host = host();
@@ -179,7 +179,7 @@ fn extension_headers_are_walked_and_complaints_point_at_the_byte() {
     host.is_tidy();
 }
 
-// spec: RFC791 3.2, RFC8200 4.5
+// spec: RFC791 3.2; RFC8200 4.5; RFC1122 3.2.1.4-1, 3.3.2-1, 3.3.2-2, 3.3.3-1
 #[test]
 fn what_one_host_cuts_another_puts_together() {
     for (here, there) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
@@ -211,7 +211,7 @@ fn what_one_host_cuts_another_puts_together() {
     }
 }
 
-// spec: RFC1122 3.3.2, RFC8200 4.5
+// spec: RFC1122 3.3.2-4; RFC8200 4.5
 #[test]
 fn a_datagram_whose_rest_never_comes_is_given_up_and_its_sender_told() {
     let mut host = host();
@@ -278,7 +278,7 @@ fn igmp_of(frame: &[u8]) -> Option<(Ipv4Header, IgmpMessage)> {
     Some((header, IgmpMessage::parse(&view).unwrap()))
 }
 
-// spec: RFC2236 2, 3
+// spec: RFC2236 2, 3; RFC1122 3.3.7-1
 #[test]
 fn a_group_is_reported_asked_about_and_left() {
     let mut host = host();

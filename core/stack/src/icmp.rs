@@ -14,7 +14,7 @@ use inhost_wire::protocol;
 impl Stack {
     /// Hands an error to the socket that it concerns.
     // spec: RFC9293 MUST-54
-    // spec: RFC1122 3.2.2
+    // spec: RFC1122 3.2.2.1-3
     pub(crate) fn network_error(&mut self, error: &TransportError, now: Instant, sink: &mut dyn Sink) {
         let local = Endpoint { address: error.quoted.source, port: error.quoted.source_port };
         let remote = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
@@ -101,7 +101,7 @@ impl Stack {
             self.ip.path_mtu_confirmed(error, now);
         }
         let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
-        // spec: RFC1122 4.1.3.3
+        // spec: RFC1122 4.1.3.3-1
         let connected = udp.remote == Some(remote);
         let reported = connected || (udp.remote.is_none() && udp.options.report_unconnected_errors);
         if !reported {

@@ -88,6 +88,7 @@ impl Udp {
 impl Stack {
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
     /// 0 for one that the host chooses, and on an any-address socket for every port.
+    // spec: RFC1122 4.1.3.5-2
     pub fn udp_bind(
         &mut self,
         local: Endpoint,
@@ -219,6 +220,7 @@ impl Stack {
         Ok(())
     }
     /// The end to send from, of what the socket has and what is asked for.
+    // spec: RFC1122 4.1.3.6-2
     fn source_of(
         &self,
         local: Endpoint,
@@ -260,6 +262,7 @@ impl Stack {
     }
 
     /// Takes a datagram; an error says why it went no further.
+    // spec: RFC1122 4.1.3.4-2, 4.1.3.6-1
     pub(crate) fn udp_input(
         &mut self,
         datagram: &Datagram,
@@ -279,7 +282,7 @@ impl Stack {
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
         let remote = Endpoint { address: datagram.source, port: header.source_port };
         let Some(key) = self.find_udp(datagram.link, local, remote) else {
-            // spec: RFC1122 4.1.3.1
+            // spec: RFC1122 4.1.3.1-1
             if datagram.to_unicast {
                 let mut environment = ip_environment!(self, now, sink);
                 self.ip.port_unreachable(datagram, packet, &mut environment);
@@ -302,6 +305,7 @@ impl Stack {
         // A connected socket takes from nobody else.
         matches!(self.sockets.at(key), Some(Socket::Udp(udp)) if udp.remote.is_none()).then_some(key)
     }
+    // spec: RFC1122 4.1.3.5-1
     fn udp_deliver(&mut self, key: Key, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
         let pressed = self.pool.is_under_pressure();
         let share = self.share_bytes();

@@ -42,6 +42,7 @@ fn unreachable(lone: &mut Lone, from: IpAddr, code: UnreachableCode, frame: &[u8
     lone.icmp(from, &message);
 }
 
+// spec: RFC1122 4.1.3.5-1, 4.1.3.6-2
 #[test]
 fn datagrams_go_both_ways_with_checksum_and_addresses() {
     let mut lone = Lone::new();
@@ -61,6 +62,7 @@ fn datagrams_go_both_ways_with_checksum_and_addresses() {
     assert_eq!((lone.stack.socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
 }
 
+// spec: RFC1122 4.1.3.4-2
 #[test]
 fn a_bad_udp_checksum_or_length_is_dropped() {
     let mut lone = Lone::new();
@@ -77,7 +79,7 @@ fn a_bad_udp_checksum_or_length_is_dropped() {
     assert_eq!(receive(&mut lone, socket).unwrap().0, [1]);
 }
 
-// spec: RFC1122 4.1.3.1
+// spec: RFC1122 3.2.2.1-1, 3.4-2, 4.1.3.1-1
 #[test]
 fn a_port_without_a_socket_answers_that_it_is_unreachable() {
     let mut lone = Lone::new();
@@ -107,6 +109,7 @@ fn the_receive_queue_counts_memory_and_its_limit_holds() {
     assert_eq!(lone.stack.memory().outstanding_bytes(), 0);
 }
 
+// spec: RFC1122 4.1.3.3-1
 #[test]
 fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
     let mut lone = Lone::new();
@@ -185,6 +188,7 @@ fn a_group_is_heard_while_the_host_is_a_member() {
     assert_eq!(say(&mut net, b"after"), None);
 }
 
+// spec: RFC1122 4.1.3.5-2
 #[test]
 fn local_ends_of_datagram_sockets() {
     let mut lone = Lone::new();
@@ -243,6 +247,7 @@ fn large_datagrams_travel_in_fragments_over_both_families() {
     }
 }
 
+// spec: RFC1122 2.4-3
 #[test]
 fn a_socket_waits_for_its_neighbour_and_hears_when_there_is_none() {
     let mut net = Net::ethernet(8);
@@ -259,6 +264,7 @@ fn a_socket_waits_for_its_neighbour_and_hears_when_there_is_none() {
     assert_eq!(net.stacks[0].memory().outstanding_bytes(), 0);
 }
 
+// spec: RFC1122 3.2.2.1-3
 #[test]
 fn a_refused_call_fails_and_a_doubtful_message_does_not() {
     let mut lone = Lone::new();

@@ -227,7 +227,7 @@ fn a_listener_and_connections_share_a_port() {
 }
 
 // spec: RFC9293 MUST-15
-// spec: RFC9293 MUST-67
+// spec: RFC9293 MUST-67; RFC1122 3.3.2-3, 3.3.3-1
 #[test]
 fn segment_sizes_follow_the_path_and_the_peer() {
     let mut lone = listening(23);

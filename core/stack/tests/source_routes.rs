@@ -117,7 +117,7 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
 }
 
-// spec: RFC1122 3.2.1.8
+// spec: RFC1122 3.2.1.8-5
 #[test]
 fn by_default_a_source_route_is_not_taken() {
     let mut lone = Lone::new();

@@ -40,6 +40,7 @@ pub struct EthernetView<'a> {
 
 impl<'a> EthernetView<'a> {
     /// A frame without preamble and frame check sequence.
+    // spec: RFC1122 2.3.3-1
     pub fn new(frame: &'a [u8]) -> Result<Self, Malformed> {
         let (header, payload) = frame.split_first_chunk().ok_or(Malformed::Truncated)?;
         Ok(EthernetView { header, payload })

@@ -460,11 +460,11 @@ mod tests {
 
     #[test]
     fn errors_are_told_from_queries() {
-        // spec: RFC1122 3.2.2
+        // spec: RFC1122 3.2.2-5
         let other = |kind| Icmpv4Message::Other { kind, code: 0, body: &[0; 4] };
         assert!(!other(13).is_error() && other(4).is_error() && other(200).is_error());
         assert!(Icmpv4Message::TimeExceeded { code: TimeExceededCode::InTransit, invoking: &[] }.is_error());
-        // spec: RFC1122 4.2.3.9
+        // spec: RFC1122 3.2.2.1-4
         assert!(UnreachableCode::Host.is_soft() && !UnreachableCode::Port.is_soft());
     }
 }

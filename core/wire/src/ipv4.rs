@@ -34,7 +34,7 @@ pub struct Ipv4View<'a> {
 
 impl<'a> Ipv4View<'a> {
     /// Bytes beyond the total length are the link's padding and not seen again.
-    // spec: RFC1122 3.2.1.1, 3.2.1.2
+    // spec: RFC1122 3.2.1.1-1
     pub fn new(packet: &'a [u8]) -> Result<Self, Malformed> {
         let (header, _) = packet.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
         if header[0] >> 4 != 4 {
@@ -54,7 +54,7 @@ impl<'a> Ipv4View<'a> {
         Ok(Ipv4View { header, options, payload })
     }
     /// Whether the header checksum is right.
-    // spec: RFC1122 3.2.1.2
+    // spec: RFC1122 3.2.1.2-1
     pub fn checksum_ok(&self) -> bool {
         Sum::of(self.header).add_bytes(self.options).is_valid()
     }
@@ -266,7 +266,7 @@ mod tests {
     fn a_real_header_is_read_and_written_again() {
         let packet = packet();
         let view = Ipv4View::new(&packet).unwrap();
-        // spec: RFC1122 3.2.1.2
+        // spec: RFC1122 3.2.1.2-1
         assert!(view.checksum_ok());
         assert_eq!(view.payload().len(), 40, "padding is trimmed");
         let header = Ipv4Header::parse(&view);
@@ -297,7 +297,7 @@ mod tests {
             bad[at] = value;
             Ipv4View::new(&bad).err()
         };
-        // spec: RFC1122 3.2.1.1
+        // spec: RFC1122 3.2.1.1-1
         assert_eq!(with(0, 0x65), Some(Malformed::Version));
         assert_eq!(with(0, 0x44), Some(Malformed::HeaderLength));
         assert_eq!(with(3, 19), Some(Malformed::Length));

@@ -29,7 +29,7 @@ pub struct Quoted {
 impl Quoted {
     /// Reads an IPv4 packet as quoted by ICMP: the header and at least 8 bytes. `None` when there is less than a
     /// header.
-    // spec: RFC1122 3.2.2
+    // spec: RFC1122 3.2.2-3
     pub fn of_ipv4(invoking: &[u8]) -> Option<Quoted> {
         let header: &[u8; 20] = invoking.first_chunk()?;
         let header_length = usize::from(header[0] & 0xf) * 4;
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn eight_bytes_behind_the_header_name_the_connection() {
-        // spec: RFC1122 3.2.2
+        // spec: RFC1122 3.2.2-3
         let packet = tcp_over_ipv4();
         let quoted = Quoted::of_ipv4(&packet[..28]).unwrap();
         let expected = Quoted {

@@ -41,7 +41,7 @@ impl<'a> UdpView<'a> {
     }
     /// Whether the checksum is right for a datagram between these addresses. The sender may have left it out
     /// over IPv4, not over IPv6.
-    // spec: RFC1122 4.1.3.4
+    // spec: RFC1122 4.1.3.4-1
     // spec: RFC8200 8.1
     pub fn checksum_ok(&self, source: IpAddr, destination: IpAddr) -> bool {
         if self.checksum() == 0 {
@@ -145,7 +145,7 @@ mod tests {
         HEADER.emit_datagram(A, B, b"odd", &mut buffer);
         buffer[6..8].fill(0);
         let view = UdpView::new(&buffer).unwrap();
-        // spec: RFC1122 4.1.3.4
+        // spec: RFC1122 4.1.3.4-1
         assert!(view.checksum_ok(A, B));
         // spec: RFC8200 8.1
         assert!(!view.checksum_ok(A6, B6));

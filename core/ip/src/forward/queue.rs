@@ -46,7 +46,7 @@ impl ForwardQueue {
     }
     /// Adds a packet whose next hop is not resolved yet; the oldest for the same neighbour makes room. False, and the
     /// packet is given back, when too many wait.
-    // spec: RFC1122 2.3.2.2
+    // spec: RFC1122 2.3.2.2-1
     pub fn push_waiting(&mut self, from: LinkId, next_hop: IpAddr, packet: Packet, pool: &mut Pool) -> bool {
         let of_same = |waiting: &Waiting| waiting.next_hop == next_hop;
         let count = self.waiting.iter().filter(|waiting| of_same(waiting)).count();

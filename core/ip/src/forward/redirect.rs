@@ -30,6 +30,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) {
         let Some(interface) = self.interface(link) else { return };
+        // spec: RFC1122 3.2.2.2-1
         let may_tell = self.forwarding.is_some_and(|forwarding| forwarding.redirects)
             && interface.hardware().is_some()
             && interface.is_on_link(source)

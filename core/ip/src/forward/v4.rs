@@ -61,7 +61,7 @@ impl Ip {
         Ok(Received::Handled)
     }
     /// Follows the source route that names us as the hop where the packet is now.
-    // spec: RFC1122 3.3.5
+    // spec: RFC1122 3.3.5-1, 3.3.5-2
     pub(crate) fn follow_source_route(
         &mut self,
         link: LinkId,
@@ -80,7 +80,7 @@ impl Ip {
         let may_go_on = self.forwarding.is_some_and(|forwarding| forwarding.source_routes)
             && self.may_forward(link, source.into(), next.into())
             && !self.is_local(next.into());
-        // spec: RFC1122 3.2.1.8
+        // spec: RFC1122 3.3.5-3
         if !may_go_on {
             return self.refuse_to_forward(link, Drop::BadOption, Complaint::SourceRouteFailed, packet, env);
         }
@@ -89,7 +89,7 @@ impl Ip {
         self.forward_ipv4(link, packet, places, true, env)
     }
     /// Tells the sender of a packet which byte of its options makes no sense.
-    // spec: RFC1122 3.2.2.5
+    // spec: RFC1122 3.2.2.5-1
     pub(crate) fn refuse_option(
         &mut self,
         link: LinkId,

@@ -65,7 +65,7 @@ impl Complaint {
 impl Ip {
     /// Tells the sender of `datagram` that nobody listens at its port. `packet` is as [`Ip::receive`] left it. Nothing
     /// is said where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, nor beyond the limit on the rate.
-    // spec: RFC1122 4.1.3.1, RFC4443 3.1
+    // spec: RFC1122 3.2.2.1-1, 3.4-2, 4.1.3.1-1; RFC4443 3.1
     pub fn port_unreachable(
         &mut self,
         datagram: &Datagram,
@@ -75,7 +75,7 @@ impl Ip {
         self.complain_about_datagram(datagram, Complaint::PortUnreachable, packet, env);
     }
     /// Tells the sender of `datagram` that its transport is not spoken here, under the same conditions.
-    // spec: RFC1122 3.2.2.1, RFC4443 3.4
+    // spec: RFC1122 3.2.2.1-1, 3.4-2; RFC4443 3.4
     pub fn protocol_unreachable(
         &mut self,
         datagram: &Datagram,
@@ -100,7 +100,7 @@ impl Ip {
         packet.trim_front(header_bytes);
     }
     /// Queues an error about `invoking`, a packet from its IP header on, which came in by `link`.
-    // spec: RFC1122 3.2.2, RFC4443 2.4
+    // spec: RFC1122 3.2.2-2, 3.2.2-4, 3.3.8-1; RFC4443 2.4
     pub(crate) fn complain(
         &mut self,
         link: LinkId,
@@ -156,7 +156,7 @@ impl Ip {
             && !self.interface(link).is_some_and(|interface| interface.config.any_address)
     }
     /// Whether an error about this packet is allowed; then whom to tell, and whom the packet was for.
-    // spec: RFC1122 3.2.2, RFC4443 2.4
+    // spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-7, 3.2.2-8; RFC4443 2.4
     fn may_complain(
         &self,
         link: LinkId,
@@ -199,7 +199,7 @@ impl Ip {
         is_allowed.then_some((source, destination))
     }
     /// Gives up datagrams whose fragments did not all come, and tells the sender of those whose first did.
-    // spec: RFC1122 3.3.2, RFC8200 4.5
+    // spec: RFC1122 3.3.2-4; RFC8200 4.5
     pub(crate) fn timeout_reassembly(&mut self, env: &mut IpEnvironment<'_>) {
         while let Some(expired) = self.reassembly.pop_expired(env.now) {
             self.count_drop(expired.link, inhost_event::Drop::Fragment, env);

@@ -21,7 +21,6 @@ struct Echo {
 }
 
 impl Ip {
-    // spec: RFC1122 3.2.2
     pub(crate) fn receive_icmpv4(
         &mut self,
         arrival: &Arrival,
@@ -47,6 +46,7 @@ impl Ip {
                 packet.trim_front(icmpv4::LENGTH);
                 Ok(echo_request(arrival, Echo { identifier, sequence }))
             }
+            // spec: RFC1122 3.2.2.6-5
             Icmpv4Message::EchoReply { identifier, sequence, .. } => {
                 packet.trim_front(icmpv4::LENGTH);
                 Ok(echo_reply(arrival, Echo { identifier, sequence }))
@@ -71,7 +71,7 @@ impl Ip {
             // Nobody here asks.
             Icmpv4Message::TimestampReply(_) => Err(Drop::NotCredible),
             // Queries that RFC 6918 and RFC 7126 retired, and what nobody defined: silently discarded.
-            // spec: RFC1122 3.2.2
+            // spec: RFC1122 3.2.2-1, 3.2.2.7-1, 3.2.2.9-2
             // Source quench is one of these (RFC 6633).
             // spec: RFC9293 MUST-55
             Icmpv4Message::Other { .. } => Err(Drop::UnknownProtocol),
@@ -135,9 +135,10 @@ impl Ip {
         }
     }
     /// Queues the answer to a request, from the address that was asked.
-    // spec: RFC1122 3.2.2.6, RFC4443 4.2
+    // spec: RFC1122 3.2.2.6-1, 3.2.2.6-3, 3.2.2.6-4; RFC4443 4.2
     fn answer_echo(&mut self, arrival: &Arrival, echo: Echo, data: &[u8], env: &mut IpEnvironment<'_>) {
         // The answer to a group's request comes from the address that suits, and not at any rate.
+        // spec: RFC1122 3.3.4.2-1
         let source = Some(arrival.destination).filter(|_| arrival.target == Target::Us);
         if source.is_none() && !self.error_limit.allows(env.now, env.random) {
             return;
@@ -150,7 +151,7 @@ impl Ip {
         }
     }
     /// Queues the answer to a question for the time, as often as errors may be sent.
-    // spec: RFC1122 3.2.2.8
+    // spec: RFC1122 3.2.2.8-2
     fn answer_timestamp(
         &mut self,
         arrival: &Arrival,
@@ -186,7 +187,7 @@ impl Ip {
             quoted.source == arrival.destination && quoted.source.is_ipv4() == arrival.source.is_ipv4();
         if is_for_one && is_same { Ok(()) } else { Err(Drop::NotCredible) }
     }
-    // spec: RFC1122 3.2.2.1, RFC4443 2.4 (d)
+    // spec: RFC1122 3.2.2-3, 3.4-3; RFC4443 2.4 (d)
     fn pass_error(
         &mut self,
         arrival: &Arrival,
@@ -209,7 +210,7 @@ impl Ip {
     }
     /// Takes `next_hop` for packets to `destination` if `from` is who gets them now, and if `next_hop` can be reached
     /// directly.
-    // spec: RFC1122 3.2.2.2, 3.3.1.2, RFC4861 8.1
+    // spec: RFC1122 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-2; RFC4861 8.1
     pub(crate) fn believe_redirect(
         &mut self,
         link: LinkId,
@@ -263,7 +264,7 @@ fn echo_request(arrival: &Arrival, echo: Echo) -> Received {
     })
 }
 
-// spec: RFC1122 3.2.2.1
+// spec: RFC1122 3.2.2.1-2, 3.2.2.4-1, 3.2.2.5-2
 fn kind_v4(message: &Icmpv4Message<'_>, quoted: &Quoted) -> Option<(ErrorKind, Option<u16>)> {
     use icmpv4::UnreachableCode as Code;
     let kind = match *message {

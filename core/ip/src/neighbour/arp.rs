@@ -22,7 +22,7 @@ fn send(interface: &mut Interface, packet: &ArpPacket, to: HardwareAddress, pool
 }
 
 /// Asks where `address` is: everyone, or the card where it was (RFC 1122 §2.3.2.1 (2)).
-// spec: RFC826, RFC1122 2.3.2.1
+// spec: RFC1122 2.3.3-5; RFC826
 pub(crate) fn send_request(
     interface: &mut Interface,
     address: Ipv4Addr,

@@ -146,7 +146,7 @@ impl Cache {
     }
 
     /// A packet is to go to `address`.
-    // spec: RFC1122 2.3.2.1, RFC4861 7.2.2
+    // spec: RFC1122 2.3.2.1-2; RFC4861 7.2.2
     pub fn resolve(&mut self, address: IpAddr, now: Instant) -> Lookup {
         match self.entries.get_mut(&address) {
             Some(entry) => {
@@ -213,7 +213,7 @@ impl Cache {
         }
     }
     /// A transport hears nothing through `address`.
-    // spec: RFC1122 3.3.1.4
+    // spec: RFC1122 3.3.1.4-2
     pub fn suspect(&mut self, address: IpAddr, now: Instant) {
         let state = self.entries.get(&address).map(|entry| entry.state);
         if matches!(state, Some(State::Reachable | State::Stale | State::Delay)) {
@@ -268,6 +268,7 @@ impl Cache {
         }
     }
     /// Handles every timer that is due.
+    // spec: RFC1122 2.3.2.1-1
     pub fn timeout(&mut self, now: Instant) {
         while let Some(&(at, address)) = self.timers.first()
             && at <= now
@@ -426,7 +427,7 @@ mod tests {
         assert_eq!(given_up, 1, "one stranger made room and its sender was told");
     }
 
-    // spec: RFC1122 2.3.2.1
+    // spec: RFC1122 2.3.2.1-1, 2.3.2.1-2
     #[test]
     fn a_silent_neighbour_is_asked_three_times_a_second_apart_and_then_given_up() {
         let (mut cache, peer) = (cache(), "10.0.0.9".parse().unwrap());

@@ -77,7 +77,7 @@ impl OptionBytes {
     /// Adds time stamps with room for `slots` entries, the first of which is that of the sender, `own` at `time`
     /// (RFC 1122 §3.2.1.8 (e)). False, and no change, when there is no room, and of [`TimestampKind::Prescribed`], for
     /// which see [`OptionBytes::add_timestamps_of`].
-    // spec: RFC1122 3.2.1.8
+    // spec: RFC1122 3.2.1.8-9
     pub fn add_timestamp(&mut self, kind: TimestampKind, slots: usize, own: Ipv4Addr, time: u32) -> bool {
         let (address, bytes) = match kind {
             TimestampKind::Times => (&[][..], 4 * slots.min(MAX_TIMESTAMPS + 1)),

@@ -50,7 +50,7 @@ fn a_syn_is_laid_out_as_the_field_does() {
 
 #[test]
 fn timestamps_alone_follow_two_no_operations() {
-    // spec: RFC7323 appendix A
+    // RFC 7323 appendix A
     let options = TcpOptions { timestamps: Some((1, 2)), ..TcpOptions::NONE };
     let mut buffer = [0; 12];
     assert_eq!(options.emit(&mut buffer), 12);
@@ -193,7 +193,7 @@ fn a_header_written_apart_sums_with_its_data() {
 
 #[test]
 fn syn_and_fin_take_a_number_each() {
-    // spec: RFC9293 3.4
+    // RFC 9293 §3.4
     let segment = Segment { payload: b"abc", flags: Flags::SYN | Flags::FIN, ..syn() };
     assert_eq!(segment.sequence_length(), 5);
     assert_eq!(segment.sequence_end(), Sequence(4));
