@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory \
-  figures-kernel figures-response figures-fairness figures-flood scripts scripts-kernel
+  figures-kernel figures-response figures-fairness figures-flood figures-speed scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -65,6 +65,9 @@ figures-fairness: ## Ten of ours on one bottleneck in simulation; five beside fi
 
 figures-flood: ## Transfers beside 100,000 SYNs a second from random addresses, in simulation
 	$(FIGURES) flood
+
+figures-speed: ## Segments that the simulator carries in a second of one core
+	$(FIGURES) speed
 
 scripts: ## Every script of lab/script against our stack, in virtual time
 	cargo run --release --quiet -p inhost-script -- run lab/script/scripts

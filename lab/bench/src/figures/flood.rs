@@ -5,6 +5,7 @@ use super::bulk::{Bulk, BulkConfig};
 use super::chart::{self, Axis, Line};
 use super::machine;
 use super::options::Options;
+use super::page;
 use inhost_base::{Cidr, Duration, Endpoint, Ipv4Addr, LinkId, Random, Sequence};
 use inhost_event::Ignore;
 use inhost_sim::{LinkConfig, QueueConfig, address};
@@ -14,6 +15,7 @@ use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, TcpHeader, TcpOptions};
 use serde::Serialize;
 use std::cell::Cell;
+use std::fmt::Write;
 use std::rc::Rc;
 
 /// SYNs in a second.
@@ -77,8 +79,12 @@ pub fn command(mut options: Options) -> Result<(), String> {
         .collect::<Result<Vec<_>, String>>()?;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&shown).map_err(|e| e.to_string())?),
-        false => print(&shown, syns),
+        false => print!("{}", to_table(&shown, syns)),
     }
+    if syns != SYNS_A_SECOND {
+        return Ok(());
+    }
+    page::put("flood", &to_table(&shown, syns))?;
     draw(&shown)
 }
 
@@ -237,22 +243,25 @@ fn memory_bytes(bulk: &Bulk) -> u64 {
     live.saturating_sub(idle as u64)
 }
 
-fn print(shown: &[Shown], syns: u64) {
-    println!(
-        "{syns} SYNs a second from random addresses, {TRANSFERS} transfers over 1 Gbit/s, in simulation"
+fn to_table(shown: &[Shown], syns: u64) -> String {
+    let mut table = format!(
+        "{syns} SYNs a second from random addresses, {TRANSFERS} transfers over 1 Gbit/s, in simulation\n"
     );
-    println!(
+    let _ = writeln!(
+        table,
         "{:<18} {:>9} {:>9} {:>7}  {:>10}  {:>9}  {:>8} {:>10}  met",
         "listener", "before", "flooded", "share", "memory", "callers", "a SYN", "of a core"
     );
-    println!(
+    let _ = writeln!(
+        table,
         "{:<18} {:>9} {:>9} {:>7}  {:>10}  {:>9}  {:>8} {:>10}",
         "", "Mbit/s", "Mbit/s", "", "grew KiB", "served", "ns", ""
     );
     for s in shown {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let before = mean(&s.mbit_by_second[1..FLOOD_S.0 as usize]);
-        println!(
+        let _ = writeln!(
+            table,
             "{:<18} {before:>9.1} {:>9.1} {:>5.1} %  {:>10}  {:>9}  {:>8.0} {:>8.1} %  {}",
             s.listener,
             before * s.share,
@@ -264,6 +273,7 @@ fn print(shown: &[Shown], syns: u64) {
             if s.met { "yes" } else { "NO" }
         );
     }
+    table
 }
 
 fn draw(shown: &[Shown]) -> Result<(), String> {

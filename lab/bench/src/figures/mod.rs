@@ -8,7 +8,9 @@ mod flood;
 mod kernel;
 mod machine;
 mod options;
+mod page;
 mod response;
+mod speed;
 mod statistics;
 
 use options::Options;
@@ -23,7 +25,9 @@ pub const USAGE: &str = "\
        inhost-bench figures fairness [--repeats N] [--seconds N] [--simulated] [--mixed] [--json]
                                              ten of ours in simulation; five beside five of the kernel's (needs root)
        inhost-bench figures flood [--rate SYNS] [--json]
-                                             transfers beside a flood of SYNs, in simulation";
+                                             transfers beside a flood of SYNs, in simulation
+       inhost-bench figures speed [--segments N] [--json]
+                                             segments that the simulator carries in a second of one core";
 
 /// Runs one of the figures.
 pub fn command(words: &[&str]) -> Result<(), String> {
@@ -33,6 +37,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         "fairness" => fairness::command(options),
         "flood" => flood::command(options),
         "kernel" => kernel::command(options),
+        "speed" => speed::command(options),
         "response" => response::command(options),
         _ => Err(format!("no figure is called {figure:?}")),
     }

@@ -5,10 +5,12 @@ use super::bulk::{Bulk, BulkConfig};
 use super::chart::{self, Axis, Line};
 use super::machine;
 use super::options::Options;
+use super::page;
 use inhost_base::Duration;
 use inhost_sim::{LinkConfig, Loss, QueueConfig, QueueLimit, WhenFull};
 use inhost_stack::StackConfig;
 use serde::Serialize;
+use std::fmt::Write;
 
 /// Payload of one segment at MTU 1500 with timestamps.
 const SEGMENT_BYTES: f64 = 1448.0;
@@ -53,6 +55,7 @@ pub fn command(mut options: Options) -> Result<(), String> {
     let fill_only = options.flag("--fill");
     let rates = options.list("--rates")?;
     let losses = options.list("--losses")?;
+    let is_whole = !fill_only && rates.is_empty() && losses.is_empty();
     let parse = |words: Vec<String>, default: &[f64]| -> Result<Vec<f64>, String> {
         let numbers: Result<Vec<f64>, _> = words.iter().map(|word| word.parse::<f64>()).collect();
         let numbers = numbers.map_err(|e| e.to_string())?;
@@ -76,8 +79,13 @@ pub fn command(mut options: Options) -> Result<(), String> {
     }
     match json {
         true => println!("{}", serde_json::to_string_pretty(&(&fills, &points)).map_err(|e| e.to_string())?),
-        false => print(&fills, &points),
+        false => print!("{}", to_table(&fills, &points)),
     }
+    // The page shows the whole, not what somebody tries.
+    if !is_whole {
+        return Ok(());
+    }
+    page::put("response", &to_table(&fills, &points))?;
     draw(&fills, &points)
 }
 
@@ -152,16 +160,18 @@ fn expected_bits_per_second(rate_gbit: f64, round_trip_ms: u64, loss: f64) -> f6
     (window_bits / round_trip_s).min(rate_gbit * 1e9 * SEGMENT_BYTES / 1500.0)
 }
 
-fn print(fills: &[Fill], points: &[Point]) {
-    println!("One connection on an empty path, the profile's default limits");
-    println!(
+fn to_table(fills: &[Fill], points: &[Point]) -> String {
+    let mut table = "One connection on an empty path, the profile's default limits\n".to_owned();
+    let _ = writeln!(
+        table,
         "{:>7} {:>6}  {:>10} {:>10}  {:>11}  met",
         "Gbit/s", "RTT ms", "s 10..30", "of link", "segments/s"
     );
     for f in fills {
         let mean = f.gbit_by_second[10..].iter().sum::<f64>() / 20.0;
         let met = if f.met { "yes" } else { "NO" };
-        println!(
+        let _ = writeln!(
+            table,
             "{:>7} {:>6}  {mean:>10.3} {:>8.1} %  {:>11.0}  {met}",
             f.rate_gbit,
             f.round_trip_ms,
@@ -170,19 +180,23 @@ fn print(fills: &[Fill], points: &[Point]) {
         );
     }
     if points.is_empty() {
-        return;
+        return table;
     }
-    println!("\nOne connection with every nth packet lost, beside RFC 9438's response function");
-    println!(
+    let _ =
+        writeln!(table, "\nOne connection with every nth packet lost, beside RFC 9438's response function");
+    let _ = writeln!(
+        table,
         "{:>7} {:>6} {:>8}  {:>12} {:>12}  {:>6}",
         "Gbit/s", "RTT ms", "loss", "Mbit/s", "RFC 9438", "ratio"
     );
     for p in points {
-        println!(
+        let _ = writeln!(
+            table,
             "{:>7} {:>6} {:>8.0e}  {:>12.2} {:>12.2}  {:>6.2}",
             p.rate_gbit, p.round_trip_ms, p.loss, p.measured_mbit, p.expected_mbit, p.ratio
         );
     }
+    table
 }
 
 fn draw(fills: &[Fill], points: &[Point]) -> Result<(), String> {

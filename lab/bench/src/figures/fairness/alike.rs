@@ -75,6 +75,9 @@ fn condition(rate_mbit: u64, round_trip_ms: u64) -> Result<Alike, String> {
 
 /// For a person.
 pub fn to_table(rows: &[Alike]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
     let mut table = format!("{FLOWS} of inhost on one bottleneck, in simulation\n");
     let _ = writeln!(
         table,

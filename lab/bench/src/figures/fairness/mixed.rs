@@ -99,6 +99,9 @@ fn run(emulator: &Emulator, cell: &Cell, seconds: u64) -> Result<Vec<(bool, f64)
 
 /// For a person.
 pub fn to_table(shares: &[Share]) -> String {
+    if shares.is_empty() {
+        return String::new();
+    }
     let mut table = format!("{EACH} of inhost beside {EACH} of Linux CUBIC on one bottleneck\n");
     let _ = writeln!(
         table,

@@ -7,6 +7,7 @@ mod mixed;
 use super::chart::{self, Panel};
 use super::machine;
 use super::options::Options;
+use super::page;
 
 /// Seconds that connections live; the first ones, in which they find their places, are not counted.
 const SECONDS: u64 = 40;
@@ -29,27 +30,22 @@ pub fn command(mut options: Options) -> Result<(), String> {
     if json {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "alike": alike, "mixed": mixed }));
         println!("{}", text.map_err(|e| e.to_string())?);
-    } else {
-        print!(
-            "{}",
-            [
-                (!alike.is_empty()).then(|| alike::to_table(&alike)),
-                (!mixed.is_empty()).then(|| mixed::to_table(&mixed))
-            ]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("\n")
-        );
     }
-    if !alike.is_empty() {
-        let title = "1.0: all have the same".into();
-        chart::categories(
-            "docs/figures/fairness-alike.svg",
-            "Jain's index of ten of inhost on one bottleneck, in simulation (dashed: the goal)",
-            &[Panel { title, marks: alike::marks(&alike) }],
-            &[alike::GOAL],
-        )?;
+    let tables = [alike::to_table(&alike), mixed::to_table(&mixed)];
+    if !json {
+        print!("{}", tables.join("\n"));
     }
-    if mixed.is_empty() { Ok(()) } else { mixed::draw(&mixed) }
+    if repeats < REPEATS || seconds < SECONDS || alike.is_empty() || mixed.is_empty() {
+        // The page shows the whole, not what somebody tries.
+        return Ok(());
+    }
+    page::put("fairness", &tables.join("\n"))?;
+    let title = "1.0: all have the same".into();
+    chart::categories(
+        "docs/figures/fairness-alike.svg",
+        "Jain's index of ten of inhost on one bottleneck, in simulation (dashed: the goal)",
+        &[Panel { title, marks: alike::marks(&alike) }],
+        &[alike::GOAL],
+    )?;
+    mixed::draw(&mixed)
 }

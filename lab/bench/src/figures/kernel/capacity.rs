@@ -7,9 +7,12 @@ use super::run::{BUFFER_LIMIT_BYTES, Measured, measure, wires};
 use super::schedule::Share;
 use super::subject::send_from_kernel;
 use inhost_base::Duration;
+use std::fmt::Write;
 
 /// How long the proof runs at each rate.
 const SECONDS: u64 = 4;
+/// Twice, less what the start of a connection takes of those seconds.
+const TWICE: f64 = 1.9;
 
 /// What was carried at twice a rate.
 pub struct Carried {
@@ -57,4 +60,26 @@ pub fn prove(emulator: &Emulator, rate_mbit: u64, share: Share) -> Result<Carrie
         all_mbit: carried.iter().map(|c| c.0).sum(),
         late_p99_us: carried.iter().map(|c| c.1).fold(0.0, f64::max),
     })
+}
+
+/// For a person; an error where some path carried less than twice its rate.
+pub fn to_table(shown: &[Carried]) -> Result<String, String> {
+    let mut table = format!(
+        "{:>7} {:>6}  {:>12} {:>10}  {:>12}\n{:>7} {:>6}  {:>12} {:>10}  {:>12}\n",
+        "rate", "paths", "slowest path", "all", "late by", "Mbit/s", "", "Mbit/s", "Mbit/s", "p99 µs"
+    );
+    for c in shown {
+        let _ = writeln!(
+            table,
+            "{:>7} {:>6}  {:>12.1} {:>10.1}  {:>12.0}",
+            c.rate_mbit, c.paths, c.slowest_mbit, c.all_mbit, c.late_p99_us
+        );
+    }
+    match shown.iter().find(|c| c.slowest_mbit < TWICE * c.rate_mbit as f64) {
+        None => Ok(table),
+        Some(c) => Err(format!(
+            "the emulator does not carry twice {} Mbit/s here; give it less at a time with --share\n{table}",
+            c.rate_mbit
+        )),
+    }
 }

@@ -12,6 +12,11 @@ const TRANSFER_S: f64 = 8.0;
 /// Round trips that are added to it, so that the start weighs the same on long paths.
 const TRANSFER_ROUND_TRIPS: f64 = 20.0;
 
+/// Losses of a transfer, so that its start is not all of it; and how long it may last for their sake, in seconds.
+const TRANSFER_LOSSES: f64 = 15.0;
+/// See above.
+const LONGEST_S: f64 = 60.0;
+
 /// What is lost on the wire, besides what its queue has no room for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Loss {
@@ -93,20 +98,25 @@ impl Cell {
     /// transferred and how many runs share the machine; nothing is judged by it.
     pub fn expected_bits_per_second(&self) -> f64 {
         let link = 0.95 * self.rate_bits_per_second() as f64;
-        let loss = match self.loss {
-            Loss::None => return link,
-            Loss::Random(p) => p,
-            // A burst is one event of congestion.
-            Loss::Bursty(p) => p / super::drops::LOST_A_BURST,
-        };
+        let Some(loss) = self.events_a_packet() else { return link };
         let round_trip_s = self.round_trip.as_secs_f64();
         let cubic = 1.054 * (round_trip_s / loss).powf(0.75);
         let reno = (1.5 / loss).sqrt();
         link.min(cubic.max(reno) * SEGMENT_BYTES * 8.0 / round_trip_s)
     }
+    /// Losses that TCP has to answer, of each packet. A burst is one.
+    fn events_a_packet(&self) -> Option<f64> {
+        match self.loss {
+            Loss::None => None,
+            Loss::Random(p) => Some(p),
+            Loss::Bursty(p) => Some(p / super::drops::LOST_A_BURST),
+        }
+    }
     /// How long a transfer is expected to last.
     pub fn expected_s(&self) -> f64 {
-        TRANSFER_S + TRANSFER_ROUND_TRIPS * self.round_trip.as_secs_f64()
+        let least = TRANSFER_S + TRANSFER_ROUND_TRIPS * self.round_trip.as_secs_f64();
+        let packets = self.events_a_packet().map_or(0.0, |events| TRANSFER_LOSSES / events);
+        least.max((packets * SEGMENT_BYTES * 8.0 / self.expected_bits_per_second()).min(LONGEST_S))
     }
     /// Bytes of each transfer.
     pub fn transfer_bytes(&self) -> u64 {
@@ -143,6 +153,6 @@ mod tests {
         };
         assert_eq!(cell(10, 20, Loss::None).transfer_bytes(), 9_975_000);
         let lossy = cell(100, 300, Loss::Random(0.01)).transfer_bytes();
-        assert!((500_000..2_000_000).contains(&lossy), "{lossy}");
+        assert!((2_000_000..4_000_000).contains(&lossy), "{lossy}");
     }
 }

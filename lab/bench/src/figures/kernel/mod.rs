@@ -15,6 +15,7 @@ pub mod wire;
 
 use super::machine;
 use super::options::Options;
+use super::page;
 use cell::Cell;
 use emulator::Emulator;
 use report::Verdicts;
@@ -79,7 +80,10 @@ pub fn command(mut options: Options) -> Result<(), String> {
         true => println!("{}", verdicts.to_json()?),
         false => print!("{}", verdicts.to_table()),
     }
-    verdicts.draw()
+    // The page shows all that there is, whatever was chosen now.
+    let all = Verdicts::of(&cell::all(), &files.kernel, &files.ours);
+    page::put("kernel", &all.to_table())?;
+    all.draw()
 }
 
 fn names(cells: &[Cell]) -> String {
@@ -135,18 +139,10 @@ fn measure(plan: &Plan, files: &mut Files) -> Result<(), String> {
     let emulator = Emulator::start().map_err(|e| e.to_string())?;
     let mut rates: Vec<u64> = jobs.iter().map(|job| job.cell.rate_mbit).collect();
     rates.dedup();
-    for rate_mbit in rates {
-        let carried = capacity::prove(&emulator, rate_mbit, plan.share)?;
-        eprintln!(
-            "the emulator carried {:.0} Mbit/s on {} paths, {:.1} on the slowest, for {} under test; 99 % at most {:.0} µs late",
-            carried.all_mbit, carried.paths, carried.slowest_mbit, carried.rate_mbit, carried.late_p99_us
-        );
-        if carried.slowest_mbit < 1.9 * rate_mbit as f64 {
-            return Err(format!(
-                "the emulator does not carry twice {rate_mbit} Mbit/s here; give it less at a time with --share"
-            ));
-        }
-    }
+    let shown = rates.iter().map(|rate| capacity::prove(&emulator, *rate, plan.share));
+    let table = capacity::to_table(&shown.collect::<Result<Vec<_>, String>>()?)?;
+    eprint!("{table}");
+    page::put("capacity", &table)?;
     let (all, mut ended) = (jobs.len(), 0);
     schedule::run_all(&emulator, jobs, plan.share, |row| {
         ended += 1;
