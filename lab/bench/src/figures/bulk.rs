@@ -1,9 +1,9 @@
 //! Transfers between two hosts of the simulator, over one link, as fast as TCP lets them.
 
-use inhost_base::{Duration, Endpoint, Instant};
-use inhost_sim::{LinkConfig, LinkStatistics, Network, Ran, Scenario, address};
+use inhost_base::{Cidr, Duration, Endpoint, Instant, Ipv4Addr};
+use inhost_sim::{LinkConfig, LinkStatistics, Network, Ran};
 use inhost_socket::Host;
-use inhost_stack::{InterfaceConfig, ListenOptions, StackConfig};
+use inhost_stack::{DuplicateDetection, InterfaceConfig, ListenOptions, Medium, StackConfig};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -38,11 +38,11 @@ impl Bulk {
         let BulkConfig { links, stack, starts, seed } = config;
         let mut network = Network::new(Instant::ZERO, u64::MAX);
         let hosts = [1, 2].map(|own| network.add_host(stack.clone(), seed << 2 | own));
-        let ends = hosts.map(|host| (host, interface(host)));
+        let ends = [(hosts[0], interface(hosts[0])?), (hosts[1], interface(hosts[1])?)];
         let (link, _) = network.join(ends, links, seed).map_err(|e| e.to_string())?;
         let received: Rc<[Cell<u64>]> = starts.iter().map(|_| Cell::new(0)).collect();
         for (flow, start) in starts.into_iter().enumerate() {
-            let at = Endpoint::new(address(hosts[1], false), PORT + flow as u16);
+            let at = Endpoint::new(address(hosts[1]), PORT + flow as u16);
             let listener = network.host(hosts[1]).listen(at, ListenOptions::default());
             let listener = listener.map_err(|e| e.to_string())?;
             let counted = received.clone();
@@ -84,13 +84,17 @@ impl Bulk {
     }
 }
 
+/// The address of a host on the link: 10.0.0.1 and 10.0.0.2.
+pub fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host as u8 + 1)
+}
+
 /// A bare link of MTU 1500.
-fn interface(host: usize) -> InterfaceConfig {
-    // The simulator's own plain interface, with an address for each family.
-    let mut interface = Scenario::draw(0).interface(host);
-    interface.medium = inhost_stack::Medium::Ip;
-    interface.mtu_bytes = 1500;
-    interface
+fn interface(host: usize) -> Result<InterfaceConfig, String> {
+    let mut interface = InterfaceConfig::new("wire", Medium::Ip);
+    interface.duplicate_detection = DuplicateDetection::Off;
+    let own = Cidr::new(address(host), 24).map_err(|e| e.to_string())?;
+    Ok(interface.with_address(own))
 }
 
 async fn talk(host: Host, to: Endpoint, start: Duration) {

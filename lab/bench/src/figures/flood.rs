@@ -1,14 +1,14 @@
 //! A flood of SYNs from random addresses, beside transfers that go on, in simulation: the rate of the transfers, the
 //! memory, whether callers still get through, and what a SYN costs of a core.
 
-use super::bulk::{Bulk, BulkConfig};
+use super::bulk::{Bulk, BulkConfig, address};
 use super::chart::{self, Axis, Line};
 use super::machine;
 use super::options::Options;
 use super::page;
 use inhost_base::{Cidr, Duration, Endpoint, Ipv4Addr, LinkId, Random, Sequence};
 use inhost_event::Ignore;
-use inhost_sim::{LinkConfig, QueueConfig, address};
+use inhost_sim::{LinkConfig, QueueConfig};
 use inhost_stack::{DuplicateDetection, InterfaceConfig, ListenOptions, Medium, StackConfig, SynCookies};
 use inhost_wire::ipv4::Ipv4Header;
 use inhost_wire::protocol;
@@ -193,7 +193,7 @@ fn call(bulk: &Bulk, served: &Rc<Cell<u32>>) {
     let (host, served) = (bulk.network.host(0).clone(), served.clone());
     let calls = host.clone();
     let caller = async move {
-        let stream = calls.connect(Endpoint::new(address(1, false), PORT)).await.ok()?;
+        let stream = calls.connect(Endpoint::new(address(1), PORT)).await.ok()?;
         stream.receive(&mut [0]).await.ok().filter(|count| *count == 1)
     };
     let waits = host.clone();
