@@ -38,6 +38,8 @@
 
 mod agenda;
 mod buffers;
+pub mod bulk;
+mod capture;
 mod check;
 mod clock;
 mod ecn;
@@ -45,13 +47,16 @@ pub mod hostile;
 mod link;
 mod loss;
 mod network;
+pub mod provenance;
 mod queue;
 mod scenario;
 mod segment;
+mod simulation;
 pub mod soak;
 mod stream;
 mod switch;
 
+pub use capture::Capture;
 pub use check::Checker;
 pub use clock::Clock;
 pub use ecn::Ecn;
@@ -61,4 +66,5 @@ pub use network::{Network, Ran, Seen, Watcher};
 pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
 pub use scenario::{Call, Event, HostPlan, Scenario, Shape, What, address, interface};
 pub use segment::{SeenSegment, describe};
+pub use simulation::{DialError, Node, Outcome, Report, RunError, Simulation, explore};
 pub use stream::{Fault, Talk, byte_at};

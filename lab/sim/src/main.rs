@@ -1,18 +1,20 @@
-//! `inhost-sim`: many seeds of the two-host harness, or one of them in detail.
+//! `inhost-sim`: many seeds of simulated networks, or one of them in detail.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use inhost_sim::soak::{self, Failure, Summary};
-use inhost_sim::{Scenario, Seen, Watcher, describe, hostile};
+use inhost_sim::{Capture, Scenario, Seen, Watcher, bulk, describe, hostile, provenance};
 
-const USAGE: &str =
-    "usage: inhost-sim soak --seeds N [--from S] | replay SEED | hostile --frames N [--seed S]";
+const USAGE: &str = "usage: inhost-sim soak --seeds N [--from S] | replay SEED [FILE.pcapng] | hostile --frames N [--seed S] | bench";
+/// Bytes of each transfer of `bench`.
+const BENCH_BYTES: u64 = 1 << 30;
 /// Seeds between two lines of progress.
 const SEEDS_A_LINE: u64 = 500;
 /// Failures after which no more seeds are tried.
@@ -31,7 +33,9 @@ fn main() -> ExitCode {
         ["hostile", "--frames", frames, "--seed", seed] => {
             number(frames).zip(number(seed)).map(|(frames, seed)| throw(seed, frames))
         }
-        ["replay", seed] => number(seed).map(replay),
+        ["replay", seed] => number(seed).map(|seed| replay(seed, None)),
+        ["replay", seed, file] => number(seed).map(|seed| replay(seed, Some(Path::new(file)))),
+        ["bench"] => Some(bench()),
         _ => None,
     };
     match done {
@@ -42,6 +46,11 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The command that shows a run again and writes what crossed its links.
+fn again(seed: u64) -> String {
+    format!("cargo run --release -p inhost-sim -- replay {seed} seed-{seed}.pcapng")
 }
 
 /// Runs a seed; a panic is a failure like any other.
@@ -89,8 +98,11 @@ fn soak_seeds(from: u64, seeds: u64) -> bool {
         virtual_time.as_secs() / 3600,
         began.elapsed().as_secs_f64()
     );
-    for seed in &tally.failed {
-        println!("again: cargo run --release -p inhost-sim -- replay {seed}");
+    if !tally.failed.is_empty() {
+        println!("commit {}", provenance::commit());
+    }
+    for &seed in &tally.failed {
+        println!("again: {}", again(seed));
     }
     tally.failed.is_empty()
 }
@@ -116,7 +128,7 @@ fn add(
         Err(failure) => {
             tally.failed.insert(seed);
             println!("FAILED {failure}");
-            println!("again: cargo run --release -p inhost-sim -- replay {seed}");
+            println!("again: {}", again(seed));
         }
     }
     if tally.done % SEEDS_A_LINE == 0 {
@@ -140,16 +152,60 @@ impl Watcher for Print {
     }
 }
 
-fn replay(seed: u64) -> bool {
-    println!("{:#?}", Scenario::draw(seed));
-    match run(seed, Some(Box::new(Print))) {
+fn replay(seed: u64, file: Option<&Path>) -> bool {
+    let tap: Box<dyn Watcher> = match file.map(Capture::create) {
+        None => {
+            println!("{:#?}", Scenario::draw(seed));
+            Box::new(Print)
+        }
+        Some(Ok(capture)) => Box::new(capture),
+        Some(Err(why)) => {
+            eprintln!("inhost-sim: cannot write the capture: {why}");
+            return false;
+        }
+    };
+    match run(seed, Some(tap)) {
         Ok(summary) => println!("seed {seed} is clean: {summary:?}"),
         Err(failure) => {
             println!("FAILED {failure}");
+            println!("commit {}", provenance::commit());
             return false;
         }
     }
     true
+}
+
+/// Segments of wall time's second in one long transfer, over lines of several rates.
+fn bench() -> bool {
+    println!("line             checker   segments      rounds   virtual s   wall s   segments/s");
+    let mut all = true;
+    for (name, rate) in
+        [("any rate", None), ("10 Gbit/s", Some(10_000_000_000)), ("1 Gbit/s", Some(1_000_000_000))]
+    {
+        for checks in [true, false] {
+            // As above: for whoever waits.
+            #[allow(clippy::disallowed_methods)]
+            let began = Instant::now();
+            match bulk::transfer(BENCH_BYTES, rate, checks) {
+                Ok(done) => {
+                    let wall = began.elapsed().as_secs_f64();
+                    println!(
+                        "{name:<16} {:<7} {:>10}  {:>10}  {:>10.3}  {wall:>7.3}  {:>11.0}",
+                        if checks { "on" } else { "off" },
+                        done.segments,
+                        done.rounds,
+                        done.virtual_time.as_secs_f64(),
+                        done.segments as f64 / wall
+                    );
+                }
+                Err(why) => {
+                    println!("FAILED {name}: {why}");
+                    all = false;
+                }
+            }
+        }
+    }
+    all
 }
 
 fn throw(seed: u64, frames: u64) -> bool {

@@ -1,0 +1,285 @@
+//! Programs of one's own on simulated hosts: the front door for whoever writes for tokio.
+
+mod node;
+
+pub use node::{DialError, Node, Outcome};
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+
+use inhost_base::{Duration, Instant, IpAddr, Random};
+use inhost_stack::StackConfig;
+
+use crate::capture::Capture;
+use crate::clock::Clock;
+use crate::link::LinkConfig;
+use crate::network::{Network, Ran};
+use crate::provenance;
+use crate::scenario::{address, interface};
+
+/// Rounds after which a run is called endless.
+const ROUND_LIMIT: u64 = 50_000_000;
+/// Most hosts: addresses are 10.0.0.1 to 10.0.0.250.
+const HOST_LIMIT: usize = 250;
+/// The largest packet.
+const MTU_BYTES: u16 = 1500;
+
+/// Named hosts on one switch, each on a link of its own, and the programs that run on them.
+///
+/// [`Simulation::host`] adds a host with a program that may run for ever, such as a server; [`Simulation::client`] one
+/// whose end is waited for. [`Simulation::run`] is over when every client is, and fails when a program fails or panics,
+/// when the network falls silent while a client still waits, or when the [`Checker`](crate::Checker) finds something
+/// wrong. The same seed gives the same run, to the bit, as long as programs take time, randomness and company from
+/// their [`Node`] alone.
+///
+/// ```
+/// use inhost_sim::{LinkConfig, Loss, Simulation};
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// let mut simulation = Simulation::new(7);
+/// simulation.set_link(LinkConfig { loss: Loss::per_mille(50), ..LinkConfig::default() });
+/// simulation.host("server", async |node| {
+///     let listener = node.bind(7)?;
+///     loop {
+///         let mut stream = listener.accept().await?;
+///         let mut place = [0; 5];
+///         stream.read_exact(&mut place).await?;
+///         stream.write_all(&place).await?;
+///     }
+/// });
+/// simulation.client("client", async |node| {
+///     let mut stream = node.dial("server", 7).await?;
+///     stream.write_all(b"hello").await?;
+///     let mut place = [0; 5];
+///     stream.read_exact(&mut place).await?;
+///     assert_eq!(&place, b"hello");
+///     Ok(())
+/// });
+/// simulation.run().unwrap();
+/// ```
+pub struct Simulation {
+    seed: u64,
+    network: Network,
+    switch: usize,
+    link: LinkConfig,
+    random: Random,
+    config: StackConfig,
+    names: Rc<RefCell<BTreeMap<String, IpAddr>>>,
+    programs: Vec<Program>,
+    time_limit: Duration,
+    capture_failed: Option<String>,
+}
+
+struct Program {
+    name: String,
+    is_client: bool,
+    ended: Rc<RefCell<Option<Result<(), String>>>>,
+}
+
+/// What a run did, when all was well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// How long it took on the network's clock.
+    pub virtual_time: Duration,
+    /// TCP segments that hosts sent.
+    pub segments: u64,
+    /// Bytes of data in them, repeats included.
+    pub payload_bytes: u64,
+    /// Rounds.
+    pub rounds: u64,
+}
+
+/// Why a run failed, and how to see it again.
+#[derive(Clone, Debug)]
+pub struct RunError {
+    /// The seed.
+    pub seed: u64,
+    /// What is wrong, in words.
+    pub why: String,
+    /// The commit of the working directory.
+    pub commit: String,
+    /// What runs it again and writes what crossed the links.
+    pub command: String,
+}
+
+impl core::fmt::Display for RunError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let RunError { seed, why, commit, command } = self;
+        write!(f, "{why}\nseed {seed}, commit {commit}\nagain, with a capture: {command}")
+    }
+}
+impl core::error::Error for RunError {}
+
+impl Simulation {
+    /// An empty world. The environment's `INHOST_SIM_SEED` goes before `seed`, and `INHOST_SIM_PCAPNG` names a file for
+    /// what crosses the links.
+    pub fn new(seed: u64) -> Simulation {
+        let seed = provenance::asked_seed().unwrap_or(seed);
+        let mut network = Network::new(Instant::from_millis(1000), ROUND_LIMIT);
+        let switch = network.add_switch();
+        let mut capture_failed = None;
+        if let Some(path) = provenance::asked_capture() {
+            match Capture::create(&path) {
+                Ok(capture) => network.watch(capture),
+                Err(why) => capture_failed = Some(format!("cannot write {}: {why}", path.display())),
+            }
+        }
+        Simulation {
+            seed,
+            network,
+            switch,
+            link: LinkConfig::default(),
+            random: Random::from_number(seed),
+            config: StackConfig::default(),
+            names: Rc::default(),
+            programs: Vec::new(),
+            time_limit: Duration::from_secs(3600),
+            capture_failed,
+        }
+    }
+    /// The seed in force.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+    /// How links to the switch carry frames, both ways, for hosts added from now on. Default: 1 ms and no faults.
+    pub fn set_link(&mut self, link: LinkConfig) {
+        self.link = link;
+    }
+    /// How the stacks of hosts added from now on are configured.
+    pub fn set_config(&mut self, config: StackConfig) {
+        self.config = config;
+    }
+    /// After how long the run has failed. Default: an hour of virtual time.
+    pub fn set_time_limit(&mut self, limit: Duration) {
+        self.time_limit = limit;
+    }
+    /// The network, for what has no method here: [`Network::after`], [`Network::cut`], [`Network::pause`] ...
+    /// Host and link numbers are those that [`Simulation::host`] gave.
+    pub fn network(&mut self) -> &mut Network {
+        &mut self.network
+    }
+    /// Adds a host that runs `program`, which may never end; gives its number, which is also that of its link.
+    pub fn host<F>(&mut self, name: &str, program: F) -> usize
+    where
+        F: AsyncFnOnce(Node) -> Outcome + 'static,
+    {
+        self.add(name, false, program)
+    }
+    /// Adds a host that runs `program`, whose end is waited for; gives its number, which is also that of its link.
+    pub fn client<F>(&mut self, name: &str, program: F) -> usize
+    where
+        F: AsyncFnOnce(Node) -> Outcome + 'static,
+    {
+        self.add(name, true, program)
+    }
+    fn add<F>(&mut self, name: &str, is_client: bool, program: F) -> usize
+    where
+        F: AsyncFnOnce(Node) -> Outcome + 'static,
+    {
+        let seed = self.random.public_u64();
+        let number = self.network.add_host_with_clock(self.config.clone(), seed, Clock::default());
+        assert!(number < HOST_LIMIT, "a simulation has at most {HOST_LIMIT} hosts");
+        let end = (number, interface(number, true, MTU_BYTES));
+        let link_seed = self.random.public_u64();
+        if let Err(why) = self.network.join_switch(end, self.switch, self.link.clone(), link_seed) {
+            // The interface is our own, and there is one a host.
+            unreachable!("{why}");
+        }
+        self.names.borrow_mut().insert(name.to_owned(), address(number, false));
+        let host = self.network.host(number).clone();
+        let random = Rc::new(RefCell::new(Random::from_number(self.random.public_u64())));
+        let node = Node::new(host.clone(), self.names.clone(), random);
+        let ended = Rc::new(RefCell::new(None));
+        let ends = ended.clone();
+        let task = async move {
+            let mut program = pin!(program(node));
+            let outcome =
+                poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| program.as_mut().poll(context))) {
+                    Ok(poll) => poll.map(|outcome| outcome.map_err(|why| why.to_string())),
+                    Err(panic) => std::task::Poll::Ready(Err(format!("panicked: {}", words_of(&*panic)))),
+                })
+                .await;
+            *ends.borrow_mut() = Some(outcome);
+        };
+        host.spawn(task).detach();
+        self.programs.push(Program { name: name.to_owned(), is_client, ended });
+        number
+    }
+    /// Runs until every client has ended.
+    pub fn run(&mut self) -> Result<Report, RunError> {
+        let began = self.network.now();
+        let programs = &self.programs;
+        let failed = Cell::new(false);
+        let ran = self.network.run(self.time_limit, |_| {
+            let mut all = true;
+            for program in programs {
+                match &*program.ended.borrow() {
+                    Some(Ok(())) => {}
+                    Some(Err(_)) => failed.set(true),
+                    None => all &= !program.is_client,
+                }
+            }
+            all || failed.get()
+        });
+        match self.wrong(ran) {
+            Some(why) => Err(RunError {
+                seed: self.seed,
+                why,
+                commit: provenance::commit(),
+                command: provenance::command(self.seed, &format!("seed-{}.pcapng", self.seed)),
+            }),
+            None => Ok(Report {
+                seed: self.seed,
+                virtual_time: self.network.now().since(began),
+                segments: self.network.checker().segments(),
+                payload_bytes: self.network.checker().payload_bytes(),
+                rounds: self.network.rounds(),
+            }),
+        }
+    }
+    fn wrong(&self, ran: Ran) -> Option<String> {
+        if let Some(why) = &self.capture_failed {
+            return Some(why.clone());
+        }
+        for program in &self.programs {
+            if let Some(Err(why)) = &*program.ended.borrow() {
+                return Some(format!("{} failed: {why}", program.name));
+            }
+        }
+        let waiting = || {
+            let clients = self.programs.iter().filter(|p| p.is_client && p.ended.borrow().is_none());
+            clients.map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        match ran {
+            Ran::Done => None,
+            Ran::Wrong => Some(self.network.checker().complaints().join("\n")),
+            Ran::Silent => Some(format!("deadlock: nothing will happen any more, and {} waits", waiting())),
+            Ran::TimeOver => Some(format!("{} had not ended after {}", waiting(), self.time_limit)),
+            Ran::Endless => Some(format!("endless: {} waits, and hosts are busy with nothing", waiting())),
+        }
+    }
+}
+
+/// Runs what `build` makes under each of `seeds`, or only under the one that `INHOST_SIM_SEED` names. Panics at the
+/// first run that fails, with its seed, the commit and the command that runs it again.
+pub fn explore(seeds: std::ops::Range<u64>, build: impl Fn(&mut Simulation)) {
+    let seeds = provenance::asked_seed().map_or(seeds, |seed| seed..seed + 1);
+    for seed in seeds {
+        let mut simulation = Simulation::new(seed);
+        build(&mut simulation);
+        if let Err(why) = simulation.run() {
+            panic!("{why}");
+        }
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for a reason of an unknown kind")
+}
