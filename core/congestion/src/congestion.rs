@@ -136,6 +136,7 @@ impl Congestion {
         }
     }
     /// Something new was acknowledged.
+    // spec: RFC5681 3.1-1
     pub fn acknowledged(&mut self, acknowledged: &Acknowledged) {
         let window = &mut self.window;
         let grows = self.usage.allows_growth(window);
@@ -157,6 +158,7 @@ impl Congestion {
         }
         self.window.window_bytes = self.window.window_bytes.min(MOST_BYTES);
     }
+    // spec: RFC9438 4.10-1, 4.10-2
     fn acknowledged_by_cubic(&mut self, acknowledged: &Acknowledged) {
         let window = &mut self.window;
         let now = acknowledged.now;
@@ -211,6 +213,7 @@ impl Congestion {
     /// The retransmission timer expired with `in_flight_bytes` outstanding: one segment may go (RFC 5681 §3.1).
     /// `again` when this data has cost the window already, by the timer or by [`lost`](Congestion::lost): then the
     /// threshold stays.
+    // spec: RFC5681 3.1-12, 3.1-13, 3.1-14
     pub fn timed_out(&mut self, in_flight_bytes: u32, again: bool, now: Instant) {
         if !again {
             match &mut self.algorithm {
@@ -231,6 +234,7 @@ impl Congestion {
         self.window.window_bytes = self.window.segment_bytes;
     }
     /// Fast recovery, or the reduction after a mark, is over: the window is the threshold.
+    // spec: RFC5681 3.2-11, 4.3-3
     pub fn recovered(&mut self, now: Instant) {
         match &mut self.algorithm {
             Algorithm::Custom(own) => own.controller.recovered(&mut self.window, now),
@@ -239,6 +243,7 @@ impl Congestion {
     }
     /// The last reduction was a mistake (RFC 3522, RFC 5682, a duplicate's SACK): all is as before it. False when
     /// there is none to undo.
+    // spec: RFC9438 4.9-2
     pub fn undo(&mut self, now: Instant) -> bool {
         let prior = self.prior().map(core::mem::take).unwrap_or_default();
         if prior.threshold_bytes == 0 {

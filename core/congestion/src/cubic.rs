@@ -14,6 +14,7 @@ const MARK_LEAVES_PERCENT: u32 = 85;
 /// Where fast convergence puts the plateau, in percent of the window: `(1 + beta_cubic) / 2` (RFC 9438 §4.7).
 const CONVERGED_PERCENT: u64 = 85;
 /// `C` is 0.4 segments per second cubed (RFC 9438 §5.1), as a fraction.
+// spec: RFC9438 5.1-1
 const C_DIVIDEND: i64 = 2;
 const C_DIVISOR: i64 = 5;
 /// `alpha_cubic`, `3 * (1 - beta) / (1 + beta)`, is 9/17 (RFC 9438 §4.3).
@@ -61,6 +62,7 @@ struct Stage {
 
 impl Cubic {
     /// `bytes` were acknowledged in congestion avoidance.
+    // spec: RFC9438 4.2-2, 4.3-1, 4.4-1, 4.5-1
     pub fn acknowledged(
         &mut self,
         window: &mut CongestionWindow,
@@ -99,6 +101,7 @@ impl Cubic {
         window.window_bytes = cwnd.saturating_add((growth / divisor) as u32);
     }
     /// The application sets the pace now: time stands still (RFC 9438 §4.2, §5.8).
+    // spec: RFC9438 4.2-1
     pub fn pause(&mut self, now: Instant) {
         if let Some(stage) = &mut self.curve.stage {
             stage.paused_at.get_or_insert(now);
@@ -111,6 +114,7 @@ impl Cubic {
         }
     }
     /// A loss, or a mark (RFC 9438 §4.6).
+    // spec: RFC9438 4.6-2
     pub fn lost(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
         self.reduce(window);
         window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
@@ -120,11 +124,13 @@ impl Cubic {
         window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT);
     }
     /// RFC 9438 §4.8: the next stage begins at its plateau, wherever slow start ends.
+    // spec: RFC9438 4.8-1
     pub fn timed_out(&mut self) {
         self.curve.plateau_bytes = 0;
         self.curve.stage = None;
     }
     /// RFC 9438 §4.9: the curve is what it was.
+    // spec: RFC9438 4.9-1
     pub fn undo(&mut self) {
         self.curve = self.prior_curve;
     }
@@ -133,6 +139,7 @@ impl Cubic {
         self.prior = Prior::default();
         self.curve.stage = None;
     }
+    // spec: RFC9438 4.7-1
     fn reduce(&mut self, window: &CongestionWindow) {
         let cwnd = window.window_bytes;
         self.prior_curve = self.curve;
@@ -161,6 +168,7 @@ impl Stage {
         }
     }
     /// RFC 9438 §4.3, equation 4, by bytes: `alpha_17ths` of a segment for each window acknowledged.
+    // spec: RFC9438 4.3-2
     fn estimate(&mut self, bytes: u32, window: &CongestionWindow, alpha_17ths: u64) {
         let divisor = ALPHA_DIVISOR * u64::from(window.window_bytes.max(1));
         let growth =

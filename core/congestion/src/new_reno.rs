@@ -14,6 +14,7 @@ pub(crate) struct NewReno {
 }
 
 impl NewReno {
+    // spec: RFC5681 3.1-10
     pub fn acknowledged(&mut self, window: &mut CongestionWindow, bytes: u32) {
         let bytes = if window.in_slow_start() { window.slow_start(bytes) } else { bytes };
         self.counted_bytes = self.counted_bytes.saturating_add(bytes);

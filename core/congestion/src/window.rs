@@ -40,6 +40,7 @@ impl CongestionWindow {
     /// Slow start by `bytes` acknowledged, up to the threshold; what is left of them is for congestion avoidance.
     // Receivers acknowledge many segments at once, and the pacer spreads what they free: all bytes count
     // (RFC 9406 §4.2, L unlimited).
+    // spec: RFC5681 3.1-8
     pub(crate) fn slow_start(&mut self, bytes: u32) -> u32 {
         let grows = bytes.min(self.threshold_bytes.saturating_sub(self.window_bytes));
         self.window_bytes += grows;
@@ -50,6 +51,7 @@ impl CongestionWindow {
         self.threshold_bytes = self.threshold_bytes.max(self.window_bytes / 4 * 3);
     }
     /// Sets the threshold to `percent` of `bytes`, at least two segments.
+    // spec: RFC5681 3.1-7
     pub(crate) fn lower_threshold(&mut self, bytes: u32, percent: u32) {
         let left = u64::from(bytes) * u64::from(percent) / 100;
         self.threshold_bytes = (left as u32).max(self.least_bytes());
@@ -57,6 +59,7 @@ impl CongestionWindow {
 }
 
 /// RFC 6928 §2: so many segments, but no more than the larger of two segments and 14,600 bytes.
+// spec: RFC6928 2-1
 pub(crate) fn initial_window_bytes(segments: u8, segment_bytes: u32) -> u32 {
     let asked = u32::from(segments.max(1)) * segment_bytes;
     asked.min((2 * segment_bytes).max(INITIAL_BYTES)).max(segment_bytes)

@@ -76,7 +76,7 @@ struct Segments<'a, 'b> {
 }
 
 impl SegmentOutput for Segments<'_, '_> {
-    // spec: RFC9293 MUST-2
+    // spec: RFC9293 MUST-2, SHLD-22
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
         let mut scratch = [0; HEADERS_BYTES];
         let tcp_bytes = header.length();

@@ -334,7 +334,7 @@ fn too_many_closing_connections_are_aborted() {
 
 // spec: RFC9293 MUST-48
 // spec: RFC9293 MUST-49
-// spec: RFC9293 SHLD-21
+// spec: RFC9293 SHLD-21, SHLD-22
 #[test]
 fn options_show_in_the_header() {
     use inhost_stack::SocketOption::{DifferentiatedServices, HopLimit};

@@ -59,6 +59,7 @@ impl Connection {
         Ok(taken)
     }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
+    // spec: RFC9293 SHLD-27
     fn aggregate(&mut self, now: Instant) {
         let until = now + self.config.aggregation_delay;
         let buffers = self.buffers_mut();

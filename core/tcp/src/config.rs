@@ -56,6 +56,7 @@ pub struct Config {
     pub syn_linear_timeouts: u8,
     /// Retransmissions of one segment after which routing is told and a soft error is set: R1 of RFC 9293 §3.8.3.
     /// Default 3.
+    // spec: RFC9293 SHLD-10
     pub suspect_after_retransmissions: u8,
     /// How long TIME-WAIT lasts: twice the maximum segment lifetime. Default 60 s. Costs one idle entry.
     pub time_wait: Duration,

@@ -217,6 +217,7 @@ impl Connection {
     }
     /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
     /// RFC 6191): the least initial sequence number that the new connection must choose.
+    // spec: RFC9293 SHLD-4
     pub fn yields_to(&self, header: &Header) -> Option<Sequence> {
         use inhost_wire::tcp::Flags;
         let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
@@ -311,6 +312,7 @@ impl Connection {
         self.congestion.window.segment_bytes
     }
     /// Bytes thought to be in the network.
+    // spec: RFC5681 3.2-6; RFC6675 4-3
     pub(crate) fn in_flight_bytes(&self) -> u32 {
         let outstanding = self.send.next.since(self.send.unacknowledged);
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();

@@ -58,6 +58,7 @@ impl Connection {
         outcome
     }
     /// The path's largest payload has changed, as routing knows: its MTU less the IP header and 20 bytes.
+    // spec: RFC7323 5.7-1
     pub fn set_path_mtu_mss(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
         if path_mtu_mss < self.path_mss {
             self.path_shrank(path_mtu_mss, env.now);

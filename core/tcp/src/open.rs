@@ -109,6 +109,7 @@ impl Connection {
         connection
     }
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
+    // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
         let answering = self.phase == TcpPhase::SynReceived;
         let timestamps = if answering { self.marks.has(Marks::TIMESTAMPS) } else { self.config.timestamps };
@@ -129,6 +130,7 @@ impl Connection {
         }
     }
     /// Takes over what the peer's SYN says.
+    // spec: RFC7323 2.2-2, 2.3-4
     fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
         self.receive.initial = syn.sequence;
         self.receive.next = syn.sequence + 1;
@@ -163,6 +165,7 @@ impl Connection {
         self.congestion.window.segment_bytes = self.effective_mss();
     }
     /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
+    // spec: RFC9293 SHLD-8
     fn learn_ecn(&mut self, syn: &Header) {
         let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
         let agreed = if syn.flags.ack() {
@@ -194,6 +197,7 @@ impl Connection {
         u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
     }
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
+    // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.enter(TcpPhase::Established, env);
         self.marks.clear(Marks::SYNCHRONISE);
@@ -221,6 +225,7 @@ impl Connection {
     }
 
     /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
+    // spec: RFC5961 3.2-4
     pub(crate) fn arrive_in_syn_sent(
         &mut self,
         arrival: &mut Arrival<'_>,

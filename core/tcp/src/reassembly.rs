@@ -49,6 +49,7 @@ impl Reassembly {
         !self.runs.is_empty() || self.duplicate.is_some()
     }
     /// The runs that grew last, the newest first, each with its FIN.
+    // spec: RFC2018 4-7
     pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
         self.recent.iter().filter_map(|&at| {
             let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
@@ -59,6 +60,7 @@ impl Reassembly {
     /// Keeps what of `packet`, whose first byte is `start`, is not here yet. False when the limit on runs or on memory
     /// is reached; then it is not kept, and comes again. A packet that reaches into a later run is cut where that
     /// begins.
+    // spec: RFC9293 SHLD-31
     pub fn insert(&mut self, start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
         let end = start + packet.len() as u32;
         let index = self.runs.partition_point(|run| run.end.precedes(start));

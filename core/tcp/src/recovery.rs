@@ -62,6 +62,7 @@ impl Recovery {
 
 impl Connection {
     /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is.
+    // spec: RFC5681 4.3-5; RFC6675 5.1-3
     pub(crate) fn recover_by(
         &mut self,
         delivery: &Delivery,
@@ -134,6 +135,7 @@ impl Connection {
         buffers.doubt.duplicate(end, segments);
     }
     /// Looks for losses; true when something is newly thought lost.
+    // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1
     fn find_losses(&mut self, delivery: &Delivery, heard: &Heard, now: Instant) -> bool {
         let segment = self.segment_bytes();
         let sack = self.marks.has(Marks::SACK);
@@ -167,6 +169,7 @@ impl Connection {
         buffers.flight.lost_segments != before
     }
     /// The time for what was overtaken is over (RFC 8985 §6.2).
+    // spec: RFC8985 6.2-4
     pub(crate) fn fire_reordering(&mut self, env: &mut Environment<'_>) {
         let heard = Heard {
             advanced_bytes: 0,
@@ -196,6 +199,7 @@ impl Connection {
         self.tell_window(env);
     }
 
+    // spec: RFC5681 3.2-8, 4.3-1; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
     fn enter_recovery(&mut self, heard: &Heard, now: Instant) {
         let reduced_already = self.recovery.state == RecoveryState::WindowReduction;
         self.recovery.state = RecoveryState::Recovery;
@@ -214,6 +218,7 @@ impl Connection {
         }
     }
     /// What a reduction is reckoned from: what is outstanding, without what limited transmit added (RFC 5681 §3.2).
+    // spec: RFC5681 3.2-7
     fn flight_size(&self, outstanding_bytes: u32) -> u32 {
         outstanding_bytes.min(self.congestion.window.window_bytes)
     }
@@ -243,6 +248,7 @@ impl Connection {
 const MOST_REORDERING: u32 = 300;
 
 impl Connection {
+    // spec: RFC6675 5-4
     fn continue_recovery(&mut self, delivery: &Delivery, heard: &Heard, header: &Header, now: Instant) {
         let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
         let echo = self.echo_of(header);
@@ -397,6 +403,7 @@ impl Connection {
     }
     /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
     /// §6.3, RFC 5682 §2).
+    // spec: RFC6675 5.1-2
     pub(crate) fn recover_by_timer(&mut self, now: Instant) {
         self.history_mut().timeouts += 1;
         let in_flight = self.flight_size(self.send.next.since(self.send.unacknowledged));

@@ -30,6 +30,7 @@ impl RateReduction {
     }
     /// An acknowledgment delivered `delivered` bytes: the window, with `in_flight` bytes still on their way.
     /// `good`: it moved `SND.UNA` and told of no further loss (`SafeACK`).
+    // spec: RFC5681 3.2-10, 4.3-2; RFC8985 9.3-2
     pub fn window(
         &mut self,
         delivered: u32,

@@ -31,7 +31,7 @@ impl RoundTrip {
     /// round trip of something that left once (Karn's algorithm); `echoed` is that by the timestamps, which counts
     /// where nothing else was measured, as after a retransmission (RFC 7323 §4.1). The back-off stays until something
     /// is measured (RFC 6298 §5.7): were it less, a path that has become slower than the time-out would never be.
-    // spec: RFC9293 MUST-18 (Karn's algorithm)
+    // spec: RFC9293 MUST-18 (Karn's algorithm); RFC6298 3-1, 3-2; RFC7323 4.2-1
     pub fn acknowledged(
         &mut self,
         acknowledgment: Sequence,
@@ -51,6 +51,7 @@ impl RoundTrip {
     pub fn begin(&mut self, initial: Sequence) {
         self.until = initial.back(1);
     }
+    // spec: RFC6298 2.2-1, 2.3-1, 2.3-2
     fn sample(&mut self, sample: Duration) {
         let sample = sample.max(Duration::from_nanos(1));
         self.backoff = 0;
@@ -67,6 +68,7 @@ impl RoundTrip {
         self.smoothed = self.smoothed.max(Duration::from_nanos(1));
     }
     /// The time-out before doubling.
+    // spec: RFC6298 2.1-1, 4-1
     pub fn base_timeout(&self, config: &Config) -> Duration {
         if self.smoothed == Duration::ZERO {
             return config.initial_retransmission_timeout;
@@ -77,12 +79,13 @@ impl RoundTrip {
         (self.smoothed + margin).min(config.max_retransmission_timeout)
     }
     /// The time-out as it stands (RFC 6298 §5.5).
-    // spec: RFC9293 MUST-19 (exponential back-off)
+    // spec: RFC9293 MUST-19 (exponential back-off); RFC6298 1-1, 2.5-1
     pub fn timeout(&self, config: &Config) -> Duration {
         let doubled = self.base_timeout(config).times(1 << self.backoff.min(MOST_DOUBLINGS));
         doubled.min(config.max_retransmission_timeout)
     }
     /// The timer expired.
+    // spec: RFC6298 5-4
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
     }
@@ -92,6 +95,7 @@ impl RoundTrip {
 mod tests {
     use super::*;
 
+    // spec: RFC6298 2.1-1, 2.2-1, 2.3-1; RFC7323 4.2-1
     #[test]
     fn it_follows_rfc_6298() {
         let config = Config::default();

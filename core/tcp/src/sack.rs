@@ -7,15 +7,18 @@ use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
 impl Connection {
     /// Tells which data is here beyond the acknowledgment, what came last first, and what came twice before all.
+    // spec: RFC2018 4-1, 4-3
     pub(crate) fn add_sack(&self, header: &mut Header) {
         if self.has_sack_news() {
             header.options.sack = self.sack_blocks();
         }
     }
+    // spec: RFC2018 4-2
     fn has_sack_news(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
             && self.marks.has(Marks::SACK)
     }
+    // spec: RFC2018 4-5, 4-6
     fn sack_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::new();
         let Some(buffers) = &self.buffers else { return blocks };

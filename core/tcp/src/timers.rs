@@ -13,7 +13,7 @@ pub(crate) const TIDY_AFTER: Duration = Duration::from_secs(1);
 /// could be tried or heard, so that it does not count against anybody's patience.
 const CLOCK_JUMP: Duration = Duration::from_secs(5);
 /// The longest that an acknowledgment may wait (RFC 9293 §3.8.6.3).
-// spec: RFC9293 MUST-40
+// spec: RFC9293 MUST-40; RFC5681 4.2-2
 const MOST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
 
 impl Connection {
@@ -57,6 +57,7 @@ impl Connection {
         self.linger_at = Instant::FAR_FUTURE;
     }
     /// Starts the retransmission timer anew; it never outlasts the user's patience.
+    // spec: RFC6298 5-1
     pub(crate) fn arm_retransmission(&mut self, now: Instant) {
         let patience = self.progress_at + self.patience();
         let at = now + self.round_trip.timeout(&self.config);
@@ -70,7 +71,7 @@ impl Connection {
     }
     /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
-    // spec: RFC9293 MUST-59 (after all segments of the round are processed)
+    // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
         if self.is_adaptive() {
             return self.schedule_adaptive(now);
@@ -140,6 +141,7 @@ impl Connection {
         self.keep_alive_probes += 1;
         self.marks.set(Marks::KEEP_ALIVE);
     }
+    // spec: RFC6298 5-3; RFC9293 SHLD-9, SHLD-29, SHLD-30
     fn fire_retransmission(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
         self.progress_at += slept_since(self.retransmit_at, now);

@@ -64,6 +64,7 @@ impl Connection {
         }
     }
 
+    // spec: RFC6675 4-5
     fn next_data(&self) -> Result<Data, SendCause> {
         if self.phase.has_fin_acknowledged() {
             return Err(SendCause::Closed);
@@ -108,6 +109,7 @@ impl Connection {
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+    // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
     fn sendable_bytes(&self, unsent: u32) -> Result<u32, SendCause> {
         let send = &self.send;
         let edge = self.send_edge();
@@ -143,7 +145,7 @@ impl Connection {
         }))
     }
     /// Whether a segment that is not full may go.
-    // spec: RFC9293 MUST-38 (the sender's silly-window avoidance)
+    // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub(crate) fn goes_small(&self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.has_outstanding();
         if self.marks.has(Marks::OVERRIDE) {
@@ -172,6 +174,7 @@ impl Connection {
         }
     }
     /// The first of what is lost, if the congestion window allows.
+    // spec: RFC6675 5-6; RFC8985 9.3-1
     fn data_again(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
         if self.send.window == 0 {
             return Err(SendCause::ClosedWindow);
@@ -212,6 +215,7 @@ impl Connection {
     }
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
+    // spec: RFC8985 7.3-3
     fn tail_probe(&self, end: Sequence) -> Option<Data> {
         let (next, edge) = (self.send.next, self.send_edge());
         if next.precedes(end) && next.precedes(edge) {
@@ -280,6 +284,7 @@ impl Connection {
         }
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
+    // spec: RFC5681 4.1-1
     fn restart_after_idle(&mut self, now: Instant) {
         if self.has_outstanding() || self.phase.opens() || self.queued_bytes() == 0 {
             return;
@@ -296,6 +301,7 @@ impl Connection {
         let edge = self.send.unacknowledged.later(self.send_edge());
         if edge.precedes(self.send.next) { edge } else { self.send.next }
     }
+    // spec: RFC7323 2.2-4, 3.2-2, 3.2-4; RFC9293 SHLD-12
     fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
         let (field, _) = self.window_to_offer(pool);
         let timestamps =

@@ -9,6 +9,7 @@ use inhost_buf::{Packet, Pool};
 const FIELD_BYTES: usize = 0xffff;
 
 /// The least shift by which the whole window can be told (RFC 7323 §2.3).
+// spec: RFC7323 2.3-2
 pub(crate) fn scale_for(config: &Config) -> u8 {
     let mut scale = 0;
     while scale < 14 && FIELD_BYTES << scale < config.receive_buffer_limit_bytes / 2 {
@@ -37,6 +38,7 @@ impl Connection {
     }
     /// The window field of a segment that leaves now, and the edge that it offers.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
+    // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
     pub(crate) fn window_to_offer(&self, pool: &Pool) -> (u16, Sequence) {
         let next = self.receive.next;
         let held = self.receive.edge.since(next);

@@ -24,6 +24,7 @@ fn curve(plateau: f64, start: f64, t_s: f64) -> f64 {
     plateau + 0.4 * (t_s - k).powi(3)
 }
 
+// spec: RFC9438 4.4-1, 4.5-1
 #[test]
 fn the_window_follows_the_curve_to_its_plateau_and_beyond() {
     let (_, windows) = after_loss(1000, 150);
@@ -38,6 +39,7 @@ fn the_window_follows_the_curve_to_its_plateau_and_beyond() {
     assert!(step(5) > step(85) && step(140) > step(95), "concave, then convex: {windows:?}");
 }
 
+// spec: RFC9438 4.2-2
 #[test]
 fn the_window_never_shrinks_and_grows_by_half_a_round_at_most() {
     // RFC 9438 §4.2: far behind the curve, the target is held to half as much again.
@@ -52,6 +54,7 @@ fn the_window_never_shrinks_and_grows_by_half_a_round_at_most() {
     }
 }
 
+// spec: RFC9438 4.3-1, 4.3-2
 #[test]
 fn on_a_short_path_the_window_is_that_of_new_reno() {
     // RFC 9438 §4.3: 9/17 of a segment a round up to the window before, then one.
@@ -74,6 +77,7 @@ fn on_a_short_path_the_window_is_that_of_new_reno() {
     assert!((18_000..=21_000).contains(&grown), "{grown}");
 }
 
+// spec: RFC9438 4.7-1
 #[test]
 fn a_window_that_shrinks_makes_room() {
     // RFC 9438 §4.7: a second loss below the plateau puts the next one at 85 %.
@@ -93,6 +97,7 @@ fn a_window_that_shrinks_makes_room() {
     assert!((flat / plateau - 1.0).abs() < 0.02, "{flat} for {plateau}");
 }
 
+// spec: RFC9438 4.8-1
 #[test]
 fn after_a_time_out_the_curve_begins_at_its_plateau() {
     // RFC 9438 §4.8: K is 0 where slow start ends, though the window was larger before.
@@ -112,6 +117,7 @@ fn after_a_time_out_the_curve_begins_at_its_plateau() {
     assert!((10..=20).contains(&gained), "{gained}");
 }
 
+// spec: RFC9438 4.2-1
 #[test]
 fn time_without_anything_to_send_does_not_count() {
     // RFC 9438 §4.2, §5.8.
@@ -136,6 +142,7 @@ fn time_without_anything_to_send_does_not_count() {
     assert!(near(&idle) && near(&trickle), "{} {} {}", idle.window(), trickle.window(), busy.window());
 }
 
+// spec: RFC9438 4.9-1
 #[test]
 fn an_undone_loss_gives_the_curve_back() {
     // RFC 9438 §4.9.
@@ -151,6 +158,7 @@ fn an_undone_loss_gives_the_curve_back() {
     assert_eq!(undone.window(), spared.window());
 }
 
+// spec: RFC9438 4.9-2
 #[test]
 fn an_undo_that_comes_late_leaves_what_was_learned_since() {
     // RFC 9438 §4.9.2: the window is past the old one already.
@@ -195,6 +203,7 @@ fn response(choice: CongestionChoice, round_trip: Duration, p: f64) -> f64 {
     sent / f64::from(rounds)
 }
 
+// spec: RFC9438 5.1-1
 #[test]
 fn the_response_function_is_that_of_rfc_9438() {
     // RFC 9438 §5.1, tables 1 and 2, the column of C = 0.4.

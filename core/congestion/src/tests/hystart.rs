@@ -26,6 +26,7 @@ fn overshoot(choice: CongestionChoice) -> u32 {
     sender.window() / SEGMENT
 }
 
+// spec: RFC9438 4.10-2
 #[test]
 fn slow_start_ends_soon_after_the_queue_begins() {
     // The path holds 100 segments. The round that grows from 80 to 160 makes the first queue, the next one (to 320)

@@ -6,6 +6,7 @@ use crate::window::initial_window_bytes;
 const ROUND_TRIP: Duration = Duration::from_millis(100);
 const BOTH: [CongestionChoice; 2] = [CongestionChoice::Cubic, CongestionChoice::NewReno];
 
+// spec: RFC6928 2-1
 #[test]
 fn the_initial_window_is_that_of_rfc_6928() {
     assert_eq!(initial_window_bytes(10, 1460), 14_600);
@@ -14,7 +15,7 @@ fn the_initial_window_is_that_of_rfc_6928() {
     assert_eq!(initial_window_bytes(1, 1460), 1460);
 }
 
-// spec: RFC9293 MUST-19 (slow start and congestion avoidance)
+// spec: RFC9293 MUST-19 (slow start and congestion avoidance); RFC5681 3.1-1, 3.1-10
 #[test]
 fn slow_start_doubles_and_avoidance_adds_one_segment_a_round_trip() {
     let mut sender = Sender::opened(CongestionChoice::NewReno);
@@ -42,6 +43,7 @@ fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
     }
 }
 
+// spec: RFC9438 4.6-3
 #[test]
 fn a_window_that_is_not_in_use_does_not_grow() {
     for choice in BOTH {
@@ -87,6 +89,7 @@ fn nothing_grows_while_fast_recovery_moves_the_window() {
     }
 }
 
+// spec: RFC5681 3.1-7, 3.2-7; RFC9438 4.6-2
 #[test]
 fn a_loss_leaves_half_or_seven_tenths_and_a_mark_more() {
     // RFC 5681 §3.1, RFC 9438 §4.6, RFC 8511 §3; Linux makes no difference.
@@ -107,6 +110,7 @@ fn a_loss_leaves_half_or_seven_tenths_and_a_mark_more() {
     }
 }
 
+// spec: RFC5681 3.1-12
 #[test]
 fn no_reduction_goes_below_two_segments() {
     for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
@@ -118,6 +122,7 @@ fn no_reduction_goes_below_two_segments() {
     }
 }
 
+// spec: RFC5681 3.1-12, 3.1-13, 3.1-14
 #[test]
 fn a_time_out_leaves_one_segment_and_a_second_keeps_the_threshold() {
     for choice in BOTH {
@@ -161,6 +166,7 @@ fn an_undone_first_loss_brings_slow_start_back() {
     assert_eq!(sender.window(), 40_000);
 }
 
+// spec: RFC5681 4.1-1
 #[test]
 fn idleness_brings_the_window_back_to_the_initial_one() {
     for choice in BOTH {

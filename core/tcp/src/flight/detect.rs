@@ -5,6 +5,7 @@ use inhost_base::{Duration, Instant};
 
 impl Flight {
     /// By time. Gives when to look again, while something that was overtaken may still arrive.
+    // spec: RFC8985 6.2-3
     pub fn lose_by_time(&mut self, window: Duration, now: Instant) -> Option<Instant> {
         let mut waits = false;
         let mut index = self.index_of(self.judged);
@@ -70,6 +71,7 @@ impl Flight {
     }
     /// The oldest, whatever was thought of it, and all that left longer ago than a round trip and `window`: what a
     /// time-out makes lost (RFC 8985 §6.3). Without `by_time` everything.
+    // spec: RFC2018 5-3; RFC8985 6.3-1
     pub fn lose_by_timer(&mut self, by_time: bool, window: Duration, now: Instant) {
         let rack = self.rack;
         let first = self.records.front().map(|record| record.start);

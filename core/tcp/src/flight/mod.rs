@@ -59,6 +59,7 @@ struct Again {
 }
 
 /// Everything that is out.
+// spec: RFC6675 4-1; RFC8985 4-1
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     records: VecDeque<Record>,
@@ -122,6 +123,7 @@ impl Flight {
     }
 
     /// What lies from `start` to `end` left for the first time, with `in_flight_bytes` on their way before it.
+    // spec: RFC8985 4-2
     pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
         if self.records.is_empty() {
             (self.first_lost, self.judged) = (start, start);
@@ -202,6 +204,7 @@ impl Flight {
     }
     /// Up to where what is to be sent again from the first lost on reaches without a gap, at most `most` bytes: whole
     /// transmissions, unless what was refused for its size is cut anew.
+    // spec: RFC6675 4-4
     pub fn lost_run(&self, most: u32) -> Option<(Sequence, Sequence)> {
         let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
         let mut run: Option<(Sequence, Sequence)> = None;

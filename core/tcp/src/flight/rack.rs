@@ -98,6 +98,7 @@ impl Rack {
     }
     /// RFC 8985 §6.2, step 4: how long what was overtaken may still arrive. `hurry`: a recovery is under way, or as
     /// much has arrived as the classic count asks for.
+    // spec: RFC8985 3.3.2-1, 3.3.2-2
     pub fn reordering_window(&self, hurry: bool, smoothed: Duration) -> Duration {
         if !self.reordering_seen && hurry {
             return Duration::ZERO;

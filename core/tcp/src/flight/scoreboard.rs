@@ -20,6 +20,7 @@ pub(crate) struct Bounds {
 
 impl Flight {
     /// Takes what the peer says it has beyond its acknowledgment.
+    // spec: RFC6675 5-1; RFC2018 5-1
     pub fn take_sack(&mut self, blocks: &SackBlocks, bounds: Bounds, now: Instant, delivery: &mut Delivery) {
         let mut rest = 0;
         if let Some(&first) = blocks.first()

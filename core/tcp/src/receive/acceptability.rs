@@ -10,10 +10,12 @@ use crate::{Connection, Environment};
 use inhost_event::{Drop, TcpPhase};
 
 /// A timestamp older than this says nothing any more (RFC 7323 §5.5): 24 days.
+// spec: RFC7323 5.5-1
 const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
 
 impl Connection {
     /// Checks the segment and cuts it to what lies in the window. When false, what the peer is owed is marked.
+    // spec: RFC7323 5.3-2; RFC5961 3.2-3
     pub(super) fn is_acceptable(
         &mut self,
         arrival: &mut Arrival<'_>,
@@ -55,6 +57,7 @@ impl Connection {
         false
     }
     /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
+    // spec: RFC7323 3.2-5, 5.2-4, 5.3-1
     fn fails_paws(&self, arrival: &Arrival<'_>, env: &Environment<'_>) -> Option<Drop> {
         if !self.marks.has(Marks::TIMESTAMPS) || arrival.header.flags.rst() {
             return None;

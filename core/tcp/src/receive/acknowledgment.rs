@@ -16,6 +16,7 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// The fifth step. False when the segment goes no further.
+    // spec: RFC5961 5.2-1, 5.2-2
     pub(super) fn take_acknowledgment(
         &mut self,
         arrival: &Arrival<'_>,
@@ -89,6 +90,7 @@ impl Connection {
     }
 
     /// Takes what the segment says about what is out: its acknowledgment, its SACK blocks, its congestion echo.
+    // spec: RFC7323 4.1-2
     pub(crate) fn advance(
         &mut self,
         header: &Header,
@@ -179,6 +181,7 @@ impl Connection {
         Some(Instant::from_nanos((at_ms + 1) * 1_000_000 - 1))
     }
     /// Forgets what is acknowledged; true when our FIN is.
+    // spec: RFC6675 4-2; RFC2018 8-3
     fn discard_acknowledged(
         &mut self,
         acknowledgment: Sequence,
@@ -199,6 +202,7 @@ impl Connection {
         advanced_bytes > queued
     }
     /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
+    // spec: RFC5681 3.2-4, 3.2-5; RFC6675 5-2
     fn count_duplicates(&mut self, heard: &mut Heard) {
         if self.marks.has(Marks::SACK) {
             return;
@@ -225,6 +229,7 @@ impl Connection {
         }
     }
     /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
+    // spec: RFC8985 7.4.2-2
     fn probe_repaired_a_loss(&mut self, in_flight: u32, env: &mut Environment<'_>) {
         if self.recovery.state != RecoveryState::Open && self.recovery.state != RecoveryState::Disorder {
             return;
@@ -234,6 +239,7 @@ impl Connection {
         self.tell_window(env);
     }
     /// The timers of what is still out, after an acknowledgment.
+    // spec: RFC6298 5-2; RFC6928 9-1
     fn restart_timers(&mut self, advanced: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
@@ -282,6 +288,7 @@ impl Connection {
     /// the sequence number first; but acknowledgments only grow, so where they differ they tell the order better:
     /// a segment sent again bears an old number and a new window.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
+    // spec: RFC7323 2.3-3
     pub(super) fn take_window(&mut self, header: &Header, now: Instant) {
         let send = &mut self.send;
         let newer = send.window_acknowledgment.precedes(header.acknowledgment)

@@ -37,6 +37,7 @@ impl Connection {
         self.take_in_order(arrival, env, outcome);
     }
     /// The next bytes, and whatever they connect to.
+    // spec: RFC5681 3.2-2
     pub(crate) fn take_in_order(
         &mut self,
         arrival: &mut Arrival<'_>,
@@ -78,6 +79,7 @@ impl Connection {
     /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
     /// duplicate (RFC 5681 §4.2). Each such segment is owed one of its own, for the sender counts them: segments that
     /// come in one batch would otherwise never make three.
+    // spec: RFC5681 3.2-1; RFC2018 4-4
     fn keep_for_later(
         &mut self,
         arrival: &mut Arrival<'_>,

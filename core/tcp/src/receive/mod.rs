@@ -107,6 +107,7 @@ impl Connection {
     }
 
     /// SYN-RECEIVED and every later state (RFC 9293 §3.10.7.4), step by step.
+    // spec: RFC5961 4.2-1
     fn arrive_synchronised(
         &mut self,
         arrival: &mut Arrival<'_>,
@@ -170,6 +171,7 @@ impl Connection {
             && header.acknowledgment == self.send.next
     }
     /// The peer is alive; its timestamp is kept for the echo (RFC 7323 §4.3).
+    // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
     fn heard(&mut self, header: &Header, env: &mut Environment<'_>) {
         self.received_at = env.now;
         self.keep_alive_probes = 0;

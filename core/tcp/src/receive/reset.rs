@@ -9,6 +9,7 @@ use inhost_event::{Drop, TcpPhase};
 impl Connection {
     /// A reset counts when it bears exactly the next number; another one in the window asks for a challenge
     /// (RFC 5961 §3.2).
+    // spec: RFC5961 3.2-1, 3.2-2, 4.2-2
     pub(super) fn take_reset(
         &mut self,
         arrival: &Arrival<'_>,
@@ -32,6 +33,7 @@ impl Connection {
         self.finish(error, env, outcome);
     }
     /// Drops the segment and answers it, within the limit.
+    // spec: RFC5961 1.1-1
     pub(super) fn challenge(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         outcome.dropped = Some(Drop::OutOfWindow);
         if self.may_challenge(env) {
@@ -41,6 +43,7 @@ impl Connection {
         }
     }
     /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
+    // spec: RFC5961 7-1
     pub(super) fn may_challenge(&mut self, env: &Environment<'_>) -> bool {
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         if second != self.challenge_second {

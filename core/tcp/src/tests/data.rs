@@ -47,7 +47,7 @@ fn every_second_full_segment_is_acknowledged_at_once() {
 }
 
 // spec: RFC9293 MUST-58
-// spec: RFC9293 MUST-59
+// spec: RFC9293 MUST-59; RFC5681 4.2-3
 #[test]
 fn a_batch_is_acknowledged_once() {
     let mut trial = Trial::established(plain());
@@ -105,6 +105,7 @@ fn nagle_holds_a_second_small_segment_until_the_first_is_acknowledged() {
 }
 
 // UCLA §2.4: data of successive sends shares segments, and the pushes are one.
+// spec: RFC9293 SHLD-27
 #[test]
 fn small_writes_are_aggregated_and_their_pushes_promoted() {
     let mut trial = Trial::established(plain());

@@ -11,6 +11,7 @@ fn stamped() -> Trial {
 }
 
 // RFC 5961 §3.2
+// spec: RFC5961 3.2-1
 #[test]
 fn only_a_reset_at_exactly_the_next_number_counts() {
     let mut trial = Trial::established(plain());
@@ -26,6 +27,7 @@ fn only_a_reset_at_exactly_the_next_number_counts() {
 }
 
 // RFC 5961 §4.2, §7
+// spec: RFC5961 4.2-1
 #[test]
 fn a_syn_is_challenged_within_a_limit() {
     let mut trial = Trial::established(plain());
@@ -45,6 +47,7 @@ fn a_syn_is_challenged_within_a_limit() {
 }
 
 // RFC 5961 §5.2
+// spec: RFC5961 5.2-2
 #[test]
 fn an_acknowledgment_out_of_range_is_challenged_and_its_data_is_not_taken() {
     let mut trial = Trial::established_with(plain(), 5000);
@@ -85,6 +88,7 @@ fn a_segment_without_acknowledgment_is_dropped() {
 }
 
 // RFC 7323 §5.3, §5.5, §3.2
+// spec: RFC7323 5.3-2, 5.5-1
 #[test]
 fn an_old_timestamp_is_answered_and_dropped() {
     let mut trial = stamped();

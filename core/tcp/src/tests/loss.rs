@@ -17,7 +17,7 @@ fn measured(config: Config) -> Trial {
 
 // spec: RFC9293 MUST-19
 // spec: RFC9293 MUST-20
-// spec: RFC9293 MUST-21
+// spec: RFC9293 MUST-21; RFC6298 2.5-1
 #[test]
 fn a_lost_segment_is_sent_again_with_doubling_time_outs_until_the_user_gives_up() {
     let config = Config { user_timeout: Duration::from_secs(20), ..plain() };

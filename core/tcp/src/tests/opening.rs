@@ -66,6 +66,7 @@ fn an_unanswered_syn_is_repeated_ever_more_slowly_for_three_minutes() {
     assert!(trial.changed().contains(Changes::CLOSED | Changes::ERROR | Changes::SUSPECT));
 }
 
+// spec: RFC5681 3.1-4
 #[test]
 fn after_a_lost_syn_one_segment_opens_the_congestion_window() {
     let mut trial = Trial::calling(plain());
@@ -127,6 +128,7 @@ fn the_peer_calls() {
     trial.nothing();
 }
 
+// spec: RFC7323 2.2-2, 3.2-6
 #[test]
 fn what_the_peer_does_not_offer_is_not_used() {
     let mut trial = Trial::called_by(Config::default(), &segment(0, SYN, 0), false);

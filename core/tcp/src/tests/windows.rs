@@ -196,7 +196,7 @@ fn a_window_that_shrinks_stops_new_data_and_breaks_nothing() {
     again.is_data(3001, 1000);
 }
 
-// spec: RFC9293 MUST-1
+// spec: RFC9293 MUST-1; RFC7323 2.3-3
 #[test]
 fn the_window_field_is_unsigned_and_scaled() {
     let mut trial = Trial::calling(Config { timestamps: false, ..Config::default() });

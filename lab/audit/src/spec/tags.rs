@@ -41,7 +41,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return files };
     for path in entries.filter_map(|entry| entry.ok().map(|e| e.path())) {
-        if path.is_dir() {
+        // What is pending proves nothing yet.
+        if path.is_dir() && !path.ends_with("pending") {
             files.extend(sources(&path));
         } else if path.extension().is_some_and(|e| e == "rs" || e == "script") {
             files.push(path);
