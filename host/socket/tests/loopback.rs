@@ -418,3 +418,38 @@ fn options_are_set_and_read_on_every_face() {
     });
     assert_eq!(done, Some(()));
 }
+
+#[test]
+fn any_number_of_tasks_may_wait_for_one_thing_and_the_host_comes_to_rest() {
+    let host = host();
+    let polls: Rc<Cell<u32>> = Rc::default();
+    let woken: Rc<Cell<u32>> = Rc::default();
+    for _ in 0..300 {
+        let (host, polls, woken) = (host.clone(), polls.clone(), woken.clone());
+        let waiting = host.clone();
+        host.spawn(async move {
+            let mut draining = std::pin::pin!(waiting.draining());
+            poll_fn(|context| {
+                polls.set(polls.get() + 1);
+                draining.as_mut().poll(context)
+            })
+            .await;
+            woken.set(woken.get() + 1);
+        })
+        .detach();
+    }
+    let mut rounds = 0;
+    while host.has_runnable() {
+        host.run(host.now(), 64);
+        rounds += 1;
+        assert!(rounds < 10_000, "it never comes to rest");
+    }
+    assert!(polls.get() < 300 * 300, "{} polls", polls.get());
+    println!("{} polls of 300 tasks", polls.get());
+    host.drain();
+    while host.has_runnable() {
+        host.run(host.now(), 64);
+    }
+    assert_eq!(woken.get(), 300);
+    host.stop();
+}
