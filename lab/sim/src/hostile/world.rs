@@ -272,9 +272,11 @@ impl Talk {
             return std::future::pending().await;
         }
         let (sent, received) = both(self.send(stream), self.receive(stream)).await;
-        match sent.and(received) {
-            Ok(()) => self.counted.done[self.host].set(true),
-            Err(why) => self.fails(why),
+        match (sent, received) {
+            (Ok(()), Ok(())) => self.counted.done[self.host].set(true),
+            (Err(why), Ok(())) | (Ok(()), Err(why)) => self.fails(why),
+            // What broke reading is what broke the connection, more often than not.
+            (Err(sent), Err(received)) => self.fails(format!("{received}; {sent}")),
         }
     }
     async fn send(&self, stream: &Stream) -> Result<(), String> {
