@@ -1,6 +1,6 @@
 //! The peer's half of each connection: initial numbers, scales, timestamps, cookie.
 
-use crate::language::{Cookie, Options, Presence, Segment};
+use crate::language::{Cookie, Echo, Options, Presence, Segment};
 use crate::side::SERVER_PORT;
 use inhost_base::{Instant, Sequence};
 use inhost_wire::tcp::{self, FastOpenCookie, Flags, SackBlocks, TcpHeader, TcpOptions};
@@ -150,7 +150,12 @@ impl Flow {
         if stamps {
             let value = PEER_TIMESTAMP.wrapping_add(now.as_millis() as u32);
             let value = said.timestamp_value.unwrap_or(value);
-            options.timestamps = Some((value, said.timestamp_echo.unwrap_or(self.host_timestamp)));
+            let echo = match said.timestamp_echo {
+                Some(Echo::Value(echo)) => echo,
+                Some(Echo::Earlier(millis)) => self.host_timestamp.wrapping_sub(millis),
+                None => self.host_timestamp,
+            };
+            options.timestamps = Some((value, echo));
         }
         if let Presence::Is(blocks) = &said.sack {
             let mut sack = SackBlocks::new();

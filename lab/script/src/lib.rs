@@ -50,7 +50,7 @@
 //! | `ecn ce`, `ect0`, `ect1`, `none` | the mark of the IP header |
 //! | `mss N`, `scale N`, `sackok`, `ts`, `fo …` | options; `no …` and, in `out`, `… any` |
 //! | `sack A..B C..D` | SACK blocks; an `out` without a word about them has none |
-//! | `ts V`, `ecr V` | timestamps of a chosen value, and the echo; else the peer keeps them by itself |
+//! | `ts V`, `ecr V`, `ecr last-N` | timestamps of a chosen value, and the echo, also of what the host sent N ms earlier; else the peer keeps them by itself |
 //! | `fo request`, `fo cookie`, `fo HEX` | Fast Open: the wish, the cookie known, another |
 //! | `peer N` | a second peer, with a port of its own |
 //! | `isn N` | of an `in` SYN: a new connection from the same port |

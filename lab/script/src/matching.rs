@@ -1,7 +1,7 @@
 //! Whether a segment is the one that a script expects.
 
 use crate::flow::Seen;
-use crate::language::{Cookie, Options, Presence, Segment};
+use crate::language::{Cookie, Echo, Options, Presence, Segment};
 use crate::packet::HostSegment;
 use crate::stream::{self, From};
 use inhost_wire::tcp::Flags;
@@ -75,7 +75,7 @@ fn different_options(said: &Options, got: &HostSegment<'_>, seen: &Seen) -> Vec<
         differs("sackok", &said.sack_permitted, found.sack_permitted.then_some(())),
         differs("ts", &said.timestamps, stamps),
     ];
-    if let Some(echo) = said.timestamp_echo
+    if let Some(Echo::Value(echo)) = said.timestamp_echo
         && found.timestamps.map(|(_, echo)| echo) != Some(echo)
     {
         wrong.push(Some(format!("ecr {echo} expected, {:?} found", found.timestamps)));

@@ -22,6 +22,9 @@ pub struct Failed {
     pub reason: String,
     /// The packets so far.
     pub trace: Vec<String>,
+    /// How late the player itself was at most with what it sends in and calls: in real time a busy machine is late,
+    /// and the script has not been played as it is written.
+    pub lateness: Duration,
 }
 
 /// Plays `script` against `side`.
@@ -33,6 +36,7 @@ pub fn play(script: &Script, side: &mut dyn Side) -> Result<(), Failed> {
         streams: BTreeMap::new(),
         clock: Instant::ZERO,
         trace: Trace::default(),
+        lateness: Duration::ZERO,
     };
     for line in &script.lines {
         player.line(line).map_err(|reason| player.failed(line, reason))?;
@@ -52,6 +56,7 @@ struct Player<'a> {
     /// When the latest line happened.
     clock: Instant,
     trace: Trace,
+    lateness: Duration,
 }
 
 impl Player<'_> {
@@ -61,6 +66,7 @@ impl Player<'_> {
             line: line.text.clone(),
             reason,
             trace: self.trace.lines().to_vec(),
+            lateness: self.lateness,
         }
     }
     fn line(&mut self, line: &Line) -> Result<(), String> {
@@ -76,6 +82,7 @@ impl Player<'_> {
             self.quiet_until(at)?;
         }
         self.clock = at.max(self.side.now());
+        self.lateness = self.lateness.max(self.clock.since(at));
         match &line.step {
             Step::In(segment) => self.send(segment),
             Step::InIcmp(icmp) => self.send_icmp(icmp),

@@ -4,6 +4,7 @@ use crate::kernel::Kernel;
 use crate::language::{KernelNote, Script, parse_file};
 use crate::ours::Ours;
 use crate::run::{Failed, play};
+use inhost_base::Duration;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -13,6 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const FILE_LIMIT: usize = 10_000;
 /// How often a script is played against the kernel before it counts as going another way than it says.
 const KERNEL_ATTEMPTS: usize = 3;
+/// How often it is played when the player itself was late.
+const DISTURBED_ATTEMPTS: usize = 20;
+/// As late as the player may be without disturbing a script.
+const TOLERABLE_LATENESS: Duration = Duration::from_millis(10);
 /// Scripts that are played against the kernel at a time; nearly all of their time is waiting.
 const KERNEL_AT_ONCE: usize = 16;
 
@@ -75,6 +80,7 @@ pub fn read(path: &Path) -> Result<Script, Verdict> {
             line: String::new(),
             reason: error.message,
             trace: Vec::new(),
+            lateness: Duration::ZERO,
         })
     })
 }
@@ -97,10 +103,18 @@ pub fn on_kernel(script: &Script) -> Verdict {
         return Verdict::NotRun(why.clone());
     }
     let mut verdict = Verdict::NotRun(String::new());
-    for _ in 0..KERNEL_ATTEMPTS {
+    let (mut attempts, mut disturbed) = (0, 0);
+    while attempts < KERNEL_ATTEMPTS && disturbed < DISTURBED_ATTEMPTS {
         verdict = once_on_kernel(script);
         if contradiction(&script.kernel, &verdict).is_none() {
             break;
+        }
+        match &verdict {
+            Verdict::Failed(failed) if failed.lateness > TOLERABLE_LATENESS => {
+                disturbed += 1;
+                std::thread::park_timeout(std::time::Duration::from_millis(100));
+            }
+            _ => attempts += 1,
         }
     }
     verdict
@@ -141,7 +155,13 @@ pub fn all_on_kernel(scripts: &[Script]) -> Vec<Verdict> {
     verdicts.into_inner().unwrap_or_default().into_values().collect()
 }
 fn set_up_failed(script: &Script, reason: String) -> Verdict {
-    Verdict::Failed(Failed { place: script.file.clone(), line: String::new(), reason, trace: Vec::new() })
+    Verdict::Failed(Failed {
+        place: script.file.clone(),
+        line: String::new(),
+        reason,
+        trace: Vec::new(),
+        lateness: Duration::ZERO,
+    })
 }
 
 /// What is wrong between a script's note about the kernel and what the kernel did; nothing when they agree.

@@ -32,7 +32,7 @@ const SAMPLE: &[&str] = &[
     "cookies/options-in-the-timestamp",
     "fastopen/server-takes-data",
     "options/defer-accept",
-    "info/round-trip",
+    "info/recovery",
 ];
 
 #[test]

@@ -182,11 +182,20 @@ pub struct Options {
     /// The timestamp's value: of an `in` only.
     pub timestamp_value: Option<u32>,
     /// The timestamp's echo.
-    pub timestamp_echo: Option<u32>,
+    pub timestamp_echo: Option<Echo>,
     /// Fast Open.
     pub fast_open: Presence<Cookie>,
     /// Of an `in`: bytes of further options, as they are.
     pub raw: Vec<u8>,
+}
+
+/// Which timestamp is echoed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    /// This one.
+    Value(u32),
+    /// Of an `in`: the host's latest, less so many of its milliseconds.
+    Earlier(u32),
 }
 
 /// What a Fast Open option carries.

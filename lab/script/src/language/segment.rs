@@ -1,7 +1,7 @@
 //! A segment's words: flags in capitals, then fields and options by name, in any order.
 
 use super::words::{Words, Wrong, duration, expected, span, window};
-use super::{Cookie, Icmp, IcmpKind, Presence, Segment};
+use super::{Cookie, Echo, Icmp, IcmpKind, Presence, Segment};
 use inhost_wire::Ecn;
 use inhost_wire::tcp::Flags;
 
@@ -100,7 +100,7 @@ impl Parser {
                 }
                 return Ok(());
             }
-            "ecr" => options.timestamp_echo = Some(words.number("the timestamp that is echoed")?),
+            "ecr" => options.timestamp_echo = Some(echo(words.word(ECHO)?, self.incoming)?),
             "fo" if any => options.fast_open = Presence::Any,
             "fo" => options.fast_open = Presence::Is(cookie(words.word("request, cookie or bytes")?)?),
             _ => return expected(FIELDS, Some(word)),
@@ -197,6 +197,15 @@ fn ecn(word: &str) -> Result<Ecn, Wrong> {
         "ce" => Ecn::CongestionExperienced,
         other => return expected("ce, ect0, ect1 or none", Some(other)),
     })
+}
+const ECHO: &str =
+    "the timestamp that is echoed, or in an `in` an earlier one of the host's, such as last-100";
+fn echo(word: &str, incoming: bool) -> Result<Echo, Wrong> {
+    let read = match word.strip_prefix("last-") {
+        Some(earlier) if incoming => earlier.parse().ok().map(Echo::Earlier),
+        _ => word.parse().ok().map(Echo::Value),
+    };
+    read.map_or_else(|| expected(ECHO, Some(word)), Ok)
 }
 fn cookie(word: &str) -> Result<Cookie, Wrong> {
     match word {

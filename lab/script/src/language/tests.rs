@@ -42,9 +42,14 @@ fn fields_and_options_are_read() {
     assert_eq!(read.window, Some(100..=200));
     assert_eq!(read.options.mss, Presence::Is(1460));
     assert_eq!(read.options.scale, Presence::Absent);
-    assert_eq!((read.options.timestamps, read.options.timestamp_echo), (Presence::Is(()), Some(7)));
+    assert_eq!(
+        (read.options.timestamps, read.options.timestamp_echo),
+        (Presence::Is(()), Some(Echo::Value(7)))
+    );
     assert_eq!(read.options.fast_open, Presence::Is(Cookie::Known));
     assert_eq!(read.ecn, Some(Ecn::Capable0));
+    assert_eq!(segment("in ack 1 ecr last-100").options.timestamp_echo, Some(Echo::Earlier(100)));
+    assert!(wrong("out ack 1 ecr last-100").contains("expected the timestamp that is echoed"));
     let read = segment("in ack 1 sack 101..201, 301..401 raw 1e02 peer 2");
     assert_eq!(read.options.sack, Presence::Is(vec![(101, 201), (301, 401)]));
     assert_eq!((read.options.raw, read.peer), (vec![0x1e, 2], 2));
