@@ -26,6 +26,7 @@ impl CongestionWindow {
         self.window_bytes < self.threshold_bytes
     }
     /// Whether no loss has told yet what the path carries.
+    // spec: RFC5681 3.1-6
     pub fn is_unexplored(&self) -> bool {
         self.threshold_bytes >= MOST_BYTES
     }

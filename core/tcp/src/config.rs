@@ -70,6 +70,7 @@ pub struct Config {
     /// Time-out before the first measurement. Default 1 s (RFC 6298 §2.1).
     pub initial_retransmission_timeout: Duration,
     /// Segments of the initial congestion window. Default 10 (RFC 6928).
+    // spec: RFC6928 12-3
     pub initial_window_segments: u8,
     /// Go back to the initial window after an idle time-out (RFC 5681 §4.1). Default true.
     pub restart_after_idle: bool,

@@ -332,6 +332,7 @@ impl Connection {
         self.send.unacknowledged != self.send.next
     }
     /// Our timestamp at `now`: milliseconds from an offset.
+    // spec: RFC7323 4.1-1, 5.4-1, 5.4-2, 7.1-1
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         (now.as_millis() as u32).wrapping_add(self.timestamps.offset)
     }

@@ -130,7 +130,7 @@ impl Connection {
         }
     }
     /// Takes over what the peer's SYN says.
-    // spec: RFC7323 2.2-2, 2.3-4
+    // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
         self.receive.initial = syn.sequence;
         self.receive.next = syn.sequence + 1;

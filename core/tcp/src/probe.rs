@@ -45,7 +45,7 @@ impl TailProbe {
 
 impl Connection {
     /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
-    // spec: RFC8985 7.2-3
+    // spec: RFC8985 7.2-3, 7.2-1, 7.3-1
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
         let allowed = self.config.tail_loss_probe
             && self.marks.has(Marks::SACK)
@@ -76,6 +76,7 @@ impl Connection {
         self.marks.set(Marks::TAIL_PROBE);
     }
     /// The probe left, `again` when it was data that had been sent before.
+    // spec: RFC8985 7.3-5
     pub(crate) fn tail_probe_left(&mut self, start: Sequence, again: bool, now: Instant) {
         self.marks.clear(Marks::TAIL_PROBE);
         let next = self.send.next;

@@ -49,7 +49,7 @@ impl Reassembly {
         !self.runs.is_empty() || self.duplicate.is_some()
     }
     /// The runs that grew last, the newest first, each with its FIN.
-    // spec: RFC2018 4-7
+    // spec: RFC2018 4-7, 8-2
     pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
         self.recent.iter().filter_map(|&at| {
             let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;

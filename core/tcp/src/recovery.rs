@@ -403,7 +403,7 @@ impl Connection {
     }
     /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
     /// §6.3, RFC 5682 §2).
-    // spec: RFC6675 5.1-2
+    // spec: RFC6675 5.1-2, 5.1-1
     pub(crate) fn recover_by_timer(&mut self, now: Instant) {
         self.history_mut().timeouts += 1;
         let in_flight = self.flight_size(self.send.next.since(self.send.unacknowledged));

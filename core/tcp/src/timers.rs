@@ -65,7 +65,7 @@ impl Connection {
     }
     /// R2, as time (RFC 9293 §3.8.3).
     // spec: RFC9293 MUST-21 (the application sets it)
-    // spec: RFC9293 MUST-22 (SYNs are treated alike)
+    // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
     fn patience(&self) -> Duration {
         if self.phase.opens() { self.config.connect_timeout } else { self.config.user_timeout }
     }
@@ -141,7 +141,7 @@ impl Connection {
         self.keep_alive_probes += 1;
         self.marks.set(Marks::KEEP_ALIVE);
     }
-    // spec: RFC6298 5-3; RFC9293 SHLD-9, SHLD-29, SHLD-30
+    // spec: RFC6298 5-3; RFC9293 SHLD-9, SHLD-29, SHLD-30, SHLD-17
     fn fire_retransmission(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
         self.progress_at += slept_since(self.retransmit_at, now);

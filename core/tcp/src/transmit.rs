@@ -174,7 +174,7 @@ impl Connection {
         }
     }
     /// The first of what is lost, if the congestion window allows.
-    // spec: RFC6675 5-6; RFC8985 9.3-1
+    // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
     fn data_again(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
         if self.send.window == 0 {
             return Err(SendCause::ClosedWindow);
@@ -215,7 +215,7 @@ impl Connection {
     }
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
-    // spec: RFC8985 7.3-3
+    // spec: RFC8985 7.3-3, 7.3-2
     fn tail_probe(&self, end: Sequence) -> Option<Data> {
         let (next, edge) = (self.send.next, self.send_edge());
         if next.precedes(end) && next.precedes(edge) {
@@ -457,6 +457,7 @@ impl Connection {
         }
     }
     /// The same for what left before.
+    // spec: RFC8985 7.3-4
     fn committed_again(
         &mut self,
         data: Data,

@@ -53,6 +53,7 @@ impl Rack {
         (least < Duration::MAX).then_some(least)
     }
     /// A round trip was measured.
+    // spec: RFC8985 6.2-1
     pub fn measured(&mut self, sample: Duration, now: Instant) {
         if now.since(self.least_since) > LEAST_FOR {
             let fresh = now.since(self.least_since) < LEAST_FOR.times(2);
@@ -63,6 +64,7 @@ impl Rack {
         }
     }
     /// RFC 8985 §6.2, step 2: the latest transmission that arrived.
+    // spec: RFC8985 6.2-2
     pub fn delivered(&mut self, piece: &Record, echo_at_most: Option<Instant>, now: Instant) {
         let round_trip = now.since(piece.sent_at);
         if piece.again {
@@ -98,7 +100,7 @@ impl Rack {
     }
     /// RFC 8985 §6.2, step 4: how long what was overtaken may still arrive. `hurry`: a recovery is under way, or as
     /// much has arrived as the classic count asks for.
-    // spec: RFC8985 3.3.2-1, 3.3.2-2
+    // spec: RFC8985 3.3.2-1, 3.3.2-2, 3.3.2-4
     pub fn reordering_window(&self, hurry: bool, smoothed: Duration) -> Duration {
         if !self.reordering_seen && hurry {
             return Duration::ZERO;
@@ -108,6 +110,7 @@ impl Rack {
     }
     /// The peer got something twice, with everything before `next` sent: a retransmission was a mistake, so that the
     /// window widens, once a round trip.
+    // spec: RFC8985 3.3.2-3, 4-3
     pub fn widen(&mut self, unacknowledged: Sequence, next: Sequence) {
         if self.widened_until.is_some_and(|until| unacknowledged.precedes(until)) {
             return;

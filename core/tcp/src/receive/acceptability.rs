@@ -15,7 +15,7 @@ const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
 
 impl Connection {
     /// Checks the segment and cuts it to what lies in the window. When false, what the peer is owed is marked.
-    // spec: RFC7323 5.3-2; RFC5961 3.2-3
+    // spec: RFC7323 5.3-2, 5.3-3; RFC5961 3.2-3
     pub(super) fn is_acceptable(
         &mut self,
         arrival: &mut Arrival<'_>,

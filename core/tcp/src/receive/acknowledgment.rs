@@ -69,6 +69,7 @@ impl Connection {
         self.establish(env, outcome);
     }
     /// The round trip of the handshake, unless the SYN was repeated.
+    // spec: RFC7323 3.2-3
     pub(crate) fn measure_syn(&mut self, header: &Header, now: Instant) {
         if self.marks.has(Marks::SYN_REPEATED) {
             return;

@@ -9,7 +9,7 @@ use inhost_event::{Drop, TcpPhase};
 impl Connection {
     /// A reset counts when it bears exactly the next number; another one in the window asks for a challenge
     /// (RFC 5961 §3.2).
-    // spec: RFC5961 3.2-1, 3.2-2, 4.2-2
+    // spec: RFC5961 3.2-1, 3.2-2, 4.2-2; RFC9293 SHLD-2
     pub(super) fn take_reset(
         &mut self,
         arrival: &Arrival<'_>,

@@ -1,0 +1,133 @@
+//! What RFC 8985 asks and no other test shows, and what RFC 6675 asks beside it.
+
+use super::trial::*;
+use inhost_base::Sequence;
+use inhost_wire::tcp::SackBlocks;
+
+/// With SACK, and a round trip of 100 ms measured; everything that left is acknowledged.
+fn measured() -> Trial {
+    let mut trial = Trial::calling(plain());
+    trial.expect();
+    trial.pass_ms(100);
+    let mut answer = segment(0, SYN | ACK, 1);
+    answer.options.mss = Some(MSS as u16);
+    answer.options.sack_permitted = true;
+    trial.give(answer, b"");
+    trial.expect();
+    exchange(&mut trial, 100);
+    trial
+}
+/// The number that leaves next, counted from our SYN.
+fn next(trial: &Trial) -> u32 {
+    trial.connection.info(trial.now).send_next.since(Sequence(OURS))
+}
+/// One byte goes, and its acknowledgment comes `ms` later.
+fn exchange(trial: &mut Trial, ms: u64) {
+    trial.write(b"x");
+    trial.pass_ms(ms);
+    acknowledge_all(trial);
+}
+fn acknowledge_all(trial: &mut Trial) {
+    let at = next(trial);
+    trial.give(segment(1, ACK, at), b"");
+    trial.sent.clear();
+}
+/// An acknowledgment that reports other ranges as well, counted from our SYN.
+fn reports(acknowledges: u32, ranges: &[(u32, u32)]) -> crate::Header {
+    let mut header = segment(1, ACK, acknowledges);
+    let blocks: Vec<_> =
+        ranges.iter().map(|(from, to)| (Sequence(OURS) + *from, Sequence(OURS) + *to)).collect();
+    header.options.sack = SackBlocks::from_slice(&blocks).unwrap();
+    header
+}
+/// Sends three segments, of which the peer reports the last two after 100 ms: how long the first then waits before it
+/// goes again.
+fn patience_ms(trial: &mut Trial) -> u64 {
+    let at = next(trial);
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    trial.pass_ms(100);
+    trial.give(reports(at, &[(at + 1000, at + 3000)]), b"");
+    for waited_ms in 0..400 {
+        if let Some(sent) = trial.sent.pop_front() {
+            sent.is_data(at, 1000);
+            return waited_ms;
+        }
+        trial.pass_ms(1);
+    }
+    panic!("it never went again");
+}
+
+// spec: RFC8985 3.3.2-3, 3.3.2-4, 4-3
+#[test]
+fn what_came_twice_widens_the_reordering_window_up_to_the_round_trip() {
+    let mut trial = measured();
+    let mut waits_ms = Vec::new();
+    for _ in 0..8 {
+        let at = next(&trial);
+        waits_ms.push(patience_ms(&mut trial));
+        trial.pass_ms(50);
+        acknowledge_all(&mut trial);
+        // The retransmission was needless.
+        let all = next(&trial);
+        trial.give(reports(all, &[(at, at + 1000)]), b"");
+        trial.pass_ms(500);
+        acknowledge_all(&mut trial);
+    }
+    let smoothed_ms = trial.connection.info(trial.now).smoothed_round_trip.unwrap().as_millis();
+    assert!((24..=26).contains(&waits_ms[0]), "a quarter of the round trip: {waits_ms:?}");
+    assert!((49..=51).contains(&waits_ms[1]), "{waits_ms:?}");
+    assert!(waits_ms.iter().all(|&ms| ms <= smoothed_ms + 1), "{waits_ms:?} beyond {smoothed_ms}");
+    assert!(waits_ms[7] > 80, "{waits_ms:?}");
+}
+
+// spec: RFC8985 6.2-1
+#[test]
+fn a_path_that_becomes_longer_is_believed_after_a_while() {
+    let mut trial = measured();
+    assert_eq!(trial.connection.info(trial.now).min_round_trip.map(|least| least.as_millis()), Some(100));
+    for _ in 0..20 {
+        trial.pass_ms(30_000);
+        exchange(&mut trial, 180);
+    }
+    assert_eq!(trial.connection.info(trial.now).min_round_trip.map(|least| least.as_millis()), Some(180));
+}
+
+// spec: RFC8985 7.2-1
+#[test]
+fn nothing_is_probed_while_reports_tell_of_a_hole() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    trial.pass_ms(100);
+    trial.give(reports(at, &[(at + 1000, at + 2000)]), b"");
+    trial.pass_ms(10);
+    trial.nothing();
+    trial.pass_ms(40);
+    // The hole goes again by time, and the tail is not probed beside it.
+    trial.expect().is_data(at, 1000);
+    trial.pass_ms(90);
+    trial.nothing();
+}
+
+// spec: RFC6675 5.1-1
+#[test]
+fn what_was_reported_is_not_sent_again_after_a_time_out() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 5000]);
+    trial.sent.clear();
+    trial.pass_ms(100);
+    // The hole is filled, and that is lost again and again until the timer expires.
+    trial.give(reports(at, &[(at + 1000, at + 3000), (at + 4000, at + 5000)]), b"");
+    trial.pass_ms(3000);
+    assert!(trial.connection.info(trial.now).timeouts >= 1);
+    let again = trial.sent.iter().map(|sent| sent.at()).collect::<Vec<_>>();
+    assert!(again.iter().all(|&start| start == at || start == at + 3000), "{again:?}");
+    trial.sent.clear();
+    trial.give(segment(1, ACK, at + 3000), b"");
+    trial.pass_ms(100);
+    let again = trial.sent.iter().map(|sent| sent.at()).collect::<Vec<_>>();
+    assert!(again.iter().all(|&start| start == at + 3000), "{again:?}");
+}
