@@ -54,6 +54,7 @@ pub use ports::PortSelection;
 pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
 pub use socket_options::{ConnectionOptions, SocketOption};
 pub use stack::{Stack, Transmitted};
+pub use stream::Refusal;
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}

@@ -9,13 +9,16 @@ use crate::listener::{Listener, acceptable_of, embryos_of};
 use crate::options::{ConnectOptions, ListenOptions};
 use crate::socket::{Accepted, Readiness, SocketId};
 use crate::socket_options::Inherited;
-use crate::stack::{Stack, tcp_environment};
+use crate::stack::{Stack, ip_environment, tcp_environment};
 use crate::table::Name;
 use inhost_base::{Endpoint, Instant, IpAddr, Key};
 use inhost_event::{Sink, TcpPhase};
 use inhost_ip::Path;
 use inhost_tcp::{Connection, Outcome, SendError, SendHow, SoftError};
+use inhost_wire::ipv4::{self, Ipv4Header};
+use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::protocol;
+use inhost_wire::tcp::{self, Flags, TcpHeader};
 use std::sync::Arc;
 
 impl Stack {
@@ -203,11 +206,27 @@ impl Stack {
         self.follow(socket.0, now);
         Ok(())
     }
-    /// Resets a connection whose SYN is held, as if nobody listened. The socket is gone.
-    pub fn refuse(&mut self, socket: SocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+    /// Ends a connection whose SYN is held. The socket is gone.
+    pub fn refuse(
+        &mut self,
+        socket: SocketId,
+        refusal: Refusal,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
         self.tick(now);
-        self.held_flow(socket)?;
-        self.abort(socket, now, sink)
+        let flow = self.held_flow(socket)?;
+        let (link, quoted) = (flow.link(), quoted_syn(flow, now));
+        match refusal {
+            Refusal::Reset => return self.abort(socket, now, sink),
+            Refusal::Silence => {}
+            Refusal::Unreachable => {
+                let mut environment = ip_environment!(self, now, sink);
+                self.ip.host_unreachable(link, &quoted, &mut environment);
+            }
+        }
+        self.reap(socket.0);
+        Ok(())
     }
     fn held_flow(&mut self, socket: SocketId) -> Result<&mut Flow, SocketError> {
         match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
@@ -420,6 +439,50 @@ impl Stack {
     pub fn connection_error(&self, socket: SocketId) -> Option<inhost_tcp::ConnectionError> {
         self.flow(socket.0)?.connection.error()
     }
+}
+
+/// How a caller is refused whose SYN was held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Refusal {
+    /// As if nobody listened.
+    #[default]
+    Reset,
+    /// As if its SYN was lost: it tries again, and is held again.
+    Silence,
+    /// As a router says it that cannot reach the host (ICMP host unreachable).
+    Unreachable,
+}
+
+/// What an ICMP error quotes of a held SYN: an IP header and the first eight bytes of the segment.
+fn quoted_syn(flow: &Flow, now: Instant) -> Vec<u8> {
+    const QUOTED_BYTES: usize = 8;
+    let (caller, called) = (flow.remote(), flow.local());
+    let sequence = flow.connection.info(now).receive_next.back(1);
+    let mut packet = match (caller.address, called.address) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let mut bytes = vec![0; ipv6::LENGTH];
+            Ipv6Header::new(source, destination, protocol::TCP, tcp::LENGTH as u16).emit(&mut bytes);
+            bytes
+        }
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let mut bytes = vec![0; ipv4::LENGTH];
+            Ipv4Header::new(source, destination, protocol::TCP, tcp::LENGTH as u16).emit(&mut bytes);
+            bytes
+        }
+        // Two ends of one connection are of one family.
+        _ => Vec::new(),
+    };
+    let mut header = [0; tcp::LENGTH];
+    let syn = TcpHeader {
+        source_port: caller.port,
+        destination_port: called.port,
+        sequence,
+        flags: Flags::SYN,
+        ..TcpHeader::default()
+    };
+    syn.emit(&mut header);
+    packet.extend_from_slice(&header[..QUOTED_BYTES]);
+    packet
 }
 
 fn flow_readiness(flow: &Flow) -> Readiness {

@@ -6,7 +6,9 @@ use common::packets::{Lone, Sent, header};
 use common::{LINK, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr, Ipv6Addr, Sequence};
 use inhost_event::Ignore;
-use inhost_stack::{BindError, ListenOptions, Readiness, SocketError, SocketId, StackConfig, SynCookies};
+use inhost_stack::{
+    BindError, ListenOptions, Readiness, Refusal, SocketError, SocketId, StackConfig, SynCookies,
+};
 use inhost_wire::tcp::Flags;
 
 fn peer(port: u16) -> Endpoint {
@@ -150,7 +152,7 @@ fn a_held_syn_can_be_refused_or_withdrawn() {
     let listener = listen(&mut lone, 23, options);
     syn(&mut lone, 1);
     let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
-    lone.stack.refuse(held.socket, lone.now, &mut Ignore).unwrap();
+    lone.stack.refuse(held.socket, Refusal::Reset, lone.now, &mut Ignore).unwrap();
     lone.flush();
     let reset = lone.segment_sent().header;
     assert_eq!((reset.flags, reset.acknowledgment), (Flags::RST | Flags::ACK, Sequence(101)));
@@ -202,4 +204,29 @@ fn a_listener_bound_to_another_link_does_not_hear() {
     let options = ListenOptions { link: Some(inhost_stack::LinkId(0)), ..ListenOptions::default() };
     listen(&mut lone, 23, options);
     assert!(syn(&mut lone, 1)[0].header.flags.rst());
+}
+
+#[test]
+fn a_held_syn_can_end_in_silence_or_by_a_routers_word() {
+    let mut lone = Lone::new();
+    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let listener = listen(&mut lone, 23, options);
+    syn(&mut lone, 1);
+    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
+    lone.stack.refuse(held.socket, Refusal::Silence, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    assert!(lone.sent.is_empty());
+    assert_eq!(lone.stack.socket_count(), 1);
+    // It tries again, and is held again.
+    syn(&mut lone, 1);
+    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
+    lone.stack.refuse(held.socket, Refusal::Unreachable, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    let message = lone.messages().remove(0);
+    let quoted = &message[8..];
+    assert_eq!(message[..2], [3, 1], "host unreachable");
+    assert_eq!(quoted[12..20], [10, 0, 0, 2, 10, 0, 0, 1]);
+    assert_eq!(quoted[20..28], [0, 1, 0, 23, 0, 0, 0, 100], "ports, and the number of the SYN");
+    assert!(lone.segments().is_empty());
+    assert_eq!(lone.stack.socket_count(), 1);
 }

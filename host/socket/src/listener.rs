@@ -4,7 +4,9 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
-use inhost_stack::{Accepted, ConnectionOptions, ListenOptions, SocketError, SocketId, SocketOption};
+use inhost_stack::{
+    Accepted, ConnectionOptions, ListenOptions, Refusal, SocketError, SocketId, SocketOption,
+};
 
 use crate::error::{AcceptError, ListenError};
 use crate::host::Host;
@@ -115,6 +117,15 @@ impl Held {
     }
     /// Resets the connection.
     pub fn refuse(self) {}
+    /// Ends it in another way. Where the SYN was not held, the handshake is done and there is only the reset.
+    pub fn refuse_with(mut self, refusal: Refusal) {
+        if self.accepted.held {
+            self.decided = true;
+            let socket = self.accepted.socket;
+            let _ = self.host.core(|core| core.stack.refuse(socket, refusal, core.now, &mut *core.sink));
+            self.host.forget(socket);
+        }
+    }
 }
 
 impl Drop for Held {
@@ -124,7 +135,8 @@ impl Drop for Held {
         }
         let socket = self.accepted.socket;
         if self.accepted.held {
-            let _ = self.host.core(|core| core.stack.refuse(socket, core.now, &mut *core.sink));
+            let _ =
+                self.host.core(|core| core.stack.refuse(socket, Refusal::Reset, core.now, &mut *core.sink));
         } else {
             let _ = self.host.core(|core| core.stack.abort(socket, core.now, &mut *core.sink));
             self.host.close(socket);

@@ -99,6 +99,15 @@ pub(crate) async fn carry(
             host.sleep_until(silent_since + half_closed_limit).await;
         }
     };
+    let torn = async {
+        // A guest that does not read keeps nobody reading here, so that a reset shows only in the socket's own error.
+        system.hung_up().await;
+        if !matches!(system.inner().take_error(), Ok(Some(_))) {
+            std::future::pending::<()>().await;
+        }
+        Ending::SystemBroke
+    };
+    let broken = futures_lite::future::or(broken, torn);
     let ending = futures_lite::future::or(bytes, futures_lite::future::or(broken, silent)).await;
     if ending != Ending::Closed {
         guest.abort();

@@ -43,6 +43,16 @@ impl Network {
     pub fn is_gateway(&self, address: IpAddr) -> bool {
         address == self.gateway_v4 || address == self.gateway_v6
     }
+    /// The gateway's address and the guest's, of the family in which `caller` came.
+    pub(crate) fn ends_for(&self, caller: SocketAddr) -> (IpAddr, IpAddr) {
+        if caller.ip().to_canonical().is_ipv6() { self.ends_v6() } else { self.ends_v4() }
+    }
+    pub(crate) fn ends_v4(&self) -> (IpAddr, IpAddr) {
+        (self.gateway_v4.into(), self.guest_v4.address())
+    }
+    pub(crate) fn ends_v6(&self) -> (IpAddr, IpAddr) {
+        (self.gateway_v6.into(), self.guest_v6.address())
+    }
     /// Whether names are asked at `address`: at their own address, and at the gateway's.
     pub fn is_names(&self, address: IpAddr) -> bool {
         address == self.names_v4 || address == self.names_v6 || self.is_gateway(address)
@@ -71,7 +81,8 @@ pub enum Transport {
 pub struct Forward {
     /// What is forwarded.
     pub transport: Transport,
-    /// Where the system listens; with port 0 at a port of its choice. 127.0.0.1 unless others are to come in.
+    /// Where the system listens; with port 0 at a port of its choice. 127.0.0.1 unless others are to come in. Whoever
+    /// comes over IPv6 reaches the guest's IPv6 address; a connection that is refused there, its IPv4 address.
     pub outside: SocketAddr,
     /// The guest's port.
     pub guest_port: u16,
@@ -95,7 +106,8 @@ pub struct GatewayConfig {
     /// TCP connections at a time, both directions together. Default: 1024. Beyond it they are refused.
     /// Cost: each takes a descriptor of the system.
     pub connections_limit: usize,
-    /// How long the system may try to connect; until then the guest's SYN stays unanswered, and then it is refused.
+    /// How long the system may try to connect; until then the guest's SYN stays unanswered, and then the guest's next
+    /// one is tried anew.
     /// Default: 75 s, about as long as a guest tries.
     pub connect_limit: Duration,
     /// How long a connection may live on with one direction closed and nothing moving. Default: 10 minutes.

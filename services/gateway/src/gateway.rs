@@ -34,6 +34,8 @@ pub struct Counters {
     pub connections_refused: u64,
     /// Connections of the guest's given up because the system got no answer.
     pub connections_unanswered: u64,
+    /// Connections of the guest's to where the system has no way.
+    pub connections_unreachable: u64,
     /// Connections that ended in a reset.
     pub connections_reset: u64,
     /// UDP conversations begun.

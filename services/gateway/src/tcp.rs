@@ -6,7 +6,7 @@ use crate::state::State;
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_runtime::AsyncFd;
 use inhost_socket::{Held, Listener, Stream};
-use inhost_stack::{ConnectOptions, Local};
+use inhost_stack::{ConnectOptions, Local, Refusal};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
@@ -22,7 +22,10 @@ const RESOLVER_LIMIT: Duration = Duration::from_secs(5);
 enum Answer {
     Proceed(AsyncFd<TcpStream>),
     Refuse,
+    /// Nobody answered the system either.
     GiveUp,
+    /// The system has no way there.
+    Unreachable,
 }
 
 /// Takes every connection that the guest opens, to whomever.
@@ -56,10 +59,14 @@ async fn outward(state: &State, held: Held) {
             state.count(|c| c.connections_refused += 1);
             held.refuse();
         }
-        // The guest has waited as long as the system; now it is told.
+        // It gets as little of an answer as the system got, and decides itself how long to try.
         Answer::GiveUp => {
             state.count(|c| c.connections_unanswered += 1);
-            held.refuse();
+            held.refuse_with(Refusal::Silence);
+        }
+        Answer::Unreachable => {
+            state.count(|c| c.connections_unreachable += 1);
+            held.refuse_with(Refusal::Unreachable);
         }
     }
 }
@@ -72,10 +79,16 @@ async fn open(state: &State, destination: Endpoint) -> Answer {
     };
     match connected {
         Ok(system) => Answer::Proceed(system),
-        // Nobody answered the system either.
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Answer::GiveUp,
+        Err(error) if is_unreachable(&error) => Answer::Unreachable,
         Err(_) => Answer::Refuse,
     }
+}
+
+/// Whether the system, or a router that it asked, says that there is no way.
+fn is_unreachable(error: &io::Error) -> bool {
+    use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
+    matches!(error.kind(), HostUnreachable | NetworkUnreachable | NetworkDown)
 }
 
 async fn connect(state: &State, to: SocketAddr, limit: Duration) -> io::Result<AsyncFd<TcpStream>> {
@@ -108,7 +121,7 @@ async fn carry_on(state: &State, guest: Stream, system: AsyncFd<TcpStream>) {
 /// Takes the connections that come in at one forwarded port.
 pub(crate) async fn accept_inward(state: Rc<State>, listener: AsyncFd<TcpListener>, guest_port: u16) {
     loop {
-        let Ok((system, _)) = listener.accept().await else {
+        let Ok((system, caller)) = listener.accept().await else {
             // No descriptor is left, or the caller was gone already.
             state.host.sleep(REST).await;
             continue;
@@ -123,28 +136,40 @@ pub(crate) async fn accept_inward(state: Rc<State>, listener: AsyncFd<TcpListene
             .host
             .spawn(async move {
                 let _place = place;
-                inward(&flow_state, system, guest_port).await;
+                inward(&flow_state, system, caller, guest_port).await;
             })
             .detach();
     }
 }
 
-async fn inward(state: &State, system: AsyncFd<TcpStream>, guest_port: u16) {
+async fn inward(state: &State, system: AsyncFd<TcpStream>, caller: SocketAddr, guest_port: u16) {
     let network = &state.config.network;
-    let options = ConnectOptions {
-        local: Local { address: Some(IpAddr::V4(network.gateway_v4)), port: 0 },
-        ..ConnectOptions::default()
-    };
-    let guest = Endpoint { address: network.guest_v4.address(), port: guest_port };
-    let connected = state.host.timeout(GUEST_LIMIT, state.host.connect_with(guest, options)).await;
+    let ends = network.ends_for(caller);
+    let mut connected = connect_inward(state, ends, guest_port).await;
+    if connected.is_none() && ends != network.ends_v4() {
+        // Who listens at the guest may know one family only.
+        connected = connect_inward(state, network.ends_v4(), guest_port).await;
+    }
     match connected {
-        Ok(Ok(guest)) => {
+        Some(guest) => {
             state.count(|c| c.connections_inward += 1);
             carry_on(state, guest, system).await;
         }
-        _ => {
+        None => {
             state.count(|c| c.connections_refused += 1);
             reset(&system);
         }
     }
+}
+
+async fn connect_inward(
+    state: &State,
+    (gateway, guest): (IpAddr, IpAddr),
+    guest_port: u16,
+) -> Option<Stream> {
+    let options =
+        ConnectOptions { local: Local { address: Some(gateway), port: 0 }, ..ConnectOptions::default() };
+    let guest = Endpoint { address: guest, port: guest_port };
+    let connected = state.host.timeout(GUEST_LIMIT, state.host.connect_with(guest, options)).await;
+    connected.ok()?.ok()
 }

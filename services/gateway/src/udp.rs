@@ -267,10 +267,9 @@ impl Inward {
     }
 
     fn begin(self: &Rc<Self>, from: SocketAddr, now: Instant) -> Option<Rc<UdpSocket>> {
-        let network = &self.state.config.network;
-        let here = Endpoint::new(network.gateway_v4, 0);
-        let guest = self.state.host.udp(here, UdpOptions::default()).ok()?;
-        guest.connect(Endpoint { address: network.guest_v4.address(), port: self.guest_port }).ok()?;
+        let (gateway, address) = self.state.config.network.ends_for(from);
+        let guest = self.state.host.udp(Endpoint::new(gateway, 0), UdpOptions::default()).ok()?;
+        guest.connect(Endpoint { address, port: self.guest_port }).ok()?;
         let guest = Rc::new(guest);
         let number = self.callers.borrow().next_number();
         let answers = self.clone().answers(from, number, guest.clone());

@@ -704,3 +704,102 @@ fn the_runtime_drives_it_like_any_link() {
     assert!(started.elapsed() < std::time::Duration::from_secs(5), "{:?}", started.elapsed());
     assert_eq!(running.gateway.counters().connections_outward, 1);
 }
+
+/// Whether the system lets anybody listen at the IPv6 loopback.
+fn has_ipv6() -> bool {
+    TcpListener::bind("[::1]:0").is_ok()
+}
+
+#[test]
+fn ports_lead_inward_over_ipv6_to_the_guests_ipv6_address() {
+    if !has_ipv6() {
+        return;
+    }
+    let outside = "[::1]:0".parse().unwrap();
+    let forward = |transport, guest_port| Forward { transport, outside, guest_port };
+    let forwards = vec![forward(Transport::Tcp, 7), forward(Transport::Udp, 7), forward(Transport::Tcp, 8)];
+    let mut rig = Rig::new(GatewayConfig { forwards, ..GatewayConfig::default() });
+    let at: Vec<_> = rig.running.gateway.forwards().iter().map(|forward| forward.outside).collect();
+    let guest = rig.guest.clone();
+    let any_v6 = std::net::Ipv6Addr::UNSPECIFIED;
+    // One that knows both families, and one that knows only the older.
+    for (local, expected) in
+        [(Endpoint::new(any_v6, 7), "fd00:10:0:2::2"), (Endpoint::new([0, 0, 0, 0], 8), "10.0.2.2")]
+    {
+        let listener = guest.listen(local, ListenOptions::default()).unwrap();
+        let serve = async move {
+            while let Ok(stream) = listener.accept().await {
+                assert_eq!(stream.remote().address.to_string(), expected);
+                let (mut reader, mut writer) = tokio::io::split(stream);
+                let mut text = Vec::new();
+                reader.read_to_end(&mut text).await.unwrap();
+                writer.write_all(&text).await.unwrap();
+                writer.shutdown().await.unwrap();
+            }
+        };
+        guest.spawn(serve).detach();
+    }
+    let socket = guest.udp(Endpoint::new(any_v6, 7), UdpOptions::default()).unwrap();
+    let answer = async move {
+        let mut place = vec![0; 100];
+        while let Ok(received) = socket.receive_from(&mut place).await {
+            socket.send_from_to(&place[..received.length_bytes], received.to, received.from).await.unwrap();
+        }
+    };
+    guest.spawn(answer).detach();
+    let client = std::thread::spawn(move || {
+        for at in [at[0], at[2]] {
+            let mut stream = TcpStream::connect(at).unwrap();
+            stream.set_read_timeout(Some(LIMIT)).unwrap();
+            stream.write_all(b"there and back").unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut back = Vec::new();
+            stream.read_to_end(&mut back).unwrap();
+            assert_eq!(back, b"there and back");
+        }
+        let socket = UdpSocket::bind("[::1]:0").unwrap();
+        socket.set_read_timeout(Some(LIMIT)).unwrap();
+        socket.send_to(b"datagram", at[1]).unwrap();
+        let mut place = [0; 10];
+        assert_eq!(socket.recv_from(&mut place).unwrap(), (8, at[1]));
+    });
+    let started = std::time::Instant::now();
+    while !client.is_finished() {
+        rig.run_for(std::time::Duration::from_millis(5));
+        assert!(started.elapsed() < LIMIT);
+    }
+    client.join().unwrap();
+    assert_eq!(rig.running.gateway.counters().connections_inward, 2);
+}
+
+#[test]
+fn a_reset_of_the_systems_is_passed_on_to_a_guest_that_does_not_read() {
+    let mut rig = Rig::open();
+    let (port, thread) = serve_one(|mut stream| {
+        // More than the guest takes without reading.
+        stream.set_nonblocking(true)?;
+        let piece = vec![7; 1 << 16];
+        let began = std::time::Instant::now();
+        while began.elapsed() < std::time::Duration::from_millis(700) {
+            match stream.write(&piece) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                written => {
+                    written?;
+                }
+            }
+        }
+        reset_on_close(&stream);
+        Ok(())
+    });
+    let guest = rig.guest.clone();
+    let ended = rig.run(async move {
+        let stream = guest.connect(beyond(port)).await.unwrap();
+        // It never reads.
+        guest.timeout(Duration::from_secs(20), stream.closed()).await
+    });
+    thread.join().unwrap().unwrap();
+    assert_eq!(ended, Ok(Err(inhost_socket::ConnectionError::Reset)));
+    assert_eq!(rig.running.gateway.counters().connections_reset, 1);
+}

@@ -85,6 +85,12 @@ impl Ip {
         let complaint = Complaint::ProtocolUnreachable { named_at: u32::from(datagram.protocol_offset) };
         self.complain_about_datagram(datagram, complaint, packet, env);
     }
+    /// Tells the sender of `invoking` that the host it wants cannot be reached: for whoever stands in for other hosts
+    /// and learns it for them. `invoking` is what there is of its packet, from the IP header on; it came in by `link`.
+    // spec: RFC1812 4.3.3.1
+    pub fn host_unreachable(&mut self, link: LinkId, invoking: &[u8], env: &mut IpEnvironment<'_>) {
+        self.complain(link, Complaint::HostUnreachable, invoking, env);
+    }
     fn complain_about_datagram(
         &mut self,
         datagram: &Datagram,
