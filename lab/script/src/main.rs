@@ -1,13 +1,16 @@
 //! `inhost-script`: plays scripts against our stack, and against the kernel.
 #![forbid(unsafe_code)]
 
+use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: inhost-script run [--kernel] [--json] FILE-OR-FOLDER…   play scripts
+usage: inhost-script run [--kernel | --linux] [--json] FILE-OR-FOLDER…
+                                                               play scripts against our stack, the kernel, or our
+                                                               stack in its `linux` profile
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md";
 
@@ -20,11 +23,16 @@ fn main() -> ExitCode {
     let (switches, rest): (Vec<String>, Vec<String>) =
         arguments.into_iter().partition(|argument| argument.starts_with("--"));
     let has = |name: &str| switches.iter().any(|switch| switch == name);
-    let known = switches.iter().all(|switch| matches!(switch.as_str(), "--kernel" | "--json"));
+    let known = switches.iter().all(|switch| matches!(switch.as_str(), "--kernel" | "--linux" | "--json"));
     let paths = |words: &[String]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
     let done = match rest.split_first() {
         Some((command, files)) if command == "run" && known && !files.is_empty() => {
-            run(&paths(files), has("--kernel"), has("--json"))
+            let side = match (has("--kernel"), has("--linux")) {
+                (true, _) => Player::Kernel,
+                (false, true) => Player::OursAsLinux,
+                (false, false) => Player::Ours,
+            };
+            run(&paths(files), side, has("--json"))
         }
         Some((command, files)) if command == "table" && switches.is_empty() => table(&paths(files)),
         _ => {
@@ -42,13 +50,25 @@ fn main() -> ExitCode {
     }
 }
 
+/// What the scripts are played against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Player {
+    Ours,
+    OursAsLinux,
+    Kernel,
+}
+
 /// Plays the scripts; whether all went as they should.
-fn run(paths: &[PathBuf], on_kernel: bool, as_json: bool) -> Result<bool, String> {
+fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String> {
     let files = suite::find(paths)?;
+    let on_kernel = player == Player::Kernel;
     let mut rows = Vec::new();
     let mut scripts = Vec::new();
     for file in &files {
         match suite::read(file) {
+            Ok(script) if player == Player::OursAsLinux => {
+                scripts.push(Script { profile: Profile::Linux, ..script });
+            }
             Ok(script) => scripts.push(script),
             Err(verdict) => {
                 rows.push(Row { file: file.display().to_string(), verdict, wrong: true, note: "" })

@@ -1,6 +1,6 @@
 //! The page's table: how the kernel differs, and why.
 
-use crate::language::{KernelNote, Script};
+use crate::language::{KernelNote, Profile, Script};
 use crate::suite::{self, Verdict};
 use std::fmt::Write;
 use std::path::Path;
@@ -32,7 +32,8 @@ impl Results<'_> {
             self.kernel.iter().filter(|verdict| matches!(verdict, Verdict::Failed(_))).count(),
             self.kernel.iter().filter(|verdict| matches!(verdict, Verdict::NotRun(_))).count(),
         );
-        text.push_str("| script | what it asks | what the kernel does | why |\n|---|---|---|---|\n");
+        text.push_str("| script | what it asks | what the kernel does | why | our `linux` profile |\n");
+        text.push_str("|---|---|---|---|---|\n");
         for (script, verdict) in self.scripts.iter().zip(self.kernel) {
             let why = match &script.kernel {
                 KernelNote::Same => continue,
@@ -46,11 +47,22 @@ impl Results<'_> {
                 Verdict::NotRun(_) => "not asked".to_owned(),
                 Verdict::Passed => "the same".to_owned(),
             };
-            let row = [name(script), script.purpose.clone(), does, why.clone()];
+            let like = like(script, verdict).to_owned();
+            let row = [name(script), script.purpose.clone(), does, why.clone(), like];
             let row = row.map(|cell| cell.replace('|', "\\|"));
             let _ = writeln!(text, "| {} |", row.join(" | "));
         }
         text
+    }
+}
+
+/// Whom our `linux` profile follows where the kernel differs.
+fn like(script: &Script, kernel: &Verdict) -> &'static str {
+    let Verdict::Failed(kernel) = kernel else { return "" };
+    match suite::on_ours(&Script { profile: Profile::Linux, ..script.clone() }) {
+        Verdict::Failed(ours) if ours.place == kernel.place => "as the kernel",
+        Verdict::Failed(_) => "its own way",
+        Verdict::Passed | Verdict::NotRun(_) => "as the RFC",
     }
 }
 

@@ -95,5 +95,8 @@ fn a_difference_needs_a_reason_and_a_reason_a_difference() {
         text.starts_with("2 scripts; 2 hold on our stack, 1 on Linux 6.18, 1 differ there, 0 cannot"),
         "{text}"
     );
-    assert!(text.ends_with("| a/b | purpose | line 3: nothing came | of \\| pipes |\n"), "{text}");
+    assert!(
+        text.ends_with("| a/b | purpose | line 3: nothing came | of \\| pipes | as the RFC |\n"),
+        "{text}"
+    );
 }

@@ -76,6 +76,8 @@ pub(super) fn before_use(name: &str, value: &str, config: &mut Config) -> Result
             config.receive_buffer_initial_bytes = config.receive_buffer_limit_bytes;
         }
         "keep-alive" => config.keep_alive = keep_alive(value)?,
+        // The `linux` profile has a CUBIC of its own.
+        "congestion" if value == "cubic" && matches!(config.congestion, CongestionChoice::CubicLinux) => {}
         "congestion" => config.congestion = congestion(value)?,
         "ecn" => config.ecn = ecn(value)?,
         "path-mtu-probing" => config.path_mtu_probing = path_mtu_probing(value)?,
