@@ -70,8 +70,8 @@ figures-speed: ## Segments that the simulator carries in a second of one core
 	$(FIGURES) speed
 
 scripts: ## Every script of lab/script against our stack, in virtual time
-	cargo run --release --quiet -p inhost-script -- run lab/script/scripts
+	cargo run --quiet -p inhost-script -- run lab/script/scripts
 
 scripts-kernel: ## Every script against the kernel too, in real time (needs root); writes the table of docs/scripts.md
-	cargo build --release --quiet -p inhost-script
-	nice target/release/inhost-script table
+	cargo build --quiet -p inhost-script
+	nice target/debug/inhost-script table

@@ -90,11 +90,13 @@ impl Flow {
     pub fn outgoing(&mut self, segment: &Segment, now: Instant) -> (TcpHeader, u64) {
         let flags = segment.flags;
         if let Some(initial) = segment.initial_sequence {
-            let cookie = self.cookie.take();
-            let scale = (self.host_scale, self.host_stamps);
-            *self = Flow { peer_initial: initial, cookie, host_port: self.host_port, ..Flow::default() };
+            let old = self.clone();
+            *self = Flow { peer_initial: initial, host_port: old.host_port, ..old.renewed() };
             if flags.ack() {
-                (self.host_scale, self.host_stamps) = scale;
+                // The answer to a call of the host's, whose numbers stand.
+                self.host_initial = old.host_initial;
+                (self.host_scale, self.host_stamps) = (old.host_scale, old.host_stamps);
+                self.host_timestamp = old.host_timestamp;
             }
         }
         if flags.syn() {
