@@ -18,7 +18,7 @@ use options::Options;
 /// What the figures are called on the command line.
 pub const USAGE: &str = "\
        inhost-bench figures kernel [--cells A,B] [--pairs N] [--subject cubic|bbr|ours] [--again] [--table]
-                                   [--share MBIT] [--runs N] [--json]
+                                   [--share MBIT] [--runs N] [--capture FOLDER] [--json]
                                              transfers beside the kernel's, through an emulated link (needs root)
        inhost-bench figures response [--rates GBIT,..] [--losses P,..] [--fill] [--json]
                                              one connection at 1 and 10 Gbit/s in simulation

@@ -5,7 +5,7 @@ use crate::figures::chart::{self, Mark, Panel};
 use crate::figures::kernel::cell::{Cell, Loss};
 use crate::figures::kernel::emulator::Emulator;
 use crate::figures::kernel::place::Place;
-use crate::figures::kernel::run::{BUFFER_LIMIT_BYTES, Measured, measure as measure_run, wires};
+use crate::figures::kernel::run::{BUFFER_LIMIT_BYTES, Joining, Measured, measure as measure_run, wires};
 use crate::figures::kernel::subject::{send_from_kernel, send_from_ours};
 use crate::figures::machine;
 use crate::figures::statistics::{jain, median};
@@ -76,7 +76,8 @@ pub fn measure(repeats: u32, seconds: u64) -> Result<Vec<Share>, String> {
 fn run(emulator: &Emulator, cell: &Cell, seconds: u64) -> Result<Vec<(bool, f64)>, String> {
     let (place, ends) = Place::new(BUFFER_LIMIT_BYTES)?;
     let limit = Duration::from_secs(seconds);
-    let all = measure_run(emulator, &place, ends, wires(cell, 0), limit, 2 * EACH, |place, clock, over| {
+    let joining = Joining { ends, wires: wires(cell, 0), capture: None };
+    let all = measure_run(emulator, &place, joining, limit, 2 * EACH, |place, clock, over| {
         std::thread::scope(|scope| {
             let kernels: Vec<_> = (0..EACH)
                 .map(|_| scope.spawn(|| send_from_kernel("cubic", ENDLESS_BYTES, clock, over)))

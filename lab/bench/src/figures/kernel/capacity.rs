@@ -3,7 +3,7 @@
 use super::cell::{Cell, Loss};
 use super::emulator::Emulator;
 use super::place::Place;
-use super::run::{BUFFER_LIMIT_BYTES, Measured, measure, wires};
+use super::run::{BUFFER_LIMIT_BYTES, Joining, Measured, measure, wires};
 use super::schedule::Share;
 use super::subject::send_from_kernel;
 use inhost_base::Duration;
@@ -37,8 +37,9 @@ pub fn prove(emulator: &Emulator, rate_mbit: u64, share: Share) -> Result<Carrie
         let (place, ends) = Place::new(BUFFER_LIMIT_BYTES)?;
         let limit = Duration::from_secs(10 * SECONDS);
         let bytes = doubled.rate_bits_per_second() / 8 * SECONDS;
+        let joining = Joining { ends, wires: wires(&doubled, 0), capture: None };
         let Measured { heard, began, path } =
-            measure(emulator, &place, ends, wires(&doubled, 0), limit, 1, |_, clock, over| {
+            measure(emulator, &place, joining, limit, 1, |_, clock, over| {
                 send_from_kernel("cubic", bytes, clock, over)
             })?;
         let last = heard.first().and_then(|heard| heard.last_at).ok_or("nothing was carried")?;

@@ -1,5 +1,6 @@
 //! The emulator: one thread that carries packets between pairs of TUN devices as their wires say.
 
+use super::capture::Capture;
 use super::wire::{Wire, WireConfig, WireCount};
 use crate::figures::{machine, statistics::Histogram};
 use inhost_buf::{Batch, Pool};
@@ -46,6 +47,7 @@ struct Joining {
     ends: [Tunnel; 2],
     wires: [WireConfig; 2],
     count: Arc<Mutex<PathCount>>,
+    capture: Option<Capture>,
 }
 
 /// The running emulator.
@@ -83,15 +85,15 @@ impl Emulator {
         Ok(Emulator { orders, bell, next_id: Mutex::new(0), thread: Some(thread) })
     }
     /// Carries packets between two devices: `wires[0]` what comes from the first, `wires[1]` what comes from the
-    /// second.
-    pub fn join(&self, ends: [Tunnel; 2], wires: [WireConfig; 2]) -> Path<'_> {
+    /// second. What enters is written to `capture`.
+    pub fn join(&self, ends: [Tunnel; 2], wires: [WireConfig; 2], capture: Option<Capture>) -> Path<'_> {
         let id = {
             let mut next = self.next_id.lock().unwrap_or_else(PoisonError::into_inner);
             *next += 2;
             *next
         };
         let count = Arc::default();
-        self.order(Order::Join(Box::new(Joining { id, ends, wires, count: Arc::clone(&count) })));
+        self.order(Order::Join(Box::new(Joining { id, ends, wires, count: Arc::clone(&count), capture })));
         Path { emulator: self, id, count }
     }
     fn order(&self, order: Order) {
@@ -139,6 +141,7 @@ struct Joined {
     ends: [Tunnel; 2],
     wires: [Wire; 2],
     count: Arc<Mutex<PathCount>>,
+    capture: Option<Capture>,
 }
 
 impl Works {
@@ -171,7 +174,7 @@ impl Works {
         while let Ok(order) = self.incoming.try_recv() {
             match order {
                 Order::Join(joining) => {
-                    let Joining { id, ends, wires, count } = *joining;
+                    let Joining { id, ends, wires, count, capture } = *joining;
                     for (end, token) in ends.iter().zip(id..) {
                         let descriptor = end.descriptor().ok_or(io::ErrorKind::NotFound)?;
                         let data = epoll::EventData::new_u64(token);
@@ -179,7 +182,7 @@ impl Works {
                     }
                     let now = self.clock.now();
                     let wires = wires.map(|config| Wire::new(config, now));
-                    self.paths.insert(id, Joined { ends, wires, count });
+                    self.paths.insert(id, Joined { ends, wires, count, capture });
                 }
                 Order::Cut(id) => {
                     // Its devices close with it, and with them the watch.
@@ -200,6 +203,9 @@ impl Works {
             }
             let (now, full) = (self.clock.now(), self.batch.is_full());
             while let Some(packet) = self.batch.pop() {
+                if let Some(capture) = &mut path.capture {
+                    capture.add(packet.bytes(), now);
+                }
                 if let Err(lost) = path.wires[end].offer(packet, now) {
                     self.pool.give(lost);
                 }

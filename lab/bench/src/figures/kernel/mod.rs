@@ -2,6 +2,7 @@
 //! received by the kernel in another namespace.
 
 mod capacity;
+mod capture;
 pub mod cell;
 pub mod drops;
 pub mod emulator;
@@ -44,6 +45,7 @@ struct Plan {
     share: Share,
     subjects: Vec<Subject>,
     again: bool,
+    captures: Option<PathBuf>,
     table_only: bool,
     json: bool,
 }
@@ -63,6 +65,7 @@ pub fn command(mut options: Options) -> Result<(), String> {
         pairs: options.value("--pairs")?.unwrap_or(PAIRS),
         share: Share { bits_per_second: share_mbit * 1e6, runs },
         subjects,
+        captures: options.value("--capture")?,
         again: options.flag("--again"),
         table_only: options.flag("--table"),
         json: options.flag("--json"),
@@ -144,7 +147,7 @@ fn measure(plan: &Plan, files: &mut Files) -> Result<(), String> {
     eprint!("{table}");
     page::put("capacity", &table)?;
     let (all, mut ended) = (jobs.len(), 0);
-    schedule::run_all(&emulator, jobs, plan.share, |row| {
+    schedule::run_all(&emulator, jobs, plan.share, plan.captures.as_deref(), |row| {
         ended += 1;
         eprint!(
             "\r{ended} of {all}: {} {} {:.2} Mbit/s\x1b[K",

@@ -1,5 +1,6 @@
 //! One run: one transfer of one sender through one cell.
 
+use super::capture::Capture;
 use super::cell::{Cell, Loss};
 use super::drops::Drops;
 use super::emulator::{Emulator, PathCount};
@@ -11,6 +12,7 @@ use inhost_base::{Duration, Instant};
 use inhost_link::Tunnel;
 use inhost_runtime::Clock;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
 /// The limit of the send buffer and of the receive buffer, for both stacks: more than twice what the longest path
@@ -78,14 +80,22 @@ pub fn wires(cell: &Cell, pair: u32) -> [WireConfig; 2] {
 }
 
 /// Runs one transfer; the thread is left in a namespace of its own.
-pub fn run(emulator: &Emulator, cell: &Cell, pair: u32, subject: &Subject) -> Result<Row, String> {
+pub fn run(
+    emulator: &Emulator,
+    cell: &Cell,
+    pair: u32,
+    subject: &Subject,
+    captures: Option<&Path>,
+) -> Result<Row, String> {
+    let name = format!("{}-{}-{pair}.pcap", cell.name(), subject.name());
+    let capture = captures.map(|folder| Capture::create(&folder.join(name))).transpose()?;
     let (place, ends) = Place::new(BUFFER_LIMIT_BYTES)?;
     let limit = Duration::from_millis((cell.expected_s() * PATIENCE * 1000.0) as u64);
-    let measured =
-        measure(emulator, &place, ends, wires(cell, pair), limit, 1, |place, clock, over| match subject {
-            Subject::Kernel(congestion) => send_from_kernel(congestion, cell.transfer_bytes(), clock, over),
-            Subject::Ours => send_from_ours(place, BUFFER_LIMIT_BYTES, 1, cell.transfer_bytes(), clock, over),
-        })?;
+    let joining = Joining { ends, wires: wires(cell, pair), capture };
+    let measured = measure(emulator, &place, joining, limit, 1, |place, clock, over| match subject {
+        Subject::Kernel(congestion) => send_from_kernel(congestion, cell.transfer_bytes(), clock, over),
+        Subject::Ours => send_from_ours(place, BUFFER_LIMIT_BYTES, 1, cell.transfer_bytes(), clock, over),
+    })?;
     let Measured { heard, began, path } = measured;
     let [heard] = <[Heard; 1]>::try_from(heard).map_err(|_| "not one connection")?;
     let complete = heard.bytes == cell.transfer_bytes();
@@ -109,19 +119,28 @@ pub fn run(emulator: &Emulator, cell: &Cell, pair: u32, subject: &Subject) -> Re
     })
 }
 
+/// What the emulator joins, and how.
+pub struct Joining {
+    /// The devices at both ends.
+    pub ends: [Tunnel; 2],
+    /// From the first to the second, and back.
+    pub wires: [WireConfig; 2],
+    /// Where what enters is written.
+    pub capture: Option<Capture>,
+}
+
 /// Joins the ends by the emulator, receives so many connections, and lets `send` send until it is done or the
 /// `limit` is over.
 pub fn measure(
     emulator: &Emulator,
     place: &Place,
-    ends: [Tunnel; 2],
-    wires: [WireConfig; 2],
+    Joining { ends, wires, capture }: Joining,
     limit: Duration,
     connections: usize,
     send: impl FnOnce(&Place, Clock, &Over) -> Result<Instant, String>,
 ) -> Result<Measured, String> {
     let listener = place.listen()?;
-    let path = emulator.join(ends, wires);
+    let path = emulator.join(ends, wires, capture);
     let clock = Clock::start();
     let over = Over::default();
     let (began, heard) = std::thread::scope(|scope| {

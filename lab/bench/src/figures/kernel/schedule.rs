@@ -4,6 +4,7 @@ use super::cell::Cell;
 use super::emulator::Emulator;
 use super::run::{Row, run};
 use super::subject::Subject;
+use std::path::Path;
 use std::sync::mpsc::channel;
 
 /// The emulator is trusted while it hands 99 of 100 packets over by so much after their time.
@@ -31,11 +32,12 @@ pub struct Share {
     pub runs: usize,
 }
 
-/// Runs all jobs, and gives each row to `done` as it comes.
+/// Runs all jobs, and gives each row to `done` as it comes. What enters a path is written into `captures`.
 pub fn run_all(
     emulator: &Emulator,
     mut jobs: Vec<Job>,
     share: Share,
+    captures: Option<&Path>,
     mut done: impl FnMut(Row) -> Result<(), String>,
 ) -> Result<(), String> {
     let (ended, ends) = channel();
@@ -54,7 +56,7 @@ pub fn run_all(
                 load += job.cell.expected_bits_per_second();
                 let ended = ended.clone();
                 scope.spawn(move || {
-                    let row = try_run(emulator, &job);
+                    let row = try_run(emulator, &job, captures);
                     // Nobody listens any more after a failure.
                     let _ = ended.send((job, row));
                 });
@@ -73,13 +75,13 @@ pub fn run_all(
 }
 
 /// A run during which the emulator kept its time, or the last of several tries.
-fn try_run(emulator: &Emulator, job: &Job) -> Result<Row, String> {
-    let mut row = run(emulator, &job.cell, job.pair, &job.subject)?;
+fn try_run(emulator: &Emulator, job: &Job, captures: Option<&Path>) -> Result<Row, String> {
+    let mut row = run(emulator, &job.cell, job.pair, &job.subject, captures)?;
     for _ in 1..TRIES {
         if row.late_p99_us <= LATE_US {
             break;
         }
-        row = run(emulator, &job.cell, job.pair, &job.subject)?;
+        row = run(emulator, &job.cell, job.pair, &job.subject, captures)?;
     }
     Ok(row)
 }
