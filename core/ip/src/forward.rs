@@ -55,14 +55,27 @@ impl Ip {
             && !self.is_local(source)
             && !self.interfaces.iter().any(|interface| interface.is_broadcast(destination))
     }
+    /// Whether packets to `destination` went on before, and nothing that they were checked against has changed.
+    pub(crate) fn has_forwarded(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> bool {
+        link != LinkId(0) && is_of_the_net(source) && self.ways.find(destination, self.generation).is_some()
+    }
     /// The way on. It is asked for anew when any table changed, and remembered otherwise.
     // spec: RFC1812 5.2.4
     pub(crate) fn forward_way(&mut self, destination: IpAddr, env: &IpEnvironment<'_>) -> Option<Way> {
         if let Some(way) = self.ways.find(destination, self.generation) {
             return Some(way);
         }
-        let hops = self.first_hops(destination, None, None).ok()?;
-        let (link, gateway) = *self.in_order(&hops, env.now).first()?;
+        let is_usable =
+            |link, gateway: Option<IpAddr>| gateway.is_none_or(|g| self.gateways.is_usable(link, g, env.now));
+        let mut routes = self.routes.longest(destination, |_| true).map(|route| (route.link, route.gateway));
+        let (link, gateway) = match routes.find(|&(link, gateway)| is_usable(link, gateway)) {
+            Some(hop) => hop,
+            None => {
+                drop(routes);
+                let hops = self.first_hops(destination, None, None).ok()?;
+                *self.in_order(&hops, env.now).first()?
+            }
+        };
         // What others say in redirects is for hosts (RFC 1812 §5.2.7.2, RFC 4861 §8.2).
         let way = Way { link, next_hop: gateway.unwrap_or(destination) };
         self.ways.insert(destination, self.generation, way);

@@ -334,6 +334,9 @@ impl Ip {
     // spec: RFC1812 5.2.3
     fn target_beyond(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> Option<Target> {
         self.forwarding?;
+        if self.has_forwarded(link, source, destination) {
+            return Some(Target::Others);
+        }
         if self.is_reachable_own(destination) {
             return Some(Target::Us);
         }

@@ -200,7 +200,9 @@ impl Ip {
             left -= 1;
         }
         let of_others = left - (left / 4).min(budget_frames / 4);
-        if interface.forward.transmit(of_others, device, env.pool) == Err(Full) {
+        if interface.forward.wants_transmit()
+            && interface.forward.transmit(of_others, device, env.pool) == Err(Full)
+        {
             return true;
         }
         self.wants_transmit(link)

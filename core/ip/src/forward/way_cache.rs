@@ -6,7 +6,7 @@ use core::hash::BuildHasher;
 use inhost_base::IpAddr;
 
 /// Destinations remembered; each has one place, by its hash.
-pub(crate) const WAY_LIMIT: usize = 256;
+pub(crate) const WAY_LIMIT: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
 struct Known {

@@ -62,8 +62,8 @@ fn what_lies_beyond_a_window_that_was_taken_back_does_not_end_the_connection() {
     trial.write(&[1; 5000]);
     trial.sent.clear();
     // Four segments are out that the peer does not take any more; it goes on to say so.
-    for window in [0; 200] {
-        trial.give(with_window(segment(1, ACK, 1001), window), b"");
+    for _ in 0..200 {
+        trial.give(with_window(segment(1, ACK, 1001), 0), b"");
         trial.pass_ms(1000);
         trial.sent.clear();
     }
