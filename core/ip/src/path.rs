@@ -86,6 +86,9 @@ pub struct HeaderHow {
     /// Routers are not to fragment it (IPv4; in IPv6 they never do). A datagram that is too long for the path is
     /// then refused instead of fragmented, in both families.
     pub dont_fragment: bool,
+    /// A datagram may be as long as the link takes, whatever is known of the path behind it: a probe, which
+    /// `dont_fragment` goes with (RFC 4821 §9).
+    pub beyond_path_mtu: bool,
     /// IPv6 flow label, 20 bits; 0 for none.
     pub flow_label: u32,
 }
@@ -93,6 +96,13 @@ pub struct HeaderHow {
 impl HeaderHow {
     /// For `protocol`, with no marks, the path's hop limit, and fragmentation allowed.
     pub const fn new(protocol: u8) -> Self {
-        HeaderHow { protocol, dscp_ecn: 0, hop_limit: None, dont_fragment: false, flow_label: 0 }
+        HeaderHow {
+            protocol,
+            dscp_ecn: 0,
+            hop_limit: None,
+            dont_fragment: false,
+            beyond_path_mtu: false,
+            flow_label: 0,
+        }
     }
 }

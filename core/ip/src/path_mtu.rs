@@ -41,7 +41,7 @@ impl PathMtu {
     }
     /// Lowers the MTU towards `destination`; true when it was higher before. It never rises by a report
     /// (RFC 8201 §4).
-    // spec: RFC8201 4, RFC1191 3
+    // spec: RFC8201 4; RFC1191 3; RFC4821 5.2-1, 5.2-2
     pub fn lower(&mut self, destination: IpAddr, mtu_bytes: u16, current_bytes: u16, now: Instant) -> bool {
         let mtu_bytes = mtu_bytes.max(floor_bytes(destination));
         if mtu_bytes >= current_bytes {
@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use inhost_base::Random;
 
+    // spec: RFC4821 5.2-1, 5.2-2
     #[test]
     fn it_only_falls_is_held_to_the_floor_ages_and_stays_bounded() {
         let mut table = PathMtu::new(Keyed::new(&mut Random::from_number(3)));

@@ -90,6 +90,14 @@ impl Ip {
         let Some(interface) = self.interfaces.get_mut(usize::from(path.link.0)) else {
             return Err(SendDatagramError::Unreachable);
         };
+        // spec: RFC4821 4-9, 9-1
+        let probed;
+        let path = if how.beyond_path_mtu {
+            probed = Path { mtu_bytes: interface.mtu_bytes(path.destination.is_ipv6()), ..*path };
+            &probed
+        } else {
+            path
+        };
         let mut output = ToDevice { link_header, device, interface, env, taken: 0, path, is_queueing: false };
         let fragments = fragment::send(path, how, options, identification, &payload, &mut output)?;
         interface.counters.sent_fragments += u64::from(fragments);

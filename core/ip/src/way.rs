@@ -310,7 +310,7 @@ impl Ip {
     /// The transport has verified what `error` quotes (a TCP sequence in flight, the ports of a connected UDP socket,
     /// an echo under way): the path's MTU becomes what it says. True when that changed something; the paths to the
     /// destination are to be asked for anew then.
-    // spec: RFC1191 3, RFC8201 4, RFC5927 7
+    // spec: RFC1191 3; RFC8201 4; RFC5927 7; RFC4821 4-8
     pub fn path_mtu_confirmed(&mut self, error: &TransportError, now: Instant) -> bool {
         let (Some(mtu_bytes), Some(interface)) = (error.mtu_bytes, self.interface(error.link)) else {
             return false;

@@ -166,7 +166,7 @@ fn errors_reach_the_transport_with_what_they_quote_and_how_grave_they_are() {
     assert_eq!(host.hear(&bad), Received::Dropped(Drop::Checksum));
 }
 
-// spec: RFC1191 3, RFC8201 4, RFC5927 7
+// spec: RFC1191 3; RFC8201 4; RFC5927 7; RFC4821 4-8
 #[test]
 fn a_smaller_mtu_counts_once_the_transport_has_verified_it() {
     let mut host = host();
@@ -230,4 +230,31 @@ fn pings_are_answered_with_their_data_in_fragments_if_need_be_and_never_to_every
     let said = host.says();
     with_icmp6(&said[0], |header, _| assert_eq!(header.source, v6("fd00::1"))).unwrap();
     host.is_tidy();
+}
+
+// spec: RFC4821 4-9, 9-1
+#[test]
+fn a_datagram_may_probe_beyond_what_is_known_of_the_path() {
+    let mut host = host();
+    host.ip.add_gateway(LinkId(1), ip("10.0.0.2"), 100).unwrap();
+    let invoking = tcp_packet("10.0.0.1", "192.0.2.1");
+    let code = UnreachableCode::FragmentationNeeded;
+    let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 1000, invoking: &invoking };
+    let error = transport_error(host.hear(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
+    let now = host.now;
+    assert!(host.ip.path_mtu_confirmed(&error, now));
+    let path = host.route("192.0.2.1").unwrap();
+    let how = HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::UDP) };
+    let mut send = |how: HeaderHow, bytes: usize| {
+        let (mut wire, data) = (Wire::default(), vec![1; bytes]);
+        let data = inhost_buf::Slices::one(&data);
+        host.with(|ip, env| ip.send_datagram(&path, &how, data, env, &mut wire))
+            .map(|()| wire.frames.remove(0))
+    };
+    let refused = SendDatagramError::WouldFragment { mtu_bytes: 1000 };
+    assert_eq!(send(how, 981), Err(refused));
+    let probe = HeaderHow { beyond_path_mtu: true, ..how };
+    let (header, payload) = as_ipv4(&send(probe, 1480).unwrap()).unwrap();
+    assert_eq!((header.dont_fragment, header.more_fragments, payload.len()), (true, false, 1480));
+    assert_eq!(send(probe, 1481), Err(SendDatagramError::WouldFragment { mtu_bytes: 1500 }));
 }

@@ -168,6 +168,9 @@ pub struct UdpOptions {
     pub differentiated_services: u8,
     /// Whether routers, and the host itself, are kept from fragmenting. Default: no.
     pub dont_fragment: bool,
+    /// Whether datagrams may be longer than what is known to pass, up to what the link takes: probes of the path, which
+    /// [`UdpOptions::dont_fragment`] goes with (RFC 4821 §9). Default: no.
+    pub beyond_path_mtu: bool,
     /// The only link to use. Default: whichever leads there.
     pub link: Option<LinkId>,
 }
@@ -183,6 +186,7 @@ impl Default for UdpOptions {
             hop_limit: None,
             differentiated_services: 0,
             dont_fragment: false,
+            beyond_path_mtu: false,
             link: None,
         }
     }

@@ -374,6 +374,7 @@ impl Stack {
             how.dscp_ecn = udp.options.differentiated_services << 2;
             how.hop_limit = udp.options.hop_limit;
             how.dont_fragment = udp.options.dont_fragment;
+            how.beyond_path_mtu = udp.options.beyond_path_mtu;
             let mut header = [0; udp::LENGTH];
             let (source, destination) = (next.path.source, next.destination);
             let bytes = next.payload.bytes();
