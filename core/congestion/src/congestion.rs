@@ -1,11 +1,12 @@
 //! A connection's congestion control: one small enum, and what all algorithms share.
 
 use crate::cubic::Cubic;
+use crate::first_window::FirstWindow;
 use crate::hystart::HyStart;
 use crate::linux::{self, LinuxCubic};
 use crate::new_reno::NewReno;
 use crate::usage::Usage;
-use crate::window::{MOST_BYTES, initial_window_bytes};
+use crate::window::{MOST_BYTES, initial_window_bytes, smaller_restart_bytes};
 use crate::{Acknowledged, CongestionController, CongestionWindow, PacingGains};
 use inhost_base::{Duration, Instant};
 
@@ -29,6 +30,9 @@ pub struct Congestion {
     /// The figures that the algorithm moves, and loss recovery too.
     pub window: CongestionWindow,
     usage: Usage,
+    first: FirstWindow,
+    /// The latest reduction, for a mark, is to less than two segments.
+    to_one_segment: bool,
     algorithm: Algorithm,
 }
 
@@ -77,6 +81,8 @@ impl Congestion {
         Congestion {
             window: CongestionWindow::CLOSED,
             usage: Usage::default(),
+            first: FirstWindow::default(),
+            to_one_segment: false,
             algorithm: Algorithm::new(choice),
         }
     }
@@ -97,15 +103,21 @@ impl Congestion {
     pub fn open(&mut self, segments: u8, segment_bytes: u32) {
         self.window.segment_bytes = segment_bytes.max(1);
         self.window.window_bytes = self.initial_bytes(segments);
+        self.first.begin(&self.window);
     }
-    /// The path's segments are of another size now.
+    /// The path's segments are of another size now. As many smaller ones may be in flight as there were larger ones
+    /// (RFC 5681 §3.1, RFC 4821 §4); of larger ones no more bytes.
+    // spec: RFC5681 3.1-5
     pub fn resize(&mut self, segment_bytes: u32) {
-        let segments = self.window.segments();
-        self.window.segment_bytes = segment_bytes.max(1);
-        self.window.window_bytes = match self.algorithm {
-            Algorithm::CubicLinux(_) => segments.max(1).saturating_mul(self.window.segment_bytes),
-            _ => self.window.window_bytes.max(segment_bytes),
+        let window = &mut self.window;
+        let (before, after) = (u64::from(window.segment_bytes.max(1)), u64::from(segment_bytes.max(1)));
+        let bytes = u64::from(window.window_bytes) * after.min(before) / before;
+        let bytes = match self.algorithm {
+            Algorithm::CubicLinux(_) => bytes / after * after,
+            _ => bytes,
         };
+        window.segment_bytes = after as u32;
+        window.window_bytes = bytes.max(after) as u32;
     }
     /// The algorithm's name, as instruments print it.
     pub fn name(&self) -> &'static str {
@@ -139,6 +151,7 @@ impl Congestion {
     // spec: RFC5681 3.1-1
     pub fn acknowledged(&mut self, acknowledged: &Acknowledged) {
         let window = &mut self.window;
+        self.first.acknowledged(acknowledged.bytes, window.segment_bytes);
         let grows = self.usage.allows_growth(window);
         match &mut self.algorithm {
             Algorithm::Custom(own) => own.controller.acknowledged(window, acknowledged, grows),
@@ -190,6 +203,8 @@ impl Congestion {
     /// Once for each window of data.
     pub fn lost(&mut self, in_flight_bytes: u32, now: Instant) {
         self.remember();
+        self.first.lost();
+        self.to_one_segment = false;
         let window = &mut self.window;
         match &mut self.algorithm {
             Algorithm::NewReno(state, _) => state.lost(window, in_flight_bytes),
@@ -200,15 +215,22 @@ impl Congestion {
     }
     /// The peer saw a congestion mark (RFC 3168 §6.1.2): sets the threshold, higher than a loss would (RFC 8511), and
     /// leaves the window to whoever calls. Once for each window of data.
+    // spec: RFC9438 4.6-4
     pub fn marked(&mut self, in_flight_bytes: u32, now: Instant) {
         self.remember();
         let window = &mut self.window;
-        match &mut self.algorithm {
+        self.to_one_segment = match &mut self.algorithm {
             Algorithm::NewReno(state, _) => state.marked(window, in_flight_bytes),
-            Algorithm::CubicLinux(state) => state.get_or_insert_default().lost(window),
-            Algorithm::Custom(own) => own.controller.marked(window, in_flight_bytes, now),
+            Algorithm::CubicLinux(state) => {
+                state.get_or_insert_default().lost(window);
+                false
+            }
+            Algorithm::Custom(own) => {
+                own.controller.marked(window, in_flight_bytes, now);
+                false
+            }
             algorithm => cubic_of(algorithm).marked(window, in_flight_bytes),
-        }
+        };
     }
     /// The retransmission timer expired with `in_flight_bytes` outstanding: one segment may go (RFC 5681 §3.1).
     /// `again` when this data has cost the window already, by the timer or by [`lost`](Congestion::lost): then the
@@ -217,7 +239,11 @@ impl Congestion {
     pub fn timed_out(&mut self, in_flight_bytes: u32, again: bool, now: Instant) {
         if !again {
             match &mut self.algorithm {
-                Algorithm::Custom(_) => self.remember(),
+                Algorithm::Custom(_) => {
+                    self.remember();
+                    self.first.lost();
+                    self.to_one_segment = false;
+                }
                 // RFC 9438 §4.8: the threshold as after a loss.
                 _ => self.lost(in_flight_bytes, now),
             }
@@ -233,45 +259,64 @@ impl Congestion {
         }
         self.window.window_bytes = self.window.segment_bytes;
     }
-    /// Fast recovery, or the reduction after a mark, is over: the window is the threshold.
+    /// Fast recovery, or the reduction after a mark, is over: the window is the threshold, or after a mark perhaps less
+    /// (RFC 9438 §4.6): the threshold is never below two segments.
     // spec: RFC5681 3.2-11, 4.3-3
     pub fn recovered(&mut self, now: Instant) {
         match &mut self.algorithm {
             Algorithm::Custom(own) => own.controller.recovered(&mut self.window, now),
+            _ if self.to_one_segment => self.window.window_bytes = self.window.segment_bytes,
             _ => self.window.window_bytes = self.window.threshold_bytes,
         }
     }
     /// The last reduction was a mistake (RFC 3522, RFC 5682, a duplicate's SACK): all is as before it. False when
     /// there is none to undo.
-    // spec: RFC9438 4.9-2
     pub fn undo(&mut self, now: Instant) -> bool {
         let prior = self.prior().map(core::mem::take).unwrap_or_default();
         if prior.threshold_bytes == 0 {
             return false;
         }
+        self.first.undone();
         let window = &mut self.window;
-        let lower = window.window_bytes < prior.window_bytes;
-        window.window_bytes = window.window_bytes.max(prior.window_bytes);
-        window.threshold_bytes = window.threshold_bytes.max(prior.threshold_bytes);
+        if window.window_bytes > prior.window_bytes {
+            // RFC 9438 §4.9.2: the window is past that already, and what was learned since stands. Linux takes the
+            // threshold all the same.
+            // spec: RFC9438 4.9-2
+            if let Algorithm::CubicLinux(_) = self.algorithm {
+                window.threshold_bytes = window.threshold_bytes.max(prior.threshold_bytes);
+            }
+            return true;
+        }
+        window.window_bytes = prior.window_bytes;
         match &mut self.algorithm {
-            // RFC 9438 §4.9.2: where the window is past that already, what was learned since stands.
-            Algorithm::Cubic(cubic) if lower => cubic.undo(),
-            Algorithm::Custom(own) => own.controller.undone(window, now),
+            Algorithm::CubicLinux(_) => {
+                window.threshold_bytes = window.threshold_bytes.max(prior.threshold_bytes);
+                return true;
+            }
+            Algorithm::Cubic(cubic) => cubic.undo(),
             _ => {}
+        }
+        window.threshold_bytes = prior.threshold_bytes;
+        if let Algorithm::Custom(own) = &mut self.algorithm {
+            own.controller.undone(window, now);
         }
         true
     }
     /// The sender was idle for `idle`, longer than `retransmission_timeout`: at most `segments` may burst out
     /// (RFC 5681 §4.1).
     pub fn restart(&mut self, segments: u8, idle: Duration, retransmission_timeout: Duration) {
-        let initial = self.initial_bytes(segments);
+        let mut initial = self.initial_bytes(segments);
+        if self.first.did_harm() {
+            // spec: RFC6928 2-4
+            initial = initial.min(smaller_restart_bytes(self.window.segment_bytes));
+        }
         if let Some(prior) = self.prior() {
             *prior = Prior::default();
         }
-        let window = &mut self.window;
         match &mut self.algorithm {
             Algorithm::CubicLinux(_) => {
-                linux::restart(window, initial, idle, retransmission_timeout);
+                let initial = self.initial_bytes(segments);
+                linux::restart(&mut self.window, initial, idle, retransmission_timeout);
                 return;
             }
             Algorithm::CubicStart(_) => self.algorithm = Algorithm::CubicNew,
@@ -279,10 +324,12 @@ impl Congestion {
             Algorithm::Custom(own) => own.controller.restarted(),
             Algorithm::NewReno(..) | Algorithm::CubicNew => {}
         }
+        let window = &mut self.window;
         if window.window_bytes > initial {
             window.keep_three_quarters();
             window.window_bytes = initial;
         }
+        self.first.begin(window);
     }
     /// The rate at which the window leaves over a path of `smoothed_round_trip`, in bytes a second: for
     /// [`Pacer::pace`](crate::Pacer::pace).

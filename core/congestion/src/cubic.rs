@@ -119,9 +119,10 @@ impl Cubic {
         self.reduce(window);
         window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
     }
-    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
+    /// A mark. True when the window is to be less than two segments.
+    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) -> bool {
         self.reduce(window);
-        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT);
+        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT)
     }
     /// RFC 9438 §4.8: the next stage begins at its plateau, wherever slow start ends.
     // spec: RFC9438 4.8-1

@@ -41,6 +41,7 @@
 mod congestion;
 mod controller;
 mod cubic;
+mod first_window;
 mod hystart;
 mod linux;
 mod new_reno;

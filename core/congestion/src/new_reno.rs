@@ -28,8 +28,9 @@ impl NewReno {
         self.counted_bytes = 0;
         window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
     }
-    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
+    /// A mark. True when the window is to be less than two segments.
+    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) -> bool {
         self.counted_bytes = 0;
-        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT);
+        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT)
     }
 }

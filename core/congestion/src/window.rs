@@ -4,6 +4,8 @@
 pub(crate) const MOST_BYTES: u32 = 1 << 30;
 /// Initial window in bytes beyond which segments are counted no more (RFC 6928 §2).
 const INITIAL_BYTES: u32 = 14_600;
+/// The same for a window of two to four segments (RFC 3390 §1).
+const SMALLER_BYTES: u32 = 4_380;
 
 /// The figures that every algorithm moves, in bytes of payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +20,7 @@ pub struct CongestionWindow {
 
 impl CongestionWindow {
     /// No window yet, and nothing known of the path.
+    // spec: RFC5681 3.1-6
     pub(crate) const CLOSED: CongestionWindow =
         CongestionWindow { window_bytes: 0, threshold_bytes: MOST_BYTES, segment_bytes: 0 };
 
@@ -51,11 +54,12 @@ impl CongestionWindow {
     pub(crate) fn keep_three_quarters(&mut self) {
         self.threshold_bytes = self.threshold_bytes.max(self.window_bytes / 4 * 3);
     }
-    /// Sets the threshold to `percent` of `bytes`, at least two segments.
+    /// Sets the threshold to `percent` of `bytes`, at least two segments; true when it would have been less.
     // spec: RFC5681 3.1-7
-    pub(crate) fn lower_threshold(&mut self, bytes: u32, percent: u32) {
-        let left = u64::from(bytes) * u64::from(percent) / 100;
-        self.threshold_bytes = (left as u32).max(self.least_bytes());
+    pub(crate) fn lower_threshold(&mut self, bytes: u32, percent: u32) -> bool {
+        let left = (u64::from(bytes) * u64::from(percent) / 100) as u32;
+        self.threshold_bytes = left.max(self.least_bytes());
+        left < self.least_bytes()
     }
 }
 
@@ -64,4 +68,9 @@ impl CongestionWindow {
 pub(crate) fn initial_window_bytes(segments: u8, segment_bytes: u32) -> u32 {
     let asked = u32::from(segments.max(1)) * segment_bytes;
     asked.min((2 * segment_bytes).max(INITIAL_BYTES)).max(segment_bytes)
+}
+
+/// RFC 3390 §1: four segments, but no more than the larger of two and 4,380 bytes.
+pub(crate) fn smaller_restart_bytes(segment_bytes: u32) -> u32 {
+    (4 * segment_bytes).min((2 * segment_bytes).max(SMALLER_BYTES))
 }

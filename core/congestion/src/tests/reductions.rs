@@ -129,7 +129,8 @@ fn a_time_out_leaves_one_segment_and_a_second_keeps_the_threshold() {
         let mut sender = Sender::avoiding(choice, 100);
         sender.congestion.timed_out(100_000, false, sender.now);
         let threshold = sender.threshold();
-        assert!((50_000..=70_000).contains(&threshold), "{choice:?}: RFC 5681 §3.1, RFC 9438 §4.8");
+        let left = if matches!(choice, CongestionChoice::Cubic) { 70_000 } else { 50_000 };
+        assert_eq!(threshold, left, "{choice:?}: RFC 5681 §3.1, RFC 9438 §4.8");
         assert_eq!(sender.window(), 1000);
         sender.congestion.timed_out(1000, true, sender.now);
         assert_eq!((sender.window(), sender.threshold()), (1000, threshold), "{choice:?}");
@@ -180,6 +181,89 @@ fn idleness_brings_the_window_back_to_the_initial_one() {
         sender.congestion.restart(10, Duration::from_secs(1), Duration::from_millis(300));
         assert_eq!((sender.window(), sender.threshold()), (4000, 4000), "{choice:?}: it is small enough");
     }
+}
+
+// spec: RFC5681 3.1-5
+#[test]
+fn smaller_segments_are_as_many_and_larger_ones_are_no_more_bytes() {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+        let mut sender = Sender::avoiding(choice, 10);
+        sender.congestion.resize(600);
+        assert_eq!(sender.window(), 6000, "{choice:?}");
+        sender.congestion.resize(1500);
+        assert_eq!(sender.window(), 6000, "{choice:?}: RFC 4821 §4");
+    }
+}
+
+// spec: RFC9438 4.6-4
+#[test]
+fn marks_lower_the_window_to_one_segment_and_the_threshold_to_two() {
+    for (choice, third) in [(CongestionChoice::Cubic, 2456), (CongestionChoice::NewReno, 2048)] {
+        let mut sender = Sender::avoiding(choice, 4);
+        for _ in 0..3 {
+            sender.congestion.marked(sender.window(), sender.now);
+            sender.congestion.recovered(sender.now);
+        }
+        assert_eq!(sender.window(), third, "{choice:?}");
+        for _ in 0..2 {
+            sender.congestion.marked(sender.window(), sender.now);
+            sender.congestion.recovered(sender.now);
+        }
+        assert_eq!((sender.window(), sender.threshold()), (1000, 2000), "{choice:?}");
+        // For a loss it is two segments still.
+        sender.congestion.lost(1000, sender.now);
+        sender.congestion.recovered(sender.now);
+        assert_eq!(sender.window(), 2000, "{choice:?}");
+    }
+}
+
+// spec: RFC5681 3.1-6
+#[test]
+fn the_first_threshold_is_above_any_window() {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+        assert_eq!(Sender::opened(choice).threshold(), 1 << 30, "{choice:?}: RFC 7323 §2.3");
+    }
+}
+
+/// A sender that acknowledged so many segments of its first window, lost one and is idle: its restart window.
+fn restart_after(choice: CongestionChoice, acknowledged: u32, undone: bool) -> u32 {
+    let mut sender = Sender::opened(choice);
+    sender.fill();
+    for _ in 0..acknowledged {
+        sender.acknowledge(SEGMENT, ROUND_TRIP);
+        sender.fill();
+    }
+    sender.congestion.lost(sender.in_flight(), sender.now);
+    if undone {
+        assert!(sender.congestion.undo(sender.now));
+    } else {
+        sender.congestion.recovered(sender.now);
+    }
+    sender.acknowledge(sender.in_flight(), ROUND_TRIP);
+    sender.congestion.window.window_bytes = 50_000;
+    sender.congestion.restart(10, Duration::from_secs(1), Duration::from_millis(300));
+    sender.window()
+}
+
+// spec: RFC6928 2-4
+#[test]
+fn a_burst_that_did_harm_is_smaller_next_time() {
+    for choice in BOTH {
+        assert_eq!(restart_after(choice, 4, false), 4000, "{choice:?}: RFC 3390's");
+        assert_eq!(restart_after(choice, 10, false), 10_000, "{choice:?}: not the first window's loss");
+        assert_eq!(restart_after(choice, 4, true), 10_000, "{choice:?}: not a loss");
+    }
+    assert_eq!(crate::window::smaller_restart_bytes(1460), 4380);
+    assert_eq!(crate::window::smaller_restart_bytes(9000), 18_000);
+    // The burst after an idle time is watched as the first one was.
+    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 100);
+    let (idle, timeout) = (Duration::from_secs(1), Duration::from_millis(300));
+    sender.congestion.restart(10, idle, timeout);
+    sender.fill();
+    sender.congestion.timed_out(10_000, false, sender.now);
+    sender.congestion.window.window_bytes = 50_000;
+    sender.congestion.restart(10, idle, timeout);
+    assert_eq!(sender.window(), 4000);
 }
 
 #[test]

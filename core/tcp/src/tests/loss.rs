@@ -307,7 +307,9 @@ fn a_path_for_smaller_segments_gets_smaller_segments() {
         at += 600;
     }
     trial.nothing();
-    assert_eq!(trial.connection.info(trial.now).congestion_window_bytes, 10_000, "nobody was congested");
+    let info = trial.connection.info(trial.now);
+    assert_eq!(info.congestion_window_bytes, 6000, "as many segments (RFC 5681 §3.1)");
+    assert_eq!(info.slow_start_threshold_bytes, 1 << 30, "nobody was congested");
     // A stale or forged claim of a tiny path is bounded.
     let kind = NetworkErrorKind::TooBig { path_mtu_mss: 0 };
     trial.connection.unreachable(NetworkError { sequence: Sequence(OURS) + 1, kind }, lend!(trial));
