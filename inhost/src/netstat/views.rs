@@ -153,6 +153,42 @@ fn listeners(state: &Value) -> String {
     table(columns, others.map(|s| [text(&s["kind"]), text(&s["local"]), text(&s["remote"])]))
 }
 
+/// Loss recovery, rates, and what was agreed on.
+fn recovery_and_rates(tcp: &Value) -> String {
+    let (recovery, rates, agreed) = (&tcp["recovery"], &tcp["rates"], &tcp["agreed"]);
+    let mut out = format!(
+        "  recovery  {}; selectively acknowledged {}, lost {}, again in flight {}, duplicates {}, marks {}\n",
+        text(&recovery["state"]),
+        figure(&recovery["sacked_bytes"]),
+        figure(&recovery["lost_bytes"]),
+        figure(&recovery["retransmitted_in_flight_bytes"]),
+        figure(&recovery["duplicate_sacks"]),
+        figure(&recovery["congestion_marks"])
+    );
+    let limit = if rates["delivery_is_application_limited"] == true { " (application)" } else { "" };
+    let _ = writeln!(
+        out,
+        "  bytes/s   delivered {}{limit}, paced {}; least round trip {} ms",
+        figure(&rates["delivery_bytes_per_second"]),
+        figure(&rates["pacing_bytes_per_second"]),
+        milliseconds(&tcp["min_round_trip_ns"])
+    );
+    let names = [
+        ("timestamps", "timestamps"),
+        ("window_scaling", "window scaling"),
+        ("sack", "SACK"),
+        ("ecn", "ECN"),
+    ];
+    let mut terms: Vec<String> =
+        names.into_iter().filter(|(key, _)| agreed[*key] == true).map(|(_, name)| name.to_owned()).collect();
+    if let Some(state) = agreed["fast_open"].as_str().filter(|&state| state != "none") {
+        terms.push(format!("fast open: {state}"));
+    }
+    let terms = if terms.is_empty() { "nothing".to_owned() } else { terms.join(", ") };
+    let _ = writeln!(out, "  agreed    {terms}");
+    out
+}
+
 /// Each connection with the figures behind its state.
 fn connection_details(state: &Value) -> String {
     let mut out = String::new();
@@ -162,10 +198,11 @@ fn connection_details(state: &Value) -> String {
         let _ = writeln!(out, "{}", heading(socket));
         let _ = writeln!(
             out,
-            "  sent      {} bytes; queued {} of {}, in flight {}, window {}, segment {}",
+            "  sent      {} bytes; queued {} of {}, not sent {}, in flight {}, window {}, segment {}",
             figure(&send["bytes"]),
             figure(&send["queue_bytes"]),
             figure(&send["queue_capacity_bytes"]),
+            figure(&send["not_sent_bytes"]),
             figure(&send["in_flight_bytes"]),
             figure(&send["window_bytes"]),
             figure(&send["segment_bytes"])
@@ -196,6 +233,7 @@ fn connection_details(state: &Value) -> String {
             figure(&tcp["congestion_window_bytes"]),
             threshold.map_or_else(|| "the first loss".to_owned(), |at| at.to_string())
         );
+        out.push_str(&recovery_and_rates(tcp));
         for error in ["error", "soft_error"].into_iter().filter_map(|name| tcp[name].as_str()) {
             let _ = writeln!(out, "  {error}");
         }

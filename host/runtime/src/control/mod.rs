@@ -31,6 +31,7 @@
 //!   [`encode_address`]: where it goes, or whence it came.
 
 mod client;
+mod figures;
 mod netstat;
 mod protocol;
 mod pump;

@@ -1,12 +1,11 @@
 //! A host as JSON, for instruments.
 
-use inhost_base::{Duration, LinkId};
+use inhost_base::LinkId;
 use inhost_event::NeighbourState;
 use inhost_ip::{AddressState, InterfaceCounters, Medium, Route, RouteOrigin};
 use inhost_link::Discard;
 use inhost_socket::Host;
 use inhost_stack::{SocketInfo, SocketKind, Stack};
-use inhost_tcp::Info;
 use serde_json::{Map, Value, json};
 
 use super::server::name;
@@ -74,58 +73,7 @@ pub(super) fn socket(info: &SocketInfo) -> Value {
         "age_ns": age.as_nanos(),
         "receive_queue": receive_queue,
         "send_queue": send_queue,
-        "tcp": tcp.as_ref().map(connection),
-    })
-}
-
-/// Every figure of a connection, both ledgers with it.
-fn connection(info: &Info) -> Value {
-    let ns = |time: Duration| Value::from(time.as_nanos());
-    let send: Map<String, Value> =
-        info.ledgers.send.iter().map(|(cause, time)| (cause.text().to_owned(), ns(time))).collect();
-    let receive: Map<String, Value> =
-        info.ledgers.receive.iter().map(|(cause, time)| (cause.text().to_owned(), ns(time))).collect();
-    json!({
-        "age_ns": ns(info.age),
-        "idle_ns": ns(info.idle),
-        "send": {
-            "unacknowledged": info.send_unacknowledged.0,
-            "next": info.send_next.0,
-            "window_bytes": info.send_window_bytes,
-            "window_scale": info.send_window_scale,
-            "segment_bytes": info.send_segment_bytes,
-            "queue_bytes": info.send_queue_bytes,
-            "queue_capacity_bytes": info.send_queue_capacity_bytes,
-            "in_flight_bytes": info.in_flight_bytes,
-            "bytes": info.sent_bytes,
-            "cause": info.send_cause.text(),
-            "ledger_ns": send,
-        },
-        "receive": {
-            "next": info.receive_next.0,
-            "window_bytes": info.receive_window_bytes,
-            "window_scale": info.receive_window_scale,
-            "queue_bytes": info.receive_queue_bytes,
-            "queue_capacity_bytes": info.receive_queue_capacity_bytes,
-            "reassembly_pieces": info.reassembly_pieces,
-            "reassembly_bytes": info.reassembly_bytes,
-            "urgent_ahead_bytes": info.urgent_ahead_bytes,
-            "bytes": info.received_bytes,
-            "cause": info.receive_cause.text(),
-            "ledger_ns": receive,
-        },
-        "smoothed_round_trip_ns": info.smoothed_round_trip.map(ns),
-        "round_trip_variation_ns": ns(info.round_trip_variation),
-        "retransmission_timeout_ns": ns(info.retransmission_timeout),
-        "retransmission_backoff": info.retransmission_backoff,
-        "retransmitted_segments": info.retransmitted_segments,
-        "timeouts": info.timeouts,
-        "congestion_control": info.congestion_control,
-        "congestion_window_bytes": info.congestion_window_bytes,
-        "slow_start_threshold_bytes": info.slow_start_threshold_bytes,
-        "timestamps": info.timestamps,
-        "error": info.error.map(|error| error.to_string()),
-        "soft_error": info.soft_error.map(|error| error.to_string()),
+        "tcp": tcp.as_ref().map(super::figures::connection),
     })
 }
 
