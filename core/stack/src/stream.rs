@@ -453,9 +453,8 @@ pub enum Refusal {
     Unreachable,
 }
 
-/// What an ICMP error quotes of a held SYN: an IP header and the first eight bytes of the segment.
+/// What an ICMP error quotes of a held SYN: an IP header and that of the segment, as long as they say.
 fn quoted_syn(flow: &Flow, now: Instant) -> Vec<u8> {
-    const QUOTED_BYTES: usize = 8;
     let (caller, called) = (flow.remote(), flow.local());
     let sequence = flow.connection.info(now).receive_next.back(1);
     let mut packet = match (caller.address, called.address) {
@@ -481,7 +480,7 @@ fn quoted_syn(flow: &Flow, now: Instant) -> Vec<u8> {
         ..TcpHeader::default()
     };
     syn.emit(&mut header);
-    packet.extend_from_slice(&header[..QUOTED_BYTES]);
+    packet.extend_from_slice(&header);
     packet
 }
 
