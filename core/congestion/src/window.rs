@@ -44,7 +44,7 @@ impl CongestionWindow {
     /// Slow start by `bytes` acknowledged, up to the threshold; what is left of them is for congestion avoidance.
     // Receivers acknowledge many segments at once, and the pacer spreads what they free: all bytes count
     // (RFC 9406 §4.2, L unlimited).
-    // spec: RFC5681 3.1-8
+    // spec: RFC5681 3.1-8a
     pub(crate) fn slow_start(&mut self, bytes: u32) -> u32 {
         let grows = bytes.min(self.threshold_bytes.saturating_sub(self.window_bytes));
         self.window_bytes += grows;

@@ -199,7 +199,7 @@ impl Connection {
         self.tell_window(env);
     }
 
-    // spec: RFC5681 3.2-8, 4.3-1; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
+    // spec: RFC5681 3.2-8, 4.3-1, 4.3-4; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
     fn enter_recovery(&mut self, heard: &Heard, now: Instant) {
         let reduced_already = self.recovery.state == RecoveryState::WindowReduction;
         self.recovery.state = RecoveryState::Recovery;
@@ -272,6 +272,7 @@ impl Connection {
             self.end_recovery();
         }
     }
+    // spec: RFC6675 5-5
     fn end_recovery(&mut self) {
         self.recovery.end();
         if let Some(buffers) = &mut self.buffers {

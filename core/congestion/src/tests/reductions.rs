@@ -46,7 +46,7 @@ fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
 // spec: RFC9438 4.6-3
 #[test]
 fn a_window_that_is_not_in_use_does_not_grow() {
-    for choice in BOTH {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
         let mut sender = Sender::opened(choice);
         sender.send(5);
         sender.acknowledge(5000, ROUND_TRIP);

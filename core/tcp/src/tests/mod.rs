@@ -9,6 +9,7 @@ mod ledger;
 mod loss;
 mod opening;
 mod pipe;
+mod rfc6675;
 mod rfc7323;
 mod rfc8985;
 mod rfc9293;

@@ -1,11 +1,11 @@
 //! What RFC 8985 asks and no other test shows, and what RFC 6675 asks beside it.
 
 use super::trial::*;
-use inhost_base::Sequence;
+use inhost_base::{Duration, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
 /// With SACK, and a round trip of 100 ms measured; everything that left is acknowledged.
-fn measured() -> Trial {
+pub(super) fn measured() -> Trial {
     let mut trial = Trial::calling(plain());
     trial.expect();
     trial.pass_ms(100);
@@ -18,7 +18,7 @@ fn measured() -> Trial {
     trial
 }
 /// The number that leaves next, counted from our SYN.
-fn next(trial: &Trial) -> u32 {
+pub(super) fn next(trial: &Trial) -> u32 {
     trial.connection.info(trial.now).send_next.since(Sequence(OURS))
 }
 /// One byte goes, and its acknowledgment comes `ms` later.
@@ -27,13 +27,13 @@ fn exchange(trial: &mut Trial, ms: u64) {
     trial.pass_ms(ms);
     acknowledge_all(trial);
 }
-fn acknowledge_all(trial: &mut Trial) {
+pub(super) fn acknowledge_all(trial: &mut Trial) {
     let at = next(trial);
     trial.give(segment(1, ACK, at), b"");
     trial.sent.clear();
 }
 /// An acknowledgment that reports other ranges as well, counted from our SYN.
-fn reports(acknowledges: u32, ranges: &[(u32, u32)]) -> crate::Header {
+pub(super) fn reports(acknowledges: u32, ranges: &[(u32, u32)]) -> crate::Header {
     let mut header = segment(1, ACK, acknowledges);
     let blocks: Vec<_> =
         ranges.iter().map(|(from, to)| (Sequence(OURS) + *from, Sequence(OURS) + *to)).collect();
@@ -130,4 +130,101 @@ fn what_was_reported_is_not_sent_again_after_a_time_out() {
     trial.pass_ms(100);
     let again = trial.sent.iter().map(|sent| sent.at()).collect::<Vec<_>>();
     assert!(again.iter().all(|&start| start == at + 3000), "{again:?}");
+}
+
+/// Sends `bytes`, of which the peer acknowledges the first segment 100 ms later and says nothing more: where they
+/// begin. Those that are out are too many for the timer to count from the oldest (RFC 7765).
+fn goes_silent_after_one(trial: &mut Trial, bytes: usize) -> u32 {
+    let at = next(trial);
+    trial.write(&vec![1; bytes]);
+    trial.pass_ms(100);
+    trial.give(segment(1, ACK, at + 1000), b"");
+    trial.sent.clear();
+    at
+}
+
+// spec: RFC8985 7.3-4
+#[test]
+fn what_a_probe_brings_back_tells_of_all_that_left_before_it() {
+    let mut trial = measured();
+    let at = goes_silent_after_one(&mut trial, 6000);
+    trial.pass_ms(200);
+    trial.expect().is_data(at + 5000, 1000);
+    trial.pass_ms(100);
+    trial.give(reports(at + 1000, &[(at + 5000, at + 6000)]), b"");
+    // All four holes are known: none waits for the timer, or for three reports.
+    assert_eq!(trial.connection.info(trial.now).lost_bytes, 3000, "and one on its way again");
+    let mut again = Vec::new();
+    while let Some(last) = trial.sent.back().map(|sent| sent.at() + 1000) {
+        again.extend(trial.sent.drain(..).map(|sent| sent.at() - at));
+        trial.pass_ms(100);
+        trial.give(reports(last, &[(at + 5000, at + 6000)]), b"");
+    }
+    assert_eq!(again, [1000, 2000, 3000, 4000]);
+    assert_eq!(trial.connection.info(trial.now).timeouts, 0);
+}
+
+// spec: RFC8985 7.3-1, 7.3-5
+#[test]
+fn one_probe_is_out_at_a_time_and_then_the_timer_has_its_whole_time() {
+    let mut trial = measured();
+    let at = goes_silent_after_one(&mut trial, 6000);
+    trial.pass_ms(200);
+    trial.expect().is_data(at + 5000, 1000);
+    let timeout = trial.connection.info(trial.now).retransmission_timeout;
+    trial.pass(timeout - Duration::from_millis(1));
+    trial.nothing();
+    trial.pass_ms(1);
+    trial.expect().is_data(at + 1000, 1000);
+    assert_eq!(trial.connection.info(trial.now).timeouts, 1);
+}
+
+// spec: RFC8985 7.3-2
+#[test]
+fn a_probe_is_new_data_where_there_is_some() {
+    let mut trial = measured();
+    let at = goes_silent_after_one(&mut trial, 40_000);
+    let fresh = next(&trial);
+    assert!(fresh > at + 10_000);
+    trial.pass_ms(200);
+    trial.expect().is_data(fresh, 1000);
+    trial.nothing();
+    assert_eq!(trial.connection.info(trial.now).retransmitted_segments, 0);
+    // One beyond the window, until the next acknowledgment.
+    let info = trial.connection.info(trial.now);
+    assert_eq!(info.in_flight_bytes, info.congestion_window_bytes + 1000);
+}
+
+/// The first of three segments goes again by time, 25 ms after the others were reported; the fourth left before that.
+fn repaired_too_early(trial: &mut Trial) -> u32 {
+    let at = next(trial);
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    trial.pass_ms(100);
+    trial.give(reports(at, &[(at + 1000, at + 3000)]), b"");
+    trial.pass_ms(10);
+    trial.write(&[1; 1000]);
+    trial.expect().is_data(at + 3000, 1000);
+    trial.pass_ms(15);
+    trial.expect().is_data(at, 1000);
+    at
+}
+
+// spec: RFC8985 6.2-2
+#[test]
+fn an_answer_sooner_than_the_least_round_trip_is_that_of_the_first_copy() {
+    let mut trial = measured();
+    let at = repaired_too_early(&mut trial);
+    trial.pass_ms(10);
+    trial.give(segment(1, ACK, at + 3000), b"");
+    // Were it the answer to the copy, the fourth would have been overtaken.
+    trial.pass_ms(75);
+    trial.nothing();
+    // After a round trip it would be, and it is.
+    let mut trial = measured();
+    let at = repaired_too_early(&mut trial);
+    trial.pass_ms(110);
+    trial.give(segment(1, ACK, at + 3000), b"");
+    trial.pass_ms(30);
+    trial.expect().is_data(at + 3000, 1000);
 }
