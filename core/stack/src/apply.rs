@@ -111,8 +111,8 @@ impl Stack {
         self.settle_fast_open(key, error == Some(ConnectionError::Reset), now);
         let failed = error.is_some();
         self.counters.connections_failed += u64::from(failed);
-        let lost =
-            marks.any(Marks::ORPHAN) || (marks.any(Marks::UNCLAIMED) && (failed || marks.any(Marks::EMBRYO)));
+        let unclaimed = marks.any(Marks::UNCLAIMED) && (failed || marks.any(Marks::EMBRYO));
+        let lost = marks.any(Marks::ORPHAN) || (unclaimed && !self.is_given_out_all_the_same(key));
         if lost {
             self.reap(key);
         } else {
@@ -120,6 +120,16 @@ impl Stack {
         }
     }
 
+    /// Whether a connection that is over before it was accepted stays in its listener's queue.
+    fn is_given_out_all_the_same(&self, key: Key) -> bool {
+        let Some(listener) = self.flow(key).and_then(Flow::listener) else { return false };
+        let waits = self.queues.list_of(key.index()) == Some(acceptable_of(listener.index()));
+        let wanted = match self.sockets.at(listener) {
+            Some(Socket::Listener(held)) => held.options.gives_out_reset,
+            _ => false,
+        };
+        waits && wanted
+    }
     /// Takes a flow out of the table of ends.
     pub(crate) fn unlist(&mut self, key: Key) {
         if self.flow(key).is_some_and(|flow| !flow.marks.any(Marks::UNLISTED)) {

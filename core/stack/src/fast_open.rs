@@ -12,8 +12,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// After so many SYNs with the option that had to be sent again a destination is called without it for a while.
 const LOSSES_FOR_PAUSE: u8 = 2;
-/// That while is this, doubled for each loss (RFC 7413 §4.1.3.1).
-const DESTINATION_PAUSE: Duration = Duration::from_secs(60);
 /// Most doublings of a pause.
 const MOST_DOUBLINGS: u8 = 6;
 /// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes
@@ -30,6 +28,12 @@ pub struct FastOpenConfig {
     pub key_life: Duration,
     /// Destinations whose cookie is kept. Default: 1,024. Cost: some 80 bytes each.
     pub destinations_limit: usize,
+    /// How long a destination is called without the option after two SYNs with it had to be sent again; doubled for
+    /// each that follows. Default: a minute (RFC 7413 §4.1.3.1).
+    pub destination_pause: Duration,
+    /// Believe of a peer that never said so that it takes in a segment what the path does, not 536 or 1220 bytes.
+    /// Default: no.
+    pub assumes_path_mss: bool,
     /// How long no data goes into SYNs after a connection that began with it fell silent; it doubles with each time
     /// that follows, at most sixfold. Default: one hour.
     pub black_hole_pause: Duration,
@@ -41,6 +45,8 @@ impl Default for FastOpenConfig {
             key: None,
             key_life: Duration::from_secs(24 * 3600),
             destinations_limit: 1024,
+            destination_pause: Duration::from_secs(60),
+            assumes_path_mss: false,
             black_hole_pause: Duration::from_secs(3600),
         }
     }
@@ -141,7 +147,7 @@ impl FastOpen {
         }
     }
     /// What to put into a SYN to `remote`, `None` for nothing.
-    fn offer(&mut self, remote: IpAddr, default_mss: u16, now: Instant) -> Option<Offer> {
+    fn offer(&mut self, remote: IpAddr, default_mss: u16, pause: Duration, now: Instant) -> Option<Offer> {
         if now < self.paused_until {
             return None;
         }
@@ -149,7 +155,7 @@ impl FastOpen {
             return Some(Offer { cookie: FastOpenCookie::new(), experimental: false, mss: default_mss });
         };
         known.used_at = now;
-        let pause = doubled(DESTINATION_PAUSE, known.losses);
+        let pause = doubled(pause, known.losses);
         if known.losses >= LOSSES_FOR_PAUSE && now < known.lost_at + pause {
             return None;
         }
@@ -259,7 +265,10 @@ impl Stack {
         default_mss: u16,
         now: Instant,
     ) -> bool {
-        let Some(offer) = self.fast_open.offer(remote, default_mss, now) else { return false };
+        let config = &self.config.fast_open;
+        let default_mss = if config.assumes_path_mss { u16::MAX } else { default_mss };
+        let pause = config.destination_pause;
+        let Some(offer) = self.fast_open.offer(remote, default_mss, pause, now) else { return false };
         let Offer { cookie, experimental, mss } = offer;
         let mss = if mss == 0 { default_mss } else { mss };
         connection.offer_fast_open(cookie, experimental, mss, without_cookie);
@@ -278,6 +287,9 @@ impl Stack {
         }
         let known = self.fast_open.destination(remote, limit, now);
         (known.mss, known.used_at) = (answer.peer_mss, now);
+        if let Some(cookie) = answer.cookie {
+            (known.cookie, known.experimental) = (cookie, answer.experimental);
+        }
         if answer.syn_repeated {
             known.losses = known.losses.saturating_add(1);
             known.lost_at = now;

@@ -110,6 +110,8 @@ pub struct ListenOptions {
     /// Hand connections out by [`crate::Stack::accept`] before their SYN is answered; [`crate::Stack::proceed`] then
     /// answers and [`crate::Stack::refuse`] resets. Default: no.
     pub hold_syn: bool,
+    /// Give out connections that the peer reset while they waited to be accepted, as Linux does. Default: no.
+    pub gives_out_reset: bool,
     /// The only link to listen on. Default: every link.
     pub link: Option<LinkId>,
     /// How accepted connections behave. Default: as [`StackConfig::tcp`].
@@ -127,6 +129,7 @@ impl Default for ListenOptions {
             fast_open_without_cookie: false,
             any_address: false,
             hold_syn: false,
+            gives_out_reset: false,
             link: None,
             tcp: None,
         }

@@ -95,6 +95,13 @@ impl Stack {
         let socket = self.connect(remote, options, now, sink)?;
         Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
     }
+    /// With [`inhost_tcp::PushPlacement::Linux`]: what was sent so far is one burst with nothing that follows, and when
+    /// it was `pushed`, PSH says so.
+    pub fn end_burst(&mut self, socket: SocketId, pushed: bool) {
+        if let Some(flow) = self.flow_mut(socket.0) {
+            flow.connection.end_burst(pushed);
+        }
+    }
     /// Bytes that a SYN which has not left will bear of what is sent before it does: none without fast open, or without
     /// a cookie.
     pub fn syn_data_room(&self, socket: SocketId) -> usize {

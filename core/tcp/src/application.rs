@@ -1,5 +1,6 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
+use crate::burst::Seal;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
@@ -45,7 +46,7 @@ impl Connection {
         }
         if how.end_of_record && taken == bytes.len() && taken > 0 {
             let unacknowledged = self.send.unacknowledged;
-            self.buffers_mut().record_ends.add(end, unacknowledged);
+            self.buffers_mut().seals.add(end, Seal::Record, unacknowledged);
         }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
         // write that was cut short is followed by the rest.
@@ -57,6 +58,13 @@ impl Connection {
         }
         self.settle(env);
         Ok(taken)
+    }
+    /// With [`crate::PushPlacement::Linux`]: what is queued so far ends a burst, and `pushed` bears PSH.
+    pub fn end_burst(&mut self, pushed: bool) {
+        let (end, unacknowledged) = (self.end_of_queue(), self.send.unacknowledged);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.seals.add(end, if pushed { Seal::Push } else { Seal::Burst }, unacknowledged);
+        }
     }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
@@ -199,14 +207,24 @@ impl Connection {
             TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
             TcpPhase::SynReceived if self.send.next == self.syn_sequence() => {
                 // Our SYN has not left: the answer of a port where nobody listens.
-                Some(ResetReply { sequence: Sequence(0), acknowledgment: Some(self.receive.next) })
+                let acknowledgment = Some(self.receive.next);
+                Some(ResetReply { sequence: Sequence(0), acknowledgment, timestamps: None })
             }
-            _ => Some(ResetReply { sequence: self.send.next, acknowledgment: Some(self.receive.next) }),
+            _ => Some(self.last_word(env.now)),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
         self.settle(env);
         outcome
+    }
+    /// The reset that ends the connection from our side.
+    pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
+        let timestamps = self.marks.has(Marks::TIMESTAMPS);
+        ResetReply {
+            sequence: self.send.next,
+            acknowledgment: Some(self.receive.next),
+            timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
+        }
     }
     fn finish_call(&mut self, outcome: &mut Outcome, env: &mut Environment<'_>) {
         self.settle(env);

@@ -1,6 +1,6 @@
 //! What a connection keeps only while it has data: one box, made when needed and freed when idle.
 
-use crate::burst::{Burst, RecordEnds};
+use crate::burst::{Burst, Seals};
 use crate::fast_open::FastOpen;
 use crate::flight::Flight;
 use crate::probe::TailProbe;
@@ -22,8 +22,10 @@ pub(crate) struct Buffers {
     pub aggregate_until: Instant,
     /// While the connection opens fast.
     pub fast_open: Option<Box<FastOpen>>,
-    /// Where records end in what is queued.
-    pub record_ends: RecordEnds,
+    /// Where bursts and records end in what is queued.
+    pub seals: Seals,
+    /// What was not pushed may go up to here all the same.
+    pub released: Option<Sequence>,
     /// The new data that left last, in one go.
     pub burst: Burst,
     /// The repair that left last, in one go.
@@ -51,7 +53,8 @@ impl Default for Buffers {
             reassembly: Reassembly::default(),
             aggregate_until: Instant::FAR_FUTURE,
             fast_open: None,
-            record_ends: RecordEnds::default(),
+            seals: Seals::default(),
+            released: None,
             burst: Burst::default(),
             burst_again: Burst::default(),
             last_small: Sequence::default(),
@@ -87,7 +90,7 @@ impl Buffers {
         self.reassembly.clear(pool);
         self.aggregate_until = Instant::FAR_FUTURE;
         self.reorder_at = Instant::FAR_FUTURE;
-        self.record_ends.clear();
+        self.seals.clear();
         self.flight.clear();
         self.tail_probe.end();
     }

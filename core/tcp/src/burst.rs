@@ -8,6 +8,7 @@
 use crate::Connection;
 use crate::buffers::Buffers;
 use crate::config::PushPlacement;
+use crate::marks::Marks;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 
@@ -17,8 +18,8 @@ const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
 const PACING_SHIFT: u32 = 10;
 /// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
 const ROUND_TRIP_SHIFT: u32 = 9;
-/// Ends of records that may wait to be acknowledged; what comes beyond is joined with what follows.
-const MOST_RECORD_ENDS: usize = 256;
+/// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
+const MOST_SEALS: usize = 256;
 
 /// New data that leaves in one go.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,19 +28,34 @@ pub(crate) struct Burst {
     end: Sequence,
 }
 
-/// Ends of records in what is queued, in order.
-#[derive(Debug, Default)]
-pub(crate) struct RecordEnds {
-    ends: VecDeque<Sequence>,
+/// What ends at a place in what is queued.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Seal {
+    /// A burst.
+    Burst,
+    /// A burst, and PSH says so.
+    Push,
+    /// A record.
+    Record,
 }
 
-impl RecordEnds {
-    pub fn add(&mut self, end: Sequence, unacknowledged: Sequence) {
-        while self.ends.front().is_some_and(|first| first.at_or_before(unacknowledged)) {
+/// Ends of bursts and records in what is queued, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Seals {
+    ends: VecDeque<(Sequence, Seal)>,
+}
+
+impl Seals {
+    pub fn add(&mut self, end: Sequence, seal: Seal, unacknowledged: Sequence) {
+        while self.ends.front().is_some_and(|(first, _)| first.at_or_before(unacknowledged)) {
             self.ends.pop_front();
         }
-        if self.ends.len() < MOST_RECORD_ENDS && self.ends.back() != Some(&end) {
-            self.ends.push_back(end);
+        if let Some((last, what)) = self.ends.back_mut()
+            && *last == end
+        {
+            *what = seal.max(*what);
+        } else if self.ends.len() < MOST_SEALS {
+            self.ends.push_back((end, seal));
         }
     }
     pub fn is_empty(&self) -> bool {
@@ -48,20 +64,20 @@ impl RecordEnds {
     pub fn clear(&mut self) {
         self.ends.clear();
     }
-    /// The first end after `start`.
-    pub fn after(&self, start: Sequence) -> Option<Sequence> {
-        let index = self.ends.partition_point(|end| end.at_or_before(start));
-        self.ends.get(index).copied()
+    /// The first after `start` that is at least `seal`.
+    fn after(&self, start: Sequence, seal: Seal) -> Option<Sequence> {
+        let index = self.ends.partition_point(|(end, _)| end.at_or_before(start));
+        self.ends.range(index..).find(|(_, what)| *what >= seal).map(|&(end, _)| end)
     }
-    pub fn contains(&self, end: Sequence) -> bool {
-        self.after(end.back(1)) == Some(end)
+    fn is_at(&self, end: Sequence, seal: Seal) -> bool {
+        self.after(end.back(1), seal) == Some(end)
     }
 }
 
 impl Buffers {
     /// Up to where a segment from `start` may reach, when a record ends after it.
     pub fn record_end_after(&self, start: Sequence) -> Option<Sequence> {
-        if self.record_ends.is_empty() { None } else { self.record_ends.after(start) }
+        if self.seals.is_empty() { None } else { self.seals.after(start, Seal::Record) }
     }
 }
 
@@ -81,7 +97,7 @@ impl Connection {
         }
     }
     fn ends_write(&self, end: Sequence) -> bool {
-        end == self.send.push || self.buffers.as_ref().is_some_and(|b| b.record_ends.contains(end))
+        end == self.send.push || self.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
     pub(crate) fn burst_of(&self, start: Sequence, end: Sequence) -> Burst {
@@ -95,8 +111,8 @@ impl Connection {
         let edge = self.send_edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
         let mut rest = self.stream_end().since(start).min(usable);
-        if let Some(record) = buffers.record_end_after(start) {
-            rest = rest.min(record.since(start));
+        if let Some(seal) = buffers.seals.after(start, Seal::Burst) {
+            rest = rest.min(seal.since(start));
         }
         let mut length = rest.min(most);
         let odd = length % segment;
@@ -160,6 +176,15 @@ impl Connection {
             _ => false,
         }
     }
+    /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
+    pub(crate) fn release_small(&mut self) {
+        if self.config.push == PushPlacement::Linux && !self.marks.has(Marks::CORKED) {
+            let end = self.stream_end();
+            if let Some(buffers) = &mut self.buffers {
+                buffers.released = Some(end);
+            }
+        }
+    }
     /// New data from `start` to `end` left.
     pub(crate) fn burst_left(&mut self, start: Sequence, end: Sequence) {
         if self.config.push == PushPlacement::QueueEnd {
@@ -173,7 +198,7 @@ impl Connection {
         if small {
             buffers.last_small = end;
         }
-        let ends_record = buffers.record_ends.contains(end);
+        let ends_record = buffers.seals.is_at(end, Seal::Record);
         buffers.flight.ended(ends_burst, ends_record);
     }
     /// A repair from `start` to `end` left.

@@ -54,6 +54,11 @@ pub struct Config {
     pub syn_answer_retries: u8,
     /// The first so many time-outs of a SYN are not doubled. Default 0 (RFC 6298 §5.5); Linux 4.
     pub syn_linear_timeouts: u8,
+    /// Probe a closed window by an old number without data, as Linux does, instead of by the next byte. Default false:
+    /// a probe with a byte is worth an answer to every receiver.
+    pub empty_window_probes: bool,
+    /// What arrived before a reset can still be read, as on Linux. Default false (RFC 9293 §3.10.7.4).
+    pub keeps_received_after_reset: bool,
     /// Retransmissions of one segment after which routing is told and a soft error is set: R1 of RFC 9293 §3.8.3.
     /// Default 3.
     // spec: RFC9293 SHLD-10
@@ -78,6 +83,8 @@ pub struct Config {
     pub mss_limit_bytes: u16,
     /// Offer timestamps (RFC 7323). Default true. Costs 12 bytes a segment; gives PAWS and more measurements.
     pub timestamps: bool,
+    /// Drop segments without the timestamp that was agreed on (RFC 7323 §3.2). Default true; Linux takes them.
+    pub timestamps_required: bool,
     /// Offer window scaling (RFC 7323). Default true.
     pub window_scaling: bool,
     /// Offer selective acknowledgments (RFC 2018). Default true. Without them losses are found as in RFC 6582.
@@ -175,6 +182,8 @@ impl Config {
             syn_retries: u8::MAX,
             syn_answer_retries: u8::MAX,
             syn_linear_timeouts: 0,
+            empty_window_probes: false,
+            keeps_received_after_reset: false,
             suspect_after_retransmissions: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
@@ -185,6 +194,7 @@ impl Config {
             restart_after_idle: true,
             mss_limit_bytes: 65_495,
             timestamps: true,
+            timestamps_required: true,
             window_scaling: true,
             sack: true,
             duplicate_sack: true,
@@ -220,6 +230,9 @@ impl Config {
             syn_answer_retries: 5,
             syn_linear_timeouts: 4,
             max_retransmission_timeout: Duration::from_secs(120),
+            empty_window_probes: true,
+            keeps_received_after_reset: true,
+            timestamps_required: false,
             rto_restart: false,
             congestion: CongestionChoice::CubicLinux,
             pacing: false,

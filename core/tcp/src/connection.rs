@@ -240,6 +240,9 @@ impl Connection {
 
     /// Moves to `phase` and says so.
     pub(crate) fn enter(&mut self, phase: TcpPhase, env: &mut Environment<'_>) {
+        if phase == TcpPhase::Established {
+            self.promptness.opened(env.now);
+        }
         let from = core::mem::replace(&mut self.phase, phase);
         let socket = env.socket;
         env.emit(Mask::CONNECTION, || Event::PhaseChanged(PhaseChanged { socket, from, to: phase }));
@@ -264,7 +267,7 @@ impl Connection {
             buffers.flight.clear();
             buffers.tail_probe.end();
             buffers.reorder_at = Instant::FAR_FUTURE;
-            if error.is_some() {
+            if error.is_some() && !self.config.keeps_received_after_reset {
                 buffers.receive.clear(env.pool);
             }
         }
@@ -437,6 +440,8 @@ impl Connection {
             sacked_bytes: self.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
+            syn_data_taken: self.marks.has(Marks::SYN_DATA),
+            bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
             unanswered_probes: self.unanswered_probes(),
             since_data_received: self.promptness.since_data(now),

@@ -128,6 +128,7 @@ impl Connection {
         self.fast_open = FastOpenState::Accepted;
         self.congestion.open(self.config.initial_window_segments, self.effective_mss());
         payload.truncate(self.window_space() as usize);
+        self.marks.put(Marks::SYN_DATA, !payload.is_empty());
         let mut arrival =
             Arrival { header: syn, payload, start: self.receive.next, fin: false, ecn: Ecn::NotCapable };
         if !arrival.payload.is_empty() {
@@ -233,11 +234,18 @@ impl Connection {
             return;
         }
         let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
+        self.marks.put(Marks::SYN_DATA, taken == open.sent);
         self.fast_open =
             if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        let (sent_at, end) = (self.sent_at, open.initial + 1 + open.sent);
         buffers.send.discard(taken as usize, env.pool);
         self.acknowledged_bytes += u64::from(taken);
-        self.send.next = header.acknowledgment;
+        if header.acknowledgment.precedes(end) {
+            // It was sent, and is to be sent again; nobody was congested.
+            buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
+            buffers.flight.lose_all(|_| true);
+            buffers.flight.refused = true;
+        }
     }
     /// Both called at once: the data waits for the handshake.
     pub(crate) fn syn_crossed(&mut self) {

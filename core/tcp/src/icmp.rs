@@ -1,5 +1,6 @@
 //! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
+use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
@@ -30,7 +31,13 @@ impl Connection {
                 self.note(SoftError::Refused, &mut outcome);
             }
             NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
-            NetworkErrorKind::TooBig { path_mtu_mss } => self.path_shrank(path_mtu_mss, env.now),
+            NetworkErrorKind::TooBig { path_mtu_mss } => {
+                self.path_shrank(path_mtu_mss, env.now);
+                if self.phase == TcpPhase::SynSent {
+                    // It was the data with the SYN that did not fit.
+                    self.marks.set(Marks::SYNCHRONISE);
+                }
+            }
         }
         self.settle(env);
         if self.wants_transmit(env.now) {

@@ -84,6 +84,10 @@ pub struct Info {
     pub sacked_bytes: u32,
     /// Bytes thought lost and not sent again yet.
     pub lost_bytes: u32,
+    /// The data of a SYN, ours or the peer's, was taken with it.
+    pub syn_data_taken: bool,
+    /// Bursts that are out; see [`crate::PushPlacement::Linux`].
+    pub bursts_in_flight: usize,
     /// Bytes that left again and are not acknowledged.
     pub retransmitted_in_flight_bytes: u32,
     /// How often data overtook other data of ours on its way.

@@ -52,6 +52,8 @@ impl Marks {
     pub const ECN_REFUSED: Marks = Marks(1 << 21);
     /// When the SYN left is known.
     pub const SYN_TIMED: Marks = Marks(1 << 22);
+    /// The data of a SYN, ours or the peer's, was taken with it.
+    pub const SYN_DATA: Marks = Marks(1 << 23);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

@@ -129,6 +129,14 @@ impl Connection {
             ..TcpOptions::NONE
         }
     }
+    /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
+    fn echo_is_foreign(&self, header: &Header, now: Instant) -> bool {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| self.config.timestamps) else {
+            return false;
+        };
+        let (first, last) = (self.timestamp(self.progress_at), self.timestamp(now));
+        echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
+    }
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
@@ -240,7 +248,11 @@ impl Connection {
         if flags.ack() && !acknowledges {
             outcome.dropped = Some(Drop::OutOfWindow);
             if !flags.rst() {
-                outcome.reset = Some(ResetReply { sequence: header.acknowledgment, acknowledgment: None });
+                outcome.reset = Some(ResetReply {
+                    sequence: header.acknowledgment,
+                    acknowledgment: None,
+                    timestamps: None,
+                });
             }
             return;
         }
@@ -254,6 +266,11 @@ impl Connection {
         }
         if !flags.syn() {
             outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
+        if acknowledges && self.echo_is_foreign(header, env.now) {
+            outcome.dropped = Some(Drop::OldTimestamp);
+            outcome.reset = ResetReply::to(header, 0);
             return;
         }
         self.learn_from_syn(header, env.now);

@@ -22,6 +22,13 @@ impl Connection {
     /// Nagle's algorithm on or off. What it holds back goes with the next [`Connection::transmit`].
     // spec: RFC9293 MUST-17
     pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {
+        if !on
+            && self.send.next.precedes(self.stream_end())
+            && self.config.push == crate::PushPlacement::Linux
+        {
+            // Linux lets go of whatever is held back.
+            self.marks.set(Marks::OVERRIDE);
+        }
         self.change(env, |config| config.nagle = on);
     }
     /// Keep-alive probes: when, or none.

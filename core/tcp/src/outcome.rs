@@ -5,7 +5,7 @@ use core::ops::{BitOr, BitOrAssign};
 use inhost_base::Sequence;
 use inhost_buf::Slices;
 use inhost_event::Drop;
-use inhost_wire::tcp::Flags;
+use inhost_wire::tcp::{Flags, TcpOptions};
 
 /// What has changed about a connection in one call: a set.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -106,6 +106,8 @@ pub struct ResetReply {
     pub sequence: Sequence,
     /// Its acknowledgment number; without one the ACK flag is not set.
     pub acknowledgment: Option<Sequence>,
+    /// Its timestamps, where they were agreed on (RFC 7323 §3.2).
+    pub timestamps: Option<(u32, u32)>,
 }
 
 impl ResetReply {
@@ -116,6 +118,7 @@ impl ResetReply {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment.unwrap_or_default(),
             flags,
+            options: TcpOptions { timestamps: self.timestamps, ..TcpOptions::NONE },
             ..Header::default()
         }
     }
@@ -125,10 +128,15 @@ impl ResetReply {
             return None;
         }
         if header.flags.ack() {
-            return Some(ResetReply { sequence: header.acknowledgment, acknowledgment: None });
+            return Some(ResetReply {
+                sequence: header.acknowledgment,
+                acknowledgment: None,
+                timestamps: None,
+            });
         }
         let length = payload_bytes as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
-        Some(ResetReply { sequence: Sequence(0), acknowledgment: Some(header.sequence + length) })
+        let acknowledgment = Some(header.sequence + length);
+        Some(ResetReply { sequence: Sequence(0), acknowledgment, timestamps: None })
     }
 }
 

@@ -64,9 +64,8 @@ impl Connection {
             Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
             Some(smoothed) => smoothed.times(2),
         };
-        let at = now + patience;
         // No later than the time-out, whose work it is to save.
-        buffers.tail_probe.at = if at < retransmit_at { at } else { Instant::FAR_FUTURE };
+        buffers.tail_probe.at = (now + patience).min(retransmit_at);
     }
     /// The timer expired: the next segment is a probe.
     pub(crate) fn fire_tail_probe(&mut self) {

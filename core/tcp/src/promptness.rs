@@ -55,6 +55,10 @@ impl Promptness {
     fn set_pushes(&mut self, count: u8) {
         self.habits = (self.habits & CONVERSATION) | count;
     }
+    /// The handshake is done, which counts as data.
+    pub fn opened(&mut self, now: Instant) {
+        self.data_at_ms = millis(now);
+    }
     /// How long ago data came.
     pub fn since_data(&self, now: Instant) -> Duration {
         Duration::from_millis(u64::from(millis(now).wrapping_sub(self.data_at_ms)))
@@ -125,6 +129,10 @@ impl Connection {
     }
     /// Data leaves: if it answers what came just now, the two have a conversation.
     pub(crate) fn note_answer(&mut self, now: Instant) {
+        if self.is_adaptive() && self.promptness.delay_ms == 0 && self.marks.has(Marks::ACKNOWLEDGE) {
+            // Data leaves together with the last step of the handshake.
+            self.hurry_acknowledgments();
+        }
         let delay = Duration::from_millis(u64::from(self.promptness.delay_ms));
         if self.promptness.since_data(now) < delay {
             self.promptness.converse(true);

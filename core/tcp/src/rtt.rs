@@ -81,7 +81,11 @@ impl RoundTrip {
     /// The time-out as it stands (RFC 6298 §5.5).
     // spec: RFC9293 MUST-19 (exponential back-off); RFC6298 1-1, 2.5-1
     pub fn timeout(&self, config: &Config) -> Duration {
-        let doubled = self.base_timeout(config).times(1 << self.backoff.min(MOST_DOUBLINGS));
+        self.timeout_after(self.backoff, config)
+    }
+    /// The time-out after so many doublings.
+    pub fn timeout_after(&self, doublings: u8, config: &Config) -> Duration {
+        let doubled = self.base_timeout(config).times(1 << doublings.min(MOST_DOUBLINGS));
         doubled.min(config.max_retransmission_timeout)
     }
     /// The timer expired.

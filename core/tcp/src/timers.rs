@@ -60,8 +60,22 @@ impl Connection {
     // spec: RFC6298 5-1
     pub(crate) fn arm_retransmission(&mut self, now: Instant) {
         let patience = self.progress_at + self.patience();
-        let at = now + self.round_trip.timeout(&self.config);
+        let at = now + self.patience_of_one();
         self.retransmit_at = if patience > now { at.min(patience) } else { at };
+    }
+    /// The time-out as it stands. The first of a SYN need not be doubled.
+    fn patience_of_one(&self) -> Duration {
+        let linear = if self.phase == TcpPhase::SynSent { self.config.syn_linear_timeouts } else { 0 };
+        self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &self.config)
+    }
+    /// Whether a SYN was sent as often as it may be.
+    fn syn_is_given_up(&self) -> bool {
+        let most = match self.phase {
+            TcpPhase::SynSent => self.config.syn_retries.saturating_add(self.config.syn_linear_timeouts),
+            TcpPhase::SynReceived => self.config.syn_answer_retries,
+            _ => return false,
+        };
+        self.round_trip.backoff >= most
     }
     /// R2, as time (RFC 9293 §3.8.3).
     // spec: RFC9293 MUST-21 (the application sets it)
@@ -99,10 +113,15 @@ impl Connection {
         if self.keep_alive_at() <= now {
             self.fire_keep_alive(env, outcome);
         }
-        if self.retransmit_at <= now {
+        let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at <= now);
+        if self.retransmit_at <= now && !probes {
             self.fire_retransmission(env, outcome);
         } else {
             self.fire_recovery(env);
+            if self.retransmit_at <= now {
+                // RFC 8985 §7.3: with a probe the time-out begins anew.
+                self.arm_retransmission(now);
+            }
         }
         if let Some(buffers) = &mut self.buffers
             && buffers.aggregate_until <= now
@@ -147,7 +166,7 @@ impl Connection {
         self.progress_at += slept_since(self.retransmit_at, now);
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
-        if now.since(self.progress_at) >= self.patience() {
+        if now.since(self.progress_at) >= self.patience() || self.syn_is_given_up() {
             return self.finish(Some(ConnectionError::TimedOut), env, outcome);
         }
         self.round_trip.back_off();

@@ -53,6 +53,9 @@ impl Connection {
                 () => Err(SendCause::Opening),
             };
         }
+        if self.probes_empty() {
+            return Ok(Next::KeepAlive);
+        }
         match self.next_data() {
             Ok(data) => Ok(Next::Data(data)),
             // Data carries whatever else is due; only without any does that travel alone.
@@ -151,12 +154,16 @@ impl Connection {
         if self.marks.has(Marks::OVERRIDE) {
             return true;
         }
+        if self.marks.has(Marks::CORKED) && length == unsent && !self.phase.has_fin_outstanding() {
+            return false;
+        }
         if length < unsent {
             return nothing_outstanding && length >= self.send.largest_window.div_ceil(2);
         }
         let end = self.send.next + length;
         let last = self.phase.has_fin_outstanding() || self.send.next.precedes(self.send.urgent);
-        let pushed = end.at_or_before(self.send.push);
+        let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
+        let pushed = end.at_or_before(self.send.push) || released.is_some_and(|to| end.at_or_before(to));
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
     }
@@ -230,6 +237,13 @@ impl Connection {
         let length = data_end.since(last.start).min(self.payload_limit());
         Some(Data { start: data_end.back(length), length, fin, again: Some(RetransmittedWhy::TailProbe) })
     }
+    /// Whether a closed window is due to be probed by an old number.
+    fn probes_empty(&self) -> bool {
+        self.config.empty_window_probes
+            && self.marks.has(Marks::PROBE)
+            && self.send.window == 0
+            && !self.has_outstanding()
+    }
     /// One byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
     fn probe(&self, end: Sequence) -> Option<Data> {
@@ -242,6 +256,18 @@ impl Connection {
 
     /// Sends until nothing more may, the budget is spent, or `out` is full.
     pub(crate) fn transmit_pass(
+        &mut self,
+        env: &mut Environment<'_>,
+        budget_segments: usize,
+        out: &mut dyn SegmentOutput,
+    ) {
+        let before = self.send.next;
+        self.transmit_segments(env, budget_segments, out);
+        if self.send.next != before && !self.phase.opens() {
+            self.arm_tail_probe(env.now);
+        }
+    }
+    fn transmit_segments(
         &mut self,
         env: &mut Environment<'_>,
         budget_segments: usize,
@@ -286,7 +312,7 @@ impl Connection {
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
     // spec: RFC5681 4.1-1
     fn restart_after_idle(&mut self, now: Instant) {
-        if self.has_outstanding() || self.phase.opens() || self.queued_bytes() == 0 {
+        if self.has_outstanding() || self.send.window == 0 || self.phase.opens() || self.queued_bytes() == 0 {
             return;
         }
         let idle = now.since(self.sent_at);
@@ -379,7 +405,10 @@ impl Connection {
             }
             Next::Data(data) => self.committed_data(data, lent, env),
             Next::Acknowledge => {}
-            Next::KeepAlive => self.marks.clear(Marks::KEEP_ALIVE),
+            Next::KeepAlive => {
+                self.marks.clear(Marks::KEEP_ALIVE);
+                self.marks.clear(Marks::PROBE);
+            }
         }
         if header.flags.ack() {
             let one_was_due =

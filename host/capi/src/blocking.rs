@@ -40,6 +40,10 @@ struct Waiting {
     ticket: u64,
     attempt: Attempt,
     wait: Wait,
+    /// It writes.
+    writes: bool,
+    /// The thread that waits, as the system numbers it.
+    thread: libc::pid_t,
 }
 
 struct Done {
@@ -54,6 +58,8 @@ pub(crate) struct Blocked {
     tickets: u64,
     waiting: VecDeque<Waiting>,
     done: Vec<Done>,
+    /// A thread whose call was completed, and that may not have got to its next rest yet.
+    restless: Option<libc::pid_t>,
 }
 
 impl Blocked {
@@ -68,15 +74,20 @@ impl Blocked {
 }
 
 impl World {
-    /// Tries every blocked call once; whether one was completed.
-    pub fn complete_blocked(&mut self) -> bool {
+    /// Tries every blocked call once, those that write or the others; whether one was completed.
+    pub fn complete_blocked(&mut self, writes: bool) -> bool {
         let mut completed = false;
         for _ in 0..self.blocked.waiting.len() {
             let Some(mut call) = self.blocked.waiting.pop_front() else { break };
+            if call.writes != writes {
+                self.blocked.waiting.push_back(call);
+                continue;
+            }
             match attempt(self, &mut call.attempt, call.wait) {
                 None => self.blocked.waiting.push_back(call),
                 Some(answer) => {
                     completed = true;
+                    self.blocked.restless = Some(call.thread);
                     self.blocked.done.push(Done { ticket: call.ticket, answer, at: self.now });
                     wake();
                 }
@@ -122,8 +133,39 @@ pub(crate) fn take_completion_time() -> Option<Instant> {
     COMPLETED_AT.take()
 }
 
+/// Looks of the main thread at another that was woken, before it goes on all the same.
+const LOOKS: usize = 20_000;
+
+/// Lets a thread whose call was completed go on in real time until it rests again: to the tool no time passes in a
+/// wait of the main thread, but the thread has to tell it of the completion.
+pub(crate) fn let_threads_rest() {
+    let Some(thread) = lock().as_mut().and_then(|world| world.blocked.restless.take()) else { return };
+    for _ in 0..LOOKS {
+        let heard = lock().as_ref().is_none_or(|world| world.blocked.done.is_empty());
+        if heard && sleeps(thread) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a thread of this process sleeps, or is gone.
+fn sleeps(thread: libc::pid_t) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")) else { return true };
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+}
+
+/// Does a call that may wait, and that writes.
+pub(crate) fn write_call(prepare: impl FnOnce(&mut World) -> Result<(Attempt, Wait), i32>) -> i64 {
+    call_as(true, prepare)
+}
+
 /// Does a call that may wait. `prepare` looks at the arguments and gives the attempt and how long to wait.
 pub(crate) fn call(prepare: impl FnOnce(&mut World) -> Result<(Attempt, Wait), i32>) -> i64 {
+    call_as(false, prepare)
+}
+
+fn call_as(writes: bool, prepare: impl FnOnce(&mut World) -> Result<(Attempt, Wait), i32>) -> i64 {
     let mut guard = lock();
     let Some(world) = guard.as_mut() else { return answered(Err(EBADF)) };
     let (mut first, wait) = match prepare(world) {
@@ -143,7 +185,9 @@ pub(crate) fn call(prepare: impl FnOnce(&mut World) -> Result<(Attempt, Wait), i
     }
     world.blocked.tickets += 1;
     let ticket = world.blocked.tickets;
-    world.blocked.waiting.push_back(Waiting { ticket, attempt: first, wait });
+    // SAFETY: it takes nothing and always answers.
+    let thread = unsafe { libc::gettid() };
+    world.blocked.waiting.push_back(Waiting { ticket, attempt: first, wait, writes, thread });
     // What was settled above may have been what it waits for.
     world.settle();
     loop {

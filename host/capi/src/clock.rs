@@ -36,10 +36,12 @@ impl World {
 
 /// Waits: time passes to the end of it.
 pub(crate) unsafe extern "C" fn usleep(_: *mut c_void, micros: c_uint) -> c_int {
-    call(|world| {
+    let done = call(|world| {
         world.advance_to(world.now + Duration::from_micros(u64::from(micros)));
         Ok(0)
-    }) as c_int
+    }) as c_int;
+    blocking::let_threads_rest();
+    done
 }
 
 /// What time it is. A thread whose call was blocked is told, once, the time at which the call was completed.

@@ -1,9 +1,9 @@
 //! `TCP_INFO` and `SO_MEMINFO` in Linux's layout.
 
 use crate::descriptors::{Socket, State};
-use inhost_base::Duration;
+use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
-use inhost_tcp::{FastOpenState, Info, RecoveryState};
+use inhost_tcp::{Info, RecoveryState};
 
 /// What TCP_MAXSEG says before there is a connection (RFC 9293 §3.7.1).
 pub(crate) const DEFAULT_MSS: i32 = 536;
@@ -11,6 +11,8 @@ pub(crate) const DEFAULT_MSS: i32 = 536;
 const INFO_BYTES: usize = 280;
 /// What Linux says of the delay of acknowledgments.
 const ACKNOWLEDGMENT_TIMEOUT_US: u32 = 40_000;
+/// A threshold that no window reaches, as congestion control begins with.
+const NEVER_REACHED_BYTES: u32 = 1 << 30;
 /// TCP_INFINITE_SSTHRESH.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
@@ -64,7 +66,7 @@ fn millis(time: Duration) -> u32 {
 }
 
 /// `struct tcp_info`.
-pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>) -> Vec<u8> {
+pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>, now: Instant) -> Vec<u8> {
     let mut image = Image { bytes: [0; INFO_BYTES] };
     let Some(info) = tcp else {
         let listens = matches!(socket.state, State::Listener(_));
@@ -75,6 +77,9 @@ pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>) -> Vec<u8> {
     image.times(info);
     image.segments(info);
     image.totals(info);
+    if let Some(buffer) = &socket.send_buffer {
+        image.long(184, buffer.starved(now).as_micros());
+    }
     image.bytes.to_vec()
 }
 
@@ -90,7 +95,7 @@ impl Image {
             (info.sack, OPTION_SACK),
             (info.window_scaling, OPTION_SCALE),
             (info.ecn, OPTION_ECN),
-            (bore_data(info.fast_open), OPTION_SYN_DATA),
+            (info.syn_data_taken, OPTION_SYN_DATA),
         ];
         let set = options.iter().filter(|(on, _)| *on).fold(0, |set, (_, bit)| set | bit);
         self.byte(5, set);
@@ -119,7 +124,8 @@ impl Image {
         let outstanding = info.send_next.since(info.send_unacknowledged);
         self.word(24, if opening { outstanding.min(1) } else { segments(outstanding) });
         self.word(28, segments(info.sacked_bytes));
-        self.word(32, segments(info.lost_bytes));
+        // To Linux what was sent again is lost until it is acknowledged.
+        self.word(32, segments(info.lost_bytes + info.retransmitted_in_flight_bytes));
         self.word(36, segments(info.retransmitted_in_flight_bytes));
         self.word(60, u32::from(info.path_segment_bytes) + 40);
         self.word(76, threshold(info, mss));
@@ -145,11 +151,6 @@ impl Image {
     }
 }
 
-/// Whether data went with a SYN and was taken.
-fn bore_data(state: FastOpenState) -> bool {
-    matches!(state, FastOpenState::DataAcknowledged | FastOpenState::Accepted)
-}
-
 /// The number of Linux's congestion-avoidance state.
 fn recovery(state: RecoveryState) -> u8 {
     match state {
@@ -162,7 +163,7 @@ fn recovery(state: RecoveryState) -> u8 {
 }
 
 fn threshold(info: &Info, mss: u32) -> u32 {
-    let unknown = info.slow_start_threshold_bytes >= u32::MAX / 2;
+    let unknown = info.slow_start_threshold_bytes >= NEVER_REACHED_BYTES;
     if unknown { NO_THRESHOLD } else { info.slow_start_threshold_bytes / mss }
 }
 

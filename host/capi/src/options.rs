@@ -1,6 +1,6 @@
 //! `getsockopt` and `setsockopt`.
 
-use crate::calls::opening::listen_anew;
+use crate::calls::opening::{fast_open_key, fast_open_of};
 use crate::completions::SOF_OPT_ID;
 use crate::descriptors::{Socket, State};
 use crate::flags::Profile;
@@ -178,7 +178,11 @@ impl World {
                 let nagle = integer(value)? == 0;
                 return self.pass_on(fd, SocketOption::Nagle(nagle), |config| config.nagle = nagle);
             }
-            libc::TCP_CORK => options.cork = integer(value)? != 0,
+            libc::TCP_CORK => {
+                options.cork = integer(value)? != 0;
+                let on = options.cork;
+                return self.pass_on(fd, SocketOption::Cork(on), |_| {});
+            }
             libc::TCP_MAXSEG => {
                 let mss = integer(value)?;
                 if mss != 0 && !(LEAST_MSS..=MOST_MSS).contains(&mss) {
@@ -186,7 +190,10 @@ impl World {
                 }
                 options.mss = (mss != 0).then_some(mss);
                 if mss != 0 {
-                    socket.config.mss_limit_bytes = mss as u16;
+                    let limit = mss as u16;
+                    return self.pass_on(fd, SocketOption::MaxSegment(limit), |config| {
+                        config.mss_limit_bytes = limit;
+                    });
                 }
             }
             TCP_NOTSENT_LOWAT => options.notsent_lowat = integer(value)? as u32,
@@ -204,9 +211,26 @@ impl World {
                     return Err(EINVAL);
                 }
                 options.syn_retries = Some(count);
+                let retries = count as u8;
+                return self.pass_on(fd, SocketOption::SynRetries(retries), |config| {
+                    config.syn_retries = retries;
+                    // The kernel's undoubled time-outs are for its own count only.
+                    config.syn_linear_timeouts = 0;
+                });
             }
-            libc::TCP_QUICKACK => options.quick_acknowledgment = Some(integer(value)?),
-            libc::TCP_DEFER_ACCEPT => options.defer_accept = integer(value)?,
+            libc::TCP_QUICKACK => {
+                let on = integer(value)?;
+                options.quick_acknowledgment = Some(on);
+                return self.pass_on(fd, SocketOption::QuickAcknowledgment(on != 0), |_| {});
+            }
+            libc::TCP_DEFER_ACCEPT => {
+                let seconds = integer(value)?;
+                options.defer_accept = seconds;
+                if let State::Listener(name) = socket.state {
+                    let option = SocketOption::DeferAccept(defer_accept(seconds));
+                    return self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL);
+                }
+            }
             TCP_FASTOPEN | TCP_FASTOPEN_CONNECT | TCP_FASTOPEN_KEY => {
                 return self.set_fast_open(fd, option, value);
             }
@@ -214,7 +238,9 @@ impl World {
             libc::TCP_CONGESTION => {
                 let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
                 let name = core::str::from_utf8(name).map_err(|_| EINVAL)?;
-                socket.config.congestion = sysctl::congestion(name).ok_or(libc::ENOENT)?;
+                let choice = sysctl::congestion(name).ok_or(libc::ENOENT)?;
+                return self
+                    .pass_on(fd, SocketOption::Congestion(choice), |config| config.congestion = choice);
             }
             libc::TCP_KEEPIDLE | libc::TCP_KEEPINTVL | libc::TCP_KEEPCNT => {
                 return self.set_keep_alive(fd, option, integer(value)?);
@@ -252,7 +278,13 @@ impl World {
                 socket.options.fast_open_queue = queue;
             }
         }
-        listen_anew(self, fd)
+        let State::Listener(name) = socket.state else { return Ok(()) };
+        if let Some(key) = fast_open_key(self.descriptors.socket(fd)?) {
+            self.stack.set_fast_open_key(key);
+        }
+        let (queue, _) = fast_open_of(self.descriptors.socket(fd)?);
+        let option = SocketOption::FastOpenQueue(queue);
+        self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
     }
     fn set_keep_alive(&mut self, fd: c_int, option: c_int, value: i32) -> Result<(), i32> {
         let count = u64::try_from(value).ok().filter(|&count| count > 0).ok_or(EINVAL)?;
@@ -276,12 +308,17 @@ impl World {
         let socket = self.descriptors.socket_mut(fd)?;
         begin(&mut socket.config);
         match socket.state {
-            State::Connection(name) => {
+            State::Connection(name) | State::Listener(name) => {
                 self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
             }
-            State::Fresh | State::Listener(_) => Ok(()),
+            State::Fresh => Ok(()),
         }
     }
+}
+
+/// How long a connection without data waits to be accepted.
+pub(crate) fn defer_accept(seconds: i32) -> Option<Duration> {
+    u64::try_from(seconds).ok().filter(|&seconds| seconds > 0).map(Duration::from_secs)
 }
 
 /// `getsockopt`, for the table and for those who go past it.
@@ -315,7 +352,7 @@ impl World {
         let tcp = socket.connection().and_then(|name| self.tcp(name));
         let number = match (level, option) {
             (SOL_SOCKET, SO_MEMINFO) => return Ok(info::memory(socket, tcp.as_ref())),
-            (SOL_TCP, libc::TCP_INFO) => return Ok(info::connection(socket, tcp.as_ref())),
+            (SOL_TCP, libc::TCP_INFO) => return Ok(info::connection(socket, tcp.as_ref(), self.now)),
             (SOL_TCP, TCP_CC_INFO) => return Ok(Vec::new()),
             (SOL_TCP, libc::TCP_CONGESTION) => return Ok(congestion_name(socket.config.congestion)),
             (SOL_TCP, TCP_FASTOPEN_KEY) => return Ok(socket.options.fast_open_key.clone()),

@@ -4,11 +4,12 @@
 //! whether there is room only when it begins a new one. So what a write takes is a multiple of that size, and a little
 //! more than the limit. Buffers grow with the congestion window while the application waits for room.
 
+use inhost_base::{Duration, Instant};
 use inhost_tcp::Info;
 use std::collections::VecDeque;
 
 /// What a buffer costs beside its bytes.
-const OVERHEAD_BYTES: usize = 960;
+const OVERHEAD_BYTES: usize = 1280;
 /// The most that one buffer takes: 64 KiB less room for headers.
 const LARGEST_BYTES: usize = 65_535 - 320;
 /// A window up to this is not halved.
@@ -35,6 +36,19 @@ pub(crate) struct SendBuffer {
     written: u64,
     pushed: u64,
     largest_window_bytes: u32,
+    /// Since when a writer waits for room while nothing is left to send, and for how long in all before.
+    starved_since: Option<Instant>,
+    starved: Duration,
+}
+
+/// What a write does to the buffer that it goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Filled {
+    /// There is room left in it.
+    No,
+    Yes,
+    /// It is full, and what waits is to be sent.
+    Pushed,
 }
 
 /// Where the connection stands.
@@ -56,6 +70,8 @@ impl SendBuffer {
             written: 0,
             pushed: 0,
             largest_window_bytes: 0,
+            starved_since: None,
+            starved: Duration::ZERO,
         }
     }
     pub fn fix(&mut self, limit_bytes: usize) {
@@ -74,6 +90,22 @@ impl SendBuffer {
             self.ends.pop_front();
         }
     }
+    /// Keeps account of the time for which the buffer, and nothing else, kept data from being sent.
+    pub fn account(&mut self, info: &Info, now: Instant) {
+        let starves = self.wanted && info.not_sent_bytes == 0;
+        match (starves, self.starved_since) {
+            (true, None) => self.starved_since = Some(now),
+            (false, Some(since)) if !self.wanted => {
+                self.starved += now.since(since);
+                self.starved_since = None;
+            }
+            _ => {}
+        }
+    }
+    /// That time.
+    pub fn starved(&self, now: Instant) -> Duration {
+        self.starved + self.starved_since.map_or(Duration::ZERO, |since| now.since(since))
+    }
     /// Grows with the congestion window, which happens when there is room again that somebody waited for.
     pub fn grow(&mut self, info: &Info) {
         if self.fixed {
@@ -90,7 +122,9 @@ impl SendBuffer {
     }
     /// What is held, as Linux counts it.
     pub fn held_bytes(&self, info: &Info) -> usize {
-        info.send_queue_bytes + OVERHEAD_BYTES * self.ends.len()
+        let sent = self.place(info).sent;
+        let unsent_buffers = self.ends.iter().filter(|&&end| end > sent).count();
+        info.send_queue_bytes + OVERHEAD_BYTES * (info.bursts_in_flight + unsent_buffers)
     }
     /// The size up to which a buffer is filled.
     fn goal_bytes(&self, info: &Info) -> usize {
@@ -121,20 +155,35 @@ impl SendBuffer {
         let start = before.max(place.sent);
         self.ends.back().filter(|&&end| end > start).map(|&end| (end - start) as usize)
     }
-    /// `bytes` were taken, as [`SendBuffer::room_bytes`] allowed. Whether this filled a buffer that is to be sent at
-    /// once: it is the first that waits, or half the largest window has been written since the last push.
-    pub fn took(&mut self, bytes: usize, info_before: &Info) -> bool {
-        let goal = self.goal_bytes(info_before);
-        let fill = self.last_fill(info_before).filter(|&fill| fill < goal && !self.closed);
-        let waits_before = info_before.not_sent_bytes > fill.unwrap_or(0);
+    /// Whether `bytes` more, as [`SendBuffer::room_bytes`] allowed, fill a buffer, and whether it is pushed at once
+    /// because half the largest window was written since the last push.
+    pub fn filled(&self, bytes: usize, info: &Info) -> Filled {
+        let goal = self.goal_bytes(info);
+        let fill = self.last_fill(info).filter(|&fill| fill < goal && !self.closed).unwrap_or(0);
+        match fill + bytes >= goal {
+            false => Filled::No,
+            true if self.written + bytes as u64 > self.pushed + u64::from(self.largest_window_bytes / 2) => {
+                Filled::Pushed
+            }
+            true => Filled::Yes,
+        }
+    }
+    /// `bytes` were taken. Whether what waits is sent at once: where a buffer was filled that was pushed, or that is
+    /// the first that waits.
+    pub fn took(&mut self, bytes: usize, filled: Filled, before: &Info) -> bool {
+        let goal = self.goal_bytes(before);
+        let fill = self.last_fill(before).filter(|&fill| fill < goal && !self.closed);
+        let is_first = before.not_sent_bytes <= fill.unwrap_or(0);
         self.written += bytes as u64;
         match (fill, self.ends.back_mut()) {
             (Some(_), Some(end)) => *end = self.written,
             _ => self.ends.push_back(self.written),
         }
         self.closed = false;
-        let full = fill.unwrap_or(0) + bytes >= goal;
-        full && (self.push_is_due() || !waits_before)
+        if filled == Filled::Pushed {
+            self.pushed = self.written;
+        }
+        filled == Filled::Pushed || (filled == Filled::Yes && is_first)
     }
     /// Bytes went with the SYN.
     pub fn wrote(&mut self, bytes: usize) {
@@ -143,10 +192,13 @@ impl SendBuffer {
             self.ends.push_back(self.written);
         }
     }
-    /// Whether half the largest window was written since the last push.
-    pub fn push_is_due(&self) -> bool {
-        self.written > self.pushed + u64::from(self.largest_window_bytes / 2)
+    /// Whether the next bytes begin a buffer, and then whether the one before was pushed.
+    pub fn begins(&self, info: &Info) -> Option<bool> {
+        let goal = self.goal_bytes(info);
+        let joins = self.last_fill(info).is_some_and(|fill| fill < goal && !self.closed);
+        (!joins && info.not_sent_bytes > 0).then_some(self.pushed == self.written)
     }
+    /// All that was written is pushed.
     pub fn push(&mut self) {
         self.pushed = self.written;
     }

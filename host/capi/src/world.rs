@@ -104,6 +104,8 @@ impl World {
         if flags.profile == Profile::Linux {
             // Linux looks for black holes only where it is told to.
             config.fast_open.black_hole_pause = Duration::ZERO;
+            config.fast_open.destination_pause = Duration::ZERO;
+            config.fast_open.assumes_path_mss = true;
         }
         let mut stack = Stack::new(config, SEED, START);
         let mut addresses = flags.addresses();
@@ -174,10 +176,12 @@ impl World {
             if self.is_due() {
                 self.stack.timeout(self.now, &mut Ignore);
             }
+            // A writer that waits runs before the answer leaves, so that both leave together.
+            let mut completed = self.complete_blocked(true);
             self.transmit();
             self.note_changes();
             self.note_completions();
-            let completed = self.complete_blocked();
+            completed |= self.complete_blocked(false);
             if !completed && !self.is_due() && !self.stack.wants_transmit(self.link) {
                 return;
             }
@@ -232,6 +236,7 @@ impl World {
     }
     /// Gives those room who wait for it, once there is enough to be worth telling.
     fn note_room(&mut self) {
+        let now = self.now;
         for fd in self.descriptors.wanting_room() {
             let Ok(socket) = self.descriptors.socket(fd) else { continue };
             let Some(info) = socket.connection().and_then(|name| self.tcp(name)) else { continue };
@@ -243,8 +248,10 @@ impl World {
             if buffer.held_bytes(&info) < before {
                 buffer.grow(&info);
             }
-            if buffer.is_writable(&info, low_water) {
-                buffer.wanted = false;
+            let room = buffer.is_writable(&info, low_water);
+            buffer.wanted = !room;
+            buffer.account(&info, now);
+            if room {
                 self.descriptors.note(fd, POLLOUT);
             }
         }

@@ -21,6 +21,8 @@ pub(crate) struct Delivery {
     pub original_end: Option<Sequence>,
     /// The lowest start among what left once and was overtaken by what the peer had already.
     pub overtaken: Option<Sequence>,
+    /// The end of the highest that the peer had ahead of a hole before this acknowledgment.
+    pub sacked_before: Option<Sequence>,
     /// The peer got this twice (RFC 2883).
     pub duplicate: Option<(Sequence, Sequence)>,
     /// A timestamp came back, of a segment that left at this instant or before.
@@ -76,8 +78,7 @@ impl Flight {
                 Some(end) => end.later(piece.end),
                 None => piece.end,
             });
-            if self.sacked_bytes > 0
-                && piece.end.precedes(self.highest_sacked)
+            if delivery.sacked_before.is_some_and(|highest| piece.end.precedes(highest))
                 && delivery.overtaken.is_none_or(|start| piece.start.precedes(start))
             {
                 delivery.overtaken = Some(piece.start);

@@ -96,9 +96,17 @@ impl Flight {
     pub fn lost_bytes(&self) -> u32 {
         self.lost_bytes
     }
+    /// The end of the highest that the peer has ahead of a hole.
+    pub fn highest_sacked(&self) -> Option<Sequence> {
+        (self.sacked_bytes > 0).then_some(self.highest_sacked)
+    }
     /// Bytes that are out and not on their way.
     pub fn absent_bytes(&self) -> u32 {
         self.sacked_bytes + self.lost_bytes
+    }
+    /// Bursts that are out, as far as Linux would count them.
+    pub fn bursts(&self) -> usize {
+        self.records.iter().filter(|record| record.ends_burst).count()
     }
     /// Bytes that left again and are on their way.
     pub fn again_bytes(&self) -> u32 {

@@ -63,7 +63,7 @@ impl Connection {
             return None;
         }
         let Some((value, _)) = arrival.header.options.timestamps else {
-            return Some(Drop::OldTimestamp);
+            return self.config.timestamps_required.then_some(Drop::OldTimestamp);
         };
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;

@@ -31,7 +31,8 @@ impl Connection {
             let early = self.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
             if !is_new && !early {
                 outcome.dropped = Some(Drop::OutOfWindow);
-                outcome.reset = Some(ResetReply { sequence: acknowledgment, acknowledgment: None });
+                outcome.reset =
+                    Some(ResetReply { sequence: acknowledgment, acknowledgment: None, timestamps: None });
                 return false;
             }
             self.open_by(header, env, outcome);
@@ -136,11 +137,12 @@ impl Connection {
         } else {
             self.recover_by(&delivery, heard, header, env);
         }
+        self.release_small();
         let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
         if self.judge_tail_probe(pure) {
             self.probe_repaired_a_loss(heard.in_flight_before_bytes, env);
         }
-        self.restart_timers(advanced, now);
+        self.restart_timers(advanced, advanced || delivery.sacked_bytes > 0, now);
         if advanced {
             outcome.changes |= Changes::REACHED;
             self.soft_error = None;
@@ -164,6 +166,7 @@ impl Connection {
             delivery.echo_at_most = self.echo_left_by(header, now);
         }
         let Some(buffers) = &mut self.buffers else { return delivery };
+        delivery.sacked_before = buffers.flight.highest_sacked();
         if sack {
             buffers.flight.take_sack(&header.options.sack, bounds, now, &mut delivery);
         }
@@ -241,7 +244,7 @@ impl Connection {
     }
     /// The timers of what is still out, after an acknowledgment.
     // spec: RFC6298 5-2; RFC6928 9-1
-    fn restart_timers(&mut self, advanced: bool, now: Instant) {
+    fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
             if let Some(buffers) = &mut self.buffers {
@@ -259,7 +262,9 @@ impl Connection {
                 self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_PATIENCE));
             }
         }
-        self.arm_tail_probe(now);
+        if delivered {
+            self.arm_tail_probe(now);
+        }
     }
     /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
     /// acknowledgments will come to find a loss without it.

@@ -114,8 +114,8 @@ impl Connection {
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.phase != TcpPhase::Established {
-            outcome.reset =
-                Some(ResetReply { sequence: self.send.next, acknowledgment: Some(self.receive.next) });
+            // The number is one that the peer must find good, whatever of ours it has.
+            outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
             return self.finish(Some(ConnectionError::Aborted), env, outcome);
         }
         self.marks.set(Marks::ACKNOWLEDGE);

@@ -145,7 +145,11 @@ fn letting_go_of_unread_data_resets() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1, ACK, 1), b"unread");
     let outcome = trial.connection.detach(lend!(trial));
-    let expected = ResetReply { sequence: Sequence(OURS) + 1, acknowledgment: Some(Sequence(THEIRS) + 7) };
+    let expected = ResetReply {
+        sequence: Sequence(OURS) + 1,
+        acknowledgment: Some(Sequence(THEIRS) + 7),
+        timestamps: None,
+    };
     assert_eq!(outcome.reset, Some(expected));
     assert_eq!(trial.connection.phase(), TcpPhase::Closed);
 }

@@ -5,6 +5,7 @@ use crate::blocking::{self, Wait};
 use crate::calls::untold_error;
 use crate::descriptors::{Entry, Socket, State};
 use crate::flags::Profile;
+use crate::options::defer_accept;
 use crate::sysctl;
 use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
@@ -85,7 +86,9 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     let local = socket.bound.filter(|local| local.port != 0).ok_or(EADDRNOTAVAIL)?;
     let local = if local.address.is_unspecified() { Endpoint { address: any, ..local } } else { local };
     let backlog = backlog.clamp(0, MOST_WAITING);
-    let (queue, without_cookie) = fast_open_of(socket, backlog);
+    world.descriptors.socket_mut(fd)?.backlog = backlog;
+    let socket = world.descriptors.socket(fd)?;
+    let (queue, without_cookie) = fast_open_of(socket);
     if let Some(key) = fast_open_key(socket) {
         world.stack.set_fast_open_key(key);
     }
@@ -93,19 +96,20 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     let options = ListenOptions {
         // The kernel takes one more than it was told.
         backlog: backlog as usize + 1,
+        defer_accept: defer_accept(socket.options.defer_accept),
+        gives_out_reset: socket.profile == Profile::Linux,
         fast_open_queue: queue,
         fast_open_without_cookie: without_cookie,
         tcp: Some(socket.connection_config()),
         ..ListenOptions::default()
     };
     let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
-    let socket = world.descriptors.socket_mut(fd)?;
-    (socket.state, socket.backlog) = (State::Listener(listener), backlog);
+    world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
     Ok(())
 }
 
 /// How many connections may open fast at a listener, and whether a cookie is needed.
-fn fast_open_of(socket: &Socket, backlog: c_int) -> (usize, bool) {
+pub(crate) fn fast_open_of(socket: &Socket) -> (usize, bool) {
     let asked = usize::try_from(socket.options.fast_open_queue).unwrap_or(0);
     match socket.profile {
         Profile::Rfc => (asked, false),
@@ -113,7 +117,7 @@ fn fast_open_of(socket: &Socket, backlog: c_int) -> (usize, bool) {
             let system = sysctl::fast_open();
             let queue = match () {
                 () if !system.server => 0,
-                () if asked == 0 && system.every_listener => backlog as usize,
+                () if asked == 0 && system.every_listener => socket.backlog.max(0) as usize,
                 () => asked,
             };
             (queue, system.server_without_cookie)
@@ -122,25 +126,12 @@ fn fast_open_of(socket: &Socket, backlog: c_int) -> (usize, bool) {
 }
 
 /// The key that a socket's cookies are made with: its own, or the system's.
-fn fast_open_key(socket: &Socket) -> Option<[u8; 16]> {
+pub(crate) fn fast_open_key(socket: &Socket) -> Option<[u8; 16]> {
     let own = socket.options.fast_open_key.first_chunk::<16>().copied();
     match socket.profile {
         Profile::Rfc => own,
         Profile::Linux => own.or_else(sysctl::fast_open_key),
     }
-}
-
-/// Gives a listener other options of Fast Open: it is opened anew, which nobody sees while nobody waits.
-pub(crate) fn listen_anew(world: &mut World, fd: c_int) -> Result<(), i32> {
-    let now = world.now;
-    let State::Listener(name) = world.descriptors.socket(fd)?.state else { return Ok(()) };
-    if world.stack.info(name, now).is_some_and(|info| info.receive_queue + info.send_queue > 0) {
-        return Ok(());
-    }
-    let backlog = world.descriptors.socket(fd)?.backlog;
-    let _ = world.stack.close(name, now, &mut Ignore);
-    world.descriptors.socket_mut(fd)?.state = State::Fresh;
-    listen_now(world, fd, backlog)
 }
 
 pub(crate) unsafe extern "C" fn accept(

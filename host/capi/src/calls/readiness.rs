@@ -1,6 +1,7 @@
 //! `poll` and epoll.
 
 use crate::blocking::{self, Wait};
+use crate::calls::sending::is_opening;
 use crate::calls::untold_error;
 use crate::descriptors::{Entry, Socket, State};
 use crate::memory::{self, Lent};
@@ -42,7 +43,7 @@ impl World {
         if peer_closed {
             events |= POLLIN | POLLRDNORM | POLLRDHUP;
         }
-        let opening = matches!(info.phase, TcpPhase::SynSent | TcpPhase::SynReceived);
+        let opening = is_opening(self, name);
         if !opening {
             if info.receive_queue_bytes > 0 {
                 events |= POLLIN | POLLRDNORM;

@@ -218,6 +218,7 @@ enum Readable {
 fn readable(world: &World, fd: c_int) -> Result<Readable, i32> {
     let socket = world.descriptors.socket(fd)?;
     match socket.state {
+        State::Connection(_) if socket.deferred => Err(EAGAIN),
         State::Connection(_) if socket.reading_ended && !waits(world, fd) => Ok(Readable::Nothing),
         State::Connection(name) => Ok(Readable::Connection(name)),
         State::Fresh | State::Listener(_) => Err(ENOTCONN),

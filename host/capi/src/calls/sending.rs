@@ -7,11 +7,12 @@ use crate::calls::receiving::wait_with;
 use crate::calls::stream_errno;
 use crate::descriptors::State;
 use crate::memory::{self, Lent};
+use crate::send_buffer::Filled;
 use crate::world::World;
 use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
 use inhost_event::{Ignore, TcpPhase};
-use inhost_stack::{FastOpenCall, SendHow, SocketId, StreamError};
+use inhost_stack::{FastOpenCall, Readiness, SendHow, SocketId, StreamError};
 use inhost_tcp::Info;
 use libc::{
     EAGAIN, EALREADY, EDESTADDRREQ, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT,
@@ -119,10 +120,11 @@ fn transfer(
     flags: c_int,
     arguments: impl FnOnce(&mut World) -> Result<(Vec<Lent>, Option<Endpoint>), i32>,
 ) -> ssize_t {
-    blocking::call(|world| {
+    blocking::write_call(|world| {
         let (pieces, remote) = arguments(world)?;
         let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
-        let mut progress = Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, before: None };
+        let mut progress =
+            Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, opens: false, before: None };
         let waits = !matches!(wait, blocking::Wait::Never);
         if (flags & MSG_FASTOPEN != 0 || world.descriptors.socket(fd)?.deferred)
             && progress.open(world, remote)?
@@ -145,6 +147,8 @@ struct Progress {
     piece: usize,
     offset: usize,
     taken: usize,
+    /// The handshake that this call began is awaited.
+    opens: bool,
     /// How the connection stood before the last piece.
     before: Option<Info>,
 }
@@ -162,10 +166,16 @@ impl Progress {
             State::Connection(name) if socket.deferred => name,
             State::Connection(name) if is_opening(world, name) => return Err(EALREADY),
             State::Connection(name) if world.stack.connection_error(name).is_some() => return Ok(false),
+            State::Connection(_) if !socket.connect_told => {
+                // This call is the first to hear of it, and goes on.
+                world.descriptors.socket_mut(self.fd)?.connect_told = true;
+                return Ok(false);
+            }
             State::Connection(_) => return Err(EISCONN),
             State::Listener(_) => return Err(EOPNOTSUPP),
         };
         world.descriptors.socket_mut(self.fd)?.deferred = false;
+        self.opens = true;
         let mut room = world.stack.syn_data_room(name);
         loop {
             let piece = self.pieces.get(self.piece).copied();
@@ -194,6 +204,12 @@ impl Progress {
         self.finish(world, answer)
     }
     fn finish(&self, world: &mut World, answer: Result<i64, i32>) -> Result<i64, i32> {
+        if let Some(buffer) = &mut world.descriptors.socket_mut(self.fd)?.send_buffer
+            && (self.flags & MSG_MORE == 0 || answer.is_err())
+            && self.taken > 0
+        {
+            buffer.push();
+        }
         if let Ok(bytes @ 1..) = answer {
             let socket = world.descriptors.socket_mut(self.fd)?;
             socket.completions.written += bytes as u64;
@@ -208,6 +224,13 @@ impl Progress {
     }
     fn go_on(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
         let name = self.writable(world)?;
+        if self.opens {
+            self.opens = false;
+            world.descriptors.socket_mut(self.fd)?.connect_told = true;
+            if world.stack.connection_error(name).is_some() {
+                return Err(world.take_error(self.fd)?.unwrap_or(EPIPE));
+            }
+        }
         while let Some(piece) = self.pieces.get(self.piece).copied() {
             let rest = &piece.bytes()[self.offset..];
             if rest.is_empty() {
@@ -219,8 +242,16 @@ impl Progress {
             let piece = &rest[..room.min(rest.len())];
             let is_last = self.piece + 1 == self.pieces.len() && piece.len() == rest.len();
             let closes = self.closes_buffer(piece.len() == rest.len(), is_last);
+            let filled = self.filled(world, piece.len())?;
             let push = self.flags & MSG_MORE == 0 && is_last;
-            let how = SendHow { push: push || closes, end_of_record: closes, ..SendHow::default() };
+            let how = SendHow {
+                push: push || closes || filled == Filled::Pushed,
+                end_of_record: closes,
+                ..SendHow::default()
+            };
+            if let Some(pushed) = self.begins_buffer(world)? {
+                world.stack.end_burst(name, pushed);
+            }
             let sent = match piece {
                 [] => Err(StreamError::WouldBlock),
                 piece => world.stack.send_with(name, piece, how, world.now, &mut Ignore),
@@ -229,9 +260,13 @@ impl Progress {
                 Ok(taken) => {
                     self.offset += taken;
                     self.taken += taken;
-                    self.took(world, taken, closes)?;
+                    self.took(world, taken, filled, closes)?;
                 }
                 Err(StreamError::WouldBlock) => {
+                    if self.taken > 0 {
+                        // What was taken so far goes as if the write ended here.
+                        let _ = world.stack.send(name, &[], world.now, &mut Ignore);
+                    }
                     return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
                 }
                 Err(_) if self.taken > 0 => return Ok(self.taken as i64),
@@ -251,18 +286,32 @@ impl Progress {
         buffer.wanted |= room == 0;
         Ok(room)
     }
+    /// Whether the next bytes begin a buffer, and then whether the one before was pushed.
+    fn begins_buffer(&self, world: &World) -> Result<Option<bool>, i32> {
+        let buffer = &world.descriptors.socket(self.fd)?.send_buffer;
+        Ok(match (buffer, &self.before) {
+            (Some(buffer), Some(info)) => buffer.begins(info),
+            _ => None,
+        })
+    }
+    /// Whether `bytes` more fill a buffer, and whether that is pushed at once.
+    fn filled(&self, world: &World, bytes: usize) -> Result<Filled, i32> {
+        let buffer = &world.descriptors.socket(self.fd)?.send_buffer;
+        Ok(match (buffer, &self.before) {
+            (Some(buffer), Some(info)) if bytes > 0 => buffer.filled(bytes, info),
+            _ => Filled::No,
+        })
+    }
     /// Counts what was taken, and sends what Linux would send in the middle of a write.
-    fn took(&mut self, world: &mut World, taken: usize, closes: bool) -> Result<(), i32> {
+    fn took(&mut self, world: &mut World, taken: usize, filled: Filled, closes: bool) -> Result<(), i32> {
         let socket = world.descriptors.socket_mut(self.fd)?;
         let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(()) };
-        if buffer.took(taken, info) {
-            if buffer.push_is_due() {
-                buffer.push();
-            }
-            world.transmit();
-        }
-        if closes && let Some(buffer) = &mut world.descriptors.socket_mut(self.fd)?.send_buffer {
+        let goes = buffer.took(taken, filled, info);
+        if closes {
             buffer.close_last();
+        }
+        if goes {
+            world.transmit();
         }
         Ok(())
     }
@@ -297,8 +346,9 @@ impl Progress {
     }
 }
 
-/// Whether the handshake is in progress.
+/// Whether the handshake is in progress, and nothing can be sent before it is done.
 pub(crate) fn is_opening(world: &World, name: SocketId) -> bool {
     let phase = world.stack.info(name, world.now).and_then(|info| info.phase);
-    matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived))
+    let opens = matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived));
+    opens && !world.stack.readiness(name).contains(Readiness::CONNECTED)
 }
