@@ -248,7 +248,8 @@ impl Connection {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
             if let Some(buffers) = &mut self.buffers {
-                buffers.tail_probe.end();
+                // Whether a probe that is out repaired a loss, what is sent next will tell (RFC 8985 §7.4.2).
+                buffers.tail_probe.at = Instant::FAR_FUTURE;
                 buffers.reorder_at = Instant::FAR_FUTURE;
             }
             return;
