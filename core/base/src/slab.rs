@@ -47,6 +47,10 @@ impl<T> Slab<T> {
     pub fn len(&self) -> usize {
         self.entries
     }
+    /// Places in which an entry may be, from 0 on.
+    pub fn places(&self) -> usize {
+        self.slots.len()
+    }
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.entries == 0

@@ -120,18 +120,6 @@ impl Stack {
         Ok(())
     }
 
-    /// Whether memory is short and this connection pins more of it than is its part.
-    pub(crate) fn takes_more_than_its_share(&self, key: Key, now: Instant) -> bool {
-        let Some(flow) = self.flow(key) else { return false };
-        let info = flow.connection.info(now);
-        let pinned = info.receive_queue_capacity_bytes + info.send_queue_capacity_bytes;
-        pinned > self.share_bytes()
-    }
-    /// The memory that each connection may pin while memory is short.
-    pub(crate) fn share_bytes(&self) -> usize {
-        self.pool.limit_bytes() / self.population.flows.max(2)
-    }
-
     /// The answer where there is neither connection nor listener.
     fn no_connection(
         &mut self,

@@ -22,6 +22,7 @@ mod limit;
 mod list;
 mod listener;
 mod loopback;
+mod memory;
 mod options;
 mod output;
 mod ports;

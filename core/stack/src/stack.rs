@@ -9,6 +9,7 @@ use crate::limit::RateLimit;
 use crate::list::Lists;
 use crate::listener::CHANGED;
 use crate::loopback::Loopback;
+use crate::memory::Shares;
 use crate::options::StackConfig;
 use crate::ports::Identity;
 use crate::reply::Replies;
@@ -113,6 +114,8 @@ pub struct Stack {
     pub(crate) queues: Lists,
     /// One list: sockets that could not send for want of memory.
     pub(crate) starved: Lists,
+    /// What each may hold while memory is short.
+    pub(crate) shares: Shares,
     /// When they are to try again.
     pub(crate) feeding_at: Option<Instant>,
     pub(crate) extras: ExtrasByPlace,
@@ -215,6 +218,7 @@ impl Stack {
             sending: Lists::new(3),
             queues: Lists::new(1),
             starved: Lists::new(1),
+            shares: Shares::default(),
             feeding_at: None,
             extras: ExtrasByPlace::new(),
             links: vec![Link::default()],

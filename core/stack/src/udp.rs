@@ -73,6 +73,10 @@ impl Udp {
             || (self.outgoing.len() < QUEUED_DATAGRAMS
                 && self.outgoing_capacity + bytes <= self.options.send_limit_bytes)
     }
+    /// Memory that its datagrams pin.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.incoming_capacity + self.outgoing_capacity
+    }
     /// Bytes that wait for the application, and for the link.
     pub(crate) fn queued_bytes(&self) -> (usize, usize) {
         let incoming = self.incoming.iter().map(|datagram| datagram.payload.len()).sum();

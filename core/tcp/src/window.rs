@@ -8,6 +8,9 @@ use inhost_buf::{Packet, Pool};
 /// Largest window that the field can carry unscaled.
 const FIELD_BYTES: usize = 0xffff;
 
+/// Memory that is not worth denying: two full segments in their buffers.
+const LEAST_CAPACITY_BYTES: usize = 2 * 2048;
+
 /// The least shift by which the whole window can be told (RFC 7323 §2.3).
 // spec: RFC7323 2.3-2
 pub(crate) fn scale_for(config: &Config) -> u8 {
@@ -36,6 +39,11 @@ impl Connection {
         let edge = self.receive.next + self.window_space();
         if self.receive.edge.precedes(edge) { edge.since(self.receive.edge) } else { 0 }
     }
+    /// What is offered however short memory is: who holds next to nothing would else wait for the others.
+    fn least_window(&self) -> u32 {
+        let used = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
+        if used <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
+    }
     /// The window field of a segment that leaves now, and the edge that it offers.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
@@ -45,7 +53,7 @@ impl Connection {
         let advance = self.edge_advance();
         let worth = advance >= u32::from(self.receive_mss).min(self.window_limit() / 2);
         let grows = worth && !pool.is_under_pressure();
-        let wanted = if grows { held + advance } else { held };
+        let wanted = if grows { held + advance } else { held.max(self.least_window().min(held + advance)) };
         let scale = self.receive.scale;
         // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
         // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
