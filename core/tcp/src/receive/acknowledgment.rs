@@ -206,7 +206,7 @@ impl Connection {
         advanced_bytes > queued
     }
     /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
-    // spec: RFC5681 3.2-4, 3.2-5; RFC6675 5-2
+    // spec: RFC5681 3.2-4, 3.2-5
     fn count_duplicates(&mut self, heard: &mut Heard) {
         if self.marks.has(Marks::SACK) {
             return;

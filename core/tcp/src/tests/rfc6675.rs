@@ -49,3 +49,46 @@ fn losses_in_two_windows_lower_the_window_twice() {
     }
     assert!(trial.connection.info(trial.now).congestion_window_bytes < 6000);
 }
+
+// spec: RFC5681 3.2-6
+#[test]
+fn a_duplicate_that_reports_nothing_new_lets_nothing_out() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 14_000]);
+    assert_eq!(trial.sent.len(), 10);
+    trial.sent.clear();
+    trial.pass_ms(50);
+    for _ in 0..2 {
+        trial.give(segment(1, ACK, at), b"");
+        trial.nothing();
+    }
+    trial.give(reports(at, &[(at + 1000, at + 2000)]), b"");
+    trial.expect().is_data(at + 10_000, 1000);
+    trial.give(reports(at, &[(at + 1000, at + 2000)]), b"");
+    trial.nothing();
+}
+
+// spec: RFC6675 5.1-2, 5.1-3
+#[test]
+fn a_time_out_ends_a_repair_and_none_begins_before_all_that_was_out_is_acknowledged() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 10_000]);
+    trial.pass_ms(100);
+    trial.give(reports(at, &[(at + 1000, at + 4000)]), b"");
+    assert_eq!(trial.connection.info(trial.now).recovery, RecoveryState::Recovery);
+    trial.pass_ms(400);
+    let info = trial.connection.info(trial.now);
+    assert_eq!((info.recovery, info.timeouts), (RecoveryState::Loss, 1));
+    // Three more are reported beyond another hole: a loss, but no second repair and no further reduction.
+    trial.give(reports(at + 4000, &[(at + 5000, at + 8000)]), b"");
+    let later = trial.connection.info(trial.now);
+    assert_eq!(later.recovery, RecoveryState::Loss);
+    assert_eq!(later.slow_start_threshold_bytes, info.slow_start_threshold_bytes);
+    trial.pass_ms(100);
+    trial.give(segment(1, ACK, at + 9000), b"");
+    assert_eq!(trial.connection.info(trial.now).recovery, RecoveryState::Loss);
+    trial.give(segment(1, ACK, at + 10_000), b"");
+    assert_eq!(trial.connection.info(trial.now).recovery, RecoveryState::Open);
+}

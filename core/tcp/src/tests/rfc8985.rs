@@ -228,3 +228,28 @@ fn an_answer_sooner_than_the_least_round_trip_is_that_of_the_first_copy() {
     trial.pass_ms(30);
     trial.expect().is_data(at + 3000, 1000);
 }
+
+// spec: RFC8985 6.3-1
+#[test]
+fn a_time_out_takes_for_lost_what_left_a_round_trip_ago_and_no_more() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 1000]);
+    trial.pass_ms(250);
+    trial.write(&[1; 2000]);
+    trial.sent.clear();
+    trial.pass_ms(60);
+    trial.expect().is_data(at, 1000);
+    let info = trial.connection.info(trial.now);
+    assert_eq!((info.timeouts, info.lost_bytes), (1, 0));
+    // RFC 8985 §3.5: the original's answer was late; what left 50 ms before the time-out is not sent again for it.
+    trial.give(segment(1, ACK, at + 1000), b"");
+    trial.pass_ms(30);
+    trial.nothing();
+
+    let mut trial = measured();
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    trial.pass_ms(310);
+    assert_eq!((trial.sent.len(), trial.connection.info(trial.now).lost_bytes), (1, 2000));
+}
