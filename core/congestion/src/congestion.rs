@@ -118,6 +118,11 @@ impl Congestion {
         };
         window.segment_bytes = after as u32;
         window.window_bytes = bytes.max(after) as u32;
+        if let Algorithm::Cubic(cubic) = &mut self.algorithm
+            && before != after
+        {
+            cubic.resized();
+        }
     }
     /// The algorithm's name, as instruments print it.
     pub fn name(&self) -> &'static str {

@@ -75,6 +75,7 @@ impl Cubic {
         let stage = match &mut curve.stage {
             Some(stage) => stage,
             None => {
+                // spec: RFC9438 4.10-3
                 // RFC 9438 §4.8, §4.10: without a loss to aim at, or beyond it, the curve begins at its plateau.
                 curve.plateau_bytes = curve.plateau_bytes.max(cwnd);
                 curve.stage.insert(Stage::new(curve.plateau_bytes, window, now))
@@ -134,6 +135,10 @@ impl Cubic {
     // spec: RFC9438 4.9-1
     pub fn undo(&mut self) {
         self.curve = self.prior_curve;
+    }
+    /// Segments are of another size, in which the curve is reckoned: the next stage aims at the same plateau.
+    pub fn resized(&mut self) {
+        self.curve.stage = None;
     }
     /// The window begins small again: the next stage begins where slow start ends.
     pub fn restart(&mut self) {

@@ -31,7 +31,7 @@ impl Usage {
     }
     /// Whether the window may grow. In slow start it may be twice what was in flight, so that an application that
     /// writes more each round is never behind.
-    // spec: RFC9438 4.6-3
+    // spec: RFC9438 4.6-3, 5.8-1
     pub fn allows_growth(&self, window: &CongestionWindow) -> bool {
         let limited = self.in_flight_bytes & LIMITED != 0;
         limited || (window.in_slow_start() && window.window_bytes / 2 < self.in_flight_bytes)

@@ -172,6 +172,41 @@ fn an_undo_that_comes_late_leaves_what_was_learned_since() {
     assert!(sender.window() > before && sender.window() < before + before / 2);
 }
 
+// spec: RFC9438 4.10-3
+#[test]
+fn where_slow_start_ends_without_a_loss_the_curve_begins_at_its_plateau() {
+    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    for _ in 0..3 {
+        sender.round(Duration::from_millis(80));
+    }
+    // The round trip grows: HyStart++ ends slow start.
+    while sender.congestion.window.in_slow_start() {
+        sender.round(ROUND_TRIP);
+    }
+    let start = sender.window();
+    for _ in 0..30 {
+        sender.round(ROUND_TRIP);
+    }
+    // A segment a round as Reno, for the window is where the threshold was set; 0.4 * 3^3 would be 11.
+    let gained = (sender.window() - start) / SEGMENT;
+    assert!((27..=32).contains(&gained), "{gained}");
+}
+
+#[test]
+fn segments_of_another_size_make_no_leap() {
+    for size in [500, 1500] {
+        let (mut sender, _) = after_loss(1000, 50);
+        let known = sender.window();
+        sender.congestion.resize(size);
+        for _ in 0..2 {
+            sender.round(ROUND_TRIP);
+        }
+        // Slow start as far as the threshold, where the path was not full; from there the curve, begun anew.
+        let window = sender.window();
+        assert!(window >= sender.threshold() && window < known + known / 20, "{size}: {known} to {window}");
+    }
+}
+
 /// The mean window in segments with one loss in every `1 / p` segments (RFC 9438 §5's model).
 fn response(choice: CongestionChoice, round_trip: Duration, p: f64) -> f64 {
     let mut sender = Sender::avoiding(choice, 10);

@@ -43,7 +43,7 @@ fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
     }
 }
 
-// spec: RFC9438 4.6-3
+// spec: RFC9438 4.6-3, 5.8-1
 #[test]
 fn a_window_that_is_not_in_use_does_not_grow() {
     for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
