@@ -4,6 +4,7 @@
 use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +14,13 @@ usage: inhost-script run [--kernel | --linux] [--json] FILE-OR-FOLDER…
                                                                stack in its `linux` profile
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md";
+
+/// Prints a line; whoever reads no more, as `head` does, is no failure.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
 
 /// Where the scripts lie, and the page about them, from the project's root.
 const SCRIPTS: &str = "lab/script/scripts";
@@ -84,22 +92,22 @@ fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String>
     }
     let wrong = rows.iter().filter(|row| row.wrong).count();
     if as_json {
-        println!("{}", Value::Array(rows.iter().map(Row::json).collect()));
+        say!("{}", Value::Array(rows.iter().map(Row::json).collect()));
         return Ok(wrong == 0);
     }
     for row in rows.iter().filter(|row| row.wrong) {
-        println!("FAILED {}", row.text());
+        say!("FAILED {}", row.text());
     }
     let passed = rows.iter().filter(|row| row.verdict.passed()).count();
     let not_run = rows.iter().filter(|row| matches!(row.verdict, Verdict::NotRun(_))).count();
     let differ = rows.len() - passed - not_run - wrong.min(rows.len() - passed - not_run);
     if on_kernel {
-        println!(
+        say!(
             "{} scripts, {passed} passed, {differ} differ with a reason, {not_run} not run, {wrong} wrong",
             rows.len()
         );
     } else {
-        println!("{} scripts, {passed} passed, {wrong} failed", rows.len());
+        say!("{} scripts, {passed} passed, {wrong} failed", rows.len());
     }
     Ok(wrong == 0)
 }
@@ -112,7 +120,7 @@ fn table(paths: &[PathBuf]) -> Result<bool, String> {
     for file in &files {
         scripts.push(inhost_script::language::parse_file(file).map_err(|error| error.to_string())?);
     }
-    println!("{}", inhost_script::table::write(&scripts, Path::new(PAGE))?);
+    say!("{}", inhost_script::table::write(&scripts, Path::new(PAGE))?);
     Ok(true)
 }
 
