@@ -3,7 +3,7 @@
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
-use crate::{Connection, ConnectionError, Environment, SoftError};
+use crate::{Connection, ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
 
@@ -143,8 +143,15 @@ impl Connection {
         let (reorder_at, probe_at) = (buffers.reorder_at, buffers.tail_probe.at);
         if reorder_at <= env.now {
             self.fire_reordering(env);
-        } else if probe_at <= env.now {
+        }
+        if probe_at > env.now {
+            return;
+        }
+        if self.recovery.state == RecoveryState::Open {
             self.fire_tail_probe();
+        } else if let Some(buffers) = &mut self.buffers {
+            // What is lost is known now, without a probe.
+            buffers.tail_probe.at = Instant::FAR_FUTURE;
         }
     }
     fn fire_keep_alive(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {

@@ -1,12 +1,16 @@
 //! What RFC 8985 asks and no other test shows, and what RFC 6675 asks beside it.
 
 use super::trial::*;
+use crate::Config;
 use inhost_base::{Duration, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
 /// With SACK, and a round trip of 100 ms measured; everything that left is acknowledged.
 pub(super) fn measured() -> Trial {
-    let mut trial = Trial::calling(plain());
+    measured_with(plain())
+}
+fn measured_with(config: Config) -> Trial {
+    let mut trial = Trial::calling(config);
     trial.expect();
     trial.pass_ms(100);
     let mut answer = segment(0, SYN | ACK, 1);
@@ -232,7 +236,7 @@ fn an_answer_sooner_than_the_least_round_trip_is_that_of_the_first_copy() {
 // spec: RFC8985 6.3-1
 #[test]
 fn a_time_out_takes_for_lost_what_left_a_round_trip_ago_and_no_more() {
-    let mut trial = measured();
+    let mut trial = measured_with(Config { tail_loss_probe: false, ..plain() });
     let at = next(&trial);
     trial.write(&[1; 1000]);
     trial.pass_ms(250);
@@ -247,7 +251,7 @@ fn a_time_out_takes_for_lost_what_left_a_round_trip_ago_and_no_more() {
     trial.pass_ms(30);
     trial.nothing();
 
-    let mut trial = measured();
+    let mut trial = measured_with(Config { tail_loss_probe: false, ..plain() });
     trial.write(&[1; 3000]);
     trial.sent.clear();
     trial.pass_ms(310);
