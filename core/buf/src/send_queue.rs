@@ -12,9 +12,24 @@ const FIRST_CHUNK_BYTES: usize = 512;
 /// so that a segment is lent to the device without a copy.
 #[derive(Debug, Default)]
 pub struct SendQueue {
-    chunks: VecDeque<Packet>,
+    chunks: VecDeque<Chunk>,
+    /// Bytes ever discarded: the place of the first byte in the stream.
+    first: u64,
     bytes: usize,
     capacity_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    /// The place of its first byte in the stream.
+    start: u64,
+    packet: Packet,
+}
+
+impl Chunk {
+    fn end(&self) -> u64 {
+        self.start + self.packet.len() as u64
+    }
 }
 
 impl SendQueue {
@@ -35,14 +50,15 @@ impl SendQueue {
         let mut done = 0;
         while done < bytes.len() {
             let rest = &bytes[done..];
-            let n = match self.chunks.back_mut().filter(|chunk| chunk.tailroom() > 0) {
-                Some(chunk) => chunk.append(rest),
+            let n = match self.chunks.back_mut().filter(|chunk| chunk.packet.tailroom() > 0) {
+                Some(chunk) => chunk.packet.append(rest),
                 None => {
                     let small = self.chunks.is_empty() && rest.len() <= FIRST_CHUNK_BYTES;
                     let size = if small { FIRST_CHUNK_BYTES } else { BULK_CHUNK_BYTES };
-                    let Some(chunk) = pool.take_bare(size) else { break };
-                    self.capacity_bytes += chunk.capacity();
-                    self.chunks.push_back(chunk);
+                    let Some(packet) = pool.take_bare(size) else { break };
+                    self.capacity_bytes += packet.capacity();
+                    let start = self.first + (self.bytes + done) as u64;
+                    self.chunks.push_back(Chunk { start, packet });
                     0
                 }
             };
@@ -54,17 +70,20 @@ impl SendQueue {
     /// Lends up to `length` bytes from `offset` on; fewer where they end or lie in too many pieces.
     pub fn slices(&self, offset: usize, length: usize) -> Slices<'_> {
         let mut slices: Slices<'_> = Slices::EMPTY;
-        let (mut skip, mut left) = (offset, length);
-        for chunk in &self.chunks {
+        let at = self.first + offset as u64;
+        // The chunk is mostly the first; with a long window out it is looked up.
+        let index = match self.chunks.front() {
+            Some(front) if at >= front.end() => self.chunks.partition_point(|chunk| chunk.end() <= at),
+            _ => 0,
+        };
+        let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start) as usize);
+        let mut left = length;
+        for chunk in self.chunks.range(index..) {
             if left == 0 {
                 break;
             }
-            let bytes = chunk.bytes();
-            if skip >= bytes.len() {
-                skip -= bytes.len();
-                continue;
-            }
-            let piece = &bytes[skip..bytes.len().min(skip.saturating_add(left))];
+            let bytes = chunk.packet.bytes();
+            let piece = bytes.get(skip..bytes.len().min(skip.saturating_add(left))).unwrap_or(&[]);
             skip = 0;
             if !slices.push(piece) {
                 break;
@@ -77,23 +96,26 @@ impl SendQueue {
     pub fn discard(&mut self, bytes: usize, pool: &mut Pool) {
         let mut left = bytes.min(self.bytes);
         self.bytes -= left;
+        self.first += left as u64;
         while left > 0 {
             let Some(front) = self.chunks.front_mut() else { return };
-            let n = front.len().min(left);
-            front.trim_front(n);
+            let n = front.packet.len().min(left);
+            front.packet.trim_front(n);
+            front.start += n as u64;
             left -= n;
             // A chunk with room left is kept only while bytes in it wait.
-            if front.is_empty()
+            if front.packet.is_empty()
                 && let Some(empty) = self.chunks.pop_front()
             {
-                self.capacity_bytes -= empty.capacity();
-                pool.give(empty);
+                self.capacity_bytes -= empty.packet.capacity();
+                pool.give(empty.packet);
             }
         }
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.chunks.drain(..).for_each(|chunk| pool.give(chunk));
+        self.first += self.bytes as u64;
+        self.chunks.drain(..).for_each(|chunk| pool.give(chunk.packet));
         (self.bytes, self.capacity_bytes) = (0, 0);
     }
 }

@@ -82,7 +82,11 @@ impl Connection {
         if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return 0;
         }
-        self.config.send_buffer_limit_bytes.saturating_sub(self.queued_bytes() as usize)
+        let room = self.send_buffer_bytes().saturating_sub(self.queued_bytes() as usize);
+        match self.config.not_sent_low_water_bytes {
+            usize::MAX => room,
+            low_water => room.min(low_water.saturating_sub(self.not_sent_bytes() as usize)),
+        }
     }
     /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
     pub fn unacknowledged_bytes(&self) -> usize {
@@ -101,6 +105,7 @@ impl Connection {
             Some(buffers) => buffers.receive.read(into, env.pool),
             None => 0,
         };
+        self.size_receive_buffer(count, env);
         self.after_reading(env);
         Ok(count)
     }
@@ -122,9 +127,11 @@ impl Connection {
     }
     /// Drops up to `bytes` bytes from the front of what waits.
     pub fn consume(&mut self, bytes: usize, env: &mut Environment<'_>) {
+        let before = self.readable_bytes();
         if let Some(buffers) = &mut self.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
+        self.size_receive_buffer(bytes.min(before), env);
         self.after_reading(env);
     }
     /// Bytes that wait to be read.

@@ -6,8 +6,10 @@ use crate::flight::Flight;
 use crate::probe::TailProbe;
 use crate::reassembly::Reassembly;
 use crate::repair::{Doubt, RateReduction};
+use crate::sizing::Sizing;
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, ReceiveQueue, SendQueue};
+use inhost_congestion::{Pacer, RateSample};
 
 /// The queues of both directions.
 #[derive(Debug)]
@@ -41,6 +43,12 @@ pub(crate) struct Buffers {
     pub reorder_at: Instant,
     /// Segments that have overtaken another on this path, which arrived after all.
     pub reordering: u16,
+    pub pacer: Pacer,
+    /// When the pace lets the next data go.
+    pub pace_at: Instant,
+    /// The latest sample of the rate of delivery.
+    pub rate: Option<RateSample>,
+    pub sizing: Sizing,
     /// The next segment that is sent again goes whatever the window says.
     pub force: bool,
 }
@@ -64,6 +72,10 @@ impl Default for Buffers {
             doubt: Doubt::default(),
             reorder_at: Instant::FAR_FUTURE,
             reordering: 0,
+            pacer: Pacer::default(),
+            pace_at: Instant::FAR_FUTURE,
+            rate: None,
+            sizing: Sizing::default(),
             force: false,
         }
     }
@@ -91,6 +103,7 @@ impl Buffers {
         self.aggregate_until = Instant::FAR_FUTURE;
         self.reorder_at = Instant::FAR_FUTURE;
         self.seals.clear();
+        self.pace_at = Instant::FAR_FUTURE;
         self.flight.clear();
         self.tail_probe.end();
     }

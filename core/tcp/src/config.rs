@@ -162,9 +162,9 @@ impl Config {
     /// The product's default: the RFCs, with the choices of each knob's documentation.
     pub fn rfc() -> Self {
         Config {
-            send_buffer_limit_bytes: 256 << 10,
+            send_buffer_limit_bytes: 256 << 20,
             send_buffer_initial_bytes: 64 << 10,
-            receive_buffer_limit_bytes: 1 << 20,
+            receive_buffer_limit_bytes: 512 << 20,
             receive_buffer_initial_bytes: 256 << 10,
             reassembly_limit_pieces: 4096,
             nagle: true,

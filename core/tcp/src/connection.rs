@@ -179,6 +179,9 @@ impl Connection {
         let deadline = self.deadline();
         let mut outcome = Outcome::default();
         self.transmit_pass(env, budget_segments, out);
+        if self.config.not_sent_low_water_bytes != usize::MAX {
+            self.tell_writer(&mut outcome);
+        }
         self.settle(env);
         self.tell(&mut outcome, deadline);
         outcome
@@ -211,6 +214,7 @@ impl Connection {
     }
     /// Gives all memory back to the pool. What comes after is as for a connection without data.
     pub fn clear(&mut self, pool: &mut Pool) {
+        self.marks.clear(Marks::PACED);
         if let Some(mut buffers) = self.buffers.take() {
             buffers.clear(pool);
         }
@@ -266,7 +270,7 @@ impl Connection {
             buffers.reassembly.clear(env.pool);
             buffers.flight.clear();
             buffers.tail_probe.end();
-            buffers.reorder_at = Instant::FAR_FUTURE;
+            (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
             if error.is_some() && !self.config.keeps_received_after_reset {
                 buffers.receive.clear(env.pool);
             }
@@ -399,6 +403,7 @@ impl Connection {
     fn figures(&self, now: Instant) -> Info {
         let ledgers = self.accounts.at(now);
         let buffers = self.buffers.as_deref();
+        let rate = buffers.and_then(|buffers| buffers.rate);
         let history = self.history.as_deref().copied().unwrap_or_default();
         Info {
             phase: self.phase,
@@ -452,13 +457,13 @@ impl Connection {
             delivered_bytes: self.acknowledged_bytes + u64::from(self.sacked_bytes()),
             congestion_marks: history.congestion_marks,
             min_round_trip: buffers.and_then(|b| b.flight.rack.least_round_trip()),
-            delivery_rate_bytes_per_second: 0,
-            delivery_rate_is_application_limited: false,
-            pacing_rate_bytes_per_second: 0,
-            receive_round_trip: None,
+            delivery_rate_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
+            delivery_rate_is_application_limited: rate.is_some_and(|rate| rate.application_limited),
+            pacing_rate_bytes_per_second: self.pacing_rate(),
+            receive_round_trip: buffers.and_then(|b| b.sizing.round_trip()),
             not_sent_bytes: self.not_sent_bytes() as usize,
-            send_buffer_bytes: self.config.send_buffer_limit_bytes,
-            receive_buffer_bytes: self.config.receive_buffer_limit_bytes,
+            send_buffer_bytes: self.send_buffer_bytes(),
+            receive_buffer_bytes: self.receive_buffer_bytes(),
             path_segment_bytes: self.path_mss,
             peer_segment_bytes: self.peer_mss,
             busy: busy_of(&ledgers.send),

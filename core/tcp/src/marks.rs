@@ -54,6 +54,8 @@ impl Marks {
     pub const SYN_TIMED: Marks = Marks(1 << 22);
     /// The data of a SYN, ours or the peer's, was taken with it.
     pub const SYN_DATA: Marks = Marks(1 << 23);
+    /// The pace holds the next data back.
+    pub const PACED: Marks = Marks(1 << 24);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

@@ -45,13 +45,17 @@ impl Connection {
             self.arm_retransmission(env.now);
         }
     }
-    /// The send buffer's limit. What is queued stays.
+    /// The send buffer's size, from now on fixed. What is queued stays.
     pub fn set_send_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {
-        self.change(env, |config| config.send_buffer_limit_bytes = bytes);
+        self.change(env, |config| {
+            (config.send_buffer_limit_bytes, config.send_buffer_initial_bytes) = (bytes, bytes);
+        });
     }
-    /// The receive buffer's limit. What was offered stays offered; the window scale was chosen with the SYN.
+    /// The receive buffer's size, from now on fixed. What was offered stays offered; the window scale was chosen with the SYN.
     pub fn set_receive_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {
-        self.change(env, |config| config.receive_buffer_limit_bytes = bytes);
+        self.change(env, |config| {
+            (config.receive_buffer_limit_bytes, config.receive_buffer_initial_bytes) = (bytes, bytes);
+        });
         self.consider_window_update();
         self.settle(env);
     }

@@ -5,7 +5,7 @@ use crate::marks::Marks;
 use crate::repair::{Doubt, RateReduction};
 use crate::{Connection, Environment, Header, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_congestion::Acknowledged;
+use inhost_congestion::{Acknowledged, RateSample};
 use inhost_event::{Event, Mask, WindowChanged};
 
 /// The little that outlives what is in flight.
@@ -36,6 +36,8 @@ pub(crate) struct Heard {
     pub outstanding_before_bytes: u32,
     /// The round trip that it measured.
     pub round_trip: Option<Duration>,
+    /// The rate of delivery that it showed.
+    pub rate: Option<RateSample>,
     /// The peer saw a congestion mark.
     pub congestion: bool,
 }
@@ -179,6 +181,7 @@ impl Connection {
             sacked_before_bytes: self.sacked_bytes(),
             outstanding_before_bytes: self.send.next.since(self.send.unacknowledged),
             round_trip: None,
+            rate: None,
             congestion: false,
         };
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
@@ -385,20 +388,20 @@ impl Connection {
             RecoveryState::Loss if !self.marks.has(Marks::SACK) => delivered.min(2 * segment),
             _ => delivered,
         };
-        self.grow(bytes, heard.in_flight_before_bytes, heard.round_trip, now);
+        self.grow(bytes, heard, now);
     }
     /// Tells congestion control of an acknowledgment.
-    pub(crate) fn grow(&mut self, bytes: u32, before: u32, round_trip: Option<Duration>, now: Instant) {
+    pub(crate) fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {
         let outstanding = self.send.next.since(self.send.unacknowledged);
         self.congestion.acknowledged(&Acknowledged {
             bytes,
             acknowledged_bytes: self.acknowledged_bytes,
             sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
-            latest_round_trip: round_trip,
+            latest_round_trip: heard.round_trip,
             smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
-            in_flight_before_bytes: before,
+            in_flight_before_bytes: heard.in_flight_before_bytes,
             recovering: self.recovery.reduces(),
-            rate: None,
+            rate: heard.rate,
             now,
         });
     }

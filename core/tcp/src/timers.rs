@@ -27,7 +27,11 @@ impl Connection {
     fn buffers_deadline(&self) -> Instant {
         match &self.buffers {
             Some(buffers) if buffers.are_empty() => self.received_at.max(self.sent_at) + TIDY_AFTER,
-            Some(buffers) => buffers.aggregate_until.min(buffers.reorder_at).min(buffers.tail_probe.at),
+            Some(buffers) => buffers
+                .aggregate_until
+                .min(buffers.reorder_at)
+                .min(buffers.tail_probe.at)
+                .min(buffers.pace_at),
             None => Instant::FAR_FUTURE,
         }
     }
@@ -116,12 +120,11 @@ impl Connection {
         let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at <= now);
         if self.retransmit_at <= now && !probes {
             self.fire_retransmission(env, outcome);
-        } else {
-            self.fire_recovery(env);
-            if self.retransmit_at <= now {
-                // RFC 8985 §7.3: with a probe the time-out begins anew.
-                self.arm_retransmission(now);
-            }
+        }
+        self.fire_recovery(env);
+        if self.retransmit_at <= now {
+            // RFC 8985 §7.3: with a probe the time-out begins anew.
+            self.arm_retransmission(now);
         }
         if let Some(buffers) = &mut self.buffers
             && buffers.aggregate_until <= now
@@ -140,7 +143,10 @@ impl Connection {
     /// The timers of what is in flight that are not the last resort.
     fn fire_recovery(&mut self, env: &mut Environment<'_>) {
         let Some(buffers) = &self.buffers else { return };
-        let (reorder_at, probe_at) = (buffers.reorder_at, buffers.tail_probe.at);
+        let (reorder_at, probe_at, pace_at) = (buffers.reorder_at, buffers.tail_probe.at, buffers.pace_at);
+        if pace_at <= env.now {
+            self.fire_pace();
+        }
         if reorder_at <= env.now {
             self.fire_reordering(env);
         }

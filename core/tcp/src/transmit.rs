@@ -136,7 +136,7 @@ impl Connection {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
-            return Ok(length);
+            return if self.marks.has(Marks::PACED) { Err(SendCause::Pacing) } else { Ok(length) };
         }
         let waits_for_data = length == unsent;
         Err(self.repair_cause_or(if waits_for_data && self.marks.has(Marks::WRITER_WAITS) {
@@ -214,6 +214,9 @@ impl Connection {
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
+        if self.marks.has(Marks::PACED) && !buffers.force {
+            return Err(SendCause::Pacing);
+        }
         let why = match self.recovery.state {
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
@@ -274,15 +277,11 @@ impl Connection {
         out: &mut dyn SegmentOutput,
     ) {
         self.restart_after_idle(env.now);
+        let first = self.send.next;
         for _ in 0..budget_segments {
             let next = match self.next_segment() {
                 Ok(next) => next,
-                Err(cause) => {
-                    let limited = cause == SendCause::CongestionWindow;
-                    let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
-                    self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
-                    return;
-                }
+                Err(cause) => return self.nothing_more(cause, first, env.now),
             };
             let header = self.header_of(next, env.now, env.pool);
             let payload = match (&next, &self.buffers) {
@@ -298,6 +297,23 @@ impl Connection {
                 Ok(()) => self.committed(next, &header, lent, env),
                 Err(Blocked::Link) => return,
             }
+        }
+    }
+    /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
+    fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {
+        match cause {
+            // Only a full window or the pace proves anything about it.
+            SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
+                self.note_application_limit();
+            }
+            _ => {}
+        }
+        let limited = cause == SendCause::CongestionWindow;
+        let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
+        self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
+        let idle = self.buffers.as_ref().is_none_or(|b| b.tail_probe.at == Instant::FAR_FUTURE);
+        if idle || first != self.send.next {
+            self.arm_tail_probe(now);
         }
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5).
@@ -470,6 +486,7 @@ impl Connection {
         }
         self.send.next = self.send.next.later(end);
         self.sent_at = now;
+        self.paced(data.length, now);
         self.marks.clear(Marks::PROBE);
         self.marks.clear(Marks::OVERRIDE);
         if self.retransmit_at == Instant::FAR_FUTURE {

@@ -24,14 +24,14 @@ pub(crate) fn scale_for(config: &Config) -> u8 {
 impl Connection {
     /// The window when nothing waits, in bytes.
     fn window_limit(&self) -> u32 {
-        let limit = self.config.receive_buffer_limit_bytes / 2;
+        let limit = self.receive_buffer_bytes() / 2;
         limit.min(FIELD_BYTES << self.receive.scale) as u32
     }
     /// The window that memory allows now. Half the free memory: a buffer holds half its size at least
     /// ([`tighten`]).
     pub(crate) fn window_space(&self) -> u32 {
         let used = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
-        let free = self.config.receive_buffer_limit_bytes.saturating_sub(used);
+        let free = self.receive_buffer_bytes().saturating_sub(used);
         ((free / 2) as u32).min(self.window_limit())
     }
     /// How far the right edge would move if the peer were told now.

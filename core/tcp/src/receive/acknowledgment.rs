@@ -112,6 +112,7 @@ impl Connection {
             sacked_before_bytes: self.sacked_bytes(),
             outstanding_before_bytes: self.send.next.since(before),
             round_trip: None,
+            rate: None,
             congestion: self.marks.has(Marks::ECN) && header.flags.ece(),
         };
         let mut delivery = self.deliver(header, acknowledgment, now);
@@ -125,6 +126,7 @@ impl Connection {
             delivery.oldest_round_trip = delivery.newest_round_trip;
         }
         heard.round_trip = delivery.newest_round_trip;
+        heard.rate = self.sample_rate(delivery.builder, now);
         self.count_duplicates(&mut heard);
         let calm = self.recovery.state == RecoveryState::Open
             && !duplicate
@@ -133,7 +135,7 @@ impl Connection {
             && delivery.overtaken.is_none()
             && self.sacked_bytes() == 0;
         if calm {
-            self.grow(delivery.bytes, heard.in_flight_before_bytes, heard.round_trip, now);
+            self.grow(delivery.bytes, &heard, now);
         } else {
             self.recover_by(&delivery, heard, header, env);
         }
@@ -142,6 +144,7 @@ impl Connection {
         if self.judge_tail_probe(pure) {
             self.probe_repaired_a_loss(heard.in_flight_before_bytes, env);
         }
+        self.set_pace();
         self.restart_timers(advanced, advanced || delivery.sacked_bytes > 0, now);
         if advanced {
             outcome.changes |= Changes::REACHED;
@@ -331,8 +334,13 @@ impl Connection {
     }
     /// A writer that found the buffer full is told once a third of it is free.
     pub(crate) fn tell_writer(&mut self, outcome: &mut Outcome) {
-        let limit = self.config.send_buffer_limit_bytes;
-        if self.marks.has(Marks::WRITER_WAITS) && self.queued_bytes() as usize <= limit - limit / 3 {
+        if !self.marks.has(Marks::WRITER_WAITS) {
+            return;
+        }
+        let limit = self.send_buffer_bytes();
+        let low_water = self.config.not_sent_low_water_bytes;
+        let fresh = low_water == usize::MAX || (self.not_sent_bytes() as usize) < low_water.div_ceil(2);
+        if fresh && self.queued_bytes() as usize <= limit - limit / 3 {
             self.marks.clear(Marks::WRITER_WAITS);
             outcome.changes |= Changes::WRITABLE;
         }

@@ -50,6 +50,9 @@ impl Connection {
             let most = self.path_mss;
             self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
             self.note_data(length, arrival.header.flags.psh(), env.now);
+            if length >= u32::from(self.receive_mss) {
+                self.measure_as_receiver(arrival.header, env.now);
+            }
             let packet = tighten(arrival.payload.take(), env.pool);
             let buffers = self.buffers.get_or_insert_default();
             buffers.receive.push(packet, env.pool);

@@ -15,7 +15,7 @@ fn we_call_and_the_peer_answers() {
     trial.nothing();
     assert_eq!((syn.at(), syn.flags(), syn.len()), (0, SYN, 0));
     assert_eq!(syn.header.options.mss, Some(MSS as u16));
-    assert_eq!(syn.header.options.window_scale, Some(4), "512 KiB take four bits");
+    assert_eq!(syn.header.options.window_scale, Some(13), "256 MiB take thirteen bits");
     assert_eq!(syn.header.options.timestamps, Some((1077, 0)));
     let mut answer = segment(0, SYN | ACK, 1);
     answer.options.mss = Some(700);
@@ -27,7 +27,7 @@ fn we_call_and_the_peer_answers() {
     ack.is_ack(1);
     assert_eq!((ack.header.options.mss, ack.header.options.window_scale), (None, None));
     assert_eq!(ack.header.options.timestamps, Some((1077, 9)));
-    assert_eq!(ack.header.window, 32_768, "512 KiB in units of 16");
+    assert_eq!(ack.header.window, 16, "128 KiB to begin with, in units of 8 KiB");
     trial.nothing();
     let info = trial.connection.info(trial.now);
     // spec: RFC9293 MUST-16

@@ -34,9 +34,20 @@ pub fn open() -> Open {
     }
 }
 
-/// No timestamps and no scaling, so that numbers are easy to read.
+/// No timestamps and no scaling, so that numbers are easy to read; no pace, and buffers that stay as they are.
 pub fn plain() -> Config {
-    Config { timestamps: false, window_scaling: false, ..Config::default() }
+    Config { timestamps: false, window_scaling: false, ..unpaced() }
+}
+/// Without pace, and with buffers that stay as they are.
+pub fn unpaced() -> Config {
+    Config {
+        pacing: false,
+        send_buffer_limit_bytes: 256 << 10,
+        send_buffer_initial_bytes: 256 << 10,
+        receive_buffer_limit_bytes: 1 << 20,
+        receive_buffer_initial_bytes: 1 << 20,
+        ..Config::default()
+    }
 }
 
 /// A segment that left.
