@@ -177,8 +177,9 @@ impl Connection {
     fn learn_ecn(&mut self, syn: &Header) {
         let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
         let agreed = if syn.flags.ack() {
-            // An answer with both bits set is an echo of what was sent, not an agreement.
-            self.asks_for_ecn() && ece && !cwr
+            // An answer with both bits set is an echo of what was sent, not an agreement. And one that agrees may
+            // answer the first SYN, though the latest did not ask any more.
+            self.config.ecn == EcnMode::Request && ece && !cwr
         } else {
             self.config.ecn != EcnMode::Off && ece && cwr
         };
