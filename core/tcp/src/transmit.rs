@@ -278,10 +278,15 @@ impl Connection {
     ) {
         self.restart_after_idle(env.now);
         let first = self.send.next;
+        // Whoever comes to the end of the budget, or of the link's room, would send more.
+        let mut why = SendCause::Link;
         for _ in 0..budget_segments {
             let next = match self.next_segment() {
                 Ok(next) => next,
-                Err(cause) => return self.nothing_more(cause, first, env.now),
+                Err(cause) => {
+                    why = cause;
+                    break;
+                }
             };
             let header = self.header_of(next, env.now, env.pool);
             let payload = match (&next, &self.buffers) {
@@ -295,9 +300,10 @@ impl Connection {
             let lent = payload.len() as u32;
             match out.segment(&header, payload, self.ecn_of(next)) {
                 Ok(()) => self.committed(next, &header, lent, env),
-                Err(Blocked::Link) => return,
+                Err(Blocked::Link) => break,
             }
         }
+        self.nothing_more(why, first, env.now);
     }
     /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
     fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {
@@ -308,7 +314,14 @@ impl Connection {
             }
             _ => {}
         }
-        let limited = cause == SendCause::CongestionWindow;
+        let window = self.congestion.window;
+        let limited = match cause {
+            SendCause::CongestionWindow => true,
+            SendCause::LossRecovery | SendCause::Timeout => {
+                self.in_flight_bytes() + window.segment_bytes > window.window_bytes
+            }
+            _ => false,
+        };
         let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
         self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
         let idle = self.buffers.as_ref().is_none_or(|b| b.tail_probe.at == Instant::FAR_FUTURE);

@@ -223,7 +223,8 @@ impl Own {
         if segment.flags.syn() && offers_ecn && self.asks_for_ecn {
             self.ecn = true;
         }
-        if is_in_order && segment.flags.contains(Flags::CWR) {
+        // Ahead of a hole it counts as well, if it was kept.
+        if segment.flags.contains(Flags::CWR) {
             self.owes_echo = false;
         }
         if ecn == Ecn::Congested && !segment.flags.syn() {
