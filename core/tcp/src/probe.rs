@@ -45,7 +45,7 @@ impl TailProbe {
 
 impl Connection {
     /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
-    // spec: RFC8985 7.2-3, 7.2-1, 7.3-1
+    // spec: RFC8985 7.2-1, 7.2-2, 7.2-3, 7.3-1
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
         let allowed = self.config.tail_loss_probe
             && self.marks.has(Marks::SACK)

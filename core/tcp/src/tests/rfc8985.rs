@@ -257,3 +257,50 @@ fn a_time_out_takes_for_lost_what_left_a_round_trip_ago_and_no_more() {
     trial.pass_ms(310);
     assert_eq!((trial.sent.len(), trial.connection.info(trial.now).lost_bytes), (1, 2000));
 }
+
+// spec: RFC8985 7.2-1
+#[test]
+fn new_data_starts_the_probes_timer_and_more_starts_it_anew() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 3000]);
+    trial.pass_ms(150);
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    trial.pass_ms(149);
+    trial.nothing();
+    // No later than the time-out, which the first of the data started (RFC 8985 §7.2).
+    trial.pass_ms(1);
+    trial.expect().is_data(at + 5000, 1000);
+    assert_eq!(trial.connection.info(trial.now).timeouts, 0);
+
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 3000]);
+    trial.pass_ms(50);
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    trial.pass_ms(199);
+    trial.nothing();
+    trial.pass_ms(1);
+    trial.expect().is_data(at + 5000, 1000);
+}
+
+// spec: RFC8985 7.2-2
+#[test]
+fn where_no_round_trip_was_measured_the_probe_waits_a_second() {
+    let mut trial = Trial::calling(plain());
+    trial.pass_ms(1000);
+    let mut answer = segment(0, SYN | ACK, 1);
+    answer.options.mss = Some(MSS as u16);
+    answer.options.sack_permitted = true;
+    trial.give(answer, b"");
+    assert_eq!(trial.connection.info(trial.now).smoothed_round_trip, None, "the SYN was repeated");
+    trial.write(&[1; 500]);
+    trial.sent.clear();
+    trial.pass_ms(999);
+    trial.nothing();
+    trial.pass_ms(1);
+    trial.expect().is_data(1, 500);
+    assert_eq!(trial.connection.info(trial.now).timeouts, 0);
+}
