@@ -55,6 +55,7 @@ FIGURES = cargo run --release --quiet -p inhost-bench -- figures
 
 figures-kernel: ## Transfers beside the kernel's CUBIC through an emulated link: table and pictures (root; about an hour)
 	$(FIGURES) kernel --subject ours --again
+	-$(FIGURES) kernel --subject bbr --pairs 5
 	$(FIGURES) kernel
 
 figures-response: ## One connection at 1 and 10 Gbit/s in simulation, beside RFC 9438's response function

@@ -174,3 +174,41 @@ fn round(value: f64, decimals: i32) -> f64 {
     let scale = 10f64.powi(decimals);
     (value * scale).round() / scale
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of the small transfer.
+    const BYTES: u64 = 1_000_000;
+
+    fn transfer(emulator: &Emulator, subject: &Subject) -> Result<Measured, String> {
+        let cell = Cell { rate_mbit: 100, round_trip: Duration::from_millis(4), loss: Loss::Random(0.01) };
+        let (place, ends) = Place::new(BUFFER_LIMIT_BYTES)?;
+        let joining = Joining { ends, wires: wires(&cell, 0), capture: None };
+        let limit = Duration::from_secs(30);
+        measure(emulator, &place, joining, limit, 1, |place, clock, over| match subject {
+            Subject::Kernel(congestion) => send_from_kernel(congestion, BYTES, clock, over),
+            Subject::Ours => send_from_ours(place, BUFFER_LIMIT_BYTES, 1, BYTES, clock, over),
+        })
+    }
+
+    #[test]
+    fn both_senders_bring_all_through_the_same_losses() {
+        if !rustix::process::geteuid().is_root() {
+            println!("left out: network namespaces need root");
+            return;
+        }
+        let emulator = Emulator::start().unwrap();
+        for subject in [Subject::Kernel("cubic".into()), Subject::Ours] {
+            // Each on a thread of its own, which is left in the namespaces that it makes.
+            let measured = std::thread::scope(|scope| scope.spawn(|| transfer(&emulator, &subject)).join());
+            let Measured { heard, began, path } = measured.unwrap().unwrap();
+            assert_eq!(heard[0].bytes, BYTES, "{subject:?}");
+            assert!(path.wires[0].lost > 0, "{subject:?}: {path:?}");
+            let seconds = heard[0].last_at.unwrap().since(began).as_secs_f64();
+            // The link's own time for so many bytes.
+            assert!(seconds > BYTES as f64 * 8.0 / 100e6, "{subject:?}: {seconds}");
+        }
+    }
+}
