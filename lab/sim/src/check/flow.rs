@@ -28,7 +28,9 @@ pub(super) struct Flow {
     /// Data that is in order waits for its acknowledgment since then.
     owes_since: Option<Instant>,
     /// Data of its own waits for an acknowledgment; it last did something about it then.
-    pub waits_since: Option<Instant>,
+    waits_since: Option<Instant>,
+    /// Segments that it sent.
+    pub says_count: u64,
 }
 
 /// What it said since its SYN. Positions count from there.

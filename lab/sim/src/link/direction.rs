@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use inhost_base::{Duration, Instant, Random};
+use inhost_buf::Packet;
 use inhost_wire::ethernet;
 
 use super::spoil::spoil;
@@ -18,7 +19,7 @@ const HELD_BACK_DELAYS: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Flying {
     pub(crate) at: Instant,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) frame: Packet,
     /// Whether that is how it was sent.
     pub(crate) is_intact: bool,
 }
@@ -80,7 +81,7 @@ impl Direction {
         }
         self.advance(now, buffers);
     }
-    /// When it has to be looked at next: at the latest when the next frame arrives.
+    /// When it has to be looked at next: at the latest when its receiver is told of the next frame.
     pub(crate) fn next_look(&self) -> Instant {
         let late = self.late.first_key_value().map_or(Instant::FAR_FUTURE, |(&(at, _), _)| at);
         let in_order = match self.in_order.front() {
@@ -88,7 +89,8 @@ impl Direction {
             None if self.queue.is_empty() => Instant::FAR_FUTURE,
             None => self.free_at,
         };
-        late.min(in_order)
+        let next = late.min(in_order);
+        if next == Instant::FAR_FUTURE { next } else { next + self.config.coalescing }
     }
     /// Whether the sender's device refuses a frame of so many bytes; then when it may try again.
     pub(crate) fn refuses(&mut self, bytes: usize, now: Instant, buffers: &mut Buffers) -> Option<Instant> {
@@ -100,9 +102,9 @@ impl Direction {
         (!self.queue.has_room(&self.config.queue, bytes)).then_some(self.free_at)
     }
     /// Takes a frame to send, whatever becomes of it.
-    pub(crate) fn send(&mut self, frame: Vec<u8>, now: Instant, buffers: &mut Buffers) {
+    pub(crate) fn send(&mut self, frame: Packet, now: Instant, buffers: &mut Buffers) {
         self.statistics.sent += 1;
-        if self.is_cut || self.is_too_long(&frame) {
+        if self.is_cut || self.is_too_long(frame.len()) {
             match self.is_cut {
                 true => self.statistics.cut += 1,
                 false => self.statistics.too_long += 1,
@@ -143,7 +145,7 @@ impl Direction {
         let arrived = self.in_order.partition_point(|flying| flying.at <= now);
         for flying in self.in_order.drain(most.min(arrived)..arrived) {
             self.statistics.overflowed += 1;
-            buffers.give(flying.bytes);
+            buffers.give(flying.frame);
         }
     }
     /// Lets what the line was free for by `now` leave the queue.
@@ -157,7 +159,7 @@ impl Direction {
         }
     }
     /// Sends a frame from `at` on.
-    fn launch(&mut self, frame: Vec<u8>, at: Instant, buffers: &mut Buffers) {
+    fn launch(&mut self, frame: Packet, at: Instant, buffers: &mut Buffers) {
         if let Some(rate) = self.config.rate_bits_per_second {
             self.free_at = at + Duration::from_nanos(frame.len() as u64 * 8_000_000_000 / rate.max(1));
         }
@@ -167,17 +169,17 @@ impl Direction {
         }
         if happens(&mut self.random, self.config.duplicated_per_million) {
             self.statistics.duplicated += 1;
-            let again = buffers.copy(&frame);
+            let again = buffers.copy(frame.bytes());
             self.fly(again, buffers);
         }
         self.fly(frame, buffers);
     }
-    fn fly(&mut self, mut bytes: Vec<u8>, buffers: &mut Buffers) {
+    fn fly(&mut self, mut frame: Packet, buffers: &mut Buffers) {
         let is_intact = !happens(&mut self.random, self.config.corrupted_per_million);
         if !is_intact {
             self.statistics.corrupted += 1;
-            if !spoil(&mut bytes, self.is_ethernet, &mut self.random) {
-                return buffers.give(bytes);
+            if !spoil(frame.bytes_mut(), self.is_ethernet, &mut self.random) {
+                return buffers.give(frame);
             }
         }
         let mut at = self.free_at + self.config.delay;
@@ -189,16 +191,16 @@ impl Direction {
             self.statistics.reordered += 1;
             at += self.config.delay.times(u64::from(self.random.public_below(HELD_BACK_DELAYS)));
             self.late_count += 1;
-            self.late.insert((at, self.late_count), Flying { at, bytes, is_intact });
+            self.late.insert((at, self.late_count), Flying { at, frame, is_intact });
             return;
         }
         at = at.max(self.last_arrival);
         self.last_arrival = at;
-        self.in_order.push_back(Flying { at, bytes, is_intact });
+        self.in_order.push_back(Flying { at, frame, is_intact });
     }
-    fn is_too_long(&self, frame: &[u8]) -> bool {
+    fn is_too_long(&self, bytes: usize) -> bool {
         let header_bytes = if self.is_ethernet { ethernet::LENGTH } else { 0 };
-        self.config.mtu_bytes.is_some_and(|mtu| frame.len() > header_bytes + mtu as usize)
+        self.config.mtu_bytes.is_some_and(|mtu| bytes > header_bytes + mtu as usize)
     }
 }
 
@@ -220,7 +222,8 @@ mod tests {
             }
         }
         fn send(&mut self, number: u8, bytes: usize, ms: u64) {
-            self.direction.send(vec![number; bytes], Instant::from_millis(ms), &mut self.buffers);
+            let frame = self.buffers.copy(&vec![number; bytes]);
+            self.direction.send(frame, Instant::from_millis(ms), &mut self.buffers);
         }
         /// Numbers of frames and the microsecond in which each arrives.
         fn arrivals(&mut self) -> Vec<(u8, u64)> {
@@ -232,7 +235,7 @@ mod tests {
                 }
                 while let Some(flying) = self.direction.arrived(now, &mut self.buffers) {
                     assert!(flying.at <= now);
-                    all.push((flying.bytes[0], now.as_micros()));
+                    all.push((flying.frame.bytes()[0], now.as_micros()));
                 }
             }
         }
@@ -263,6 +266,15 @@ mod tests {
         let again = line.direction.refuses(1000, now, &mut line.buffers);
         assert_eq!(again, Some(Instant::from_millis(1)));
         assert_eq!(line.direction.refuses(1000, Instant::from_millis(1), &mut line.buffers), None);
+    }
+
+    #[test]
+    fn a_card_that_coalesces_tells_of_several_frames_at_once() {
+        let mut line = Line::new(LinkConfig { coalescing: Duration::from_millis(5), ..slow() });
+        (1..=8).for_each(|number| line.send(number, 1000, 0));
+        assert_eq!(line.arrivals().iter().map(|&(_, at)| at).collect::<Vec<_>>(), [
+            7000, 7000, 7000, 7000, 7000, 7000, 13_000, 13_000
+        ]);
     }
 
     #[test]

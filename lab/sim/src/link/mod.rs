@@ -22,6 +22,9 @@ pub struct LinkConfig {
     pub rate_bits_per_second: Option<u64>,
     /// What waits to be sent.
     pub queue: QueueConfig,
+    /// After the first frame that comes, a receiver is told only so much later, together with what else has come: a
+    /// card's moderated interrupts. Makes runs faster. Default: at once.
+    pub coalescing: Duration,
     /// The largest IP packet that passes; larger ones vanish, and nobody is told: a black hole. `None` for any.
     pub mtu_bytes: Option<u32>,
     /// Frames that are lost on the line.
@@ -41,6 +44,7 @@ impl Default for LinkConfig {
             jitter: Duration::ZERO,
             rate_bits_per_second: None,
             queue: QueueConfig::default(),
+            coalescing: Duration::ZERO,
             mtu_bytes: None,
             loss: Loss::None,
             duplicated_per_million: 0,

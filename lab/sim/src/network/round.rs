@@ -1,7 +1,7 @@
 //! What happens at one instant, and when the next one is.
 
 use inhost_base::{Duration, Instant};
-use inhost_buf::{Device, Frame, Full};
+use inhost_buf::{Device, Frame, Full, Packet};
 
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};
@@ -109,21 +109,21 @@ impl Network {
     }
     fn pass_on(&mut self, link: usize, end: usize, switch: usize, port: usize) {
         while let Some(flying) = self.links[link].directions[end].arrived(self.now, &mut self.buffers) {
-            match self.switches[switch].decide(&flying.bytes, port, self.now) {
-                Onward::Port(to) => self.send_from(switch, to, flying.bytes),
-                Onward::Nowhere => self.buffers.give(flying.bytes),
+            match self.switches[switch].decide(flying.frame.bytes(), port, self.now) {
+                Onward::Port(to) => self.send_from(switch, to, flying.frame),
+                Onward::Nowhere => self.buffers.give(flying.frame),
                 Onward::Everywhere => {
                     for to in (0..self.switches[switch].ports.len()).filter(|&to| to != port) {
-                        let copy = self.buffers.copy(&flying.bytes);
+                        let copy = self.buffers.copy(flying.frame.bytes());
                         self.send_from(switch, to, copy);
                     }
-                    self.buffers.give(flying.bytes);
+                    self.buffers.give(flying.frame);
                 }
             }
         }
         self.look_again(link, end);
     }
-    fn send_from(&mut self, switch: usize, port: usize, frame: Vec<u8>) {
+    fn send_from(&mut self, switch: usize, port: usize, frame: Packet) {
         let (link, end) = self.switches[switch].ports[port];
         self.links[link].directions[end].send(frame, self.now, &mut self.buffers);
         self.look_again(link, end);
@@ -217,20 +217,19 @@ impl Round<'_> {
                 && let Some(flying) = from.arrived(self.now, self.buffers)
             {
                 // A host without memory loses what comes.
-                if let Some(mut packet) = host.with_stack(|stack, _| stack.pool().take(flying.bytes.len())) {
-                    let seen = Seen {
-                        at: self.now,
-                        link: name,
-                        end,
-                        bytes: &flying.bytes,
-                        is_ethernet: link.is_ethernet,
-                        is_intact: flying.is_intact,
-                    };
-                    self.watch.delivered(self.number, &seen);
-                    packet.append(&flying.bytes);
-                    let _ = batch.push(packet);
-                }
-                self.buffers.give(flying.bytes);
+                let buffers = &mut *self.buffers;
+                let packet = host.with_stack(|stack, _| buffers.hand_over(flying.frame, stack.pool()));
+                let Some(packet) = packet else { continue };
+                let seen = Seen {
+                    at: self.now,
+                    link: name,
+                    end,
+                    bytes: packet.bytes(),
+                    is_ethernet: link.is_ethernet,
+                    is_intact: flying.is_intact,
+                };
+                self.watch.delivered(self.number, &seen);
+                let _ = batch.push(packet);
             }
             let is_full = batch.is_full();
             host.receive(id, batch, self.shown);
@@ -294,10 +293,10 @@ impl Device for Sending<'_> {
             self.watch.checker.excuse(self.host, at);
             return Err(Full);
         }
-        let mut bytes = self.buffers.take(length);
-        frame.write_to(&mut bytes);
-        self.watch.sent(self.host, &Seen { bytes: &bytes, ..self.seen });
-        self.direction.send(bytes, self.seen.at, self.buffers);
+        let mut packet = self.buffers.take(length);
+        frame.write_to(packet.bytes_mut());
+        self.watch.sent(self.host, &Seen { bytes: packet.bytes(), ..self.seen });
+        self.direction.send(packet, self.seen.at, self.buffers);
         Ok(())
     }
 }

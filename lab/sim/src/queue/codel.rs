@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use inhost_base::{Duration, Instant};
+use inhost_buf::Packet;
 
 use super::{Around, Waiting};
 
@@ -67,17 +68,17 @@ impl Codel {
         (self.frames.len(), self.bytes)
     }
     pub(super) fn push(&mut self, waiting: Waiting) {
-        self.bytes += waiting.bytes.len();
+        self.bytes += waiting.frame.len();
         self.frames.push_back(waiting);
     }
     /// Takes the oldest frame, whatever CoDel thinks.
     pub(super) fn pop_front(&mut self) -> Option<Waiting> {
         let waiting = self.frames.pop_front()?;
-        self.bytes -= waiting.bytes.len();
+        self.bytes -= waiting.frame.len();
         Some(waiting)
     }
     /// The next frame, after those that are dropped now (RFC 8289 §5.5).
-    pub(super) fn pop(&mut self, now: Instant, around: &mut Around<'_>) -> Option<Vec<u8>> {
+    pub(super) fn pop(&mut self, now: Instant, around: &mut Around<'_>) -> Option<Packet> {
         let (mut frame, mut may_drop) = self.take(now);
         if self.is_dropping {
             if !may_drop {
@@ -118,7 +119,7 @@ impl Codel {
         self.last_count = self.count;
     }
     /// The oldest frame, and whether the delay has been too long for long enough.
-    fn take(&mut self, now: Instant) -> (Option<Vec<u8>>, bool) {
+    fn take(&mut self, now: Instant) -> (Option<Packet>, bool) {
         let Some(waiting) = self.pop_front() else {
             self.first_above = None;
             return (None, false);
@@ -133,9 +134,9 @@ impl Codel {
                 Some(at) => may_drop = now >= at,
             }
         }
-        (Some(waiting.bytes), may_drop)
+        (Some(waiting.frame), may_drop)
     }
-    fn mark_or_drop(&self, mut frame: Vec<u8>, around: &mut Around<'_>) -> Option<Vec<u8>> {
+    fn mark_or_drop(&self, mut frame: Packet, around: &mut Around<'_>) -> Option<Packet> {
         if self.config.marks && around.marks(&mut frame) {
             return Some(frame);
         }
@@ -179,11 +180,13 @@ mod tests {
             let mut around =
                 Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
             for _ in 0..arrivals(ms) {
-                let mut frame = vec![0; FRAME_BYTES];
-                frame[..2].copy_from_slice(&first_bytes);
+                let mut frame = around.buffers.copy(&[0; FRAME_BYTES]);
+                frame.bytes_mut()[..2].copy_from_slice(&first_bytes);
                 queue.push(frame, Instant::from_millis(ms), &config, &mut around);
             }
-            queue.pop(Instant::from_millis(ms), &mut around);
+            if let Some(frame) = queue.pop(Instant::from_millis(ms), &mut around) {
+                buffers.give(frame);
+            }
             dropped.extend((seen..statistics.dropped_early).map(|_| ms));
             seen = statistics.dropped_early;
         }

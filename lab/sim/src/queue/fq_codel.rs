@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use inhost_base::{Instant, SipKey};
+use inhost_buf::Packet;
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::ipv6::Ipv6View;
 use inhost_wire::protocol;
@@ -69,8 +70,8 @@ impl FqCodel {
         (self.packets, self.bytes)
     }
     pub(super) fn push(&mut self, waiting: Waiting, is_ethernet: bool) {
-        let place = self.place_of(&waiting.bytes, is_ethernet);
-        (self.packets, self.bytes) = (self.packets + 1, self.bytes + waiting.bytes.len());
+        let place = self.place_of(waiting.frame.bytes(), is_ethernet);
+        (self.packets, self.bytes) = (self.packets + 1, self.bytes + waiting.frame.len());
         let flow = &mut self.flows[place];
         flow.queue.push(waiting);
         if !flow.is_listed {
@@ -80,7 +81,7 @@ impl FqCodel {
         }
     }
     /// The next frame: new flows first, then the others in turn (RFC 8290 §4.2).
-    pub(super) fn pop(&mut self, now: Instant, around: &mut Around<'_>) -> Option<Vec<u8>> {
+    pub(super) fn pop(&mut self, now: Instant, around: &mut Around<'_>) -> Option<Packet> {
         loop {
             let is_new = !self.new.is_empty();
             let &place = self.new.front().or(self.old.front())?;
@@ -124,8 +125,8 @@ impl FqCodel {
         let mut dropped = (0, 0);
         for _ in 0..count {
             let Some(waiting) = queue.pop_front() else { break };
-            dropped = (dropped.0 + 1, dropped.1 + waiting.bytes.len());
-            around.overflows(waiting.bytes);
+            dropped = (dropped.0 + 1, dropped.1 + waiting.frame.len());
+            around.overflows(waiting.frame);
         }
         self.packets -= dropped.0;
         self.bytes -= dropped.1;
@@ -179,6 +180,10 @@ mod tests {
     fn flow_of(packet: &[u8]) -> u16 {
         u16::from_be_bytes([packet[20], packet[21]])
     }
+    fn push(queue: &mut Queue, packet: Vec<u8>, config: &QueueConfig, around: &mut Around<'_>) {
+        let frame = around.buffers.copy(&packet);
+        queue.push(frame, Instant::ZERO, config, around);
+    }
     fn queue(packets: usize) -> (Queue, QueueConfig) {
         let discipline = Discipline::FqCodel(FqCodelConfig::default());
         let config = QueueConfig { discipline, ..QueueConfig::tail_drop(packets) };
@@ -192,19 +197,19 @@ mod tests {
         let mut around = Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
         // Large packets against small ones, fifty times the thin flow's.
         for _ in 0..300 {
-            queue.push(packet(1, 1500), Instant::ZERO, &config, &mut around);
-            (0..5).for_each(|_| queue.push(packet(2, 300), Instant::ZERO, &config, &mut around));
+            push(&mut queue, packet(1, 1500), &config, &mut around);
+            (0..5).for_each(|_| push(&mut queue, packet(2, 300), &config, &mut around));
         }
         let mut sent = [0; 4];
         for number in 0..400 {
             if number == 200 {
-                queue.push(packet(3, 100), Instant::ZERO, &config, &mut around);
+                push(&mut queue, packet(3, 100), &config, &mut around);
             }
             let frame = queue.pop(Instant::ZERO, &mut around).unwrap();
-            sent[usize::from(flow_of(&frame))] += frame.len();
+            sent[usize::from(flow_of(frame.bytes()))] += frame.len();
             assert_eq!(
                 sent[3] > 0,
-                number >= 201 || (number == 200 && flow_of(&frame) == 3),
+                number >= 201 || (number == 200 && flow_of(frame.bytes()) == 3),
                 "after {number}"
             );
         }
@@ -217,11 +222,11 @@ mod tests {
         let (mut queue, config) = queue(100);
         let (mut buffers, mut statistics) = (Buffers::default(), LinkStatistics::default());
         let mut around = Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
-        (0..5).for_each(|_| queue.push(packet(2, 1000), Instant::ZERO, &config, &mut around));
-        (0..500).for_each(|_| queue.push(packet(1, 1000), Instant::ZERO, &config, &mut around));
+        (0..5).for_each(|_| push(&mut queue, packet(2, 1000), &config, &mut around));
+        (0..500).for_each(|_| push(&mut queue, packet(1, 1000), &config, &mut around));
         let mut left = [0; 3];
         while let Some(frame) = queue.pop(Instant::ZERO, &mut around) {
-            left[usize::from(flow_of(&frame))] += 1;
+            left[usize::from(flow_of(frame.bytes()))] += 1;
         }
         assert_eq!(left[2], 5, "{left:?}");
         assert!(left[1] <= 95 && left[1] >= 40, "{left:?}");

@@ -10,6 +10,7 @@ pub use fq_codel::FqCodelConfig;
 use std::collections::VecDeque;
 
 use inhost_base::Instant;
+use inhost_buf::Packet;
 
 use crate::buffers::Buffers;
 use crate::ecn;
@@ -104,7 +105,7 @@ pub enum Discipline {
 /// A frame that waits.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) frame: Packet,
     pub(crate) since: Instant,
 }
 
@@ -117,16 +118,16 @@ pub(crate) struct Around<'a> {
 
 impl Around<'_> {
     /// Marks a frame; false when its transport does not understand that.
-    fn marks(&mut self, frame: &mut [u8]) -> bool {
-        let is_marked = ecn::mark(frame, self.is_ethernet);
+    fn marks(&mut self, frame: &mut Packet) -> bool {
+        let is_marked = ecn::mark(frame.bytes_mut(), self.is_ethernet);
         self.statistics.marked += u64::from(is_marked);
         is_marked
     }
-    fn drops_early(&mut self, frame: Vec<u8>) {
+    fn drops_early(&mut self, frame: Packet) {
         self.statistics.dropped_early += 1;
         self.buffers.give(frame);
     }
-    fn overflows(&mut self, frame: Vec<u8>) {
+    fn overflows(&mut self, frame: Packet) {
         self.statistics.overflowed += 1;
         self.buffers.give(frame);
     }
@@ -167,7 +168,7 @@ impl Queue {
     /// Takes a frame, or drops one.
     pub(crate) fn push(
         &mut self,
-        mut frame: Vec<u8>,
+        mut frame: Packet,
         now: Instant,
         config: &QueueConfig,
         around: &mut Around<'_>,
@@ -182,7 +183,7 @@ impl Queue {
         }
         self.packets += 1;
         self.bytes += frame.len();
-        let waiting = Waiting { bytes: frame, since: now };
+        let waiting = Waiting { frame, since: now };
         match &mut self.frames {
             Frames::InOrder(frames) => tail_drop::push(frames, waiting),
             Frames::Codel(codel) => codel.push(waiting),
@@ -197,7 +198,7 @@ impl Queue {
         }
     }
     /// The frame that is sent next, at `now`.
-    pub(crate) fn pop(&mut self, now: Instant, around: &mut Around<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn pop(&mut self, now: Instant, around: &mut Around<'_>) -> Option<Packet> {
         let (frame, left) = match &mut self.frames {
             Frames::InOrder(frames) => {
                 let frame = tail_drop::pop(frames)?;

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
+use inhost_buf::Packet;
+
 use super::Waiting;
 
 pub(super) fn push(frames: &mut VecDeque<Waiting>, waiting: Waiting) {
     frames.push_back(waiting);
 }
 
-pub(super) fn pop(frames: &mut VecDeque<Waiting>) -> Option<Vec<u8>> {
-    frames.pop_front().map(|waiting| waiting.bytes)
+pub(super) fn pop(frames: &mut VecDeque<Waiting>) -> Option<Packet> {
+    frames.pop_front().map(|waiting| waiting.frame)
 }
 
 #[cfg(test)]
@@ -26,11 +28,12 @@ mod tests {
         let mut around = Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
         let mut queue = Queue::new(&config, 0);
         for number in 0..10 {
-            queue.push(vec![number; 100], Instant::ZERO, &config, &mut around);
+            let frame = around.buffers.copy(&[number; 100]);
+            queue.push(frame, Instant::ZERO, &config, &mut around);
         }
         let mut count = 0;
         while let Some(frame) = queue.pop(Instant::ZERO, &mut around) {
-            assert_eq!(usize::from(frame[0]), count, "out of order");
+            assert_eq!(usize::from(frame.bytes()[0]), count, "out of order");
             count += 1;
         }
         assert!(queue.is_empty());

@@ -82,6 +82,7 @@ impl Draw {
             jitter: if self.one_in(4) { self.micros(0, 10_000) } else { Duration::ZERO },
             rate_bits_per_second: self.of(rates),
             queue: self.queue(),
+            coalescing: self.of([Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::from_micros(50)]),
             mtu_bytes: None,
             loss: self.loss(worst),
             duplicated_per_million: 1000 * self.below(worst + 1),
