@@ -329,10 +329,16 @@ impl Connection {
             self.arm_tail_probe(now);
         }
     }
-    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5).
+    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
+    /// of a closed window (§6.1.6).
     fn ecn_of(&self, next: Next) -> Ecn {
         match next {
-            Next::Data(data) if data.again.is_none() && data.length > 0 && self.marks.has(Marks::ECN) => {
+            Next::Data(data)
+                if data.again.is_none()
+                    && data.length > 0
+                    && self.send.window > 0
+                    && self.marks.has(Marks::ECN) =>
+            {
                 Ecn::Capable0
             }
             _ => Ecn::NotCapable,
