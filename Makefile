@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory \
+.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -26,7 +26,7 @@ interop: ## The interop tests with a gigabyte each way (needs root)
 	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost --test kernel -- --nocapture
 
 SEEDS ?= 10000
-soak: ## The two-host harness with faults over SEEDS seeds; a failing one is printed with the command that replays it
+soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
 	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
 
 serial-figures: ## Echo at 9600 baud beside the line's own time, and 400 KB through noise, by SLIP and by LLP
@@ -76,3 +76,6 @@ scripts: ## Every script of lab/script against our stack, in virtual time
 scripts-kernel: ## Every script against the kernel too, in real time (needs root); writes the table of docs/scripts.md
 	cargo build --quiet -p inhost-script
 	nice target/debug/inhost-script table
+
+mutations: ## Ten mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
+	cargo test -p inhost-sim --test mutations -- --ignored --nocapture

@@ -48,7 +48,13 @@ pub fn transfer(bytes: u64, rate_bits_per_second: Option<u64>, checks: bool) -> 
         [1, 2].map(|seed| network.add_host(StackConfig { tcp: tcp.clone(), ..StackConfig::default() }, seed));
     let queue = QueueConfig { limit: QueueLimit::Packets(4000), ..QueueConfig::default() };
     let coalescing = Duration::from_micros(20);
-    let link = LinkConfig { rate_bits_per_second, queue, delay: Duration::from_micros(100), coalescing, ..LinkConfig::default() };
+    let link = LinkConfig {
+        rate_bits_per_second,
+        queue,
+        delay: Duration::from_micros(100),
+        coalescing,
+        ..LinkConfig::default()
+    };
     let ends = hosts.map(|host| (host, interface(host, false, 1500)));
     network.join(ends, link, 3).map_err(|why| why.to_string())?;
     let at = Endpoint::new(address(1, false), PORT);

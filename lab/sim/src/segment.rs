@@ -45,21 +45,22 @@ pub(crate) struct Parsed<'a> {
     pub option_bytes: usize,
     pub ecn: Ecn,
     view: TcpView<'a>,
-    header_ok: bool,
+    /// IPv4's header has a checksum of its own.
+    ipv4: Option<Ipv4View<'a>>,
 }
 
 impl<'a> Parsed<'a> {
     pub fn of(seen: &Seen<'a>) -> Option<Parsed<'a>> {
         let packet = seen.bytes.get(packet_at(seen.bytes, seen.is_ethernet)?..)?;
-        let (source, destination, number, bits, payload, header_ok): (IpAddr, IpAddr, _, _, _, _) =
+        let (source, destination, number, bits, payload, ipv4): (IpAddr, IpAddr, _, _, _, _) =
             if packet.first()? >> 4 == 4 {
                 let view = Ipv4View::new(packet).ok().filter(|view| !view.is_fragment())?;
                 let (from, to) = (view.source().into(), view.destination().into());
-                (from, to, view.protocol(), view.dscp_ecn(), view.payload(), view.checksum_ok())
+                (from, to, view.protocol(), view.dscp_ecn(), view.payload(), Some(view))
             } else {
                 let view = Ipv6View::new(packet).ok()?;
                 let (from, to) = (view.source().into(), view.destination().into());
-                (from, to, view.next_header(), view.dscp_ecn(), view.payload(), true)
+                (from, to, view.next_header(), view.dscp_ecn(), view.payload(), None)
             };
         if number != protocol::TCP {
             return None;
@@ -73,12 +74,13 @@ impl<'a> Parsed<'a> {
             segment,
             ecn: Ecn::from_bits(bits),
             view,
-            header_ok,
+            ipv4,
         })
     }
     /// Whether both checksums are right, IPv4's and TCP's.
     pub fn checksums_ok(&self) -> bool {
-        self.header_ok && self.view.checksum_ok(self.from.address, self.to.address)
+        self.ipv4.is_none_or(|view| view.checksum_ok())
+            && self.view.checksum_ok(self.from.address, self.to.address)
     }
 }
 
@@ -107,9 +109,14 @@ pub fn describe(seen: &Seen<'_>) -> String {
     match (SeenSegment::of(seen), ip_of(seen)) {
         (Some(SeenSegment { from, to, segment }), _) => {
             let end = segment.sequence.0.wrapping_add(segment.payload.len() as u32);
+            let mark = match Ecn::of(seen.bytes, seen.is_ethernet) {
+                None | Some(Ecn::NotCapable) => "",
+                Some(Ecn::Capable0 | Ecn::Capable1) => " capable",
+                Some(Ecn::Congested) => " marked",
+            };
             let times = segment.options.timestamps.map_or(String::new(), |(a, b)| format!(" ts {a}/{b}"));
             format!(
-                "{from} > {to} {:?} {}..{end} ack {} win {}{times}",
+                "{from} > {to} {:?} {}..{end} ack {} win {}{times}{mark}",
                 segment.flags, segment.sequence.0, segment.acknowledgment.0, segment.window
             )
         }

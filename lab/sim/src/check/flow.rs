@@ -263,6 +263,10 @@ impl Own {
         if let Some(heard) = heard {
             // A SYN that comes again after more has passed keeps its own place.
             self.sizes(segment, heard, option_bytes, end)?;
+            // RFC 3168 §6.1.6: the receiver refuses the byte, and would not hear of a mark on it.
+            if is_data && start >= self.may_send && ecn != Ecn::NotCapable {
+                return Err("lets a probe of a closed window be marked");
+            }
         }
         if is_data && start > 0 {
             // One byte before what is acknowledged is a probe that asks for an acknowledgment (RFC 9293 §3.8.4).

@@ -36,7 +36,7 @@ const SUMS_EVERY: u64 = 16;
 #[derive(Debug, Default)]
 pub struct Checker {
     names: BTreeMap<(usize, Endpoint, Endpoint), usize>,
-    flows: Vec<(Name, Flow)>,
+    flows: Vec<Entry>,
     at_hand: [Option<usize>; AT_HAND],
     owners: BTreeMap<IpAddr, usize>,
     /// Hosts that pass on what others say.
@@ -49,6 +49,15 @@ pub struct Checker {
     payload_bytes: u64,
     look_at: Instant,
     rounds: u64,
+}
+
+/// One end, and what is known of it.
+#[derive(Debug)]
+struct Entry {
+    name: Name,
+    /// Whether the host answers for it, and does not only pass it on.
+    is_own: bool,
+    flow: Flow,
 }
 
 /// What is kept of a host.
@@ -127,13 +136,12 @@ impl Checker {
     }
     pub(crate) fn sent(&mut self, host: usize, frame: &Seen<'_>) {
         let Some(parsed) = Parsed::of(frame) else { return };
-        if !self.is_own(host, parsed.from.address) {
+        let (from, to) = (parsed.from, parsed.to);
+        let entry = self.entry(Name { host, own: from, peer: to, is_ethernet: frame.is_ethernet });
+        if !entry.is_own {
             return;
         }
-        self.segments += 1;
-        self.payload_bytes += parsed.segment.payload.len() as u64;
-        let (from, to) = (parsed.from, parsed.to);
-        let flow = self.flow(Name { host, own: from, peer: to, is_ethernet: frame.is_ethernet });
+        let flow = &mut entry.flow;
         // A sender that is wrong is wrong always, or soon again; sums cost more than all the rest.
         let is_sampled = flow.says_count < SUMS_AT_FIRST || flow.says_count.is_multiple_of(SUMS_EVERY);
         flow.says_count += 1;
@@ -141,25 +149,27 @@ impl Checker {
             true => flow.says(&parsed.segment, parsed.option_bytes, parsed.ecn, frame.at),
             false => Err("sends a wrong checksum"),
         };
-        // A host without memory may have refused what brought the acknowledgment.
-        let is_scarce = self.of_host(host).busy_until == Instant::FAR_FUTURE;
-        if let Err(why) = said
-            && !(is_scarce && why == flow::REPEATS)
-        {
-            self.complain(format!("{:?} host {host} {why}: {}", frame.at, describe(frame)));
+        self.segments += 1;
+        self.payload_bytes += parsed.segment.payload.len() as u64;
+        if let Err(why) = said {
+            // A host without memory may have refused what brought the acknowledgment.
+            let is_scarce = self.of_host(host).busy_until == Instant::FAR_FUTURE;
+            if !(is_scarce && why == flow::REPEATS) {
+                self.complain(format!("{:?} host {host} {why}: {}", frame.at, describe(frame)));
+            }
         }
     }
     pub(crate) fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
         let Some(parsed) = Parsed::of(frame) else { return };
-        if !self.is_own(host, parsed.to.address) {
-            return;
-        }
         // What no checksum covers (IPv6's class, label and hop limit) may be spoilt, and the segment is whole.
         if (!frame.is_intact || self.may_be_spoilt) && !parsed.checksums_ok() {
             return;
         }
         let name = Name { host, own: parsed.to, peer: parsed.from, is_ethernet: frame.is_ethernet };
-        self.flow(name).hears(&parsed.segment, parsed.ecn, frame.at);
+        let entry = self.entry(name);
+        if entry.is_own {
+            entry.flow.hears(&parsed.segment, parsed.ecn, frame.at);
+        }
     }
     /// Time has come to `now`: who is late?
     pub(crate) fn passes(&mut self, now: Instant, hosts: &dyn Fn(usize) -> Host) {
@@ -168,7 +178,7 @@ impl Checker {
         }
         self.look_at = now + LOOK_EVERY;
         let mut late = Vec::new();
-        for (name, flow) in &mut self.flows {
+        for Entry { name, flow, .. } in &mut self.flows {
             let busy_until = self.hosts.get(name.host).copied().unwrap_or_default().busy_until;
             if let Some(why) = flow.is_late(now, busy_until) {
                 flow.forgive();
@@ -193,20 +203,21 @@ impl Checker {
             self.complain(format!("host {number}: {why}"));
         }
     }
-    fn flow(&mut self, name: Name) -> &mut Flow {
+    fn entry(&mut self, name: Name) -> &mut Entry {
         let place = (name.host * 5 + usize::from(name.own.port) + 3 * usize::from(name.peer.port)) % AT_HAND;
         if let Some(index) = self.at_hand[place]
-            && self.flows[index].0 == name
+            && self.flows[index].name == name
         {
-            return &mut self.flows[index].1;
+            return &mut self.flows[index];
         }
         let next = self.flows.len();
         let index = *self.names.entry((name.host, name.own, name.peer)).or_insert(next);
         if index == next {
-            self.flows.push((name, Flow::default()));
+            let is_own = self.is_own(name.host, name.own.address);
+            self.flows.push(Entry { name, is_own, flow: Flow::default() });
         }
         self.at_hand[place] = Some(index);
-        &mut self.flows[index].1
+        &mut self.flows[index]
     }
 }
 

@@ -272,9 +272,10 @@ mod tests {
     fn a_card_that_coalesces_tells_of_several_frames_at_once() {
         let mut line = Line::new(LinkConfig { coalescing: Duration::from_millis(5), ..slow() });
         (1..=8).for_each(|number| line.send(number, 1000, 0));
-        assert_eq!(line.arrivals().iter().map(|&(_, at)| at).collect::<Vec<_>>(), [
-            7000, 7000, 7000, 7000, 7000, 7000, 13_000, 13_000
-        ]);
+        assert_eq!(
+            line.arrivals().iter().map(|&(_, at)| at).collect::<Vec<_>>(),
+            [7000, 7000, 7000, 7000, 7000, 7000, 13_000, 13_000]
+        );
     }
 
     #[test]

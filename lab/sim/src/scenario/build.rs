@@ -162,9 +162,10 @@ impl Event {
             What::Pause { host, time } => network.pause(host, time),
             What::Change { link, end, config } => network.set_link(link, end, config),
             What::Memory { host, limit_bytes, time } => {
-                let before = network.host(host).with_stack(|stack, _| stack.memory().limit_bytes());
                 network.set_memory_limit(host, limit_bytes);
-                network.after(time, move |network| network.set_memory_limit(host, before));
+                // What it began with: of two shortages the one that ends first ends both.
+                let plenty = StackConfig::default().memory_limit_bytes;
+                network.after(time, move |network| network.set_memory_limit(host, plenty));
             }
         });
     }
