@@ -33,6 +33,8 @@ pub struct Congestion {
     first: FirstWindow,
     /// The latest reduction, for a mark, is to less than two segments.
     to_one_segment: bool,
+    /// Segments leave as fast as the link takes them.
+    bursts: bool,
     algorithm: Algorithm,
 }
 
@@ -83,6 +85,7 @@ impl Congestion {
             usage: Usage::default(),
             first: FirstWindow::default(),
             to_one_segment: false,
+            bursts: false,
             algorithm: Algorithm::new(choice),
         }
     }
@@ -98,6 +101,11 @@ impl Congestion {
             Algorithm::CubicStart(_) | Algorithm::Cubic(_) => self.algorithm = Algorithm::CubicNew,
             Algorithm::NewReno(..) | Algorithm::CubicNew | Algorithm::Custom(_) => {}
         }
+    }
+    /// Whether segments leave spaced over the round trip. Default true. If not, what one acknowledgment frees leaves as
+    /// one burst, and the first slow start keeps that small (RFC 9406 §4.2).
+    pub fn set_spaced(&mut self, spaced: bool) {
+        self.bursts = !spaced;
     }
     /// Starts with `segments` of `segment_bytes`, at most ten of them or 14,600 bytes (RFC 6928 §2).
     pub fn open(&mut self, segments: u8, segment_bytes: u32) {
@@ -182,12 +190,12 @@ impl Congestion {
         let now = acknowledged.now;
         match &mut self.algorithm {
             Algorithm::CubicStart(start) if window.in_slow_start() => {
-                start.acknowledged(window, acknowledged);
+                start.acknowledged(window, acknowledged, self.bursts);
             }
             // RFC 9406 §4.3: the first slow start only; the others know their threshold.
             algorithm if window.is_unexplored() => {
                 let mut start = Box::new(HyStart::new(acknowledged));
-                start.acknowledged(window, acknowledged);
+                start.acknowledged(window, acknowledged, self.bursts);
                 *algorithm = Algorithm::CubicStart(start);
             }
             Algorithm::Cubic(_) | Algorithm::CubicNew if window.in_slow_start() => {

@@ -11,6 +11,8 @@ const MOST_GROWTH: Duration = Duration::from_millis(16);
 const GROWTH_DIVISOR: u64 = 8;
 /// Measurements in a round before it tells anything.
 const LEAST_SAMPLES: u8 = 8;
+/// Segments by which one acknowledgment lets the window grow where they leave in one burst: `L` of RFC 9406 §4.2.
+const MOST_BURST_SEGMENTS: u32 = 8;
 /// By how much slower conservative slow start is.
 const CONSERVATIVE_DIVISOR: u32 = 4;
 /// Rounds of conservative slow start before congestion avoidance.
@@ -43,8 +45,8 @@ impl HyStart {
             rounds: 0,
         }
     }
-    /// Grows the window, and sets the threshold where slow start ends.
-    pub fn acknowledged(&mut self, window: &mut CongestionWindow, acknowledged: &Acknowledged) {
+    /// Grows the window, and sets the threshold where slow start ends. `bursts`: what it frees leaves at once.
+    pub fn acknowledged(&mut self, window: &mut CongestionWindow, acknowledged: &Acknowledged, bursts: bool) {
         // What is past the end of the round was sent in the next one, which lasts for all that is sent by now.
         if acknowledged.acknowledged_bytes > self.round_end_bytes {
             self.next_round(window, acknowledged.sent_bytes);
@@ -54,7 +56,8 @@ impl HyStart {
             self.samples = self.samples.saturating_add(1);
         }
         let divisor = if self.baseline.is_some() { CONSERVATIVE_DIVISOR } else { 1 };
-        window.slow_start(acknowledged.bytes / divisor);
+        let most = if bursts { MOST_BURST_SEGMENTS * window.segment_bytes } else { u32::MAX };
+        window.slow_start(acknowledged.bytes.min(most) / divisor);
         if self.samples >= LEAST_SAMPLES {
             self.judge();
         }

@@ -104,6 +104,7 @@ impl Connection {
             phase,
         };
         connection.congestion.window.segment_bytes = u32::from(path_mss);
+        connection.congestion.set_spaced(connection.config.pacing);
         connection.round_trip.begin(initial);
         connection.timestamps.least_echo = connection.timestamp(now);
         connection

@@ -114,6 +114,17 @@ fn a_false_alarm_lets_slow_start_go_on() {
 }
 
 #[test]
+fn one_acknowledgment_grows_the_window_by_all_it_covers_only_where_segments_are_spaced() {
+    for (spaced, grown) in [(true, 10_000), (false, 8000)] {
+        let mut sender = Sender::opened(CongestionChoice::Cubic);
+        sender.congestion.set_spaced(spaced);
+        sender.fill();
+        sender.acknowledge(10_000, Duration::from_millis(50));
+        assert_eq!(sender.window(), 10_000 + grown);
+    }
+}
+
+#[test]
 fn a_loss_ends_it_for_good() {
     let mut sender = Sender::opened(CongestionChoice::Cubic);
     rounds(&mut sender, 2, 50);
