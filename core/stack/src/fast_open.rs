@@ -298,7 +298,7 @@ impl Stack {
         match answer.cookie {
             Some(cookie) => (known.cookie, known.experimental) = (cookie, answer.experimental),
             // Asked in one form it did not understand: it is asked in the other the next time.
-            None if known.cookie.is_empty() => known.experimental = !answer.experimental,
+            None if known.cookie.is_empty() && answer.asked => known.experimental = !answer.experimental,
             None => {}
         }
         known.losses = 0;

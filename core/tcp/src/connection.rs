@@ -1,6 +1,7 @@
 //! The connection's hot state and what its caller may do with it.
 
 use crate::buffers::Buffers;
+use crate::config::PushPlacement;
 use crate::history::History;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
@@ -216,6 +217,10 @@ impl Connection {
     pub fn clear(&mut self, pool: &mut Pool) {
         self.marks.clear(Marks::PACED);
         if let Some(mut buffers) = self.buffers.take() {
+            let delivered = buffers.flight.delivered_segments;
+            if delivered > 0 && self.phase != TcpPhase::Closed && self.config.push == PushPlacement::Linux {
+                self.history_mut().delivered_segments += delivered;
+            }
             buffers.clear(pool);
         }
     }
@@ -445,6 +450,9 @@ impl Connection {
             sacked_bytes: self.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
+            delivered_segments: u32::from(!self.phase.opens())
+                + history.delivered_segments
+                + buffers.map_or(0, |b| b.flight.delivered_segments),
             syn_data_taken: self.marks.has(Marks::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),

@@ -1,6 +1,7 @@
 //! Data in the SYN (RFC 7413): what one connection does for it. Who gets which cookie, and whether it holds, is the
 //! stack's to know.
 
+use crate::burst::Seal;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
@@ -52,6 +53,8 @@ pub struct FastOpenAnswer {
     pub experimental: bool,
     /// Payload that the peer takes in a segment.
     pub peer_mss: u16,
+    /// Our SYN bore the option.
+    pub asked: bool,
     /// Our SYN had to be sent again, then without data and option.
     pub syn_repeated: bool,
     /// What came of it.
@@ -160,6 +163,7 @@ impl Connection {
         Some(FastOpenAnswer {
             cookie,
             experimental,
+            asked: open.option.is_some(),
             peer_mss: self.peer_mss,
             syn_repeated,
             state: self.fast_open,
@@ -228,7 +232,7 @@ impl Connection {
         let options = &header.options;
         open.learned = options
             .fast_open
-            .filter(|cookie| !cookie.is_empty())
+            .filter(|cookie| !cookie.is_empty() && open.option.is_some())
             .map(|cookie| (cookie, options.fast_open_experimental));
         if open.sent == 0 {
             return;
@@ -241,10 +245,10 @@ impl Connection {
         buffers.send.discard(taken as usize, env.pool);
         self.acknowledged_bytes += u64::from(taken);
         if header.acknowledgment.precedes(end) {
-            // It was sent, and is to be sent again; nobody was congested.
+            // It was sent, and is to be sent again.
             buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
             buffers.flight.lose_all(|_| true);
-            buffers.flight.refused = true;
+            buffers.seals.add(end, Seal::Push, header.acknowledgment);
         }
     }
     /// Both called at once: the data waits for the handshake.

@@ -1,5 +1,6 @@
 //! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
+use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
@@ -21,6 +22,14 @@ impl Connection {
             return outcome;
         }
         match error.kind {
+            NetworkErrorKind::Soft(_)
+                if self.phase == TcpPhase::SynReceived
+                    && self.config.push == PushPlacement::Linux
+                    && !self.is_early() =>
+            {
+                // Linux forgets a caller of which it hears that.
+                self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
+            }
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkErrorKind::Soft(soft) => self.note(soft, &mut outcome),
             NetworkErrorKind::Hard(hard) if self.phase.opens() => {

@@ -84,6 +84,8 @@ pub struct Info {
     pub sacked_bytes: u32,
     /// Bytes thought lost and not sent again yet.
     pub lost_bytes: u32,
+    /// Transmissions that the peer got; its answer to our SYN, or ours to its, is one.
+    pub delivered_segments: u32,
     /// The data of a SYN, ours or the peer's, was taken with it.
     pub syn_data_taken: bool,
     /// Bursts that are out; see [`crate::PushPlacement::Linux`].

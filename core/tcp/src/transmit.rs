@@ -426,8 +426,12 @@ impl Connection {
                 let end = self.syn_sequence() + 1;
                 if end.at_or_before(self.send.next) {
                     self.history_mut().retransmitted_segments += 1;
-                    self.marks.set(Marks::SYN_REPEATED);
-                    self.marks.set(Marks::ECN_REFUSED);
+                    self.marks.clear(Marks::SYN_TIMED);
+                    if self.round_trip.backoff > 0 {
+                        // Otherwise the path, not a loss, had it sent again.
+                        self.marks.set(Marks::SYN_REPEATED);
+                        self.marks.set(Marks::ECN_REFUSED);
+                    }
                 } else {
                     self.marks.set(Marks::SYN_TIMED);
                     self.sent_at = now;

@@ -132,7 +132,7 @@ impl Image {
         self.word(80, info.congestion_window_bytes / mss);
         self.word(84, u32::from(info.offered_segment_bytes));
         self.word(88, u32::from(info.reordering_segments));
-        self.word(192, (info.delivered_bytes.div_ceil(u64::from(mss)) + 1) as u32);
+        self.word(192, info.delivered_segments);
         self.word(196, 0);
     }
     fn totals(&mut self, info: &Info) {

@@ -176,6 +176,7 @@ impl World {
             if self.is_due() {
                 self.stack.timeout(self.now, &mut Ignore);
             }
+            self.note_room();
             // A writer that waits runs before the answer leaves, so that both leave together.
             let mut completed = self.complete_blocked(true);
             self.transmit();

@@ -69,6 +69,7 @@ impl Flight {
     pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut Delivery) {
         let bytes = piece.bytes();
         delivery.bytes += bytes;
+        self.delivered_segments += 1;
         self.rates.delivered(&mut delivery.builder, piece.mark, piece.sent_at, bytes, now);
         if piece.again {
             delivery.again = true;

@@ -76,6 +76,8 @@ pub(crate) struct Flight {
     seen: inhost_wire::tcp::SackBlocks,
     pub rack: Rack,
     pub rates: RateSampler,
+    /// Transmissions that the peer has got, as far as known.
+    pub delivered_segments: u32,
     /// Transmissions thought lost so far.
     pub lost_segments: u32,
     /// What is marked lost was refused by a closed window, or by the path for its size: nobody was congested.

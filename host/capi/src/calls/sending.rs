@@ -123,8 +123,17 @@ fn transfer(
     blocking::write_call(|world| {
         let (pieces, remote) = arguments(world)?;
         let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
-        let mut progress =
-            Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, opens: false, before: None };
+        let mut progress = Progress {
+            fd,
+            flags,
+            pieces,
+            piece: 0,
+            offset: 0,
+            taken: 0,
+            opens: false,
+            starved: false,
+            before: None,
+        };
         let waits = !matches!(wait, blocking::Wait::Never);
         if (flags & MSG_FASTOPEN != 0 || world.descriptors.socket(fd)?.deferred)
             && progress.open(world, remote)?
@@ -149,6 +158,8 @@ struct Progress {
     taken: usize,
     /// The handshake that this call began is awaited.
     opens: bool,
+    /// There was no room the last time.
+    starved: bool,
     /// How the connection stood before the last piece.
     before: Option<Info>,
 }
@@ -282,7 +293,10 @@ impl Progress {
         let low_water = socket.low_water();
         let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(wanted) };
         buffer.follow(info);
-        let room = buffer.room_bytes(info, low_water);
+        // Whoever waits is woken when there is enough, not at the first byte.
+        let waits = self.starved && buffer.wanted;
+        let room = if waits { 0 } else { buffer.room_bytes(info, low_water) };
+        self.starved = room == 0;
         buffer.wanted |= room == 0;
         Ok(room)
     }
