@@ -115,7 +115,7 @@ impl Congestion {
     }
     /// The path's segments are of another size now. As many smaller ones may be in flight as there were larger ones
     /// (RFC 5681 §3.1, RFC 4821 §4); of larger ones no more bytes.
-    // spec: RFC5681 3.1-5
+    // spec: RFC5681 3.1-5; RFC4821 4-6, 4-7
     pub fn resize(&mut self, segment_bytes: u32) {
         let window = &mut self.window;
         let (before, after) = (u64::from(window.segment_bytes.max(1)), u64::from(segment_bytes.max(1)));

@@ -183,7 +183,7 @@ fn idleness_brings_the_window_back_to_the_initial_one() {
     }
 }
 
-// spec: RFC5681 3.1-5
+// spec: RFC5681 3.1-5; RFC4821 4-6, 4-7
 #[test]
 fn smaller_segments_are_as_many_and_larger_ones_are_no_more_bytes() {
     for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
