@@ -69,8 +69,7 @@ impl Stack {
         let Shares { level_bytes, small_bytes, large, .. } = self.shares;
         let usable = self.pool.limit_bytes() / 8 * 7;
         // Where nobody is near the level there is no reason to move it.
-        let level_bytes =
-            if large == 0 { level_bytes } else { Some(usable.saturating_sub(small_bytes) / large) };
+        let level_bytes = usable.saturating_sub(small_bytes).checked_div(large).or(level_bytes);
         self.shares = Shares { level_bytes, ..Shares::default() };
     }
 }

@@ -125,6 +125,8 @@ pub struct Stack {
     pub(crate) reset_limit: RateLimit,
     pub(crate) counters: Counters,
     pub(crate) population: Population,
+    /// Where the next connection in TIME-WAIT is looked for when too many are closing.
+    pub(crate) time_wait_place: usize,
     /// The only frame lengths of a pass that a sink wants to hear of.
     pub(crate) sent_lengths: Vec<u32>,
     /// The latest time told.
@@ -227,6 +229,7 @@ impl Stack {
             reset_limit: RateLimit::new(config.resets_per_second, now),
             counters: Counters::default(),
             population: Population::default(),
+            time_wait_place: 0,
             sent_lengths: Vec::new(),
             now,
             random,

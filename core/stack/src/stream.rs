@@ -21,6 +21,9 @@ use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 use std::sync::Arc;
 
+/// Places looked at for a connection in TIME-WAIT when too many are closing.
+const TIME_WAITS_LOOKED_FOR: usize = 64;
+
 impl Stack {
     /// Opens a connection to `remote`. Its SYN leaves with the next [`Stack::transmit`];
     /// [`Readiness::CONNECTED`] or [`Readiness::ERROR`] tells how it ended.
@@ -378,7 +381,7 @@ impl Stack {
             return self.reap(key);
         }
         let held = flow.marks.any(Marks::HELD) || self.closes_by_reset(key);
-        let crowded = self.population.orphans >= self.config.orphan_limit;
+        let crowded = self.population.orphans >= self.config.orphan_limit && !self.give_up_some_time_wait();
         if held || crowded {
             self.counters.orphans_aborted += u64::from(crowded);
             return self.abort_flow(key, now, sink);
@@ -393,6 +396,23 @@ impl Stack {
         // spec: RFC9293 SHLD-3
         let outcome = flow.connection.detach(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
+    }
+    /// Ends one connection in TIME-WAIT that nobody holds, so that another can close in good order: what TIME-WAIT
+    /// guards against is rare, and what a reset loses is not. The places are gone through in turn, so that it is one of
+    /// the oldest more often than not.
+    fn give_up_some_time_wait(&mut self) -> bool {
+        for _ in 0..TIME_WAITS_LOOKED_FOR {
+            let place = self.time_wait_place;
+            self.time_wait_place = if place < self.sockets.places() { place + 1 } else { 0 };
+            let Some(key) = self.sockets.key_at(place) else { continue };
+            let Some(flow) = self.flow(key) else { continue };
+            if flow.marks.any(Marks::ORPHAN) && flow.connection.phase() == TcpPhase::TimeWait {
+                self.counters.time_waits_cut_short += 1;
+                self.reap(key);
+                return true;
+            }
+        }
+        false
     }
     /// Resets a flow and removes it.
     pub(crate) fn abort_flow(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {

@@ -6,6 +6,7 @@ use common::packets::{Lone, Sent, header};
 use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_event::{Ignore, TcpPhase};
+use inhost_stack::StackConfig;
 use inhost_stack::{CongestionChoice, ListenOptions, Queued, Readiness, SocketError, SocketId, SocketOption};
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::tcp::Flags;
@@ -180,4 +181,55 @@ fn what_waits_is_told_without_a_look_at_everything() {
     assert_eq!(queued(&net, 1, called), Queued { readable_bytes: 100, ..Queued::default() });
     let listener = net.listen(1, 81);
     assert_eq!(net.stacks[1].queued(listener), None);
+}
+
+#[test]
+fn closing_ends_another_connections_time_wait_before_it_is_aborting() {
+    let config = StackConfig { orphan_limit: 3, ..StackConfig::default() };
+    let mut lone = Lone::with(config, |link| link);
+    let listener = listen(&mut lone, ListenOptions::default());
+    for from in 1..=8 {
+        let (ours, theirs) = call(&mut lone, from);
+        let socket = accepted(&mut lone, listener).unwrap();
+        lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+        lone.flush();
+        let fin = lone.segments();
+        assert!(fin.iter().all(|sent| !sent.header.flags.rst()), "{from}: {fin:?}");
+        if from <= 6 {
+            // The peer closes too: TIME-WAIT.
+            lone.segment(peer(from), here(), header(Flags::ACK | Flags::FIN, theirs, ours + 1), b"");
+        }
+        lone.sent.clear();
+    }
+    let counters = *lone.stack.counters();
+    assert_eq!((counters.time_waits_cut_short, counters.orphans_aborted), (5, 0));
+    // Three are closing now, two of them for good, and one waits; then nobody's wait is left to end.
+    for (from, is_reset) in [(9, false), (10, true)] {
+        call(&mut lone, from);
+        let socket = accepted(&mut lone, listener).unwrap();
+        lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+        lone.flush();
+        assert_eq!(lone.segments().iter().any(|sent| sent.header.flags.rst()), is_reset, "{from}");
+    }
+    assert_eq!(lone.stack.counters().orphans_aborted, 1);
+}
+
+#[test]
+fn a_reset_does_not_cut_time_wait_short() {
+    // RFC 1337 §3: neither the exact number nor any other.
+    let mut lone = Lone::new();
+    let (socket, ours, theirs) = opened(&mut lone);
+    lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+    lone.flush();
+    lone.segment(peer(1), here(), header(Flags::ACK | Flags::FIN, theirs, ours + 1), b"");
+    lone.sent.clear();
+    for sequence in [theirs + 1, theirs + 2, theirs] {
+        lone.segment(peer(1), here(), header(Flags::RST, sequence, 0), b"");
+        lone.segment(peer(1), here(), header(Flags::RST | Flags::ACK, sequence, ours + 1), b"");
+    }
+    assert!(lone.segments().is_empty());
+    let phases: Vec<_> = lone.stack.sockets(lone.now).filter_map(|info| info.phase).collect();
+    assert_eq!(phases, [TcpPhase::TimeWait]);
+    lone.pass(Duration::from_secs(61));
+    assert_eq!(lone.stack.socket_count(), 1);
 }
