@@ -68,6 +68,8 @@ pub struct Counters {
     pub fast_open_pauses: u64,
     /// Connections aborted because too many were closing.
     pub orphans_aborted: u64,
+    /// Times that a connection gave memory up because it was all but spent.
+    pub connections_shrunk: u64,
     /// TIME-WAIT connections that ended early because too many were closing.
     pub time_waits_cut_short: u64,
     /// TIME-WAIT connections that gave way to a new one.

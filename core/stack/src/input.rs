@@ -88,7 +88,7 @@ impl Stack {
             let (marks, listener) = (flow.marks, flow.listener());
             self.check_embryo(marks, listener, header)?;
         }
-        if pressed && self.takes_more_than_its_share(key, now) {
+        if pressed && self.takes_more_than_its_share(key, now, sink) {
             return Err(Drop::NoMemory);
         }
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };

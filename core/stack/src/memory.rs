@@ -4,9 +4,10 @@
 //! a thousand idle connections take nothing from the few that work, and a few that hoard take nothing from the rest.
 
 use crate::entry::Socket;
-use crate::stack::Stack;
+use crate::stack::{Stack, tcp_environment};
 use inhost_base::{Instant, Key};
 use inhost_buf::Pressure;
+use inhost_event::Sink;
 
 /// Sockets that one call looks at while memory is short.
 const LOOKED_AT: usize = 32;
@@ -41,13 +42,15 @@ impl Stack {
         self.shares.level_bytes.unwrap_or(equal).max(LEAST_BYTES)
     }
     /// Whether memory is short and this connection holds more of it than is its part. Looks at a few others meanwhile,
-    /// so that the part is right.
-    pub(crate) fn takes_more_than_its_share(&mut self, key: Key, now: Instant) -> bool {
-        self.look_at_some(now);
+    /// so that the part is right; and when memory is all but spent, those above theirs give up what their peers will
+    /// send again (RFC 2018 §8).
+    pub(crate) fn takes_more_than_its_share(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> bool {
+        self.look_at_some(now, sink);
         self.sockets.at(key).is_some_and(|socket| held_bytes(socket, now) > self.share_bytes())
     }
-    fn look_at_some(&mut self, now: Instant) {
+    fn look_at_some(&mut self, now: Instant, sink: &mut dyn Sink) {
         let level_bytes = self.level_bytes();
+        let is_scarce = self.pool.pressure() == Pressure::Scarce;
         for _ in 0..LOOKED_AT {
             let place = self.shares.place;
             if place >= self.sockets.places() {
@@ -55,12 +58,17 @@ impl Stack {
             }
             self.shares.place += 1;
             let Some(key) = self.sockets.key_at(place) else { continue };
-            let Some(socket) = self.sockets.at(key) else { continue };
+            let Some(socket) = self.sockets.at_mut(key) else { continue };
             let held_bytes = held_bytes(socket, now);
             if held_bytes <= level_bytes / FAR_BELOW {
                 self.shares.small_bytes += held_bytes;
-            } else {
-                self.shares.large += 1;
+                continue;
+            }
+            self.shares.large += 1;
+            if let (true, Socket::Flow(flow)) = (is_scarce && held_bytes > level_bytes, socket) {
+                flow.connection.shrink(&mut tcp_environment!(self, now, key, sink));
+                self.follow(key, now);
+                self.counters.connections_shrunk += 1;
             }
         }
     }

@@ -266,7 +266,7 @@ impl Stack {
     ) -> Result<usize, StreamError> {
         self.tick(now);
         claimed(self.sockets.at_mut(socket.0))?;
-        if self.pool.is_under_pressure() && self.takes_more_than_its_share(socket.0, now) {
+        if self.pool.is_under_pressure() && self.takes_more_than_its_share(socket.0, now, sink) {
             self.starve(socket.0, now);
             return Err(StreamError::WouldBlock);
         }

@@ -14,6 +14,9 @@ fn net(seed: u64) -> Net {
     let tcp = TcpConfig {
         send_buffer_limit_bytes: 2 << 20,
         receive_buffer_limit_bytes: 2 << 20,
+        // They do not have to find out that they may be so large.
+        send_buffer_initial_bytes: 2 << 20,
+        receive_buffer_initial_bytes: 2 << 20,
         ..TcpConfig::default()
     };
     let config = StackConfig { memory_limit_bytes: MEMORY_BYTES, tcp, ..StackConfig::default() };

@@ -228,7 +228,8 @@ impl Connection {
     pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
         let timestamps = self.marks.has(Marks::TIMESTAMPS);
         ResetReply {
-            sequence: self.send.next,
+            // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
+            sequence: self.acknowledgment_sequence(),
             acknowledgment: Some(self.receive.next),
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
         }

@@ -358,7 +358,7 @@ impl Connection {
         }
     }
     /// The number that a segment without data bears.
-    fn acknowledgment_sequence(&self) -> Sequence {
+    pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
         let edge = self.send.unacknowledged.later(self.send_edge());
         if edge.precedes(self.send.next) { edge } else { self.send.next }
     }

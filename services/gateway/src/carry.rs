@@ -55,7 +55,6 @@ struct Carry<'a> {
     host: &'a Host,
     moved: &'a Cell<Instant>,
     half_closed: &'a Cell<bool>,
-    send_limit_bytes: usize,
 }
 
 /// Carries until the connection is over on both sides, then leaves both closed or reset.
@@ -79,7 +78,6 @@ pub(crate) async fn carry(
         host,
         moved: &moved,
         half_closed: &half_closed,
-        send_limit_bytes: host.with_stack(|stack, _| stack.config().tcp.send_buffer_limit_bytes),
     };
     let bytes = std::future::poll_fn(|context| carry.poll(context));
     let broken = async {
@@ -236,7 +234,6 @@ impl Carry<'_> {
     }
     /// Bytes that the guest's connection would take to send.
     fn room(&self) -> usize {
-        let queued = self.guest.info().map_or(0, |info| info.send_queue_bytes);
-        self.send_limit_bytes.saturating_sub(queued)
+        self.guest.info().map_or(0, |info| info.send_buffer_bytes.saturating_sub(info.send_queue_bytes))
     }
 }

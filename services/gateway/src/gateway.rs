@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// Memory of the gateway's own stack. It bounds what its connections hold, however many there are.
 const MEMORY_BYTES: usize = 64 << 20;
+/// What one connection of it may hold of what the guest sent; of what goes to the guest, a quarter of that.
+const BUFFER_BYTES: usize = 1 << 20;
 /// Handshakes of the guest's that wait for the system, beside the limit on connections.
 const BACKLOG: usize = 256;
 
@@ -220,7 +222,13 @@ pub fn user_link(
         socket_limit: 4 * config.connections_limit + 2 * config.udp_flows_limit + 64,
         // Between two hosts of one process an acknowledgment costs next to nothing, and a delayed one would be all
         // that the guest's round-trip time and ledgers tell of.
-        tcp: TcpConfig { acknowledgment_delay: Duration::ZERO, ..TcpConfig::default() },
+        tcp: TcpConfig {
+            acknowledgment_delay: Duration::ZERO,
+            // The link has no length, so that more would only lie about.
+            send_buffer_limit_bytes: BUFFER_BYTES / 4,
+            receive_buffer_limit_bytes: BUFFER_BYTES,
+            ..TcpConfig::default()
+        },
         ..StackConfig::default()
     };
     let mut stack = Stack::new(stack_config, seed, now);

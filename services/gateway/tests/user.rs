@@ -800,6 +800,7 @@ fn a_reset_of_the_systems_is_passed_on_to_a_guest_that_does_not_read() {
         guest.timeout(Duration::from_secs(20), stream.closed()).await
     });
     thread.join().unwrap().unwrap();
-    assert_eq!(ended, Ok(Err(inhost_socket::ConnectionError::Reset)));
+    let counters = rig.running.gateway.counters();
+    assert_eq!(ended, Ok(Err(inhost_socket::ConnectionError::Reset)), "{counters:?}");
     assert_eq!(rig.running.gateway.counters().connections_reset, 1);
 }
