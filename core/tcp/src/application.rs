@@ -53,7 +53,8 @@ impl Connection {
         let pushed = how.push && !how.more && taken == bytes.len();
         if pushed {
             self.send.push = end;
-        } else if taken > 0 {
+        }
+        if taken > 0 && (!pushed || self.marks.has(Marks::CORKED)) {
             self.aggregate(env.now);
         }
         self.settle(env);
@@ -83,10 +84,9 @@ impl Connection {
             return 0;
         }
         let room = self.send_buffer_bytes().saturating_sub(self.queued_bytes() as usize);
-        match self.config.not_sent_low_water_bytes {
-            usize::MAX => room,
-            low_water => room.min(low_water.saturating_sub(self.not_sent_bytes() as usize)),
-        }
+        // A write may go beyond the low water, so that it is not cut up; the next waits.
+        let low_water = self.config.not_sent_low_water_bytes;
+        if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
     }
     /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
     pub fn unacknowledged_bytes(&self) -> usize {

@@ -1,5 +1,7 @@
 //! What a connection has met so far, kept apart because most meet nothing.
 
+use crate::search::Search;
+
 /// Counts for instruments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct History {
@@ -14,4 +16,6 @@ pub(crate) struct History {
     pub duplicate_sacks: u32,
     /// Reductions of the window that a router asked for.
     pub congestion_marks: u32,
+    /// The search for the path's largest segment, once begun.
+    pub search: Option<Search>,
 }

@@ -66,6 +66,7 @@ mod recovery;
 mod repair;
 mod rtt;
 mod sack;
+mod search;
 mod sizing;
 mod timers;
 mod transmit;

@@ -48,14 +48,14 @@ impl Marks {
     /// The handshake is not done, and what follows our SYN may be sent: `send.unacknowledged` is behind the SYN
     /// already (RFC 7413 §4.2.1).
     pub const EARLY: Marks = Marks(1 << 20);
-    /// A SYN that asked for ECN was not answered: we ask no more.
-    pub const ECN_REFUSED: Marks = Marks(1 << 21);
     /// When the SYN left is known.
     pub const SYN_TIMED: Marks = Marks(1 << 22);
     /// The data of a SYN, ours or the peer's, was taken with it.
     pub const SYN_DATA: Marks = Marks(1 << 23);
     /// The pace holds the next data back.
     pub const PACED: Marks = Marks(1 << 24);
+    /// The path's largest segment is searched for.
+    pub const SEARCHES: Marks = Marks(1 << 25);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

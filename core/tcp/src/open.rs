@@ -189,7 +189,7 @@ impl Connection {
     /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
     /// do (RFC 3168 §6.1.1.1).
     fn asks_for_ecn(&self) -> bool {
-        self.config.ecn == EcnMode::Request && !self.marks.has(Marks::ECN_REFUSED)
+        self.config.ecn == EcnMode::Request && self.send.next == self.syn_sequence()
     }
     /// The congestion bits of our SYN, or SYN and ACK.
     pub(crate) fn syn_ecn_flags(&self) -> Flags {
@@ -202,7 +202,7 @@ impl Connection {
     /// What a segment of ours can carry (RFC 9293 §3.7.1).
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
     pub(crate) fn effective_mss(&self) -> u32 {
-        let most = self.peer_mss.min(self.path_mss).max(LEAST_MSS);
+        let most = self.peer_mss.min(self.path_mss).min(self.searched_mss()).max(LEAST_MSS);
         let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
     }
@@ -219,11 +219,14 @@ impl Connection {
         self.send.push = self.send.push.later(self.send.unacknowledged);
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         self.recovery = Recovery::new(self.send.unacknowledged);
-        // RFC 5681 §3.1: after a lost SYN one segment; RFC 6298 §5.7: and a time-out of three seconds, which the
-        // back-off that the loss left gives.
-        let segments =
-            if self.marks.has(Marks::SYN_REPEATED) { 1 } else { self.config.initial_window_segments };
+        // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
+        let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
+        let segments = if repeated > 1 { 1 } else { self.config.initial_window_segments };
         self.congestion.open(segments, self.effective_mss());
+        if self.marks.has(Marks::SYN_REPEATED) {
+            self.round_trip.after_lost_syn();
+        }
+        self.begin_search();
         self.retransmit_at = Instant::FAR_FUTURE;
         self.progress_at = env.now;
         self.receive_mss = self.receive_mss.min(self.path_mss);

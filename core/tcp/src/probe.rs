@@ -19,18 +19,30 @@ pub(crate) struct TailProbe {
     again_from: Option<Sequence>,
     /// The peer got the probe twice.
     pub was_duplicate: bool,
+    /// No round trip was measured since the last probe left.
+    unmeasured: bool,
 }
 
 impl Default for TailProbe {
     fn default() -> Self {
-        TailProbe { at: Instant::FAR_FUTURE, end: None, again_from: None, was_duplicate: false }
+        TailProbe {
+            at: Instant::FAR_FUTURE,
+            end: None,
+            again_from: None,
+            was_duplicate: false,
+            unmeasured: false,
+        }
     }
 }
 
 impl TailProbe {
     /// None is out, and none is due.
     pub fn end(&mut self) {
-        *self = TailProbe::default();
+        *self = TailProbe { unmeasured: self.unmeasured, ..TailProbe::default() };
+    }
+    /// A round trip was measured.
+    pub fn measured(&mut self) {
+        self.unmeasured = false;
     }
     /// A probe is out.
     pub fn is_out(&self) -> bool {
@@ -47,7 +59,9 @@ impl Connection {
     /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
     // spec: RFC8985 7.2-1, 7.2-2, 7.2-3, 7.3-1
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
+        // RFC 8985 §4: what the probe brings back only RACK can read.
         let allowed = self.config.tail_loss_probe
+            && self.config.rack
             && self.marks.has(Marks::SACK)
             && self.recovery.state == RecoveryState::Open
             && self.send.window > 0;
@@ -67,10 +81,13 @@ impl Connection {
         // No later than the time-out, whose work it is to save.
         buffers.tail_probe.at = (now + patience).min(retransmit_at);
     }
-    /// The timer expired: the next segment is a probe.
+    /// The timer expired: the next segment is a probe, unless nothing was measured since the last (RFC 8985 §7.3).
     pub(crate) fn fire_tail_probe(&mut self) {
         if let Some(buffers) = &mut self.buffers {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
+            if buffers.tail_probe.unmeasured {
+                return;
+            }
         }
         self.marks.set(Marks::TAIL_PROBE);
     }
@@ -85,6 +102,7 @@ impl Connection {
                 end: Some(next),
                 again_from: again.then_some(start),
                 was_duplicate: false,
+                unmeasured: true,
             };
         }
         self.arm_retransmission(now);

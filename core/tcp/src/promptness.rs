@@ -59,6 +59,10 @@ impl Promptness {
     pub fn opened(&mut self, now: Instant) {
         self.data_at_ms = millis(now);
     }
+    /// Whether the next acknowledgment goes at once.
+    pub fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
     /// How long ago data came.
     pub fn since_data(&self, now: Instant) -> Duration {
         Duration::from_millis(u64::from(millis(now).wrapping_sub(self.data_at_ms)))
@@ -198,6 +202,8 @@ impl Connection {
         self.promptness.converse(!quick);
         if !quick {
             self.promptness.quick = 0;
+        } else if !self.is_adaptive() {
+            self.promptness.quick = QUICK_AFTER_TROUBLE;
         }
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
             self.marks.set(Marks::ACKNOWLEDGE);

@@ -158,6 +158,14 @@ impl Reassembly {
         }
         self.recent = recent;
     }
+    /// What comes in order reaches to `next`: what of it had come before is to be told (RFC 2883 §4.2.3: the first).
+    pub fn note_overlap(&mut self, next: Sequence) {
+        if let Some(run) = self.runs.front()
+            && run.start.precedes(next)
+        {
+            self.duplicate = Some((run.start, if next.precedes(run.end) { next } else { run.end }));
+        }
+    }
     /// Moves what follows `next` without a gap into `queue`; gives the bytes moved.
     pub fn drain_into(&mut self, mut next: Sequence, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;

@@ -75,7 +75,10 @@ impl Connection {
         let state = self.recovery.state;
         self.learn_reordering(delivery);
         self.note_duplicate(delivery, env);
-        let newly_lost = self.find_losses(delivery, &heard, env.now);
+        let mut newly_lost = self.find_losses(delivery, &heard, env.now);
+        if newly_lost && self.marks.has(Marks::SEARCHES) && self.search_probe_lost(env.now) {
+            newly_lost = false;
+        }
         self.recovery.progressed |= heard.advanced_bytes > 0;
         match state {
             RecoveryState::Loss => self.continue_loss(delivery, &heard, header, env.now),
@@ -237,6 +240,20 @@ impl Connection {
         }
         self.history_mut().congestion_marks += 1;
         self.begin_reduction(heard);
+        let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
+        if at_its_least {
+            // RFC 3168 §6.1.2: with one segment to give, time is what is given.
+            self.arm_retransmission(now);
+            self.marks.set(Marks::PACED);
+        }
+        let resume_at = self.retransmit_at;
+        if let Some(buffers) = &mut self.buffers {
+            if at_its_least {
+                buffers.pace_at = resume_at;
+            }
+            // What shows an earlier reduction to be wrong says nothing of this one.
+            buffers.doubt.end();
+        }
         self.congestion.marked(self.flight_size(heard.outstanding_before_bytes), now);
         if !self.config.proportional_rate_reduction {
             self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
@@ -415,11 +432,16 @@ impl Connection {
         // One reduction for each window of data.
         let again = match state {
             RecoveryState::Loss => !self.recovery.progressed,
-            RecoveryState::Recovery => true,
+            // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
+            RecoveryState::Recovery => {
+                matches!(self.config.congestion, inhost_congestion::CongestionChoice::CubicLinux)
+            }
             _ => false,
         };
         let first_time = state != RecoveryState::Loss;
         self.congestion.timed_out(in_flight, again, now);
+        self.search_failed(now);
+        self.suspect_black_hole();
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let by_time = self.config.rack && self.marks.has(Marks::SACK);
         let unacknowledged = self.send.unacknowledged;

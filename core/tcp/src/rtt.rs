@@ -6,6 +6,9 @@ use inhost_base::{Duration, Sequence};
 /// Longest back-off by doubling; the largest time-out is reached long before.
 const MOST_DOUBLINGS: u8 = 16;
 
+/// The time-out that data begins with after a lost SYN, unless the round trip is measured (RFC 6298 §5.7).
+const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
 /// What is known of the path's round trip.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrip {
@@ -14,6 +17,8 @@ pub(crate) struct RoundTrip {
     /// What had been sent when it was last measured: acknowledging more ends a round (RFC 7323 appendix G: one
     /// measurement a round, so that the gains mean what they say).
     until: Sequence,
+    /// A SYN was lost, and nothing is measured since.
+    syn_was_lost: bool,
     /// How often the time-out was doubled.
     pub backoff: u8,
 }
@@ -71,7 +76,8 @@ impl RoundTrip {
     // spec: RFC6298 2.1-1, 4-1
     pub fn base_timeout(&self, config: &Config) -> Duration {
         if self.smoothed == Duration::ZERO {
-            return config.initial_retransmission_timeout;
+            let initial = config.initial_retransmission_timeout;
+            return if self.syn_was_lost { initial.max(AFTER_LOST_SYN) } else { initial };
         }
         // The floor is on the margin rather than on the sum, so that it covers a delayed acknowledgment on paths
         // of any length.
@@ -87,6 +93,12 @@ impl RoundTrip {
     pub fn timeout_after(&self, doublings: u8, config: &Config) -> Duration {
         let doubled = self.base_timeout(config).times(1 << doublings.min(MOST_DOUBLINGS));
         doubled.min(config.max_retransmission_timeout)
+    }
+    /// The handshake is done, and its SYN was lost: data begins with a longer time-out (RFC 6298 §5.7).
+    // spec: RFC6298 5-5
+    pub fn after_lost_syn(&mut self) {
+        self.syn_was_lost = true;
+        self.backoff = 0;
     }
     /// The timer expired.
     // spec: RFC6298 5-4

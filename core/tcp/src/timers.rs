@@ -96,7 +96,8 @@ impl Connection {
         }
         let waiting = self.receive.next.since(self.receive.acknowledged);
         let delay = self.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
-        if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO {
+        if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO || self.promptness.is_quick()
+        {
             self.marks.set(Marks::ACKNOWLEDGE);
         } else if self.acknowledge_at == Instant::FAR_FUTURE {
             self.acknowledge_at = now + delay;
@@ -132,6 +133,9 @@ impl Connection {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
             self.send.push = self.stream_end();
+            if self.marks.has(Marks::CORKED) {
+                self.marks.set(Marks::OVERRIDE);
+            }
         }
         if let Some(buffers) = &self.buffers
             && buffers.are_empty()

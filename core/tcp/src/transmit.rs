@@ -136,7 +136,11 @@ impl Connection {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
-            return if self.marks.has(Marks::PACED) { Err(SendCause::Pacing) } else { Ok(length) };
+            if self.marks.has(Marks::PACED) {
+                return Err(SendCause::Pacing);
+            }
+            let probe = if record.is_none() { self.search_probe(unsent, usable) } else { None };
+            return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
         Err(self.repair_cause_or(if waits_for_data && self.marks.has(Marks::WRITER_WAITS) {
@@ -430,7 +434,6 @@ impl Connection {
                     if self.round_trip.backoff > 0 {
                         // Otherwise the path, not a loss, had it sent again.
                         self.marks.set(Marks::SYN_REPEATED);
-                        self.marks.set(Marks::ECN_REFUSED);
                     }
                 } else {
                     self.marks.set(Marks::SYN_TIMED);
@@ -499,6 +502,7 @@ impl Connection {
                 self.marks.clear(Marks::WINDOW_REDUCED);
                 self.buffers_mut().flight.sent(data.start, end, in_flight, now);
                 self.burst_left(data.start, data.start + data.length);
+                self.search_probe_left(data.start, data.start + data.length);
             }
             Some(why) => self.committed_again(data, why, in_flight, env),
         }

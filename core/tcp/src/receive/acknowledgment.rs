@@ -149,6 +149,9 @@ impl Connection {
         if self.judge_tail_probe(pure) {
             self.probe_repaired_a_loss(heard.in_flight_before_bytes, env);
         }
+        if self.marks.has(Marks::SEARCHES) {
+            self.judge_search(now);
+        }
         self.set_pace();
         self.restart_timers(advanced, advanced || delivery.sacked_bytes > 0, now);
         if advanced {
@@ -181,6 +184,7 @@ impl Connection {
         buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
         if let Some(sample) = delivery.newest_round_trip {
             buffers.flight.rack.measured(sample, now);
+            buffers.tail_probe.measured();
         }
         delivery
     }
@@ -278,7 +282,13 @@ impl Connection {
     /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
     /// acknowledgments will come to find a loss without it.
     fn restart_early(&mut self, now: Instant) {
-        if !self.config.rto_restart || self.send.next.precedes(self.stream_end()) || self.send.window == 0 {
+        // A repair has its own time: what it sent again began anew.
+        let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
+        if !self.config.rto_restart
+            || !calm
+            || self.send.next.precedes(self.stream_end())
+            || self.send.window == 0
+        {
             return;
         }
         let timeout = self.round_trip.timeout(&self.config);

@@ -58,6 +58,9 @@ impl Connection {
             buffers.receive.push(packet, env.pool);
             let next = self.receive.next + length;
             let had_hole = !buffers.reassembly.is_empty();
+            if had_hole {
+                buffers.reassembly.note_overlap(next);
+            }
             let joined = if had_hole {
                 buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool)
             } else {

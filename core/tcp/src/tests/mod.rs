@@ -13,6 +13,7 @@ mod rfc6675;
 mod rfc7323;
 mod rfc8985;
 mod rfc9293;
+mod search;
 mod sizes;
 mod timers;
 mod trial;

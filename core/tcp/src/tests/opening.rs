@@ -68,15 +68,17 @@ fn an_unanswered_syn_is_repeated_ever_more_slowly_for_three_minutes() {
 
 // spec: RFC5681 3.1-4
 #[test]
-fn after_a_lost_syn_one_segment_opens_the_congestion_window() {
-    let mut trial = Trial::calling(plain());
-    trial.pass_ms(1500);
-    trial.sent.clear();
-    let mut answer = segment(0, SYN | ACK, 1);
-    answer.options.mss = Some(MSS as u16);
-    trial.give(answer, b"");
-    trial.expect();
-    assert_eq!(trial.connection.info(trial.now).congestion_window_bytes, MSS);
+fn one_lost_syn_may_be_a_mistake_and_more_cost_the_initial_window() {
+    for (wait_ms, window) in [(1500, 10 * MSS), (3500, MSS)] {
+        let mut trial = Trial::calling(plain());
+        trial.pass_ms(wait_ms);
+        trial.sent.clear();
+        let mut answer = segment(0, SYN | ACK, 1);
+        answer.options.mss = Some(MSS as u16);
+        trial.give(answer, b"");
+        trial.expect();
+        assert_eq!(trial.connection.info(trial.now).congestion_window_bytes, window, "RFC 6928 §2");
+    }
 }
 
 #[test]

@@ -1,0 +1,180 @@
+//! The path's largest segment, found by segments of our own: when full ones keep getting lost and nobody says why,
+//! smaller ones are sent, and from there larger ones are tried one at a time (RFC 4821, RFC 8899).
+
+use crate::config::PathMtuProbing;
+use crate::marks::Marks;
+use crate::phase::Allows;
+use crate::{Connection, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
+
+/// What almost every path takes (RFC 4821 §7.2): payload, options included.
+const BASE_MSS: u16 = 1024;
+/// It is not made smaller than this (RFC 8899 §5.1.2's least for IPv4, less headers).
+const LEAST_MSS: u16 = 512;
+/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
+const TIMEOUTS_IN_A_HOLE: u8 = 2;
+/// The same for segments that almost every path takes.
+const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
+/// Attempts at one size (RFC 8899 §5.1.2, MAX_PROBES).
+const MOST_TRIES: u8 = 3;
+/// So near to the largest the search ends.
+const CLOSE_ENOUGH: u16 = 16;
+/// After so long larger sizes are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
+const RAISE_AFTER: Duration = Duration::from_secs(600);
+
+/// The state of the search, in payload bytes with options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search {
+    /// Known to work.
+    pub low: u16,
+    /// The largest that may work.
+    high: u16,
+    /// How often the size in question was tried.
+    tries: u8,
+    /// The probe that is out.
+    out: Option<Probe>,
+    /// When a search that has ended begins again.
+    raise_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    size: u16,
+    start: Sequence,
+    end: Sequence,
+}
+
+impl Search {
+    fn new(low: u16, high: u16) -> Self {
+        Search { low, high, tries: 0, out: None, raise_at: Instant::FAR_FUTURE }
+    }
+    /// The next size to try.
+    fn candidate(&self) -> Option<u16> {
+        let gap = self.high.saturating_sub(self.low);
+        if self.out.is_some() || gap < CLOSE_ENOUGH {
+            return None;
+        }
+        // The largest first, for mostly that is it; then halfway.
+        Some(if self.tries == 0 && self.raise_at == Instant::FAR_FUTURE {
+            self.high
+        } else {
+            self.low + gap.div_ceil(2)
+        })
+    }
+}
+
+impl Connection {
+    /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
+    pub(crate) fn begin_search(&mut self) {
+        if self.config.path_mtu_probing == PathMtuProbing::Always {
+            let high = self.peer_mss.min(self.path_mss);
+            self.search_from(BASE_MSS.min(high), high);
+        }
+    }
+    fn search_from(&mut self, low: u16, high: u16) {
+        self.history_mut().search = Some(Search::new(low, high));
+        self.marks.set(Marks::SEARCHES);
+        self.congestion.resize(self.effective_mss());
+    }
+    fn search(&self) -> Option<&Search> {
+        self.history.as_deref()?.search.as_ref()
+    }
+    fn search_mut(&mut self) -> Option<&mut Search> {
+        self.history.as_deref_mut()?.search.as_mut()
+    }
+    /// What the search allows; no limit without one.
+    pub(crate) fn searched_mss(&self) -> u16 {
+        if !self.marks.has(Marks::SEARCHES) {
+            return u16::MAX;
+        }
+        self.search().map_or(u16::MAX, |search| search.low)
+    }
+    /// The timer has expired again and again: if what is lost is large, a hole in the path may swallow it.
+    // spec: RFC4821 7.7-1
+    pub(crate) fn suspect_black_hole(&mut self) {
+        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let full = first_bytes >= self.segment_bytes();
+        let now_mss = self.peer_mss.min(self.path_mss).min(self.searched_mss());
+        let enough = if now_mss > BASE_MSS { TIMEOUTS_IN_A_HOLE } else { TIMEOUTS_IN_A_NARROW_HOLE };
+        if self.config.path_mtu_probing == PathMtuProbing::Off || self.round_trip.backoff < enough || !full {
+            return;
+        }
+        let low = if now_mss > BASE_MSS { BASE_MSS } else { (now_mss / 2).max(LEAST_MSS) };
+        if low < now_mss {
+            let high = self.peer_mss.min(self.path_mss);
+            self.search_from(low, high);
+        }
+    }
+    /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
+    /// window: larger than a full segment, and followed by enough to find its loss.
+    // spec: RFC4821 7.4-1
+    pub(crate) fn search_probe(&self, unsent: u32, usable: u32) -> Option<u32> {
+        if !self.marks.has(Marks::SEARCHES)
+            || self.recovery.state != RecoveryState::Open
+            || self.phase.opens()
+        {
+            return None;
+        }
+        let size = self.search()?.candidate()?;
+        let options = self.segment_options_bytes();
+        let payload = u32::from(size).saturating_sub(options);
+        let segment = self.segment_bytes();
+        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let enough = payload + 3 * segment;
+        (payload > segment && unsent >= enough && usable >= enough && room >= payload).then_some(payload)
+    }
+    fn segment_options_bytes(&self) -> u32 {
+        if self.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
+    }
+    /// New data from `start` to `end` left; if it was larger than a segment it was a probe.
+    pub(crate) fn search_probe_left(&mut self, start: Sequence, end: Sequence) {
+        let bytes = end.since(start);
+        if !self.marks.has(Marks::SEARCHES) || bytes <= self.segment_bytes() {
+            return;
+        }
+        let size = (bytes + self.segment_options_bytes()) as u16;
+        if let Some(search) = self.search_mut() {
+            search.out = Some(Probe { size, start, end });
+            search.tries = search.tries.saturating_add(1);
+        }
+    }
+    /// An acknowledgment came: the probe that is out may have arrived, and the time to try again may have come.
+    pub(crate) fn judge_search(&mut self, now: Instant) {
+        let (unacknowledged, high) = (self.send.unacknowledged, self.peer_mss.min(self.path_mss));
+        let Some(search) = self.search_mut() else { return };
+        if let Some(probe) = search.out
+            && probe.end.at_or_before(unacknowledged)
+        {
+            *search = Search { low: probe.size, out: None, tries: 0, ..*search };
+            self.congestion.resize(self.effective_mss());
+        } else if search.raise_at <= now {
+            *search = Search::new(search.low, high);
+        }
+    }
+    /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
+    /// in smaller segments.
+    // spec: RFC4821 7.6.2-1
+    pub(crate) fn search_probe_lost(&mut self, now: Instant) -> bool {
+        let Some(probe) = self.search().and_then(|search| search.out) else { return false };
+        let Some(buffers) = &mut self.buffers else { return false };
+        let only = buffers.flight.lost_run(u32::MAX / 2) == Some((probe.start, probe.end))
+            && buffers.flight.lost_bytes() == probe.end.since(probe.start);
+        if only {
+            buffers.flight.refused = true;
+        }
+        self.search_failed(now);
+        only
+    }
+    /// The probe that is out did not arrive.
+    pub(crate) fn search_failed(&mut self, now: Instant) {
+        let Some(search) = self.search_mut() else { return };
+        let Some(probe) = search.out.take() else { return };
+        if search.tries >= MOST_TRIES || probe.size == search.high {
+            search.high = probe.size - 1;
+            search.tries = 1;
+        }
+        if search.high.saturating_sub(search.low) < CLOSE_ENOUGH {
+            search.raise_at = now + RAISE_AFTER;
+        }
+    }
+}
