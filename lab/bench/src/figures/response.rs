@@ -17,9 +17,9 @@ const SEGMENT_BYTES: f64 = 1448.0;
 /// Memory of each host. The limits of TCP are those of its profile; a host's memory has to hold what they allow.
 const MEMORY_BYTES: usize = 2 << 30;
 /// Losses over which a mean is taken, after so many that are not counted.
-const LOSSES: f64 = 25.0;
+const LOSSES: f64 = 12.0;
 /// See above.
-const SETTLING_LOSSES: f64 = 8.0;
+const SETTLING_LOSSES: f64 = 5.0;
 /// At least so much is counted, and at most, in seconds.
 const COUNTED_S: (f64, f64) = (10.0, 600.0);
 /// The share of 10 Gbit/s that one connection reaches in seconds 10 to 30.
