@@ -11,8 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use inhost_base::Duration;
-use inhost_sim::{LinkConfig, Loss, Node, Outcome, explore};
+use inhost_sim::{Duration, LinkConfig, Loss, Node, Outcome, explore};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 const PORT: u16 = 6379;

@@ -1,14 +1,21 @@
-//! Networks of hosts on virtual time, and the checks that hold on them.
+//! Networks of hosts on virtual time, for programs that are to be tried on a real TCP, and the checks that hold on them.
 //!
-//! A [`Network`] has hosts, each a whole [`inhost_socket::Host`] with its tasks, and links between them that take
-//! time, fill up, and lose, repeat, reorder and spoil frames as a seed says ([`LinkConfig`]). Its rounds are those of
-//! the real clock's runtime; only time is made up, so a day passes in seconds and every run repeats to the bit.
+//! The front door is [`Simulation`]: named hosts on a switch, each with a program of yours that reads and writes
+//! streams by tokio's traits. Everything follows from one seed; [`explore`] tries many, and a failure says how to see
+//! it again, with a capture. Where turmoil and madsim simulate sockets, here frames are lost, and the TCP that repeats
+//! them is the one of production. `docs/simulator.md` begins with an example.
 //!
-//! On top of that: [`Talk`], the stream checker; [`Checker`], which watches the frames themselves and is on in every run; [`Scenario`],
-//! a run drawn from a seed; [`soak`], which runs and checks one; and [`hostile`], which throws rubbish and forgeries
-//! at a host in the middle of transfers. The command `inhost-sim` runs many.
+//! Below it a [`Network`] has hosts, each a whole [`inhost_socket::Host`] with its tasks, switches, and links that take
+//! time, queue, drop, mark, lose, repeat, reorder and spoil frames as a seed says ([`LinkConfig`]); links are cut and
+//! healed, hosts pause, clocks go wrong and memory gets short in mid-run. Its rounds are those of the real clock's
+//! runtime; only time is made up, so a day passes in seconds and every run repeats to the bit.
 //!
-//! This crate reads no clock, and knows no real link.
+//! On top of that: [`Checker`], on in every run, which judges both ends of each connection from frames alone; [`Talk`],
+//! two ends that know every byte that the other will say; [`Scenario`], a run drawn from a seed; [`soak`], which runs and
+//! checks one; and [`hostile`], which throws rubbish and forgeries at a host in the middle of transfers. The command
+//! `inhost-sim` runs many.
+//!
+//! This crate reads no clock, and knows no real link. When a run has failed, and only then, it asks git for the commit.
 //!
 //! ```
 //! use inhost_base::{Duration, Endpoint, Instant};
@@ -60,6 +67,7 @@ pub use capture::Capture;
 pub use check::Checker;
 pub use clock::Clock;
 pub use ecn::Ecn;
+pub use inhost_base::{Duration, Instant};
 pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Network, Ran, Seen, Watcher};
