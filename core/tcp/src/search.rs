@@ -31,6 +31,8 @@ pub(crate) struct Search {
     high: u16,
     /// How often the size in question was tried.
     tries: u8,
+    /// The largest was tried in vain.
+    halves: bool,
     /// The probe that is out.
     out: Option<Probe>,
     /// When a search that has ended begins again.
@@ -46,7 +48,7 @@ struct Probe {
 
 impl Search {
     fn new(low: u16, high: u16) -> Self {
-        Search { low, high, tries: 0, out: None, raise_at: Instant::FAR_FUTURE }
+        Search { low, high, tries: 0, halves: false, out: None, raise_at: Instant::FAR_FUTURE }
     }
     /// The next size to try.
     fn candidate(&self) -> Option<u16> {
@@ -55,11 +57,7 @@ impl Search {
             return None;
         }
         // The largest first, for mostly that is it; then halfway.
-        Some(if self.tries == 0 && self.raise_at == Instant::FAR_FUTURE {
-            self.high
-        } else {
-            self.low + gap.div_ceil(2)
-        })
+        Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
 }
 
@@ -161,6 +159,9 @@ impl Connection {
             && buffers.flight.lost_bytes() == probe.end.since(probe.start);
         if only {
             buffers.flight.refused = true;
+            // The duplicates that still come tell of the same.
+            self.recovery.duplicates = 0;
+            self.recovery.recover = self.send.next;
         }
         self.search_failed(now);
         only
@@ -170,8 +171,7 @@ impl Connection {
         let Some(search) = self.search_mut() else { return };
         let Some(probe) = search.out.take() else { return };
         if search.tries >= MOST_TRIES || probe.size == search.high {
-            search.high = probe.size - 1;
-            search.tries = 1;
+            (search.high, search.tries, search.halves) = (probe.size - 1, 0, true);
         }
         if search.high.saturating_sub(search.low) < CLOSE_ENOUGH {
             search.raise_at = now + RAISE_AFTER;

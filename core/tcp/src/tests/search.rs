@@ -27,12 +27,12 @@ fn segment_bytes(trial: &Trial) -> u16 {
 /// bytes; a longer one is lost, and those after it tell so by duplicates.
 fn through(trial: &mut Trial, most: usize) {
     let mut had = trial.connection.info(trial.now).send_unacknowledged.since(Sequence(OURS));
+    let mut ahead = Vec::new();
     for _ in 0..4000 {
         trial.pass_ms(10);
         if trial.connection.unacknowledged_bytes() == 0 {
             return;
         }
-        let mut ahead = Vec::new();
         for sent in trial.sent.drain(..).collect::<Vec<_>>() {
             if sent.len() > most {
                 continue;
@@ -45,7 +45,7 @@ fn through(trial: &mut Trial, most: usize) {
         }
         trial.round();
     }
-    panic!("no end");
+    panic!("no end: {:?} {:?}", trial.connection.info(trial.now), trial.connection.history);
 }
 
 // spec: RFC4821 7.7-1
