@@ -560,6 +560,10 @@ impl Connection {
                 }
             }
         }
+        if why == RetransmittedWhy::Fast && data.start == self.send.unacknowledged {
+            // The timer watches over the oldest, from when it left last (RFC 6298 §5.1).
+            self.arm_retransmission(now);
+        }
         let socket = env.socket;
         env.emit(Mask::RECOVERY, || {
             Event::Retransmitted(Retransmitted {
