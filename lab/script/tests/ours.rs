@@ -24,7 +24,7 @@ fn every_script_holds_on_our_stack() {
 fn every_pending_script_can_be_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("pending");
     // There may be none left.
-    let files = if folder.is_dir() { suite::find(&[folder]).unwrap() } else { Vec::new() };
+    let files = if folder.is_dir() { suite::find(&[folder]).unwrap_or_default() } else { Vec::new() };
     for file in files {
         let script = suite::read(&file).unwrap_or_else(|verdict| panic!("{verdict:?}"));
         if suite::on_ours(&script).passed() {
