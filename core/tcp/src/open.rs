@@ -219,6 +219,7 @@ impl Connection {
         self.send.push = self.send.push.later(self.send.unacknowledged);
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         self.recovery = Recovery::new(self.send.unacknowledged);
+        // spec: RFC6928 2-3
         // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
         let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
         let segments = if repeated > 1 { 1 } else { self.config.initial_window_segments };

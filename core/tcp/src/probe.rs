@@ -57,7 +57,7 @@ impl TailProbe {
 
 impl Connection {
     /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
-    // spec: RFC8985 7.2-1, 7.2-2, 7.2-3, 7.3-1
+    // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
         // RFC 8985 §4: what the probe brings back only RACK can read.
         let allowed = self.config.tail_loss_probe
@@ -85,6 +85,7 @@ impl Connection {
     pub(crate) fn fire_tail_probe(&mut self) {
         if let Some(buffers) = &mut self.buffers {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
+            // spec: RFC8985 7.3-1a
             if buffers.tail_probe.unmeasured {
                 return;
             }

@@ -242,6 +242,7 @@ impl Connection {
         self.begin_reduction(heard);
         let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
         if at_its_least {
+            // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with one segment to give, time is what is given.
             self.arm_retransmission(now);
             self.marks.set(Marks::PACED);
@@ -432,6 +433,7 @@ impl Connection {
         // One reduction for each window of data.
         let again = match state {
             RecoveryState::Loss => !self.recovery.progressed,
+            // spec: RFC5681 4.3-4a
             // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
             RecoveryState::Recovery => {
                 matches!(self.config.congestion, inhost_congestion::CongestionChoice::CubicLinux)

@@ -159,6 +159,10 @@ impl Connection {
         }
         if self.recovery.state == RecoveryState::Open {
             self.fire_tail_probe();
+            if !self.marks.has(Marks::TAIL_PROBE) {
+                // RFC 8985 §7.3: without a probe, too, the time-out begins anew.
+                self.arm_retransmission(env.now);
+            }
         } else if let Some(buffers) = &mut self.buffers {
             // What is lost is known now, without a probe.
             buffers.tail_probe.at = Instant::FAR_FUTURE;

@@ -92,3 +92,18 @@ fn a_time_out_ends_a_repair_and_none_begins_before_all_that_was_out_is_acknowled
     trial.give(segment(1, ACK, at + 10_000), b"");
     assert_eq!(trial.connection.info(trial.now).recovery, RecoveryState::Open);
 }
+
+// spec: RFC5681 4.3-4a
+#[test]
+fn a_repair_that_is_lost_lowers_the_threshold_once_more() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 10_000]);
+    trial.pass_ms(100);
+    trial.give(reports(at, &[(at + 1000, at + 4000)]), b"");
+    assert_eq!(trial.connection.info(trial.now).slow_start_threshold_bytes, 7000);
+    trial.pass_ms(400);
+    let info = trial.connection.info(trial.now);
+    assert_eq!((info.timeouts, info.congestion_window_bytes), (1, 1000));
+    assert!((2000..=4900).contains(&info.slow_start_threshold_bytes), "{}", info.slow_start_threshold_bytes);
+}

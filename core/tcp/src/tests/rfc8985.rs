@@ -304,3 +304,40 @@ fn where_no_round_trip_was_measured_the_probe_waits_a_second() {
     trial.expect().is_data(1, 500);
     assert_eq!(trial.connection.info(trial.now).timeouts, 0);
 }
+
+// spec: RFC8985 4-4
+#[test]
+fn nothing_is_probed_where_losses_are_not_found_by_time() {
+    let mut trial = measured_with(Config { rack: false, ..plain() });
+    let at = goes_silent_after_one(&mut trial, 6000);
+    trial.pass_ms(299);
+    trial.nothing();
+    trial.pass_ms(1);
+    trial.expect().is_data(at + 1000, 1000);
+    assert_eq!(trial.connection.info(trial.now).timeouts, 1);
+}
+
+// spec: RFC8985 7.3-1a
+#[test]
+fn after_a_probe_nothing_is_probed_before_a_round_trip_is_measured() {
+    let mut trial = measured();
+    let at = next(&trial);
+    trial.write(&[1; 1000]);
+    trial.sent.clear();
+    trial.pass_ms(300);
+    trial.expect().is_data(at, 1000);
+    trial.pass_ms(100);
+    // What is acknowledged was sent twice: no measure. Both copies arrived, which settles the probe.
+    acknowledge_all(&mut trial);
+    trial.give(reports(at + 1000, &[(at, at + 1000)]), b"");
+    let at = next(&trial);
+    trial.write(&[1; 3000]);
+    trial.sent.clear();
+    // Where the probe would have been the time-out begins anew.
+    let timeout = trial.connection.info(trial.now).retransmission_timeout;
+    trial.pass(Duration::from_millis(199) + timeout);
+    trial.nothing();
+    trial.pass_ms(1);
+    trial.expect().is_data(at, 1000);
+    assert_eq!(trial.connection.info(trial.now).timeouts, 1);
+}

@@ -1,0 +1,34 @@
+//! What RFC 9438 asks of the whole sender and no other test shows.
+
+use super::trial::*;
+use crate::{Config, EcnMode};
+use inhost_wire::tcp::Flags;
+
+// spec: RFC9438 4.6-5
+#[test]
+fn marks_at_one_segment_cost_time() {
+    for marked in [false, true] {
+        let config = Config { ecn: EcnMode::Request, initial_window_segments: 1, ..plain() };
+        let mut trial = Trial::calling(config);
+        trial.expect();
+        trial.pass_ms(100);
+        let mut answer = segment(0, SYN | ACK | Flags::ECE, 1);
+        answer.options.mss = Some(MSS as u16);
+        trial.give(answer, b"");
+        trial.write(&[1; 5000]);
+        trial.sent.clear();
+        trial.pass_ms(100);
+        let flags = if marked { ACK | Flags::ECE } else { ACK };
+        trial.give(segment(1, flags, 1001), b"");
+        if !marked {
+            assert_eq!(trial.sent.len(), 2, "slow start");
+            continue;
+        }
+        let timeout = trial.connection.info(trial.now).retransmission_timeout;
+        trial.pass(timeout - inhost_base::Duration::from_millis(1));
+        trial.nothing();
+        trial.pass_ms(1);
+        trial.expect().is_data(1001, 1000);
+        trial.nothing();
+    }
+}
