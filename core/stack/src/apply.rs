@@ -121,7 +121,7 @@ impl Stack {
     }
 
     /// Whether a connection that is over before it was accepted stays in its listener's queue.
-    fn is_given_out_all_the_same(&self, key: Key) -> bool {
+    pub(crate) fn is_given_out_all_the_same(&self, key: Key) -> bool {
         let Some(listener) = self.flow(key).and_then(Flow::listener) else { return false };
         let waits = self.queues.list_of(key.index()) == Some(acceptable_of(listener.index()));
         let wanted = match self.sockets.at(listener) {

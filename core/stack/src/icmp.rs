@@ -62,7 +62,15 @@ impl Stack {
             }
             ErrorKind::ParameterProblem => NetworkErrorKind::Soft(SoftError::ParameterProblem),
         };
+        let waits = self.is_given_out_all_the_same(key);
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let kind = match kind {
+            // Linux gives up a caller before it is accepted, and leaves what came with its SYN to be read.
+            NetworkErrorKind::Soft(_) if waits && flow.connection.is_early() => {
+                NetworkErrorKind::Hard(ConnectionError::Unreachable)
+            }
+            kind => kind,
+        };
         let error = NetworkError { sequence, kind };
         let outcome = flow.connection.unreachable(error, &mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
@@ -74,7 +82,7 @@ impl Stack {
         let Some(flow) = self.flow(key) else { return false };
         let info = flow.connection.info(now);
         let sent = info.send_next.since(info.send_unacknowledged);
-        sequence.within(info.send_unacknowledged, sent)
+        sequence.within(info.send_unacknowledged, sent) || flow.connection.is_answer_to_early_data(sequence)
     }
     /// A flow's largest segment after its path was asked for again.
     fn new_segment_limit(&mut self, key: Key, now: Instant) -> Option<u16> {

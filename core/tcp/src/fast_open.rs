@@ -151,6 +151,11 @@ impl Connection {
     pub fn is_early(&self) -> bool {
         self.phase == TcpPhase::SynReceived && self.fast_open == FastOpenState::Accepted
     }
+    /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
+    /// has not acknowledged yet.
+    pub fn is_answer_to_early_data(&self, sequence: Sequence) -> bool {
+        self.is_early() && sequence + 1 == self.send.unacknowledged
+    }
     /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
         if self.phase.opens() {

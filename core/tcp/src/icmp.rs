@@ -17,7 +17,9 @@ impl Connection {
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         let in_flight = self.send.next.since(self.send.unacknowledged);
-        if self.phase == TcpPhase::Closed || !error.sequence.within(self.send.unacknowledged, in_flight) {
+        let credible = error.sequence.within(self.send.unacknowledged, in_flight)
+            || self.is_answer_to_early_data(error.sequence);
+        if self.phase == TcpPhase::Closed || !credible {
             outcome.dropped = Some(Drop::NotCredible);
             return outcome;
         }
