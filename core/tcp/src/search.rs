@@ -119,7 +119,13 @@ impl Connection {
         let segment = self.segment_bytes();
         let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
         let enough = payload + 3 * segment;
-        (payload > segment && unsent >= enough && usable >= enough && room >= payload).then_some(payload)
+        // Other options would make it larger than it says.
+        (self.payload_limit() == segment
+            && payload > segment
+            && unsent >= enough
+            && usable >= enough
+            && room >= payload)
+            .then_some(payload)
     }
     fn segment_options_bytes(&self) -> u32 {
         if self.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
