@@ -113,7 +113,8 @@ impl Connection {
         {
             return None;
         }
-        let size = self.search()?.candidate()?;
+        let largest = self.peer_mss.min(self.path_mss);
+        let size = self.search()?.candidate().filter(|&size| size <= largest)?;
         let options = self.segment_options_bytes();
         let payload = u32::from(size).saturating_sub(options);
         let segment = self.segment_bytes();
@@ -146,6 +147,8 @@ impl Connection {
     pub(crate) fn judge_search(&mut self, now: Instant) {
         let (unacknowledged, high) = (self.send.unacknowledged, self.peer_mss.min(self.path_mss));
         let Some(search) = self.search_mut() else { return };
+        // Routing may have learned better meanwhile.
+        search.high = search.high.min(high);
         if let Some(probe) = search.out
             && probe.end.at_or_before(unacknowledged)
         {
