@@ -110,6 +110,8 @@ impl Connection {
         if !self.marks.has(Marks::SEARCHES)
             || self.recovery.state != RecoveryState::Open
             || self.phase.opens()
+            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
+            || self.payload_limit() < self.segment_bytes()
         {
             return None;
         }
