@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::packets::{Lone, Sent, header};
+use common::packets::{Lone, Sent, emit, header, segment_frame};
 use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
-use inhost_event::Ignore;
+use inhost_event::{Ignore, TcpPhase};
 use inhost_stack::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Readiness, SocketId, StackConfig,
 };
+use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::tcp::{FastOpenCookie, Flags, TcpHeader, TcpOptions};
 
 fn peer(port: u16) -> Endpoint {
@@ -42,6 +43,13 @@ fn ask(lone: &mut Lone) -> FastOpenCookie {
 }
 fn accepted(lone: &mut Lone, listener: SocketId) -> Option<SocketId> {
     lone.stack.accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+}
+/// A router's word about the segment `sequence` that the host sent to `to`.
+fn unreachable(lone: &mut Lone, to: u16, sequence: u32) {
+    let frame = segment_frame(here(23), peer(to), header(Flags::ACK, sequence, 101), b"");
+    let (code, next_hop_mtu) = (UnreachableCode::Host, 0);
+    let message = emit(&Icmpv4Message::DestinationUnreachable { code, next_hop_mtu, invoking: &frame[..28] });
+    lone.icmp(Ipv4Addr::new(10, 0, 0, 9).into(), &message);
 }
 fn read(lone: &mut Lone, socket: SocketId) -> Vec<u8> {
     let mut place = [0; 2000];
@@ -121,6 +129,22 @@ fn only_a_cookie_that_holds_is_worth_anything() {
     let elsewhere = Endpoint::new(Ipv4Addr::new(10, 0, 0, 7), 1);
     lone.segment(elsewhere, here(23), syn(Some(cookie)), b"hello");
     assert_eq!(lone.segment_sent().header.acknowledgment.0, 101);
+}
+
+#[test]
+fn a_routers_word_ends_a_caller_that_waits_only_where_resets_are_given_out() {
+    for gives_out_reset in [false, true] {
+        let mut lone = Lone::new();
+        let listener = listen(&mut lone, ListenOptions { gives_out_reset, ..queue(8) });
+        let cookie = Some(ask(&mut lone));
+        let number = call(&mut lone, 1, syn(cookie), b"hello").header.sequence.0;
+        for about in [number.wrapping_add(5000), number] {
+            unreachable(&mut lone, 1, about);
+        }
+        let socket = accepted(&mut lone, listener).unwrap();
+        let ended = lone.stack.info(socket, lone.now).unwrap().phase == Some(TcpPhase::Closed);
+        assert_eq!(ended, gives_out_reset);
+    }
 }
 
 #[test]

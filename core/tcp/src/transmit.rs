@@ -120,7 +120,15 @@ impl Connection {
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
         if usable == 0 {
-            let closed = if send.window == 0 { SendCause::ClosedWindow } else { SendCause::ReceiverWindow };
+            let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
+            let closed = if send.window == 0 {
+                SendCause::ClosedWindow
+            } else if full && self.config.push == PushPlacement::Linux {
+                // Where both windows are full at once, Linux names its own.
+                SendCause::CongestionWindow
+            } else {
+                SendCause::ReceiverWindow
+            };
             return Err(if send.window == 0 { closed } else { self.repair_cause_or(closed) });
         }
         let segment = self.payload_limit();
