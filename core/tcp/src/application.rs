@@ -225,6 +225,7 @@ impl Connection {
         outcome
     }
     /// The reset that ends the connection from our side.
+    // spec: RFC7323 5.2-3
     pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
         let timestamps = self.marks.has(Marks::TIMESTAMPS);
         ResetReply {

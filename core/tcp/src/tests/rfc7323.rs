@@ -81,3 +81,17 @@ fn what_was_kept_is_not_old_when_its_turn_comes() {
     trial.give(with_timestamps(segment(1, ACK, 1), 1000, stamp), b"ab");
     assert_eq!(trial.read(10), b"abcdef");
 }
+
+// spec: RFC7323 5.2-3
+#[test]
+fn the_reset_of_an_abort_bears_timestamps_where_they_were_agreed_on() {
+    for config in [stamped(), plain()] {
+        let agreed = config.timestamps;
+        let mut trial = answered(config);
+        trial.pass_ms(20);
+        let now_stamp = trial.connection.timestamp(trial.now);
+        let reset = trial.connection.abort(lend!(trial)).reset.unwrap();
+        // The peer's value, as `answered` sent it, is echoed.
+        assert_eq!(reset.header().options.timestamps, agreed.then_some((now_stamp, 1)));
+    }
+}
