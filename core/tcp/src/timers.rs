@@ -108,7 +108,12 @@ impl Connection {
         let now = env.now;
         if self.linger_at <= now {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
-            return self.finish(None, env, outcome);
+            self.finish(None, env, outcome);
+            if self.buffers.as_ref().is_some_and(|buffers| buffers.are_empty()) {
+                // Its time may have come at the same moment, and there is no other.
+                self.clear(env.pool);
+            }
+            return;
         }
         if self.acknowledge_at <= now {
             self.acknowledge_at = Instant::FAR_FUTURE;
