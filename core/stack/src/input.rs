@@ -377,6 +377,7 @@ impl Call<'_> {
 
 /// The largest payload of a segment without options (RFC 9293 §3.7.1, RFC 6691).
 // spec: RFC9293 MUST-67, SHLD-6; RFC1122 3.3.2-3
+// spec: RFC4821 5.1-1
 pub(crate) fn segment_limit(path: &Path) -> u16 {
     path.payload_limit_bytes().saturating_sub(inhost_wire::tcp::LENGTH) as u16
 }

@@ -201,6 +201,7 @@ impl Connection {
     }
     /// What a segment of ours can carry (RFC 9293 §3.7.1).
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
+    // spec: RFC4821 7.1-1, 8-1
     pub(crate) fn effective_mss(&self) -> u32 {
         let most = self.peer_mss.min(self.path_mss).min(self.searched_mss()).max(LEAST_MSS);
         let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };

@@ -140,7 +140,7 @@ impl Connection {
         buffers.doubt.duplicate(end, segments);
     }
     /// Looks for losses; true when something is newly thought lost.
-    // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1
+    // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
     fn find_losses(&mut self, delivery: &Delivery, heard: &Heard, now: Instant) -> bool {
         let segment = self.segment_bytes();
         let sack = self.marks.has(Marks::SACK);

@@ -8,6 +8,7 @@ use crate::{Connection, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
+// spec: RFC4821 7.2-2
 const BASE_MSS: u16 = 1024;
 /// It is not made smaller than this (RFC 8899 §5.1.2's least for IPv4, less headers).
 const LEAST_MSS: u16 = 512;
@@ -51,6 +52,7 @@ impl Search {
         Search { low, high, tries: 0, halves: false, out: None, raise_at: Instant::FAR_FUTURE }
     }
     /// The next size to try.
+    // spec: RFC4821 7.1-2, 7.3-1
     fn candidate(&self) -> Option<u16> {
         let gap = self.high.saturating_sub(self.low);
         if self.out.is_some() || gap < CLOSE_ENOUGH {
@@ -63,6 +65,7 @@ impl Search {
 
 impl Connection {
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
+    // spec: RFC4821 7.2-1
     pub(crate) fn begin_search(&mut self) {
         if self.config.path_mtu_probing == PathMtuProbing::Always {
             let high = self.peer_mss.min(self.path_mss);
@@ -88,7 +91,7 @@ impl Connection {
         self.search().map_or(u16::MAX, |search| search.low)
     }
     /// The timer has expired again and again: if what is lost is large, a hole in the path may swallow it.
-    // spec: RFC4821 7.7-1
+    // spec: RFC4821 7.7-1, 7.7-2
     pub(crate) fn suspect_black_hole(&mut self) {
         let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
         let full = first_bytes >= self.segment_bytes();
@@ -105,7 +108,7 @@ impl Connection {
     }
     /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
     /// window: larger than a full segment, and followed by enough to find its loss.
-    // spec: RFC4821 7.4-1
+    // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub(crate) fn search_probe(&self, unsent: u32, usable: u32) -> Option<u32> {
         if !self.marks.has(Marks::SEARCHES)
             || self.recovery.state != RecoveryState::Open
@@ -162,7 +165,7 @@ impl Connection {
     }
     /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
     /// in smaller segments.
-    // spec: RFC4821 7.6.2-1
+    // spec: RFC4821 4-4, 7.6.2-1
     pub(crate) fn search_probe_lost(&mut self, now: Instant) -> bool {
         let Some(probe) = self.search().and_then(|search| search.out) else { return false };
         let Some(buffers) = &mut self.buffers else { return false };
@@ -178,6 +181,7 @@ impl Connection {
         only
     }
     /// The probe that is out did not arrive.
+    // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
     pub(crate) fn search_failed(&mut self, now: Instant) {
         let Some(search) = self.search_mut() else { return };
         let Some(probe) = search.out.take() else { return };

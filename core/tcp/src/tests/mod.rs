@@ -9,6 +9,7 @@ mod ledger;
 mod loss;
 mod opening;
 mod pipe;
+mod rfc4821;
 mod rfc6298;
 mod rfc6675;
 mod rfc7323;

@@ -6,7 +6,7 @@ use inhost_base::Sequence;
 use std::sync::Arc;
 
 /// Established over a path of 1,460 bytes of payload.
-fn wide(config: Config) -> Trial {
+pub(super) fn wide(config: Config) -> Trial {
     let mut trial = Trial::calling(config.clone());
     let open = Open { path_mtu_mss: 1460, ..open() };
     trial.connection = Connection::connect(&Arc::new(config), open, lend!(trial));
@@ -20,21 +20,22 @@ fn wide(config: Config) -> Trial {
     trial.expect();
     trial
 }
-fn segment_bytes(trial: &Trial) -> u16 {
+pub(super) fn segment_bytes(trial: &Trial) -> u16 {
     trial.connection.info(trial.now).send_segment_bytes
 }
 /// Everything that is out is acknowledged, as often as something goes out, while its segments are of at most `most`
-/// bytes; a longer one is lost, and those after it tell so by duplicates.
-fn through(trial: &mut Trial, most: usize) {
+/// bytes; a longer one is lost, and those after it tell so by duplicates. How many were lost.
+pub(super) fn through(trial: &mut Trial, most: usize) -> usize {
     let mut had = trial.connection.info(trial.now).send_unacknowledged.since(Sequence(OURS));
-    let mut ahead = Vec::new();
+    let (mut ahead, mut lost) = (Vec::new(), 0);
     for _ in 0..4000 {
         trial.pass_ms(10);
         if trial.connection.unacknowledged_bytes() == 0 {
-            return;
+            return lost;
         }
         for sent in trial.sent.drain(..).collect::<Vec<_>>() {
             if sent.len() > most {
+                lost += 1;
                 continue;
             }
             ahead.push((sent.at(), sent.at() + sent.len() as u32));
