@@ -62,7 +62,13 @@ impl Scratch {
         let said = String::from_utf8_lossy(&cargo.stdout);
         let found = said.lines().find(|line| line.starts_with("FAILED "));
         assert!(!cargo.status.success(), "{name} is not found within {SEEDS} seeds");
-        found.unwrap_or_else(|| panic!("{name} does not build, or fails in another way: {said}")).to_owned()
+        let found = found.unwrap_or_else(|| panic!("{name} does not build, or fails in another way: {said}"));
+        // It is the mistake that was found, and not one that the stack has anyway.
+        let seed =
+            found.trim_start_matches("FAILED seed ").split(':').next().and_then(|seed| seed.parse().ok());
+        let without = inhost_sim::soak::run(seed.unwrap(), None);
+        assert!(without.is_ok(), "the stack itself is at fault: {without:?}");
+        found.to_owned()
     }
 }
 
