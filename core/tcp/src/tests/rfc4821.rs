@@ -104,17 +104,23 @@ fn a_probe_lost_alone_goes_again_in_smaller_segments_and_costs_no_window() {
 // spec: RFC4821 4-4
 #[test]
 fn a_probe_lost_with_other_data_is_congestion() {
-    let mut trial = wide_with_options(always(), 1460);
-    trial.write(&[1; 20_000]);
-    let before = window_bytes(&trial);
-    trial.pass_ms(50);
-    let last = trial.sent.pop_back().unwrap();
-    // The probe and one more are missing.
-    trial.give(telling(1, 1461 + 1024, last.at() + last.len() as u32), b"");
-    trial.pass_ms(50);
-    let info = trial.connection.info(trial.now);
-    assert_eq!((info.timeouts, info.recovery), (0, RecoveryState::Recovery));
-    assert!(info.slow_start_threshold_bytes < before);
+    // What is missing beside the probe lies right behind it, or further on.
+    for gap in [0, 1024] {
+        let mut trial = wide_with_options(always(), 1460);
+        trial.write(&[1; 20_000]);
+        let before = window_bytes(&trial);
+        trial.pass_ms(50);
+        let last = trial.sent.pop_back().unwrap();
+        let mut header = telling(1, 1461 + gap + 1024, last.at() + last.len() as u32);
+        if gap > 0 {
+            header.options.sack.push((Sequence(OURS) + 1461, Sequence(OURS) + 1461 + gap));
+        }
+        trial.give(header, b"");
+        trial.pass_ms(50);
+        let info = trial.connection.info(trial.now);
+        assert_eq!((info.timeouts, info.recovery), (0, RecoveryState::Recovery));
+        assert!(info.slow_start_threshold_bytes < before);
+    }
 }
 
 // spec: RFC4821 7.6.4-1
