@@ -65,6 +65,7 @@ impl Connection {
         let (end, unacknowledged) = (self.end_of_queue(), self.send.unacknowledged);
         if let Some(buffers) = &mut self.buffers {
             buffers.seals.add(end, if pushed { Seal::Push } else { Seal::Burst }, unacknowledged);
+            let _ = self.decide();
         }
     }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
@@ -237,7 +238,7 @@ impl Connection {
     }
     fn finish_call(&mut self, outcome: &mut Outcome, env: &mut Environment<'_>) {
         self.settle(env);
-        if self.wants_transmit(env.now) {
+        if self.marks.has(Marks::WANTS) {
             outcome.changes |= Changes::TRANSMIT;
         }
     }

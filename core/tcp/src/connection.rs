@@ -10,6 +10,7 @@ use crate::phase::Allows;
 use crate::promptness::Promptness;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
+use crate::transmit::Next;
 use crate::{
     Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, RecoveryState, SoftError,
 };
@@ -165,9 +166,11 @@ impl Connection {
     }
     /// Whether [`Connection::transmit`] would send something at `now`.
     pub fn wants_transmit(&self, now: Instant) -> bool {
-        // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it.
+        // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it. Every
+        // call that may change the answer ends by asking for it, in `decide`.
         let _ = now;
-        self.next_segment().is_ok()
+        debug_assert_eq!(self.marks.has(Marks::WANTS), self.next_segment().is_ok());
+        self.marks.has(Marks::WANTS)
     }
     /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
     /// `out` refuses one. TRANSMIT among the changes says that more waits.
@@ -350,7 +353,7 @@ impl Connection {
     }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
     pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
-        let cause = match self.next_segment() {
+        let cause = match self.decide() {
             // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
             // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
             _ if self.phase.opens() => SendCause::Opening,
@@ -371,6 +374,12 @@ impl Connection {
                 (env.socket, self.accounts.send_cause(), self.accounts.receive_cause());
             env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
         }
+    }
+    /// Asks what is to be sent next, and keeps whether there is anything: it is asked for more often than it changes.
+    pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
+        let next = self.next_segment();
+        self.marks.put(Marks::WANTS, next.is_ok());
+        next
     }
     fn receive_cause(&self) -> inhost_event::ReceiveCause {
         use inhost_event::ReceiveCause;
@@ -393,13 +402,8 @@ impl Connection {
         }
     }
     fn tell(&self, outcome: &mut Outcome, deadline: Instant) {
-        if matches!(self.accounts.send_cause(), SendCause::Link | SendCause::Opening)
-            || self.marks.has(Marks::DUE)
-        {
-            // Cheap to ask only when the ledger says that something may be due.
-            if self.next_segment().is_ok() {
-                outcome.changes |= Changes::TRANSMIT;
-            }
+        if self.marks.has(Marks::WANTS) {
+            outcome.changes |= Changes::TRANSMIT;
         }
         if self.deadline() < deadline || deadline == Instant::ZERO {
             outcome.changes |= Changes::DEADLINE;

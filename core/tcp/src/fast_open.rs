@@ -106,6 +106,7 @@ impl Connection {
     pub fn hold(&mut self) {
         if self.phase == TcpPhase::SynSent && self.send.next == self.send.unacknowledged {
             self.marks.set(Marks::HELD);
+            let _ = self.decide();
         }
     }
     /// Before its SYN and ACK has left: gives the peer a cookie with it.

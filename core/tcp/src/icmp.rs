@@ -51,7 +51,7 @@ impl Connection {
             }
         }
         self.settle(env);
-        if self.wants_transmit(env.now) {
+        if self.marks.has(Marks::WANTS) {
             outcome.changes |= Changes::TRANSMIT;
         }
         outcome

@@ -56,6 +56,8 @@ impl Marks {
     pub const PACED: Marks = Marks(1 << 24);
     /// The path's largest segment is searched for.
     pub const SEARCHES: Marks = Marks(1 << 25);
+    /// `transmit` would send something: what `next_segment` said when last asked.
+    pub const WANTS: Marks = Marks(1 << 26);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

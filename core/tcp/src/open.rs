@@ -31,6 +31,7 @@ impl Connection {
         let mut connection = Connection::new(config, open, TcpPhase::SynSent, env.now);
         connection.marks.set(Marks::ACTIVE);
         connection.marks.set(Marks::SYNCHRONISE);
+        connection.settle(env);
         connection
     }
     /// A passive open, from a SYN that the stack found acceptable. The SYN and ACK leaves with the next
@@ -47,6 +48,7 @@ impl Connection {
         connection.marks.set(Marks::SYNCHRONISE);
         connection.marks.put(Marks::HELD, hold);
         connection.learn_from_syn(syn, env.now);
+        connection.settle(env);
         connection
     }
     /// Lets a held SYN and ACK go.
