@@ -118,9 +118,12 @@ impl Connection {
         }
     }
     /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers
-    /// are counted, lest two ends answer each other for ever.
+    /// are counted, lest two ends answer each other for ever; and so is the answer to a SYN, whatever it bears
+    /// (RFC 5961 §4.2, §7).
     fn answer_unacceptable(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
-        if !arrival.payload.is_empty() || arrival.header.flags.fin() || self.may_challenge(env) {
+        let flags = arrival.header.flags;
+        let bears_stream = !flags.syn() && (!arrival.payload.is_empty() || flags.fin());
+        if bears_stream || self.may_challenge(env) {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
     }

@@ -270,8 +270,8 @@ fn future_acknowledgment(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Fram
 }
 
 fn past_acknowledgment(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
-    // Further back than any window of the peer reaches.
-    let back = (16 << 20) + forger.distance();
+    // Further back than any window can reach (RFC 7323 §2.3).
+    let back = (1 << 30) + forger.below(1 << 29) + 1;
     with_acknowledgment(forger, mark, mark.connection.send_unacknowledged.back(back))
 }
 

@@ -237,7 +237,7 @@ fn hex(bytes: &[u8]) -> String {
 pub fn challenges(seed: u64, frames: u64) -> Result<u64, String> {
     let mut world = World::new(seed, false)?;
     let mut forger = Forger { random: Random::from_number(seed), link: 0 };
-    let sent = world.recent.borrow().sent;
+    let acknowledged = world.recent.borrow().bare_acknowledgments;
     let second = world.network.now().as_millis() / 1000;
     for number in 0..frames as usize * TRANSFERS {
         let before = world.connections();
@@ -260,6 +260,6 @@ pub fn challenges(seed: u64, frames: u64) -> Result<u64, String> {
         return Err("it took too long".to_owned());
     }
     world.network.pass(Duration::from_millis(1));
-    let answers = world.recent.borrow().sent - sent;
+    let answers = world.recent.borrow().bare_acknowledgments - acknowledged;
     Ok(answers)
 }
