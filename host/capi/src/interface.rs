@@ -78,8 +78,8 @@ pub struct Interface {
 const SIZE_BYTES: usize = 33 * 8;
 const _: () = assert!(size_of::<Interface>() == SIZE_BYTES);
 
-/// Makes a host from `flags` (NULL, or words as [`Flags`] knows them) and fills in the table at `out`. It may be called
-/// again after `free`; a host that is still there makes way.
+/// Makes a host from `flags` (NULL, or words such as `profile=linux`, commas between) and fills in the table at `out`.
+/// It may be called again after `free`; a host that is still there makes way.
 ///
 /// # Safety
 /// `flags` is NULL or a string that ends with a zero byte; `out` points to room for an [`Interface`].
