@@ -2,7 +2,7 @@
 
 use super::{Delivery, Flight, State};
 use inhost_base::{Instant, Sequence};
-use inhost_wire::tcp::SackBlocks;
+use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
 /// What the option is read against.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,16 @@ impl Flight {
             {
                 continue;
             }
-            self.take_block(start, end, bounds.segment_bytes, now, delivery);
             kept.push((start, end));
+        }
+        // The option has the newest first; taken in that order, news of the older blocks would seem to have been
+        // overtaken by what came in the same acknowledgment.
+        let mut rising = [(Sequence(0), Sequence(0)); MAX_SACK_BLOCKS];
+        let rising = &mut rising[..kept.len()];
+        rising.copy_from_slice(&kept);
+        rising.sort_unstable_by_key(|(start, _)| start.since(bounds.unacknowledged));
+        for &(start, end) in rising.iter() {
+            self.take_block(start, end, bounds.segment_bytes, now, delivery);
         }
         self.seen = kept;
     }
