@@ -59,6 +59,15 @@ pub struct Config {
     pub empty_window_probes: bool,
     /// What arrived before a reset can still be read, as on Linux. Default false (RFC 9293 §3.10.7.4).
     pub keeps_received_after_reset: bool,
+    /// A caller is forgotten when a soft ICMP error comes about our answer to it, as on Linux. Default false: the way
+    /// may come back before the answer is given up (RFC 5461 §2).
+    pub soft_errors_end_handshakes: bool,
+    /// Data for which nobody is left to read it is answered as if there were no connection, as on Linux. Default false:
+    /// by a reset of the connection's own (RFC 9293 §3.6.1).
+    pub unread_is_unknown: bool,
+    /// Every acknowledgment measures the round trip, as on Linux. Default false: one for each flight is enough (RFC 6298
+    /// §3) and cheaper.
+    pub measures_every_acknowledgment: bool,
     /// Retransmissions of one segment after which routing is told and a soft error is set: R1 of RFC 9293 §3.8.3.
     /// Default 3.
     // spec: RFC9293 SHLD-10
@@ -184,6 +193,9 @@ impl Config {
             syn_linear_timeouts: 0,
             empty_window_probes: false,
             keeps_received_after_reset: false,
+            soft_errors_end_handshakes: false,
+            unread_is_unknown: false,
+            measures_every_acknowledgment: false,
             suspect_after_retransmissions: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
@@ -232,6 +244,9 @@ impl Config {
             max_retransmission_timeout: Duration::from_secs(120),
             empty_window_probes: true,
             keeps_received_after_reset: true,
+            soft_errors_end_handshakes: true,
+            unread_is_unknown: true,
+            measures_every_acknowledgment: true,
             timestamps_required: false,
             rto_restart: false,
             congestion: CongestionChoice::CubicLinux,

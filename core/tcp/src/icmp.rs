@@ -1,6 +1,5 @@
 //! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
-use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
@@ -26,7 +25,7 @@ impl Connection {
         match error.kind {
             NetworkErrorKind::Soft(_)
                 if self.phase == TcpPhase::SynReceived
-                    && self.config.push == PushPlacement::Linux
+                    && self.config.soft_errors_end_handshakes
                     && !self.is_early() =>
             {
                 // Linux forgets a caller of which it hears that.

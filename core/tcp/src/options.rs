@@ -65,9 +65,7 @@ impl Connection {
     }
     /// Another congestion control, from where the window stands.
     pub fn set_congestion(&mut self, choice: CongestionChoice, env: &mut Environment<'_>) {
-        let window = self.congestion.window;
-        self.congestion = inhost_congestion::Congestion::new(choice);
-        self.congestion.window = window;
+        self.congestion.choose(choice);
         self.change(env, |config| config.congestion = choice);
     }
     /// No segment leaves faster than this many bytes a second; `None` for no limit.

@@ -1,7 +1,6 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Arrival;
-use crate::config::PushPlacement;
 use crate::flight::{Bounds, Delivery};
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
@@ -121,8 +120,7 @@ impl Connection {
         let mut fin_acknowledged = false;
         if advanced {
             let echoed = self.echoed_round_trip(header, now);
-            if self.config.push == PushPlacement::Linux {
-                // Every acknowledgment is a measurement.
+            if self.config.measures_every_acknowledgment {
                 self.round_trip.begin(acknowledgment);
             }
             self.round_trip.acknowledged(acknowledgment, self.send.next, delivery.oldest_round_trip, echoed);

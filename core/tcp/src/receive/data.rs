@@ -1,7 +1,6 @@
 //! Data and FIN (RFC 9293 §3.10.7.4, seventh and eighth step).
 
 use super::Arrival;
-use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
@@ -121,10 +120,10 @@ impl Connection {
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.phase != TcpPhase::Established {
-            outcome.reset = match self.config.push {
-                // As if there were no connection.
-                PushPlacement::Linux => ResetReply::to(arrival.header, arrival.payload.len()),
-                PushPlacement::QueueEnd => Some(self.last_word(env.now)),
+            outcome.reset = if self.config.unread_is_unknown {
+                ResetReply::to(arrival.header, arrival.payload.len())
+            } else {
+                Some(self.last_word(env.now))
             };
             return self.finish(Some(ConnectionError::Aborted), env, outcome);
         }
