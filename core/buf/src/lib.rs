@@ -15,7 +15,7 @@
 //! pool.give(packet);
 //! assert_eq!(pool.outstanding_bytes(), 0);
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod frame;
 mod kernel;
@@ -26,7 +26,7 @@ mod ring;
 mod send_queue;
 
 pub use frame::{Device, Frame, Full, Offload, Slices};
-pub use kernel::{copy, copy_and_sum, sum};
+pub use kernel::{copy, copy_and_sum, join_sums, sum};
 pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};

@@ -19,8 +19,9 @@ impl Sum {
     pub const ZERO: Sum = Sum(0);
 
     /// The sum of `bytes`, the first of which is at an even offset; an odd last byte counts as followed by zero.
+    #[inline]
     pub fn of(bytes: &[u8]) -> Sum {
-        Sum(u64::from(sum_bytes(bytes)))
+        Sum(u64::from(inhost_buf::sum(bytes)))
     }
     /// Adds `bytes`, the first of which is at an even offset of what is summed. An odd last byte counts as
     /// followed by zero, so that more bytes after it need [`Sum::combine`].
@@ -113,42 +114,6 @@ const fn fold(sum: u64) -> u16 {
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
     ((sum & 0xffff) + (sum >> 16)) as u16
-}
-
-/// Bytes that the inner loop takes at once.
-const STRIDE_BYTES: usize = 32;
-
-/// The sum in network order. Words are added in the machine's own order, which gives the byte-swapped sum on
-/// a little-endian machine (RFC 1071 §2 (B)); halves of 64-bit words go to separate accumulators, so that no
-/// carry is lost and the compiler may use vectors.
-fn sum_bytes(bytes: &[u8]) -> u16 {
-    let mut low = [0u64; 4];
-    let mut high = [0u64; 4];
-    let (strides, rest) = bytes.as_chunks::<STRIDE_BYTES>();
-    for stride in strides {
-        let (words, _) = stride.as_chunks::<8>();
-        for ((low, high), word) in low.iter_mut().zip(&mut high).zip(words) {
-            let word = u64::from_ne_bytes(*word);
-            *low += word & 0xffff_ffff;
-            *high += word >> 32;
-        }
-    }
-    let mut total = 0;
-    for part in low.iter().chain(&high) {
-        total += fold_once(*part);
-    }
-    let (words, tail) = rest.as_chunks::<8>();
-    for word in words {
-        let word = u64::from_ne_bytes(*word);
-        total += (word & 0xffff_ffff) + (word >> 32);
-    }
-    let mut last = [0; 8];
-    for (place, byte) in last.iter_mut().zip(tail) {
-        *place = *byte;
-    }
-    let word = u64::from_ne_bytes(last);
-    total += (word & 0xffff_ffff) + (word >> 32);
-    u16::from_be(fold(total))
 }
 
 #[cfg(test)]

@@ -1,0 +1,76 @@
+//! The loops that touch every byte: copy, checksum, and both at once. Each is chosen at run time: 32 bytes at a time
+//! where the processor has AVX2, eight otherwise. One loop for both pays only with wide registers; without them two
+//! passes over a piece that the nearest cache holds are faster (DEC: copy and checksum dominate all else).
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx2;
+mod portable;
+
+/// Below this the wide loops do not pay for their beginning and end.
+const WIDE_FROM_BYTES: usize = 64;
+
+/// Copies `from` into the front of `into`, as far as the shorter reaches. The system's own copy is as wide as the
+/// processor allows.
+#[inline]
+pub fn copy(into: &mut [u8], from: &[u8]) {
+    let n = into.len().min(from.len());
+    into[..n].copy_from_slice(&from[..n]);
+}
+
+/// The ones-complement sum (RFC 1071) of `bytes` as 16-bit words in network order, the first byte at an even offset, an
+/// odd last byte followed by zero; not inverted.
+#[inline]
+pub fn sum(bytes: &[u8]) -> u16 {
+    in_network_order(native_sum(bytes))
+}
+
+/// Copies `from` into the front of `into`, as far as the shorter reaches, and gives the [`sum`] of what was copied.
+pub fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u16 {
+    let n = into.len().min(from.len());
+    let (into, from) = (&mut into[..n], &from[..n]);
+    #[cfg(target_arch = "x86_64")]
+    if n >= WIDE_FROM_BYTES && is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor was asked for AVX2 just now.
+        #[allow(unsafe_code)]
+        return in_network_order(unsafe { avx2::copy_and_sum(into, from) });
+    }
+    in_network_order(portable::copy_and_sum(into, from))
+}
+
+/// The sum of two pieces of which the second follows the first; it starts at an odd offset when `at_odd`
+/// (RFC 1071 §2 (B)).
+#[inline]
+pub fn join_sums(first: u16, second: u16, at_odd: bool) -> u16 {
+    let second = if at_odd { second.swap_bytes() } else { second };
+    fold(u64::from(first) + u64::from(second))
+}
+
+/// Words are added in the machine's own order, which gives the swapped sum on a little-endian one (RFC 1071 §2 (B)).
+#[inline]
+fn native_sum(bytes: &[u8]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if bytes.len() >= WIDE_FROM_BYTES && is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor was asked for AVX2 just now.
+        #[allow(unsafe_code)]
+        return unsafe { avx2::sum(bytes) };
+    }
+    portable::sum(bytes)
+}
+
+#[inline]
+fn in_network_order(sum: u64) -> u16 {
+    u16::from_be(fold(sum))
+}
+
+/// The same modulo 2^16 - 1, and zero only for zero.
+#[inline]
+fn fold(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests;
