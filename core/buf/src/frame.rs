@@ -38,6 +38,25 @@ impl<'a> Slices<'a> {
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         self.pieces[..self.count].iter().copied()
     }
+    /// `length` bytes from `offset` on, or what there is of them.
+    pub fn part(&self, offset: usize, length: usize) -> Slices<'a> {
+        let mut part: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0 };
+        let (mut skip, mut left) = (offset, length);
+        for piece in self.iter() {
+            if skip >= piece.len() {
+                skip -= piece.len();
+                continue;
+            }
+            let piece = piece.get(skip..piece.len().min(skip.saturating_add(left))).unwrap_or(&[]);
+            skip = 0;
+            left -= piece.len();
+            part.push(piece);
+            if left == 0 {
+                break;
+            }
+        }
+        part
+    }
     /// Bytes in all pieces.
     pub fn len(&self) -> usize {
         self.iter().map(<[u8]>::len).sum()
@@ -61,13 +80,56 @@ pub enum Offload {
         /// Where the checksum field lies after that.
         checksum_offset: u16,
     },
-    /// The frame is to be cut into segments of `segment_bytes` payload each, with checksums.
+    /// The frame is to be cut into segments of `segment_bytes` payload each, with checksums. As it is lent, the length
+    /// fields and the pseudo-header sum in the checksum field are those of one packet that carries everything.
     Segment {
+        /// What is cut.
+        of: Large,
         /// Payload bytes of each segment but the last.
         segment_bytes: u16,
         /// Where the transport header starts in the frame.
         transport_offset: u16,
     },
+}
+
+/// What a large frame carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Large {
+    /// One TCP segment in an IPv4 packet.
+    TcpV4,
+    /// One TCP segment in an IPv6 packet.
+    TcpV6,
+    /// UDP datagrams of one flow, behind one header.
+    Udp,
+}
+
+/// What a device finishes for its host, so that the host need not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Offers {
+    /// [`Offload::Checksum`].
+    pub checksum: bool,
+    /// [`Offload::Segment`] of [`Large::TcpV4`].
+    pub tcp_v4: bool,
+    /// [`Offload::Segment`] of [`Large::TcpV6`].
+    pub tcp_v6: bool,
+    /// [`Offload::Segment`] of [`Large::Udp`].
+    pub udp: bool,
+}
+
+impl Offers {
+    /// Nothing: every frame is to be complete.
+    pub const NONE: Offers = Offers { checksum: false, tcp_v4: false, tcp_v6: false, udp: false };
+    /// Everything.
+    pub const ALL: Offers = Offers { checksum: true, tcp_v4: true, tcp_v6: true, udp: true };
+
+    /// Whether large frames of this kind are cut by the device.
+    pub const fn cuts(self, large: Large) -> bool {
+        match large {
+            Large::TcpV4 => self.tcp_v4,
+            Large::TcpV6 => self.tcp_v6,
+            Large::Udp => self.udp,
+        }
+    }
 }
 
 /// One frame, lent: `header` (link, network and transport headers in one piece) followed by `payload`.
@@ -110,4 +172,29 @@ pub struct Full;
 pub trait Device {
     /// Takes one frame whole, or says [`Full`] and takes nothing of it.
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full>;
+    /// What frames may leave to the device; nothing unless it says so.
+    fn offers(&self) -> Offers {
+        Offers::NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_what_the_flat_bytes_have_there() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let mut slices = Slices::EMPTY;
+        for piece in [&bytes[..7], &bytes[7..60], &bytes[60..61], &bytes[61..]] {
+            assert!(slices.push(piece));
+        }
+        for offset in 0..110 {
+            for length in [0, 1, 6, 7, 8, 54, 100, 200] {
+                let part: Vec<u8> = slices.part(offset, length).iter().flatten().copied().collect();
+                let end = bytes.len().min(offset + length);
+                assert_eq!(part, bytes.get(offset..end).unwrap_or(&[]), "{length} bytes from {offset}");
+            }
+        }
+    }
 }

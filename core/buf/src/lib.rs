@@ -25,7 +25,7 @@ mod receive_queue;
 mod ring;
 mod send_queue;
 
-pub use frame::{Device, Frame, Full, Offload, Slices};
+pub use frame::{Device, Frame, Full, Large, Offers, Offload, Slices};
 pub use kernel::{copy, copy_and_sum, join_sums, sum};
 pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};

@@ -10,6 +10,15 @@ pub enum Checksum {
     Unknown,
     /// The device, or the memory it came through, vouches for it.
     Verified,
+    /// The data is good, but the field holds the pseudo-header's sum only: whoever sends the packet on finishes it.
+    Partial,
+}
+
+impl Checksum {
+    /// Whether the receiver may trust the data without a look.
+    pub fn is_good(self) -> bool {
+        self != Checksum::Unknown
+    }
 }
 
 /// An owned buffer of which a window is visible. Trimming moves the window and never the bytes, so the headers that
@@ -23,12 +32,15 @@ pub struct Packet {
     end: usize,
     /// What is known of the transport checksum.
     pub checksum: Checksum,
+    /// Of several segments that the device has put together, the payload of each but the last; 0 of a packet that came
+    /// as it is.
+    pub segment_bytes: u16,
 }
 
 impl Packet {
     pub(crate) fn from_storage(storage: Vec<u8>, headroom: usize) -> Self {
         let start = headroom.min(storage.len());
-        Packet { storage, start, end: start, checksum: Checksum::Unknown }
+        Packet { storage, start, end: start, checksum: Checksum::Unknown, segment_bytes: 0 }
     }
     pub(crate) fn into_storage(self) -> Vec<u8> {
         self.storage

@@ -85,6 +85,18 @@ impl Pacer {
         let ahead = self.sent_until.since(now);
         (ahead > Duration::ZERO && ahead >= self.burst(segment_bytes)).then_some(self.sent_until)
     }
+    /// How many bytes may leave now, if they leave in segments: the last of these may begin when only a byte of it may.
+    /// 0 when nothing may.
+    pub fn room_bytes(&self, segment_bytes: u32, now: Instant) -> u64 {
+        let rate = self.rate_bytes_per_s();
+        if rate == u64::MAX {
+            return u64::MAX;
+        }
+        let burst = self.burst(segment_bytes);
+        let from = self.sent_until.max(now - burst);
+        let ahead = (now + burst).since(from).as_nanos();
+        rate.saturating_mul(ahead).div_ceil(NANOS_PER_S)
+    }
     /// `bytes` left.
     pub fn sent(&mut self, bytes: u32, segment_bytes: u32, now: Instant) {
         let rate = self.rate_bytes_per_s();

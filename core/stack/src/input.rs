@@ -7,7 +7,7 @@ use crate::options::SynCookies;
 use crate::stack::{Stack, tcp_environment};
 use crate::table::Name;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Sequence};
-use inhost_buf::{Checksum, Packet};
+use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
 use inhost_tcp::{Config, Connection, Header, Open, ResetReply};
@@ -41,7 +41,7 @@ impl Stack {
         }
         let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         // spec: RFC9293 MUST-3
-        if packet.checksum == Checksum::Unknown && !view.checksum_ok(datagram.source, datagram.destination) {
+        if !packet.checksum.is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
             return Err(Drop::Checksum);
         }
         let header = Segment::parse(&view).header();

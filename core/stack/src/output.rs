@@ -5,15 +5,20 @@ use crate::input::segment_limit;
 use crate::reply::Reply;
 use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_environment};
 use inhost_base::{Instant, Key, LinkId};
-use inhost_buf::{Device, Frame, Full, Offload, Slices};
+use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path, Resolution, RouteError};
 use inhost_tcp::{Blocked, Ecn, Header, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
+use inhost_wire::large::{Cut, TCP_CHECKSUM_OFFSET, sum_of};
 use inhost_wire::{ethernet, ipv4, protocol, tcp};
 
 /// Segments that one connection sends before the next has its turn (DEC: transmit fairness).
 const SEGMENTS_PER_TURN: usize = 4;
+/// The same where the device cuts large frames: what one of them holds, and no more bytes than that in a turn.
+const SEGMENTS_PER_LARGE_TURN: usize = 64;
+/// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.
+const LARGE_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
 /// Room for the largest headers: link, IP and TCP with all options.
 const HEADERS_BYTES: usize = ethernet::LENGTH + IP_BYTES + tcp::MAX_LENGTH;
 /// The longest IP header: IPv4 with all options, which is more than IPv6.
@@ -40,6 +45,7 @@ pub(crate) struct Counting<'a> {
     pub(crate) frames: usize,
     bytes: u64,
     pub(crate) full: bool,
+    offers: Offers,
     /// Lengths of the frames accepted, when somebody wants to hear of them.
     lengths: Option<&'a mut Vec<u32>>,
 }
@@ -60,6 +66,9 @@ impl Device for Counting<'_> {
         }
         done
     }
+    fn offers(&self) -> Offers {
+        self.offers
+    }
 }
 
 /// Puts link and IP headers before segments and gives them to the device: each header is written once, the payload
@@ -75,43 +84,112 @@ struct Segments<'a, 'b> {
     remote_port: u16,
 }
 
-impl SegmentOutput for Segments<'_, '_> {
-    // spec: RFC9293 MUST-2, SHLD-22
-    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
-        let mut scratch = [0; HEADERS_BYTES];
+impl Segments<'_, '_> {
+    /// Writes all headers of a segment with `payload_bytes` to the front of `scratch`, the checksum apart; gives where
+    /// the transport header begins and the length of all.
+    // spec: RFC9293 SHLD-22
+    fn headers(
+        &mut self,
+        header: &Header,
+        payload_bytes: usize,
+        ecn: Ecn,
+        scratch: &mut [u8; HEADERS_BYTES],
+    ) -> Option<(usize, usize)> {
         let tcp_bytes = header.length();
-        let segment_bytes = tcp_bytes + payload.len();
         let how = HeaderHow { dscp_ecn: self.how.dscp_ecn | ecn.bits(), ..self.how };
+        let segment_bytes = tcp_bytes + payload_bytes;
         let front =
-            self.ip.header_with(self.path, self.link_header, &how, self.options, segment_bytes, &mut scratch);
-        let Some(place) = scratch.get_mut(front..front + tcp_bytes) else { return Err(Blocked::Link) };
+            self.ip.header_with(self.path, self.link_header, &how, self.options, segment_bytes, scratch);
+        let place = scratch.get_mut(front..front + tcp_bytes)?;
         if front == 0 || header.emit(place) != tcp_bytes {
-            return Err(Blocked::Link);
+            return None;
         }
-        if let Some(ports) = place.get_mut(..4) {
-            ports[..2].copy_from_slice(&self.local_port.to_be_bytes());
-            ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
+        let (ports, _) = place.split_first_chunk_mut::<4>()?;
+        ports[..2].copy_from_slice(&self.local_port.to_be_bytes());
+        ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
+        Some((front, front + tcp_bytes))
+    }
+    fn pseudo(&self, segment_bytes: usize) -> Sum {
+        pseudo_header(self.path.source, self.path.destination, protocol::TCP, segment_bytes as u32)
+    }
+    /// Whether a run may be one large frame: its pieces differ in nothing that only IP knows.
+    fn takes_runs(&self) -> bool {
+        self.how.dont_fragment && self.options.is_none()
+    }
+    fn kind(&self) -> Large {
+        if self.path.destination.is_ipv4() { Large::TcpV4 } else { Large::TcpV6 }
+    }
+    /// Sends what a device without large frames would have cut, piece by piece; the bytes that it took.
+    fn cut(&mut self, frame: &Frame<'_>) -> Result<u32, Blocked> {
+        let offers = self.device.offers;
+        let mut cut = Cut::new(frame, self.link_header.bytes().len()).ok_or(Blocked::Link)?;
+        let mut taken = 0;
+        for index in 0..cut.count() {
+            let payload = cut.payload(index);
+            let piece = match offers.checksum {
+                true => cut.frame_without_sum(index, payload),
+                false => cut.frame(index, payload, sum_of(&payload)),
+            };
+            match self.device.transmit(&piece) {
+                Ok(()) => taken += payload.len() as u32,
+                Err(Full) if taken > 0 => break,
+                Err(Full) => return Err(Blocked::Link),
+            }
         }
-        let Path { source, destination, .. } = *self.path;
-        let pseudo = pseudo_header(source, destination, protocol::TCP, segment_bytes as u32);
-        tcp::fill_checksum(place, pseudo, sum_of(&payload));
-        let frame = Frame {
-            header: scratch.get(..front + tcp_bytes).unwrap_or(&[]),
-            payload,
-            offload: Offload::None,
-        };
-        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+        Ok(taken)
     }
 }
 
-/// The sum of a payload in pieces, any of which may be of odd length.
-pub(crate) fn sum_of(payload: &Slices<'_>) -> Sum {
-    let (mut sum, mut at_odd) = (Sum::ZERO, false);
-    for piece in payload.iter() {
-        sum = sum.combine(Sum::of(piece), at_odd);
-        at_odd ^= piece.len() % 2 == 1;
+/// Puts the folded sum of a pseudo-header where the device will put the checksum.
+fn leave_checksum(place: Option<&mut [u8]>, pseudo: Sum) {
+    let field = place.and_then(|place| place.get_mut(usize::from(TCP_CHECKSUM_OFFSET)..));
+    if let Some((field, _)) = field.and_then(<[u8]>::split_first_chunk_mut::<2>) {
+        *field = pseudo.folded().to_be_bytes();
     }
-    sum
+}
+
+impl SegmentOutput for Segments<'_, '_> {
+    // spec: RFC9293 MUST-2
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
+            return Err(Blocked::Link);
+        };
+        let pseudo = self.pseudo(end - front + payload.len());
+        let offload = if self.device.offers.checksum {
+            leave_checksum(scratch.get_mut(front..end), pseudo);
+            let transport_offset = front as u16;
+            Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET }
+        } else {
+            tcp::fill_checksum(scratch.get_mut(front..end).unwrap_or_default(), pseudo, sum_of(&payload));
+            Offload::None
+        };
+        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+    }
+    fn large_bytes(&self) -> u32 {
+        if self.takes_runs() { LARGE_BYTES } else { 0 }
+    }
+    fn large(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        segment_bytes: u16,
+        ecn: Ecn,
+    ) -> Result<u32, Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
+            return Err(Blocked::Link);
+        };
+        leave_checksum(scratch.get_mut(front..end), self.pseudo(end - front + payload.len()));
+        let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset: front as u16 };
+        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        if !self.device.offers.cuts(self.kind()) {
+            return self.cut(&frame);
+        }
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)?;
+        Ok(payload.len() as u32)
+    }
 }
 
 impl Stack {
@@ -126,8 +204,10 @@ impl Stack {
     ) -> Transmitted {
         let mut lengths = core::mem::take(&mut self.sent_lengths);
         let wanted = sink.mask().wants(Mask::LINK);
+        let offers = device.offers();
+        let lengths_wanted = wanted.then_some(&mut lengths);
         let mut device =
-            Counting { device, frames: 0, bytes: 0, full: false, lengths: wanted.then_some(&mut lengths) };
+            Counting { device, frames: 0, bytes: 0, full: false, offers, lengths: lengths_wanted };
         let mut more = false;
         if self.ip.wants_transmit(link) {
             let mut environment = ip_environment!(self, now, sink);
@@ -235,6 +315,8 @@ impl Stack {
         };
         let mut environment = tcp_environment!(self, now, key, sink);
         let before = output.device.frames;
+        // On a device that cuts, a frame is worth many segments, but a turn no more than one frame's bytes.
+        let budget = if output.device.offers.cuts(output.kind()) { SEGMENTS_PER_LARGE_TURN } else { budget };
         let outcome = flow.connection.transmit(&mut environment, budget, &mut output);
         let stuck = output.device.frames == before;
         let more = flow.connection.wants_transmit(now);

@@ -10,7 +10,7 @@ use crate::socket::{DatagramInfo, Readiness, SocketId};
 use crate::stack::{Stack, ip_environment, ready_on};
 use crate::table::Name;
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
-use inhost_buf::{COPY_BELOW_BYTES, Checksum, Packet, Slices};
+use inhost_buf::{COPY_BELOW_BYTES, Packet, Slices};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, HeaderHow, Path, SendDatagramError};
 use inhost_wire::checksum::Sum;
@@ -278,7 +278,7 @@ impl Stack {
             return Err(Drop::BadSource);
         }
         let view = UdpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
-        if packet.checksum == Checksum::Unknown && !view.checksum_ok(datagram.source, datagram.destination) {
+        if !packet.checksum.is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
             return Err(Drop::Checksum);
         }
         let header = UdpHeader::parse(&view);

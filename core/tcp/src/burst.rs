@@ -25,7 +25,7 @@ const MOST_SEALS: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Burst {
     start: Sequence,
-    end: Sequence,
+    pub end: Sequence,
 }
 
 /// What ends at a place in what is queued.

@@ -65,6 +65,7 @@ mod receive;
 mod recovery;
 mod repair;
 mod rtt;
+mod run;
 mod sack;
 mod search;
 mod sizing;

@@ -164,6 +164,39 @@ impl Default for SendHow {
 pub trait SegmentOutput {
     /// Takes one segment whole, or says why not and takes nothing of it. `ecn` belongs into the IP header.
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked>;
+    /// The most payload that [`SegmentOutput::large`] takes at a time, in bytes; 0 where there is no gain in it.
+    fn large_bytes(&self) -> u32 {
+        0
+    }
+    /// Takes a run of segments as one: `payload` is to be cut into segments of `segment_bytes`, the last may be shorter.
+    /// `header` is the first one's, save that FIN and PSH belong to the last. Gives the bytes taken, of whole segments:
+    /// fewer than all where the device became full.
+    fn large(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        segment_bytes: u16,
+        ecn: Ecn,
+    ) -> Result<u32, Blocked> {
+        let (length, step) = (payload.len(), usize::from(segment_bytes.max(1)));
+        let mut taken = 0;
+        while taken < length {
+            let part = payload.part(taken, step);
+            let mut header = Header { sequence: header.sequence + taken as u32, ..*header };
+            if taken > 0 {
+                header.flags = header.flags.without(Flags::CWR);
+            }
+            if taken + part.len() < length {
+                header.flags = header.flags.without(Flags::FIN | Flags::PSH);
+            }
+            match self.segment(&header, part, ecn) {
+                Ok(()) => taken += part.len(),
+                Err(_) if taken > 0 => break,
+                Err(blocked) => return Err(blocked),
+            }
+        }
+        Ok(taken as u32)
+    }
 }
 
 /// Why a segment could not leave.

@@ -6,6 +6,7 @@ use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
+use crate::run::lend_run;
 use crate::{Connection, Ecn, Environment, Header, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, Slices};
@@ -28,14 +29,16 @@ pub(crate) enum Next {
 /// A part of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Data {
-    start: Sequence,
-    length: u32,
-    fin: bool,
-    again: Option<RetransmittedWhy>,
+    pub start: Sequence,
+    pub length: u32,
+    pub fin: bool,
+    /// Payload of each segment but the last, where it leaves as a run of several; 0 of one segment.
+    pub step: u32,
+    pub again: Option<RetransmittedWhy>,
 }
 
 impl Data {
-    fn end(&self) -> Sequence {
+    pub fn end(&self) -> Sequence {
         self.start + self.length + u32::from(self.fin)
     }
 }
@@ -108,7 +111,7 @@ impl Connection {
         self.data_from_next(length, length == unsent && self.phase.has_fin_outstanding())
     }
     fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
-        Ok(Data { start: self.send.next, length, fin, again: None })
+        Ok(Data { start: self.send.next, length, fin, step: 0, again: None })
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
@@ -233,7 +236,7 @@ impl Connection {
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
-        Ok(Data { start, length, fin: fin && whole, again: Some(why) })
+        Ok(Data { start, length, fin: fin && whole, step: 0, again: Some(why) })
     }
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
@@ -244,13 +247,14 @@ impl Connection {
             let unsent = end.since(next);
             let length = unsent.min(edge.since(next)).min(self.payload_limit());
             let fin = length == unsent && self.phase.has_fin_outstanding();
-            return Some(Data { start: next, length, fin, again: None });
+            return Some(Data { start: next, length, fin, step: 0, again: None });
         }
         let last = self.buffers.as_ref()?.flight.last()?;
         let fin = end.precedes(last.end);
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
-        Some(Data { start: data_end.back(length), length, fin, again: Some(RetransmittedWhy::TailProbe) })
+        let again = Some(RetransmittedWhy::TailProbe);
+        Some(Data { start: data_end.back(length), length, fin, step: 0, again })
     }
     /// Whether a closed window is due to be probed by an old number.
     fn probes_empty(&self) -> bool {
@@ -266,7 +270,7 @@ impl Connection {
         let length = end.since(start).min(1);
         let fin = length == 0 && self.phase.has_fin_outstanding();
         let again = self.has_outstanding().then_some(RetransmittedWhy::Probe);
-        (length > 0 || fin).then_some(Data { start, length, fin, again })
+        (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
     }
 
     /// Sends until nothing more may, the budget is spent, or `out` is full.
@@ -292,7 +296,8 @@ impl Connection {
         let first = self.send.next;
         // Whoever comes to the end of the budget, or of the link's room, would send more.
         let mut why = SendCause::Link;
-        for _ in 0..budget_segments {
+        let mut left = budget_segments as u32;
+        while left > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
@@ -300,6 +305,8 @@ impl Connection {
                     break;
                 }
             };
+            let next = self.widened(next, left, out.large_bytes(), env.now);
+            left -= next.segments();
             let header = self.header_of(next, env.now, env.pool);
             let payload = match (&next, &self.buffers) {
                 (Next::Data(data), Some(buffers)) => {
@@ -309,9 +316,13 @@ impl Connection {
                 (Next::Synchronise, Some(buffers)) => buffers.send.slices(0, self.syn_data_bytes() as usize),
                 _ => Slices::EMPTY,
             };
-            let lent = payload.len() as u32;
-            match out.segment(&header, payload, self.ecn_of(next)) {
-                Ok(()) => self.committed(next, &header, lent, env),
+            let (lent, ecn) = (payload.len() as u32, self.ecn_of(next));
+            let taken = match next {
+                Next::Data(data) if data.step > 0 => lend_run(data, &header, payload, ecn, out),
+                _ => out.segment(&header, payload, ecn).map(|()| lent),
+            };
+            match taken {
+                Ok(taken) => self.committed(next, &header, taken, env),
                 Err(Blocked::Link) => break,
             }
         }
@@ -508,9 +519,7 @@ impl Connection {
             None => {
                 self.note_answer(now);
                 self.marks.clear(Marks::WINDOW_REDUCED);
-                self.buffers_mut().flight.sent(data.start, end, in_flight, now);
-                self.burst_left(data.start, data.start + data.length);
-                self.search_probe_left(data.start, data.start + data.length);
+                self.left_first(data, in_flight, now);
             }
             Some(why) => self.committed_again(data, why, in_flight, env),
         }

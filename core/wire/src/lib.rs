@@ -47,6 +47,7 @@ pub mod icmpv6;
 pub mod igmp;
 pub mod ipv4;
 pub mod ipv6;
+pub mod large;
 pub mod llp;
 pub mod mld;
 pub mod ndp;

@@ -96,3 +96,25 @@ fn the_pace_is_twice_the_window_a_round_trip_in_slow_start_and_a_fifth_more_afte
     congestion.window.window_bytes = 1;
     assert_eq!(congestion.pacing_rate_bytes_per_s(&gains, 0, Duration::MAX), 1);
 }
+
+#[test]
+fn the_room_is_what_would_leave_one_by_one() {
+    let mut random = inhost_base::Random::from_number(7);
+    for _ in 0..2_000 {
+        let mut pacer = Pacer::default();
+        pacer.pace(1_000 + random.public_u64() % 5_000_000_000);
+        let segment = 1_000 + random.public_below(9_000);
+        let mut now = Instant::from_millis(5_000);
+        for _ in 0..5 {
+            now += Duration::from_nanos(random.public_u64() % 3_000_000);
+            let room = pacer.room_bytes(segment, now).div_ceil(u64::from(segment));
+            let mut count = 0;
+            while pacer.holds_until(segment, now).is_none() {
+                pacer.sent(segment, segment, now);
+                count += 1;
+            }
+            // Nanoseconds are whole: over many segments their rounding may make one of difference.
+            assert!(room.abs_diff(count) <= 1 + count / 100, "{room} against {count}");
+        }
+    }
+}

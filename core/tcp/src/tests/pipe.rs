@@ -20,6 +20,8 @@ struct Faults {
     /// The link refuses a segment.
     refuse: f64,
     delay: Duration,
+    /// The most that leaves as one run; 0 for segments one by one.
+    large_bytes: u32,
 }
 
 struct Flying {
@@ -77,6 +79,9 @@ impl SegmentOutput for Pipe<'_> {
             self.flying.insert((at, *self.serial), Flying { to: self.to, header: *header, ecn, payload });
         }
         Ok(())
+    }
+    fn large_bytes(&self) -> u32 {
+        self.faults.large_bytes
     }
 }
 
@@ -152,6 +157,8 @@ impl Run {
             reorder: [0.0, 0.05, 0.5][random.public_below(3) as usize],
             refuse: [0.0, 0.1][random.public_below(2) as usize],
             delay: Duration::from_micros(u64::from(1 + random.public_below(50_000))),
+            // Half of the runs, without a draw, so that the others stay as they were.
+            large_bytes: if seed.is_multiple_of(2) { 60_000 } else { 0 },
         };
         let end = |random: &mut Random, to_send: usize| End {
             connection: None,
@@ -387,8 +394,14 @@ fn ten_thousand_seeds_more() {
 
 #[test]
 fn bulk_in_one_direction_fills_a_clean_pipe() {
-    let faults =
-        Faults { loss: 0.0, duplicate: 0.0, reorder: 0.0, refuse: 0.0, delay: Duration::from_millis(5) };
+    let faults = Faults {
+        loss: 0.0,
+        duplicate: 0.0,
+        reorder: 0.0,
+        refuse: 0.0,
+        delay: Duration::from_millis(5),
+        large_bytes: 0,
+    };
     let mut run = Run::new(1, Some(faults), [8_000_000, 0]);
     let config = Arc::new(Config::default());
     for end in &mut run.ends {
@@ -408,7 +421,7 @@ fn bulk_in_one_direction_fills_a_clean_pipe() {
 /// Sends 4 MB over a path of 20 ms with this loss; gives the run and the time it took.
 fn lossy_bulk(seed: u64, loss: f64, congestion: CongestionChoice) -> (Run, Duration) {
     let delay = Duration::from_millis(10);
-    let faults = Faults { loss, duplicate: 0.0, reorder: 0.0, refuse: 0.0, delay };
+    let faults = Faults { loss, duplicate: 0.0, reorder: 0.0, refuse: 0.0, delay, large_bytes: 60_000 };
     let mut run = Run::new(seed, Some(faults), [4_000_000, 0]);
     let config = Arc::new(Config { congestion, time_wait: Duration::from_millis(1), ..Config::default() });
     for end in &mut run.ends {

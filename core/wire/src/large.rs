@@ -1,0 +1,368 @@
+//! Large frames cut into segments by software: what a device does for `Offload::Segment`, for those that cannot.
+//!
+//! The headers of the segments differ in a few fields, so the sum of the rest is made once, and each header is the one
+//! before it with those fields changed.
+
+use crate::checksum::Sum;
+use crate::tcp::Flags;
+use crate::{ethernet, ipv4, ipv6, protocol, tcp, udp};
+use inhost_buf::{Frame, Large, Offload, Slices};
+
+/// Room for the largest headers: link, IP and TCP with all options.
+const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES + tcp::MAX_LENGTH;
+/// Where IPv4 keeps its length, identification, and flags.
+const V4_LENGTH: usize = 2;
+const V4_IDENTIFICATION: usize = 4;
+const V4_FLAGS: usize = 6;
+const V4_CHECKSUM: usize = 10;
+const DONT_FRAGMENT: u8 = 0x40;
+/// Where IPv6 keeps its length.
+const V6_LENGTH: usize = 4;
+const TCP_SEQUENCE: usize = 4;
+const TCP_FLAGS: usize = 13;
+/// Where each transport keeps its checksum, after the start of its header.
+pub const TCP_CHECKSUM_OFFSET: u16 = 16;
+/// See [`TCP_CHECKSUM_OFFSET`].
+pub const UDP_CHECKSUM_OFFSET: u16 = 6;
+const UDP_LENGTH: usize = 4;
+
+/// A large frame on its way to be cut.
+#[derive(Clone, Debug)]
+pub struct Cut<'a> {
+    payload: Slices<'a>,
+    payload_bytes: usize,
+    segment_bytes: usize,
+    of: Large,
+    is_v4: bool,
+    network: usize,
+    transport: usize,
+    header_bytes: usize,
+    /// The header of the segment that was made last.
+    header: [u8; HEADERS_BYTES],
+    /// The first segment's.
+    sequence: u32,
+    identification: u16,
+    flags: u8,
+    /// Sums of all that is the same in every segment: the IPv4 header's, the pseudo-header's, the transport header's.
+    network_sum: Sum,
+    pseudo_sum: Sum,
+    transport_sum: Sum,
+}
+
+/// The lengths of the segments' frames, and their number.
+pub fn segments(payload_bytes: usize, segment_bytes: usize) -> usize {
+    payload_bytes.div_ceil(segment_bytes.max(1)).max(1)
+}
+
+impl<'a> Cut<'a> {
+    /// Prepares `frame`, whose IP header begins at `network_offset`. `None` when it is not large, or is not what it says.
+    pub fn new(frame: &Frame<'a>, network_offset: usize) -> Option<Cut<'a>> {
+        let Offload::Segment { of, segment_bytes, transport_offset } = frame.offload else { return None };
+        let transport = usize::from(transport_offset);
+        let header_bytes = frame.header.len();
+        let mut header = [0; HEADERS_BYTES];
+        header.get_mut(..header_bytes)?.copy_from_slice(frame.header);
+        let is_v4 = match of {
+            Large::TcpV4 => true,
+            Large::TcpV6 => false,
+            Large::Udp => frame.header.get(network_offset)? >> 4 == 4,
+        };
+        let least = network_offset + if is_v4 { ipv4::LENGTH } else { ipv6::LENGTH };
+        let transport_bytes = match of {
+            Large::Udp => udp::LENGTH,
+            Large::TcpV4 | Large::TcpV6 => tcp::LENGTH,
+        };
+        if segment_bytes == 0 || transport < least || header_bytes < transport + transport_bytes {
+            return None;
+        }
+        let mut cut = Cut {
+            payload: frame.payload,
+            payload_bytes: frame.payload.len(),
+            segment_bytes: usize::from(segment_bytes),
+            of,
+            is_v4,
+            network: network_offset,
+            transport,
+            header_bytes,
+            header,
+            sequence: 0,
+            identification: 0,
+            flags: 0,
+            network_sum: Sum::ZERO,
+            pseudo_sum: Sum::ZERO,
+            transport_sum: Sum::ZERO,
+        };
+        cut.prepare()?;
+        Some(cut)
+    }
+    /// Keeps what changes, and sums what does not.
+    fn prepare(&mut self) -> Option<()> {
+        let (network, transport) = (self.network, self.transport);
+        let next = match self.of {
+            Large::Udp => protocol::UDP,
+            Large::TcpV4 | Large::TcpV6 => protocol::TCP,
+        };
+        let addresses = if self.is_v4 { network + 12..network + 20 } else { network + 8..network + 40 };
+        self.pseudo_sum = Sum::of(self.header.get(addresses)?).add_u16(u16::from(next));
+        if self.is_v4 {
+            self.identification = self.word(network + V4_IDENTIFICATION);
+            for field in [V4_LENGTH, V4_IDENTIFICATION, V4_CHECKSUM] {
+                self.put(network + field, 0);
+            }
+            self.network_sum = Sum::of(self.header.get(network..transport)?);
+        }
+        if self.of == Large::Udp {
+            self.put(transport + UDP_LENGTH, 0);
+            self.put(transport + usize::from(UDP_CHECKSUM_OFFSET), 0);
+        } else {
+            let at = transport + TCP_SEQUENCE;
+            self.sequence = u32::from(self.word(at)) << 16 | u32::from(self.word(at + 2));
+            self.put(at, 0);
+            self.put(at + 2, 0);
+            self.put(transport + usize::from(TCP_CHECKSUM_OFFSET), 0);
+            self.flags = core::mem::take(self.header.get_mut(transport + TCP_FLAGS)?);
+        }
+        self.transport_sum = Sum::of(self.header.get(transport..self.header_bytes)?);
+        Some(())
+    }
+    /// How many segments it makes.
+    pub fn count(&self) -> usize {
+        segments(self.payload_bytes, self.segment_bytes)
+    }
+    /// The payload of the segment `index`.
+    pub fn payload(&self, index: usize) -> Slices<'a> {
+        self.payload.part(index * self.segment_bytes, self.segment_bytes)
+    }
+    /// The complete frame of the segment `index`, which needs `payload` and its sum.
+    pub fn frame<'b>(&'b mut self, index: usize, payload: Slices<'b>, sum: Sum) -> Frame<'b> {
+        let length = self.patch(index, payload.len());
+        let whole = self.transport_of(length).combine(self.pseudo_of(length), false).combine(sum, false);
+        let checksum = match (whole.finish(), self.of) {
+            // RFC 768: zero says that there is none.
+            (0, Large::Udp) => 0xffff,
+            (checksum, _) => checksum,
+        };
+        self.put(self.checksum_at(), checksum);
+        self.lend(payload, Offload::None)
+    }
+    /// The frame of the segment `index` for a device that makes the checksum.
+    pub fn frame_without_sum<'b>(&'b mut self, index: usize, payload: Slices<'b>) -> Frame<'b> {
+        let length = self.patch(index, payload.len());
+        self.put(self.checksum_at(), self.pseudo_of(length).folded());
+        let checksum_offset = (self.checksum_at() - self.transport) as u16;
+        self.lend(payload, Offload::Checksum { transport_offset: self.transport as u16, checksum_offset })
+    }
+    fn lend<'b>(&'b self, payload: Slices<'b>, offload: Offload) -> Frame<'b> {
+        Frame { header: self.header.get(..self.header_bytes).unwrap_or(&[]), payload, offload }
+    }
+    fn checksum_at(&self) -> usize {
+        self.transport
+            + usize::from(match self.of {
+                Large::Udp => UDP_CHECKSUM_OFFSET,
+                Large::TcpV4 | Large::TcpV6 => TCP_CHECKSUM_OFFSET,
+            })
+    }
+    /// Makes the header that of the segment `index`, its checksum apart; gives the length of transport header and payload.
+    fn patch(&mut self, index: usize, payload_bytes: usize) -> u16 {
+        let (network, transport) = (self.network, self.transport);
+        let length = (self.header_bytes - transport + payload_bytes) as u16;
+        if self.is_v4 {
+            let total = (self.header_bytes - network + payload_bytes) as u16;
+            let atomic = self.header.get(network + V4_FLAGS).is_some_and(|flags| flags & DONT_FRAGMENT != 0);
+            let identification = if atomic { 0 } else { index as u16 }.wrapping_add(self.identification);
+            self.put(network + V4_LENGTH, total);
+            self.put(network + V4_IDENTIFICATION, identification);
+            let sum = self.network_sum.add_u16(total).add_u16(identification);
+            self.put(network + V4_CHECKSUM, sum.finish());
+        } else {
+            self.put(
+                network + V6_LENGTH,
+                (self.header_bytes - network - ipv6::LENGTH + payload_bytes) as u16,
+            );
+        }
+        if self.of == Large::Udp {
+            self.put(transport + UDP_LENGTH, length);
+        } else {
+            let sequence = self.sequence.wrapping_add((index * self.segment_bytes) as u32);
+            self.put(transport + TCP_SEQUENCE, (sequence >> 16) as u16);
+            self.put(transport + TCP_SEQUENCE + 2, sequence as u16);
+            let flags = self.flags_of(index);
+            if let Some(place) = self.header.get_mut(transport + TCP_FLAGS) {
+                *place = flags;
+            }
+        }
+        length
+    }
+    /// FIN and PSH belong to the last, CWR to the first (RFC 3168 §6.1.2: once a window).
+    fn flags_of(&self, index: usize) -> u8 {
+        let mut flags = self.flags;
+        if index + 1 < self.count() {
+            flags &= !(Flags::FIN.bits() | Flags::PSH.bits()) as u8;
+        }
+        if index > 0 {
+            flags &= !Flags::CWR.bits() as u8;
+        }
+        flags
+    }
+    fn pseudo_of(&self, length: u16) -> Sum {
+        self.pseudo_sum.add_u16(length)
+    }
+    /// The sum of the transport header as it was patched last.
+    fn transport_of(&self, length: u16) -> Sum {
+        if self.of == Large::Udp {
+            return self.transport_sum.add_u16(length);
+        }
+        let at = self.transport + TCP_SEQUENCE;
+        let flags = self.header.get(self.transport + TCP_FLAGS).copied().unwrap_or(0);
+        self.transport_sum.add_u16(self.word(at)).add_u16(self.word(at + 2)).add_u16(u16::from(flags))
+    }
+    fn word(&self, at: usize) -> u16 {
+        match self.header.get(at..at + 2) {
+            Some(&[high, low]) => u16::from_be_bytes([high, low]),
+            _ => 0,
+        }
+    }
+    fn put(&mut self, at: usize, word: u16) {
+        if let Some(place) = self.header.get_mut(at..at + 2) {
+            place.copy_from_slice(&word.to_be_bytes());
+        }
+    }
+}
+
+/// The sum of a payload in pieces, any of which may be of odd length.
+pub fn sum_of(payload: &Slices<'_>) -> Sum {
+    let (mut sum, mut at_odd) = (Sum::ZERO, false);
+    for piece in payload.iter() {
+        sum = sum.combine(Sum::of(piece), at_odd);
+        at_odd ^= piece.len() % 2 == 1;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipv4::{Ipv4Header, Ipv4View};
+    use crate::ipv6::{Ipv6Header, Ipv6View};
+    use crate::tcp::{TcpHeader, TcpView};
+    use crate::udp::{UdpHeader, UdpView};
+    use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
+
+    const V4: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+
+    fn v6() -> (Ipv6Addr, Ipv6Addr) {
+        ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap())
+    }
+    fn header(of: Large, v4: bool, front: usize, payload_bytes: usize) -> Vec<u8> {
+        let mut header = vec![0xee; front];
+        let transport_bytes = if of == Large::Udp { udp::LENGTH } else { 32 };
+        let next = if of == Large::Udp { protocol::UDP } else { protocol::TCP };
+        let length = (transport_bytes + payload_bytes) as u16;
+        let mut ip = [0; 64];
+        let n = if v4 {
+            Ipv4Header { identification: 77, ..Ipv4Header::new(V4.0, V4.1, next, length) }.emit(&mut ip)
+        } else {
+            Ipv6Header::new(v6().0, v6().1, next, length).emit(&mut ip)
+        };
+        header.extend_from_slice(&ip[..n]);
+        let mut transport = [0; 64];
+        if of == Large::Udp {
+            let udp = UdpHeader { source_port: 5, destination_port: 6 };
+            let (source, destination) = (IpAddr::V4(V4.0), IpAddr::V4(V4.1));
+            udp.emit(source, destination, payload_bytes, Sum::ZERO, &mut transport);
+        } else {
+            let mut tcp = TcpHeader {
+                sequence: Sequence(0xffff_fff0),
+                acknowledgment: Sequence(9),
+                flags: Flags::ACK | Flags::PSH | Flags::FIN | Flags::CWR,
+                window: 500,
+                ..TcpHeader::default()
+            };
+            tcp.options.timestamps = Some((3, 4));
+            assert_eq!(tcp.emit(&mut transport), 32);
+        }
+        header.extend_from_slice(&transport[..transport_bytes]);
+        header
+    }
+    fn check(of: Large, v4: bool, front: usize, payload_bytes: usize, segment_bytes: u16) {
+        let bytes: Vec<u8> = (0..payload_bytes).map(|i| (i * 7 + i / 256) as u8).collect();
+        let header = header(of, v4, front, payload_bytes);
+        let transport_offset = (front + if v4 { 20 } else { 40 }) as u16;
+        let mut payload = Slices::EMPTY;
+        for piece in bytes.chunks(bytes.len() / 3 + 1) {
+            payload.push(piece);
+        }
+        let offload = Offload::Segment { of, segment_bytes, transport_offset };
+        let mut cut = Cut::new(&Frame { header: &header, payload, offload }, front).unwrap();
+        let (mut got, count) = (Vec::new(), cut.count());
+        for index in 0..count {
+            let part = cut.payload(index);
+            let mut flat = vec![0; 2048];
+            let length = cut.frame(index, part, sum_of(&part)).write_to(&mut flat).unwrap();
+            let ip = &flat[front..length];
+            let (source, destination, transport): (IpAddr, IpAddr, &[u8]) = if v4 {
+                let view = Ipv4View::new(ip).unwrap();
+                assert!(view.checksum_ok() && view.total_length() == ip.len());
+                assert_eq!(view.identification(), 77 + if view.dont_fragment() { 0 } else { index as u16 });
+                (V4.0.into(), V4.1.into(), view.payload())
+            } else {
+                let view = Ipv6View::new(ip).unwrap();
+                assert_eq!(view.total_length(), ip.len());
+                (v6().0.into(), v6().1.into(), view.payload())
+            };
+            if of == Large::Udp {
+                let view = UdpView::new(transport).unwrap();
+                assert!(view.checksum_ok(source, destination) && view.checksum() != 0);
+                got.extend_from_slice(view.payload());
+            } else {
+                let view = TcpView::new(transport).unwrap();
+                assert!(view.checksum_ok(source, destination));
+                assert_eq!(view.sequence(), Sequence(0xffff_fff0) + got.len() as u32);
+                let (first, last) = (index == 0, index + 1 == count);
+                let flags = view.flags();
+                assert_eq!((flags.cwr(), flags.psh(), flags.fin()), (first, last, last));
+                got.extend_from_slice(view.payload());
+            }
+            // A device that makes the sum itself makes the same.
+            let with_sum = flat[..length].to_vec();
+            let mut flat = vec![0; 2048];
+            cut.frame_without_sum(index, part).write_to(&mut flat).unwrap();
+            let at = usize::from(transport_offset) + if of == Large::Udp { 6 } else { 16 };
+            let sum = Sum::of(&flat[usize::from(transport_offset)..length]).finish();
+            flat[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+            assert_eq!(&flat[..length], with_sum);
+        }
+        assert_eq!(got, bytes);
+    }
+
+    #[test]
+    fn each_segment_is_what_the_host_would_have_sent_one_by_one() {
+        for (payload_bytes, segment_bytes) in
+            [(4000, 1448), (2896, 1448), (3001, 999), (100, 1448), (65_000, 1400), (7, 1)]
+        {
+            for front in [0, 14] {
+                check(Large::TcpV4, true, front, payload_bytes, segment_bytes);
+                check(Large::TcpV6, false, front, payload_bytes, segment_bytes);
+                check(Large::Udp, true, front, payload_bytes, segment_bytes);
+                check(Large::Udp, false, front, payload_bytes, segment_bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_what_it_says_is_refused() {
+        let header = header(Large::TcpV4, true, 0, 3000);
+        let bytes = [0; 3000];
+        let frame = |transport_offset, segment_bytes| Frame {
+            header: &header,
+            payload: Slices::one(&bytes),
+            offload: Offload::Segment { of: Large::TcpV4, segment_bytes, transport_offset },
+        };
+        assert!(Cut::new(&frame(20, 1000), 0).is_some());
+        assert!(Cut::new(&frame(19, 1000), 0).is_none());
+        assert!(Cut::new(&frame(40, 1000), 0).is_none());
+        assert!(Cut::new(&frame(20, 0), 0).is_none());
+        let whole = Frame { offload: Offload::None, ..frame(20, 1000) };
+        assert!(Cut::new(&whole, 0).is_none());
+    }
+}
