@@ -110,6 +110,36 @@ impl Ip {
         }
     }
 
+    /// Where the packet starts in a frame that came in by `link`, when it is for us by the link's address, and from
+    /// somebody: what [`Ip::receive`] asks of the link before it looks at IP. `None` says nothing.
+    #[inline]
+    pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
+        let own = match self.interface(link)?.config.medium {
+            Medium::Ip => return Some(0),
+            Medium::Loopback => return None,
+            Medium::Ethernet(own) => own,
+        };
+        let view = EthernetView::new(frame).ok()?;
+        let from = view.source();
+        let is_plain = view.destination() == own
+            && from != own
+            && from.is_unicast()
+            && from != HardwareAddress::default()
+            && match frame.get(ethernet::LENGTH).map(|byte| byte >> 4) {
+                Some(4) => view.ethertype() == EtherType::IPV4,
+                Some(6) => view.ethertype() == EtherType::IPV6,
+                _ => false,
+            };
+        is_plain.then_some(ethernet::LENGTH)
+    }
+    /// Counts a datagram that came in by `link` and was delivered without [`Ip::receive`].
+    #[inline]
+    pub fn count_delivered(&mut self, link: LinkId) {
+        if let Some(interface) = self.interface_mut(link) {
+            interface.counters.delivered_datagrams += 1;
+        }
+    }
+
     // spec: RFC1122 3.2.1.7-2
     fn receive_ipv4(
         &mut self,

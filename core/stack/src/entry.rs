@@ -30,12 +30,12 @@ pub(crate) struct Flow {
     listener: Key,
     /// The state of IP's tables from which the way follows.
     pub(crate) generation: u32,
-    local_port: u16,
-    remote_port: u16,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
     link: LinkId,
     mtu_bytes: u16,
-    local_address: IpAddr,
-    remote_address: IpAddr,
+    pub(crate) local_address: IpAddr,
+    pub(crate) remote_address: IpAddr,
     next_hop: IpAddr,
     path_hop_limit: u8,
     /// Of the source route that it keeps to.

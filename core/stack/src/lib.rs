@@ -32,6 +32,7 @@ mod socket_options;
 mod source_route;
 mod stack;
 mod stateless;
+mod straight;
 mod stream;
 mod table;
 mod udp;

@@ -15,6 +15,7 @@ use crate::ports::Identity;
 use crate::reply::Replies;
 use crate::socket::{Readiness, SocketId};
 use crate::source_route::SourceRoutes;
+use crate::straight::Run;
 use crate::table::Table;
 use crate::wheel::Wheel;
 use inhost_base::{Duration, Instant, Key, LinkId, Random, Slab};
@@ -286,9 +287,14 @@ impl Stack {
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         self.tick(now);
-        while let Some(packet) = batch.pop() {
-            self.frame(link, packet, now, sink);
+        let (mask, mut run) = (sink.mask(), Run::default());
+        while let Some(mut packet) = batch.pop() {
+            if !self.straight_input(link, &mut packet, &mut run, mask, now, sink) {
+                self.end_run(&mut run, now, sink);
+                self.frame(link, packet, now, sink);
+            }
         }
+        self.end_run(&mut run, now, sink);
         self.wake_resolved();
         self.run_loopback(now, sink);
     }

@@ -1,9 +1,8 @@
 //! From the two ends in a packet to the socket that they belong to, in one look-up.
 
 use crate::entry::Socket;
-use crate::ports::Tuple;
 use hashbrown::HashTable;
-use inhost_base::{Endpoint, Key, SipKey, Slab};
+use inhost_base::{Endpoint, IpAddr, Key, SipKey, Slab};
 
 /// What a table finds sockets by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +32,11 @@ impl Table {
         let is_it = |key: &Key| sockets.at(*key).and_then(self.name).as_ref() == Some(name);
         self.keys.find(self.hash(name), is_it).copied()
     }
+    /// The socket with this name, told by `is_it`.
+    #[inline]
+    pub(crate) fn find_where(&self, name: &Name, is_it: impl Fn(Key) -> bool) -> Option<Key> {
+        self.keys.find(self.hash(name), |key| is_it(*key)).copied()
+    }
     /// Adds a socket by its name; false when it has none, or another has the same.
     pub(crate) fn insert(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
         let Some(name) = sockets.at(key).and_then(self.name) else { return false };
@@ -61,5 +65,23 @@ impl Table {
 }
 
 fn hash(secret: &SipKey, name: &Name) -> u64 {
-    secret.hash(Tuple::new(name.protocol, name.local, name.remote).bytes())
+    let Name { protocol, local, remote } = *name;
+    let ports = u64::from(local.port) << 32 | u64::from(remote.port) << 16 | u64::from(protocol);
+    match (local.address, remote.address) {
+        (IpAddr::V4(local), IpAddr::V4(remote)) => {
+            secret.hash_words([u64::from(u32::from(local)) << 32 | u64::from(u32::from(remote)), ports])
+        }
+        (local, remote) => {
+            let ([a, b], [c, d]) = (halves(local), halves(remote));
+            secret.hash_words([a, b, c, d, ports])
+        }
+    }
+}
+
+fn halves(address: IpAddr) -> [u64; 2] {
+    let bits = match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    };
+    [(bits >> 64) as u64, bits as u64]
 }

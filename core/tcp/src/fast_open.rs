@@ -5,8 +5,7 @@ use crate::burst::Seal;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
-use crate::receive::Arrival;
-use crate::{Connection, Ecn, Environment, Header};
+use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
 use inhost_buf::Packet;
 use inhost_event::TcpPhase;
@@ -133,10 +132,9 @@ impl Connection {
         self.congestion.open(self.config.initial_window_segments, self.effective_mss());
         payload.truncate(self.window_space() as usize);
         self.marks.put(Marks::SYN_DATA, !payload.is_empty());
-        let mut arrival =
-            Arrival { header: syn, payload, start: self.receive.next, fin: false, ecn: Ecn::NotCapable };
-        if !arrival.payload.is_empty() {
-            self.take_in_order(&mut arrival, env, &mut outcome);
+        if !payload.is_empty() {
+            let pushed = syn.flags.psh();
+            self.take_in_order(payload, false, pushed, syn.options.timestamps, env, &mut outcome);
         }
         self.receive.edge = self.receive.edge.later(self.receive.next);
         self.settle(env);

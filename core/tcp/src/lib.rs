@@ -82,7 +82,7 @@ pub use fast_open::{FastOpenAnswer, FastOpenState};
 pub use info::{Info, RecoveryState};
 pub use inhost_congestion::{CongestionChoice, CongestionController, CongestionWindow};
 pub use inhost_wire::Ecn;
-pub use inhost_wire::tcp::TcpHeader as Header;
+pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
 pub use outcome::{Blocked, Changes, Outcome, ResetReply, SegmentOutput, SendHow};
 

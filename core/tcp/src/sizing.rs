@@ -2,7 +2,7 @@
 //! right-sizing).
 
 use crate::marks::Marks;
-use crate::{Connection, Environment, Header};
+use crate::{Connection, Environment};
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Pool, Pressure};
 
@@ -47,12 +47,12 @@ impl Connection {
         sized.max(self.config.receive_buffer_initial_bytes).min(self.config.receive_buffer_limit_bytes)
     }
     /// A full segment of data came: once in a round trip that is measured, by the timestamp that comes back.
-    pub(crate) fn measure_as_receiver(&mut self, header: &Header, now: Instant) {
+    pub(crate) fn measure_as_receiver(&mut self, timestamps: Option<(u32, u32)>, now: Instant) {
         let Some(buffers) = &self.buffers else { return };
         if now < buffers.sizing.measure_at || !self.marks.has(Marks::TIMESTAMPS) {
             return;
         }
-        let Some((_, echo)) = header.options.timestamps else { return };
+        let Some((_, echo)) = timestamps else { return };
         let elapsed_ms = self.timestamp(now).wrapping_sub(echo);
         if elapsed_ms > MOST_ROUND_TRIP_MS {
             return;

@@ -23,6 +23,11 @@ impl Sum {
     pub fn of(bytes: &[u8]) -> Sum {
         Sum(u64::from(inhost_buf::sum(bytes)))
     }
+    /// From a sum of words, or of pairs of words, in the machine's own order (RFC 1071 §2 (B)).
+    #[inline]
+    pub const fn of_native(words: u64) -> Sum {
+        Sum(u16::from_be(fold(words)) as u64)
+    }
     /// Adds `bytes`, the first of which is at an even offset of what is summed. An odd last byte counts as
     /// followed by zero, so that more bytes after it need [`Sum::combine`].
     #[must_use]

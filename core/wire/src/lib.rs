@@ -53,6 +53,7 @@ pub mod mld;
 pub mod ndp;
 pub mod quoted;
 pub mod slip;
+pub mod straight;
 pub mod tcp;
 pub mod udp;
 

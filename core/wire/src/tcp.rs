@@ -315,6 +315,42 @@ impl<'a> Segment<'a> {
     }
 }
 
+/// The header of a segment that bears nothing but data, its acknowledgment and timestamps: what an established
+/// connection sends and gets unless something is out of the ordinary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlainHeader {
+    /// The number of the first byte.
+    pub sequence: Sequence,
+    /// The number expected next.
+    pub acknowledgment: Sequence,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// PSH is set.
+    pub push: bool,
+    /// TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+}
+
+impl PlainHeader {
+    /// The control bits.
+    #[inline]
+    pub const fn flags(&self) -> Flags {
+        if self.push { Flags::ACK.with(Flags::PSH) } else { Flags::ACK }
+    }
+    /// The same as any header, ports 0.
+    #[inline]
+    pub fn full(&self) -> TcpHeader {
+        TcpHeader {
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            flags: self.flags(),
+            window: self.window,
+            options: TcpOptions { timestamps: self.timestamps, ..TcpOptions::NONE },
+            ..TcpHeader::default()
+        }
+    }
+}
+
 /// A segment without its payload, to be written in front of data that lies elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpHeader {
@@ -337,6 +373,19 @@ pub struct TcpHeader {
 }
 
 impl TcpHeader {
+    /// The same as a plain header, where it says no more than that. The urgent pointer means nothing without URG.
+    pub fn plain(&self) -> Option<PlainHeader> {
+        let timestamps = self.options.timestamps;
+        let is_plain = self.flags.without(Flags::PSH) == Flags::ACK
+            && self.options == TcpOptions { timestamps, ..TcpOptions::NONE };
+        is_plain.then_some(PlainHeader {
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            window: self.window,
+            push: self.flags.psh(),
+            timestamps,
+        })
+    }
     /// Bytes that [`TcpHeader::emit`] writes: a multiple of 4, at most [`MAX_LENGTH`].
     pub fn length(&self) -> usize {
         LENGTH + self.options.length()

@@ -53,7 +53,7 @@ impl Connection {
         if self.phase == TcpPhase::Closed {
             return false;
         }
-        self.take_window(header, env.now);
+        self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         true
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
@@ -312,11 +312,16 @@ impl Connection {
     /// a segment sent again bears an old number and a new window.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
-    pub(super) fn take_window(&mut self, header: &Header, now: Instant) {
+    pub(super) fn take_window(
+        &mut self,
+        sequence: Sequence,
+        acknowledgment: Sequence,
+        field: u16,
+        now: Instant,
+    ) {
         let send = &mut self.send;
-        let newer = send.window_acknowledgment.precedes(header.acknowledgment)
-            || (send.window_acknowledgment == header.acknowledgment
-                && send.window_sequence.at_or_before(header.sequence));
+        let newer = send.window_acknowledgment.precedes(acknowledgment)
+            || (send.window_acknowledgment == acknowledgment && send.window_sequence.at_or_before(sequence));
         let was_closed = send.window == 0;
         if was_closed {
             // The peer answers probes: it may keep its window closed as long as it likes.
@@ -325,9 +330,9 @@ impl Connection {
         if !newer {
             return;
         }
-        send.window = u32::from(header.window) << send.scale;
-        send.window_sequence = header.sequence;
-        send.window_acknowledgment = header.acknowledgment;
+        send.window = u32::from(field) << send.scale;
+        send.window_sequence = sequence;
+        send.window_acknowledgment = acknowledgment;
         send.largest_window = send.largest_window.max(send.window);
         if was_closed && send.window > 0 {
             self.window_opened(now);

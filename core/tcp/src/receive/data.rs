@@ -8,7 +8,7 @@ use crate::reassembly::Room;
 use crate::window::tighten;
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::Instant;
-use inhost_buf::Batch;
+use inhost_buf::{Batch, Packet};
 use inhost_event::{Drop, TcpPhase};
 
 /// Duplicate acknowledgments owed at a time: one for each segment of a batch.
@@ -34,25 +34,29 @@ impl Connection {
         if arrival.start != self.receive.next {
             return self.keep_for_later(arrival, env, outcome);
         }
-        self.take_in_order(arrival, env, outcome);
+        let Arrival { header, payload, fin, .. } = arrival;
+        self.take_in_order(payload, *fin, header.flags.psh(), header.options.timestamps, env, outcome);
     }
     /// The next bytes, and whatever they connect to.
     // spec: RFC5681 3.2-2
     pub(crate) fn take_in_order(
         &mut self,
-        arrival: &mut Arrival<'_>,
+        payload: &mut Packet,
+        fin: bool,
+        pushed: bool,
+        timestamps: Option<(u32, u32)>,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        let length = arrival.payload.len() as u32;
+        let length = payload.len() as u32;
         if length > 0 {
             let most = self.path_mss;
             self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
-            self.note_data(length, arrival.header.flags.psh(), env.now);
+            self.note_data(length, pushed, env.now);
             if length >= u32::from(self.receive_mss) {
-                self.measure_as_receiver(arrival.header, env.now);
+                self.measure_as_receiver(timestamps, env.now);
             }
-            let packet = tighten(arrival.payload.take(), env.pool);
+            let packet = tighten(payload.take(), env.pool);
             let buffers = self.buffers.get_or_insert_default();
             buffers.receive.push(packet, env.pool);
             let next = self.receive.next + length;
@@ -78,7 +82,7 @@ impl Connection {
         }
         let fin_came_ahead =
             self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.fin == Some(self.receive.next));
-        if arrival.fin || fin_came_ahead {
+        if fin || fin_came_ahead {
             self.take_fin(env, outcome);
         }
     }

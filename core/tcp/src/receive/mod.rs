@@ -5,11 +5,12 @@ mod acceptability;
 mod acknowledgment;
 mod data;
 mod reset;
+mod straight;
 
 use crate::marks::Marks;
 use crate::outcome::Outcome;
-use crate::{Connection, Ecn, Environment, Header, RecoveryState};
-use inhost_base::Sequence;
+use crate::{Connection, Ecn, Environment, Header};
+use inhost_base::{Instant, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpPhase};
 use inhost_wire::tcp::Flags;
@@ -47,8 +48,11 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        if ecn != Ecn::CongestionExperienced && self.is_predicted(header, payload) {
-            self.arrive_as_predicted(header, payload, env, &mut outcome);
+        if ecn != Ecn::CongestionExperienced
+            && let Some(plain) = header.plain()
+            && self.is_predicted(&plain, payload.len())
+        {
+            self.arrive_as_predicted(&plain, payload, env, &mut outcome);
             return outcome;
         }
         let mut arrival = Arrival { header, payload, start: header.sequence, fin: header.flags.fin(), ecn };
@@ -63,49 +67,6 @@ impl Connection {
         outcome
     }
 
-    /// Header prediction: the next data in order, or a new acknowledgment, and nothing else to think about.
-    #[inline]
-    fn is_predicted(&self, header: &Header, payload: &Packet) -> bool {
-        self.phase == TcpPhase::Established
-            && header.flags.without(Flags::PSH) == Flags::ACK
-            && header.sequence == self.receive.next
-            && payload.len() as u32 <= self.receive.edge.since(self.receive.next)
-            && self.send.unacknowledged.at_or_before(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.send.next)
-            // Otherwise it may be a duplicate acknowledgment.
-            && (!payload.is_empty() || header.acknowledgment != self.send.unacknowledged)
-            && header.window != 0
-            && self.send.window != 0
-            && self.recovery.state == RecoveryState::Open
-            && header.options.sack.is_empty()
-            && !self.marks.has(Marks::RECEIVE_CLOSED)
-            && match header.options.timestamps {
-                Some((value, _)) => {
-                    self.marks.has(Marks::TIMESTAMPS)
-                        && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
-                }
-                None => !self.marks.has(Marks::TIMESTAMPS),
-            }
-    }
-    fn arrive_as_predicted(
-        &mut self,
-        header: &Header,
-        payload: &mut Packet,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        self.heard(header, env);
-        if header.acknowledgment != self.send.unacknowledged {
-            self.advance(header, false, env, outcome);
-        }
-        self.take_window(header, env.now);
-        if !payload.is_empty() {
-            let start = header.sequence;
-            let ecn = Ecn::NotCapable;
-            self.take_data(&mut Arrival { header, payload, start, fin: false, ecn }, env, outcome);
-        }
-    }
-
     /// SYN-RECEIVED and every later state (RFC 9293 §3.10.7.4), step by step.
     // spec: RFC5961 4.2-1
     fn arrive_synchronised(
@@ -117,7 +78,7 @@ impl Connection {
         let flags = arrival.header.flags;
         if self.answers_simultaneous_open(arrival.header) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
-            self.heard(arrival.header, env);
+            self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_acknowledgment(arrival, env, outcome);
             return;
         }
@@ -139,7 +100,7 @@ impl Connection {
             return;
         }
         // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
-        self.heard(arrival.header, env);
+        self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
         self.take_congestion_mark(arrival);
         self.take_urgent(arrival, outcome);
         self.take_data(arrival, env, outcome);
@@ -172,17 +133,17 @@ impl Connection {
     }
     /// The peer is alive; its timestamp is kept for the echo (RFC 7323 §4.3).
     // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
-    fn heard(&mut self, header: &Header, env: &mut Environment<'_>) {
-        self.received_at = env.now;
+    fn heard(&mut self, sequence: Sequence, timestamps: Option<(u32, u32)>, now: Instant) {
+        self.received_at = now;
         self.keep_alive_probes = 0;
         self.marks.clear(Marks::KEEP_ALIVE);
-        if let Some((value, _)) = header.options.timestamps
+        if let Some((value, _)) = timestamps
             && self.marks.has(Marks::TIMESTAMPS)
-            && header.sequence.at_or_before(self.receive.acknowledged)
+            && sequence.at_or_before(self.receive.acknowledged)
             && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
         {
             self.timestamps.recent = value;
-            self.timestamps.recent_second = (env.now.as_nanos() / 1_000_000_000) as u32;
+            self.timestamps.recent_second = (now.as_nanos() / 1_000_000_000) as u32;
         }
     }
 }

@@ -1,0 +1,84 @@
+//! The straight road: header prediction, one function that says whether a segment is the next data in order or a new
+//! acknowledgment and nothing else to think about, and what is done with such a one (DEC §4).
+
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome};
+use crate::{Connection, Environment, PlainHeader, RecoveryState};
+use inhost_buf::Packet;
+use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
+
+impl Connection {
+    /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
+    #[inline]
+    pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
+        self.phase == TcpPhase::Established
+            && header.sequence == self.receive.next
+            && payload_bytes as u32 <= self.receive.edge.since(self.receive.next)
+            && self.send.unacknowledged.at_or_before(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.send.next)
+            // Otherwise it may be a duplicate acknowledgment.
+            && (payload_bytes > 0 || header.acknowledgment != self.send.unacknowledged)
+            && header.window != 0
+            && self.send.window != 0
+            && self.recovery.state == RecoveryState::Open
+            && !self.marks.has(Marks::RECEIVE_CLOSED)
+            && match header.timestamps {
+                Some((value, _)) => {
+                    self.marks.has(Marks::TIMESTAMPS)
+                        && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
+                }
+                None => !self.marks.has(Marks::TIMESTAMPS),
+            }
+    }
+    /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
+    /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
+    /// `tells` says that the sink wants to hear of segments.
+    #[inline]
+    pub fn receive_predicted(
+        &mut self,
+        header: &PlainHeader,
+        payload: &mut Packet,
+        tells: bool,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if tells {
+            let (socket, payload_bytes) = (env.socket, payload.len() as u32);
+            env.emit(Mask::SEGMENT, || {
+                Event::SegmentReceived(SegmentReceived {
+                    socket,
+                    sequence: header.sequence,
+                    acknowledgment: Some(header.acknowledgment),
+                    flags: header.flags().bits(),
+                    payload_bytes,
+                    window_field: header.window,
+                })
+            });
+        }
+        self.arrive_as_predicted(header, payload, env, outcome);
+    }
+    /// What the segments given to [`Connection::receive_predicted`] make due.
+    pub fn received_predicted(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        self.settle(env);
+        if self.marks.has(Marks::WANTS) {
+            outcome.changes |= Changes::TRANSMIT;
+        }
+    }
+    #[inline]
+    pub(super) fn arrive_as_predicted(
+        &mut self,
+        header: &PlainHeader,
+        payload: &mut Packet,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        self.heard(header.sequence, header.timestamps, env.now);
+        if header.acknowledgment != self.send.unacknowledged {
+            self.advance(&header.full(), false, env, outcome);
+        }
+        self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
+        if !payload.is_empty() {
+            self.take_in_order(payload, false, header.push, header.timestamps, env, outcome);
+        }
+    }
+}

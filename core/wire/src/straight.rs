@@ -1,0 +1,146 @@
+//! The packet that established connections exchange, recognised at a glance: IP without options, extensions or
+//! fragments and without a congestion mark; TCP with an acknowledgment, perhaps PSH, and at most the timestamps in
+//! their usual place. Whatever else a packet is, the general road tells.
+
+use crate::checksum::Sum;
+use crate::tcp::PlainHeader;
+use crate::{protocol, tcp};
+use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
+
+const IPV4_BYTES: usize = crate::ipv4::LENGTH;
+const IPV6_BYTES: usize = crate::ipv6::LENGTH;
+/// Bytes of the timestamps option behind two no-operations, and those that begin it (RFC 7323 appendix A).
+const TIMESTAMPS_BYTES: usize = 12;
+const TIMESTAMPS_BEGIN: [u8; 4] = [1, 1, 8, 10];
+/// The control bits that may be set, and the one that must be.
+const PUSH: u8 = tcp::Flags::PSH.bits() as u8;
+const ACKNOWLEDGE: u8 = tcp::Flags::ACK.bits() as u8;
+/// The two bits of the IP header that say that a packet met congestion (RFC 3168 §5).
+const CONGESTED: u8 = 3;
+
+/// Such a packet: what its headers say. Its IP header is right, its TCP checksum not looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Straight {
+    /// Who sent it.
+    pub source: IpAddr,
+    /// Whom it is for.
+    pub destination: IpAddr,
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// The rest of the TCP header.
+    pub header: PlainHeader,
+    /// Bytes of the IP header.
+    pub ip_bytes: usize,
+    /// Bytes of both headers.
+    pub header_bytes: usize,
+    /// Bytes of the packet; what follows is the link's padding.
+    pub total_bytes: usize,
+}
+
+impl Straight {
+    /// Looks at a packet, from its IP header on.
+    #[inline]
+    pub fn of(packet: &[u8]) -> Option<Straight> {
+        match packet.first()? {
+            0x45 => Straight::of_v4(packet),
+            0x60..0x70 => Straight::of_v6(packet),
+            _ => None,
+        }
+    }
+    #[inline]
+    fn of_v4(packet: &[u8]) -> Option<Straight> {
+        let ip = packet.first_chunk::<IPV4_BYTES>()?;
+        let total_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+        let is_fragment_or_odd = u16::from_be_bytes([ip[6], ip[7]]) & 0xbfff != 0;
+        if is_fragment_or_odd || ip[9] != protocol::TCP || ip[1] & CONGESTED == CONGESTED {
+            return None;
+        }
+        let words = ip.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word)));
+        if !Sum::of_native(words.sum()).is_valid() {
+            return None;
+        }
+        let source = IpAddr::V4(Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]));
+        let destination = IpAddr::V4(Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]));
+        Straight::of_tcp(packet, source, destination, IPV4_BYTES, total_bytes)
+    }
+    #[inline]
+    fn of_v6(packet: &[u8]) -> Option<Straight> {
+        let ip = packet.first_chunk::<IPV6_BYTES>()?;
+        let total_bytes = IPV6_BYTES + usize::from(u16::from_be_bytes([ip[4], ip[5]]));
+        if ip[6] != protocol::TCP || (ip[1] >> 4) & CONGESTED == CONGESTED {
+            return None;
+        }
+        let source = ip[8..].first_chunk::<16>()?;
+        let destination = ip[24..].first_chunk::<16>()?;
+        let (source, destination) = (Ipv6Addr::from(*source), Ipv6Addr::from(*destination));
+        Straight::of_tcp(packet, source.into(), destination.into(), IPV6_BYTES, total_bytes)
+    }
+    #[inline]
+    fn of_tcp(
+        packet: &[u8],
+        source: IpAddr,
+        destination: IpAddr,
+        ip_bytes: usize,
+        total_bytes: usize,
+    ) -> Option<Straight> {
+        let segment = packet.get(ip_bytes..total_bytes)?;
+        let (fixed, rest) = segment.split_first_chunk::<{ tcp::LENGTH }>()?;
+        if fixed[13] & !PUSH != ACKNOWLEDGE {
+            return None;
+        }
+        let u32_at = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+        let (timestamps, tcp_bytes) = match fixed[12] {
+            0x50 => (None, tcp::LENGTH),
+            0x80 => {
+                let [begin, value, echo] = *rest.first_chunk::<TIMESTAMPS_BYTES>()?.as_chunks::<4>().0 else {
+                    return None;
+                };
+                if begin != TIMESTAMPS_BEGIN {
+                    return None;
+                }
+                let timestamps = (u32::from_be_bytes(value), u32::from_be_bytes(echo));
+                (Some(timestamps), tcp::LENGTH + TIMESTAMPS_BYTES)
+            }
+            _ => return None,
+        };
+        Some(Straight {
+            source,
+            destination,
+            source_port: u16::from_be_bytes([fixed[0], fixed[1]]),
+            destination_port: u16::from_be_bytes([fixed[2], fixed[3]]),
+            header: PlainHeader {
+                sequence: Sequence(u32_at(4)),
+                acknowledgment: Sequence(u32_at(8)),
+                window: u16::from_be_bytes([fixed[14], fixed[15]]),
+                push: fixed[13] & PUSH != 0,
+                timestamps,
+            },
+            ip_bytes,
+            header_bytes: ip_bytes + tcp_bytes,
+            total_bytes,
+        })
+    }
+    /// Bytes of payload.
+    #[inline]
+    pub fn payload_bytes(&self) -> usize {
+        self.total_bytes - self.header_bytes
+    }
+    /// Whether the TCP checksum of `packet`, which this was made of, is right.
+    // spec: RFC9293 MUST-3
+    #[inline]
+    pub fn checksum_ok(&self, packet: &[u8]) -> bool {
+        let Some(segment) = packet.get(self.ip_bytes..self.total_bytes) else { return false };
+        let pseudo = crate::checksum::pseudo_header(
+            self.source,
+            self.destination,
+            protocol::TCP,
+            segment.len() as u32,
+        );
+        pseudo.combine(Sum::of(segment), false).is_valid()
+    }
+}
+
+#[cfg(test)]
+mod tests;

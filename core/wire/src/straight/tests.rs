@@ -1,0 +1,128 @@
+use super::*;
+use crate::ipv4::Ipv4Header;
+use crate::ipv6::Ipv6Header;
+use crate::tcp::{Flags, Segment, TcpOptions, TcpView};
+
+fn packet(v6: bool, segment: &Segment<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; 2000];
+    let at = if v6 { IPV6_BYTES } else { IPV4_BYTES };
+    let (a, b) = ends(v6);
+    let length = segment.emit(a, b, &mut bytes[at..]);
+    bytes.truncate(at + length);
+    match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            Ipv4Header::new(a, b, protocol::TCP, length as u16).emit(&mut bytes)
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            Ipv6Header::new(a, b, protocol::TCP, length as u16).emit(&mut bytes)
+        }
+        _ => 0,
+    };
+    bytes
+}
+
+fn ends(v6: bool) -> (IpAddr, IpAddr) {
+    if v6 {
+        (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(), Ipv6Addr::LOCALHOST.into())
+    } else {
+        (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(198, 51, 100, 7).into())
+    }
+}
+
+fn segment(timestamps: Option<(u32, u32)>, payload: &[u8]) -> Segment<'_> {
+    Segment {
+        source_port: 4711,
+        destination_port: 80,
+        sequence: Sequence(0xfedc_ba98),
+        acknowledgment: Sequence(0x0123_4567),
+        flags: Flags::ACK | Flags::PSH,
+        window: 0xabcd,
+        options: TcpOptions { timestamps, ..TcpOptions::NONE },
+        payload,
+        ..Segment::default()
+    }
+}
+
+#[test]
+fn it_says_what_the_general_road_says() {
+    for v6 in [false, true] {
+        for timestamps in [None, Some((0xdead_beef, 0x0bad_cafe))] {
+            for payload in [&b""[..], b"x", &[7; 1448]] {
+                let mut bytes = packet(v6, &segment(timestamps, payload));
+                let length = bytes.len();
+                // The padding of a short Ethernet frame.
+                bytes.extend_from_slice(&[0xee; 6]);
+                let straight = Straight::of(&bytes).unwrap();
+                let view = TcpView::new(&bytes[straight.ip_bytes..length]).unwrap();
+                let general = Segment::parse(&view).header();
+                assert_eq!(
+                    straight.header.full(),
+                    tcp::TcpHeader { source_port: 0, destination_port: 0, ..general }
+                );
+                assert_eq!((straight.source_port, straight.destination_port), (4711, 80));
+                assert_eq!((straight.source, straight.destination), ends(v6));
+                assert_eq!(&bytes[straight.header_bytes..straight.total_bytes], payload);
+                assert_eq!(straight.payload_bytes(), payload.len());
+                assert!(straight.checksum_ok(&bytes));
+                bytes[length - 1] ^= 0x10;
+                assert!(!straight.checksum_ok(&bytes));
+            }
+        }
+    }
+}
+
+/// Every bit of the headers but those that only carry values turns a packet away, or leaves its checksum wrong.
+#[test]
+fn no_spoilt_header_passes() {
+    for v6 in [false, true] {
+        let good = packet(v6, &segment(Some((1, 2)), b"hello"));
+        for bit in 0..8 * (good.len() - 5) {
+            let mut bytes = good.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let passes = Straight::of(&bytes).is_some_and(|straight| straight.checksum_ok(&bytes));
+            // IPv6 protects neither traffic class, flow label nor hop limit.
+            let unprotected = v6 && (matches!(bit / 8, 1..4 | 7) || bit < 4);
+            assert!(!passes || unprotected, "bit {bit}, IPv6 {v6}");
+        }
+    }
+}
+
+#[test]
+fn what_is_out_of_the_ordinary_is_not_straight() {
+    let with = |change: fn(&mut Segment<'_>)| {
+        let mut segment = segment(None, b"hello");
+        change(&mut segment);
+        packet(false, &segment)
+    };
+    let cases: &[Vec<u8>] = &[
+        with(|segment| segment.flags = Flags::SYN),
+        with(|segment| segment.flags = Flags::ACK | Flags::FIN),
+        with(|segment| segment.flags = Flags::ACK | Flags::URG),
+        with(|segment| segment.flags = Flags::ACK | Flags::ECE),
+        with(|segment| segment.flags = Flags::PSH),
+        with(|segment| segment.options.mss = Some(1460)),
+        with(|segment| {
+            segment.options.sack.push((Sequence(1), Sequence(2)));
+        }),
+    ];
+    for bytes in cases {
+        assert!(Straight::of(bytes).is_none());
+    }
+    let good = with(|_| {});
+    assert!(Straight::of(&good).is_some());
+    for length in 0..good.len() {
+        assert!(Straight::of(&good[..length]).is_none(), "cut to {length} bytes");
+    }
+    let (IpAddr::V4(a), IpAddr::V4(b)) = ends(false) else { unreachable!() };
+    let plain = Ipv4Header::new(a, b, protocol::TCP, (good.len() - IPV4_BYTES) as u16);
+    for header in [
+        Ipv4Header { more_fragments: true, ..plain },
+        Ipv4Header { fragment_offset_bytes: 8, ..plain },
+        Ipv4Header { dscp_ecn: CONGESTED, ..plain },
+        Ipv4Header { protocol: protocol::UDP, ..plain },
+    ] {
+        let mut bytes = good.clone();
+        header.emit(&mut bytes);
+        assert!(Straight::of(&bytes).is_none(), "{header:?}");
+    }
+}
