@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions memory mutations \
+.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -43,6 +43,10 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS, from fuzz/corpus into fuzz/found; ne
 instructions: ## Instruction counts of the main paths under callgrind; a rise over 2 % fails
 	cargo build --release --quiet -p inhost-bench
 	target/release/inhost-bench instructions
+
+bench: ## Ours beside smoltcp, gVisor, lwIP and the kernel, interleaved; BENCH="--quick --only memory-1500 --json …"
+	cargo build --release --quiet -p inhost-bench
+	target/release/inhost-bench compare $(BENCH)
 
 memory: ## Bytes of an idle connection, counted at the allocator, beside the kernel's
 	cargo run --release --quiet -p inhost-bench -- memory

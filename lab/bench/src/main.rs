@@ -1,7 +1,8 @@
-//! What inhost costs: instructions on the main paths, counted by callgrind and gated against a committed baseline,
-//! and the bytes of idle connections, counted at the allocator beside the kernel's own.
+//! What inhost costs: instructions on the main paths, counted by callgrind and gated against a committed baseline; the
+//! bytes of idle connections, counted at the allocator; and all of it beside other stacks, in the same run.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod figures;
 mod instructions;
 mod memory;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::compare(),
         ["instructions", "--write"] => instructions::write(),
         ["memory"] => memory::report(&[1_000, 100_000]),
+        ["memory", "--json", word] => memory::answer(word),
         ["memory", count] => match count.parse() {
             Ok(count) => memory::report(&[count]),
             Err(_) => Err(format!("{count:?} is no number of connections\n{USAGE}")),
@@ -35,9 +37,10 @@ fn main() -> ExitCode {
             Ok(times) => paths::run(name, times),
             Err(_) => Err(format!("{times:?} is no number of times\n{USAGE}")),
         },
+        ["compare", words @ ..] => compare::command(words),
         ["figures", words @ ..] => figures::command(words),
         _ => {
-            eprintln!("{USAGE}\n{}", figures::USAGE);
+            eprintln!("{USAGE}\n{}\n{}", compare::USAGE, figures::USAGE);
             return ExitCode::from(2);
         }
     };

@@ -11,6 +11,9 @@ const CONNECTIONS_A_PORT: usize = 10_000;
 /// Connections that are opened on the kernel's loopback; each has two ends.
 const KERNEL_CONNECTIONS: usize = 1_000;
 
+/// Connections of ours in the comparison.
+const COMPARED: usize = 100_000;
+
 /// Prints a row for each number of connections, and one for the kernel.
 pub fn report(counts: &[usize]) -> Result<(), String> {
     println!("{:<10} {:>12} {:>14}  how", "stack", "connections", "bytes an end");
@@ -28,6 +31,25 @@ pub fn report(counts: &[usize]) -> Result<(), String> {
         ),
         Err(why) => println!("{:<10} {KERNEL_CONNECTIONS:>12} {:>14}  left out: {why}", "linux", "-"),
     }
+    Ok(())
+}
+
+/// One line of JSON for the comparison: `idle` of ours, `idle-kernel` of the kernel's.
+pub fn answer(word: &str) -> Result<(), String> {
+    let (each, settings) = match word {
+        "idle" => (
+            ours(COMPARED)?,
+            format!("{COMPARED} connections, a minute idle; live bytes at the allocator, each end"),
+        ),
+        "idle-kernel" => (
+            kernels()?,
+            format!(
+                "{KERNEL_CONNECTIONS} connections over loopback; growth of all slabs, each end, socket and file included"
+            ),
+        ),
+        _ => return Err(format!("{word:?} is neither idle nor idle-kernel")),
+    };
+    println!("{}", serde_json::json!({ "figures": { "bytes": each }, "settings": settings }));
     Ok(())
 }
 

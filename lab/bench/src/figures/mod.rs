@@ -2,16 +2,16 @@
 //! attack. Each command prints a table and draws its pictures into docs/figures.
 
 mod bulk;
-mod chart;
+pub mod chart;
 mod fairness;
 mod flood;
 mod kernel;
-mod machine;
-mod options;
+pub mod machine;
+pub mod options;
 mod page;
 mod response;
 mod speed;
-mod statistics;
+pub mod statistics;
 
 use options::Options;
 

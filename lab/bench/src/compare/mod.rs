@@ -1,0 +1,96 @@
+//! `make bench`: ours and every peer in turn, on the same links; medians, noise, ratios and goals as a table, a picture
+//! and JSON.
+
+mod peers;
+mod picture;
+mod plan;
+mod result;
+mod run;
+mod table;
+
+use crate::figures::machine;
+use crate::figures::options::Options;
+use plan::{TRIALS, Trial};
+use result::{Row, Taken};
+use run::Extent;
+use std::path::Path;
+
+/// What it is called on the command line.
+pub const USAGE: &str = "\
+       inhost-bench compare [--only TRIAL,..] [--rounds N] [--seconds S] [--quick] [--without PEER,..] [--json]
+                            [--settings] [--publish]
+                                             ours beside every peer, interleaved; --list names the trials";
+
+/// Where the last results lie.
+const LATEST: &str = "target/bench/latest.json";
+const PICTURE: &str = "target/bench/latest.svg";
+/// Where `--publish` puts the picture and the table.
+const PUBLISHED: &str = "docs/figures/bench.svg";
+
+/// Rounds, and seconds of each run; and both in a quick run.
+const FULL: (usize, f64) = (9, 1.0);
+const QUICK: (usize, f64) = (2, 0.3);
+
+/// `inhost-bench compare …`
+pub fn command(words: &[&str]) -> Result<(), String> {
+    let mut options = Options::new(words);
+    if options.flag("--list") {
+        TRIALS.iter().for_each(|trial| println!("{:<20} {}", trial.name, trial.conditions));
+        return options.end();
+    }
+    let (rounds, seconds) = if options.flag("--quick") { QUICK } else { FULL };
+    let extent = Extent {
+        only: options.list("--only")?,
+        rounds: options.value("--rounds")?.unwrap_or(rounds),
+        seconds: options.value("--seconds")?.unwrap_or(seconds),
+        without: options.list("--without")?,
+    };
+    let (json, settings, publish) =
+        (options.flag("--json"), options.flag("--settings"), options.flag("--publish"));
+    options.end()?;
+    let trials = chosen(&extent)?;
+    let head = format!("{}; {}; commit {}", machine::describe(), machine::today(), machine::commit());
+    eprintln!("{head}; {} rounds of {} s", extent.rounds, extent.seconds);
+    let taken = run::all(&trials, &extent)?;
+    let rows: Vec<Row> = taken.iter().flat_map(Taken::rows).collect();
+    let objects = serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())? + "\n";
+    put(LATEST, &objects)?;
+    let drawn = picture::draw(&rows, "Each stack beside inhost; further right is better");
+    put(PICTURE, &drawn)?;
+    if publish {
+        put(PUBLISHED, &drawn)?;
+    }
+    if json {
+        print!("{objects}");
+    } else {
+        print!("{}", table::render(&rows, settings));
+        println!(
+            "\n{head}; {} rounds of {} s\n{LATEST} and {PICTURE} are written",
+            extent.rounds, extent.seconds
+        );
+    }
+    Ok(())
+}
+
+fn chosen(extent: &Extent) -> Result<Vec<&'static Trial>, String> {
+    for name in &extent.without {
+        if !["smoltcp", "gvisor", "lwip"].contains(&name.as_str()) {
+            return Err(format!("{name:?} is no peer that can be left out; smoltcp, gvisor and lwip can"));
+        }
+    }
+    for name in &extent.only {
+        if !TRIALS.iter().any(|trial| trial.name == name) {
+            let names: Vec<&str> = TRIALS.iter().map(|trial| trial.name).collect();
+            return Err(format!("no trial is called {name:?}; there are {}", names.join(", ")));
+        }
+    }
+    let is_chosen =
+        |trial: &&Trial| extent.only.is_empty() || extent.only.iter().any(|name| name == trial.name);
+    Ok(TRIALS.iter().filter(is_chosen).collect())
+}
+
+fn put(path: &str, text: &str) -> Result<(), String> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    std::fs::write(path, text).map_err(|e| format!("{path}: {e}"))
+}

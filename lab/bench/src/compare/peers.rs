@@ -1,0 +1,99 @@
+//! The programs that are measured: how each is built, where it lies, and what to install where it cannot be built.
+
+use super::plan::Program;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the peers are built.
+const TARGET: &str = "target/peers";
+/// The harnesses' sources.
+const SOURCES: &str = "lab/bench/peers";
+
+/// Builds a program and says where it lies.
+pub fn build(program: Program) -> Result<PathBuf, String> {
+    if !Path::new(SOURCES).is_dir() {
+        return Err(format!("{SOURCES} is not here: run from the root of the project"));
+    }
+    match program {
+        Program::Ours => {
+            let own = std::env::current_exe().map_err(|e| format!("where this program lies: {e}"))?;
+            let path = own.with_file_name("inhost-subject");
+            let hint = "cargo build --release -p inhost-bench";
+            path.is_file().then_some(path).ok_or(format!("inhost-subject is not built; {hint}"))
+        }
+        Program::Counting => std::env::current_exe().map_err(|e| format!("where this program lies: {e}")),
+        Program::OursWithoutLto => {
+            let words = [
+                "build",
+                "--quiet",
+                "--profile",
+                "without-lto",
+                "-p",
+                "inhost-bench",
+                "--bin",
+                "inhost-subject",
+            ];
+            run(cargo().args(words), "")?;
+            Ok("target/without-lto/inhost-subject".into())
+        }
+        Program::Smoltcp => smoltcp("smoltcp", None),
+        Program::SmoltcpAvx2 => smoltcp("smoltcp-avx2", Some("-C target-feature=+avx2")),
+        Program::Gvisor => {
+            let binary = absolute(TARGET)?.join("gvisor/inhost-bench-gvisor");
+            let mut go = Command::new("go");
+            go.args(["build", "-o"]).arg(&binary).arg(".").current_dir(Path::new(SOURCES).join("gvisor"));
+            run(&mut go, "gVisor needs Go 1.26 or later (https://go.dev/dl) and access to its modules")?;
+            Ok(binary)
+        }
+        Program::Lwip => {
+            let binary = Path::new(TARGET).join("lwip/inhost-bench-lwip");
+            std::fs::create_dir_all(Path::new(TARGET).join("lwip")).map_err(|e| format!("{TARGET}: {e}"))?;
+            let mut cc = Command::new("cc");
+            cc.args(["-O3", "-std=gnu11", "-Wall", "-I/usr/include/lwip", "-o"]).arg(&binary);
+            cc.arg(Path::new(SOURCES).join("lwip/main.c")).arg("-llwip");
+            run(&mut cc, "lwIP needs a C compiler and its library: apt-get install gcc liblwip-dev")?;
+            Ok(binary)
+        }
+        Program::Missing(what) => Err(format!("{what}: nothing to build")),
+    }
+}
+
+/// What `--without` calls a program, where it can be left out.
+pub fn name(program: Program) -> Option<&'static str> {
+    match program {
+        Program::Smoltcp | Program::SmoltcpAvx2 => Some("smoltcp"),
+        Program::Gvisor => Some("gvisor"),
+        Program::Lwip => Some("lwip"),
+        Program::Ours | Program::Counting | Program::OursWithoutLto | Program::Missing(_) => None,
+    }
+}
+
+fn smoltcp(folder: &str, flags: Option<&str>) -> Result<PathBuf, String> {
+    let target = Path::new(TARGET).join(folder);
+    let mut command = cargo();
+    command.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
+    command.arg(Path::new(SOURCES).join("smoltcp/Cargo.toml")).arg("--target-dir").arg(&target);
+    if let Some(flags) = flags {
+        command.env("RUSTFLAGS", flags);
+    }
+    run(&mut command, "smoltcp comes from crates.io, by cargo")?;
+    Ok(target.join("release/inhost-bench-smoltcp"))
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|e| format!("{path}: {e}"))
+}
+
+fn run(command: &mut Command, hint: &str) -> Result<(), String> {
+    let what = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|e| format!("{what} does not start: {e}. {hint}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{what} failed. {hint}\n{}", said.trim_end()))
+}

@@ -1,0 +1,299 @@
+//! What is measured, of whom, and what the goal is: the table of goals as data.
+
+/// Which program is run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Program {
+    /// Ours, and the kernel's sockets: `inhost-subject`.
+    Ours,
+    /// Ours with the allocator that counts: `inhost-bench memory`.
+    Counting,
+    /// Ours without link-time optimization.
+    OursWithoutLto,
+    /// smoltcp, built as Cargo does by default.
+    Smoltcp,
+    /// smoltcp, built for processors with AVX2.
+    SmoltcpAvx2,
+    /// gVisor's netstack.
+    Gvisor,
+    /// lwIP.
+    Lwip,
+    /// What does not exist yet, in the words of its row.
+    Missing(&'static str),
+}
+
+/// Where a subject works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In its own process, without a link.
+    Alone,
+}
+
+/// One stack under one measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// What it is called in the table.
+    pub stack: &'static str,
+    /// What is run.
+    pub program: Program,
+    /// The word that tells the program what to do.
+    pub word: &'static str,
+}
+
+impl Subject {
+    /// Whether it is ours, rather than a peer.
+    pub fn is_ours(&self) -> bool {
+        self.stack.starts_with(INHOST) || self.stack == MEMORY
+    }
+}
+
+/// What a figure of ours is to reach.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Goal {
+    /// At least so many times the figure of a stack in the same run: `(1.3, "smoltcp")`.
+    TimesOf(f64, &'static str),
+    #[allow(dead_code)] // For the links to the kernel.
+    /// At most so many times the figure of a stack in the same run.
+    AtMostTimesOf(f64, &'static str),
+    #[allow(dead_code)] // For the links to the kernel.
+    /// The ratio to a stack, by pairs of runs, is so high with 95 % confidence.
+    SurelyTimesOf(f64, &'static str),
+    /// At least a figure.
+    AtLeast(f64),
+    /// At most a figure.
+    AtMost(f64),
+}
+
+/// One figure of a trial: a block of rows in the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// What it is called in the answers of the programs.
+    pub key: &'static str,
+    /// What it is called in the table, with its conditions.
+    pub measurement: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which stacks have which goals.
+    pub goals: &'static [(&'static str, Goal)],
+}
+
+/// Runs that give one or several figures at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial {
+    /// Its name for `--only`.
+    pub name: &'static str,
+    /// The conditions, in a line.
+    pub conditions: &'static str,
+    /// Where.
+    pub place: Place,
+    /// Who.
+    pub subjects: &'static [Subject],
+    /// What.
+    pub figures: &'static [Figure],
+}
+
+/// Ours.
+const INHOST: &str = "inhost";
+/// No stack: what the memory allows.
+const MEMORY: &str = "memory";
+/// The kernel's.
+const LINUX: &str = "Linux";
+
+const fn of(stack: &'static str, program: Program, word: &'static str) -> Subject {
+    Subject { stack, program, word }
+}
+
+/// All trials, in the order of the table.
+pub const TRIALS: &[Trial] = &[
+    Trial {
+        name: "memory-1500",
+        conditions: "two hosts in memory, one thread, MTU 1500, checksums on, copied in and out, 256 KiB windows; \
+                     by time of the core",
+        place: Place::Alone,
+        subjects: &[
+            of(INHOST, Program::Ours, "memory-bulk-1500"),
+            of("inhost without LTO", Program::OursWithoutLto, "memory-bulk-1500"),
+            of("smoltcp", Program::Smoltcp, "memory-bulk-1500"),
+            of("smoltcp AVX2", Program::SmoltcpAvx2, "memory-bulk-1500"),
+            of("lwIP", Program::Lwip, "memory-bulk-1500"),
+            of("gVisor", Program::Gvisor, "memory-bulk-1500"),
+        ],
+        figures: &[Figure {
+            key: "rate",
+            measurement: "memory-1500",
+            unit: "Gbit/s",
+            goals: &[(INHOST, Goal::TimesOf(1.3, "smoltcp"))],
+        }],
+    },
+    Trial {
+        name: "memory-64k",
+        conditions: "the same with 64 KiB segments and no checksums, data in cache; zero-copy: each end touches each byte once",
+        place: Place::Alone,
+        subjects: &[
+            of(INHOST, Program::Ours, "memory-bulk-65535-trusted"),
+            of("inhost zero-copy", Program::Ours, "memory-bulk-65535-trusted-lend"),
+            of("inhost without LTO", Program::OursWithoutLto, "memory-bulk-65535-trusted"),
+            of("smoltcp", Program::Smoltcp, "memory-bulk-65535-trusted"),
+            of("gVisor", Program::Gvisor, "memory-bulk-65535-trusted"),
+        ],
+        figures: &[Figure {
+            key: "rate",
+            measurement: "memory-64k",
+            unit: "Gbit/s",
+            goals: &[
+                (INHOST, Goal::TimesOf(1.3, "smoltcp")),
+                ("inhost zero-copy", Goal::TimesOf(2.0, INHOST)),
+            ],
+        }],
+    },
+    Trial {
+        name: "echo-memory",
+        conditions: "one byte there and back in memory, one thread for both ends",
+        place: Place::Alone,
+        subjects: &[
+            of(INHOST, Program::Ours, "echo-memory"),
+            of("inhost tasks", Program::Ours, "echo-memory-async"),
+            of("smoltcp", Program::Smoltcp, "echo-memory"),
+            of("lwIP", Program::Lwip, "echo-memory"),
+            of("gVisor", Program::Gvisor, "echo-memory"),
+        ],
+        figures: &[
+            Figure {
+                key: "p50",
+                measurement: "echo-memory-p50",
+                unit: "us",
+                goals: &[(INHOST, Goal::AtMost(0.30)), ("inhost tasks", Goal::AtMost(0.50))],
+            },
+            Figure { key: "p99", measurement: "echo-memory-p99", unit: "us", goals: &[] },
+        ],
+    },
+    Trial {
+        name: "connect",
+        conditions: "connections opened and closed in memory, one thread, both ends, by time of the core; keyed ISNs, TIME-WAIT, 64 address pairs, \
+                     100,000 others open",
+        place: Place::Alone,
+        subjects: &[of(INHOST, Program::Ours, "connect")],
+        figures: &[Figure {
+            key: "rate",
+            measurement: "connect",
+            unit: "/s",
+            goals: &[(INHOST, Goal::AtLeast(300_000.0))],
+        }],
+    },
+    Trial {
+        name: "connect-bare",
+        conditions: "the same as smoltcp does it: one address pair, no TIME-WAIT, nothing else open",
+        place: Place::Alone,
+        subjects: &[
+            of(INHOST, Program::Ours, "connect-bare"),
+            of("smoltcp", Program::Smoltcp, "connect-bare"),
+        ],
+        figures: &[Figure {
+            key: "rate",
+            measurement: "connect-bare",
+            unit: "/s",
+            goals: &[(INHOST, Goal::AtLeast(1_000_000.0))],
+        }],
+    },
+    Trial {
+        name: "idle-memory",
+        conditions: "an idle established connection, all of it: entry, look-up, timer; buffers kept for reuse left out",
+        place: Place::Alone,
+        subjects: &[
+            of(INHOST, Program::Counting, "idle"),
+            of("smoltcp", Program::Smoltcp, "memory"),
+            of("lwIP", Program::Lwip, "memory"),
+            of("gVisor", Program::Gvisor, "memory"),
+            of(LINUX, Program::Counting, "idle-kernel"),
+        ],
+        figures: &[Figure {
+            key: "bytes",
+            measurement: "idle-memory",
+            unit: "bytes",
+            goals: &[(INHOST, Goal::AtMost(512.0))],
+        }],
+    },
+    Trial {
+        name: "shards",
+        conditions: "one listener, mixed flows, two shards beside one: CPU for each segment",
+        place: Place::Alone,
+        subjects: &[of("inhost 2 shards", Program::Missing("not built"), "shards")],
+        figures: &[Figure {
+            key: "cost",
+            measurement: "shards",
+            unit: "times one",
+            goals: &[("inhost 2 shards", Goal::AtMost(1.1))],
+        }],
+    },
+    Trial {
+        name: "limits",
+        conditions: "one thread's memory, without any protocol; also how noisy the machine is",
+        place: Place::Alone,
+        subjects: &[of(MEMORY, Program::Ours, "limits")],
+        figures: LIMITS,
+    },
+];
+
+const fn limit(key: &'static str) -> Figure {
+    Figure { key, measurement: key, unit: "GB/s", goals: &[] }
+}
+
+const LIMITS: &[Figure] = &[
+    limit("copy-64KiB-1460"),
+    limit("copy-64KiB-32KiB"),
+    limit("copy-64MiB-64KiB"),
+    limit("checksum-64KiB-1460"),
+    limit("checksum-64KiB-32KiB"),
+    limit("checksum-64MiB-64KiB"),
+    limit("both-64KiB-1460"),
+    limit("both-64KiB-32KiB"),
+    limit("both-64MiB-64KiB"),
+];
+
+impl Goal {
+    /// In words: `≥ 1.3 x smoltcp`.
+    pub fn words(self) -> String {
+        match self {
+            Goal::TimesOf(factor, stack) => format!("≥ {factor} × {stack}"),
+            Goal::AtMostTimesOf(factor, stack) => format!("≤ {factor} × {stack}"),
+            Goal::SurelyTimesOf(factor, stack) => format!("≥ {factor} × {stack}, 95 %"),
+            Goal::AtLeast(value) => format!("≥ {value}"),
+            Goal::AtMost(value) => format!("≤ {value}"),
+        }
+    }
+    /// The stack with which it compares.
+    pub fn reference(self) -> Option<&'static str> {
+        match self {
+            Goal::TimesOf(_, stack) | Goal::AtMostTimesOf(_, stack) | Goal::SurelyTimesOf(_, stack) => {
+                Some(stack)
+            }
+            Goal::AtLeast(_) | Goal::AtMost(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_goal_belongs_to_a_stack_that_is_measured_and_names_one() {
+        for trial in TRIALS {
+            let is_there = |stack: &str| trial.subjects.iter().any(|subject| subject.stack == stack);
+            for (stack, goal) in trial.figures.iter().flat_map(|figure| figure.goals) {
+                assert!(is_there(stack), "{}: {stack}", trial.name);
+                assert!(goal.reference().is_none_or(is_there), "{}: {}", trial.name, goal.words());
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_stands_for_two_things() {
+        let mut names: Vec<&str> = TRIALS.iter().map(|trial| trial.name).collect();
+        let mut measurements: Vec<&str> =
+            TRIALS.iter().flat_map(|trial| trial.figures).map(|figure| figure.measurement).collect();
+        for list in [&mut names, &mut measurements] {
+            list.sort_unstable();
+            assert!(list.windows(2).all(|two| two[0] != two[1]), "{list:?}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A stream that never waits for its writer, between two hosts in memory.
+
+use crate::answer::Answer;
+use crate::host::{self, SHIPPED};
+use crate::wire::{Two, WireConfig};
+use inhost_event::Ignore;
+use inhost_stack::SocketId;
+use std::time::Duration;
+
+/// Bytes of one write, and of one read.
+const PIECE_BYTES: usize = 32 << 10;
+/// Rounds between two looks at whether the time is over.
+const ROUNDS_A_LOOK: usize = 16;
+/// The share of the time that goes by before anything is counted.
+const WARM_UP: f64 = 0.2;
+
+/// How the ends meet the stack.
+#[derive(Clone, Copy, PartialEq)]
+enum Face {
+    /// Bytes are copied in and out.
+    Copying,
+    /// Received bytes are looked at where they lie: every byte is read once, as a sum of words.
+    Lending,
+}
+
+/// `memory-bulk-MTU[-trusted][-lend]`, of which `words` is what follows the second dash.
+pub fn memory(words: &str, length: Duration) -> Result<Answer, String> {
+    let mut words = words.split('-');
+    let mtu_bytes =
+        words.next().and_then(|w| w.parse().ok()).ok_or("the MTU is missing, as in memory-bulk-1500")?;
+    let (mut trusted, mut face) = (false, Face::Copying);
+    for word in words {
+        match word {
+            "trusted" => trusted = true,
+            "lend" => face = Face::Lending,
+            _ => return Err(format!("{word:?} is not understood")),
+        }
+    }
+    let wire = WireConfig { mtu_bytes, trusted };
+    let mut two = Two::new(&host::with_window(), wire, 1)?;
+    let listener = two.listen(80)?;
+    let ends = two.connect(listener, 80)?;
+    run(&mut two, ends, face, length.mul_f64(WARM_UP))?;
+    let (frames, acks) = (two.there.frames, two.back.frames);
+    let measured = run(&mut two, ends, face, length)?;
+    let segments = (two.there.frames - frames) as f64;
+    let each = segments / (two.back.frames - acks).max(1) as f64;
+    let settings = format!(
+        "{SHIPPED}; MTU {mtu_bytes}, 256 KiB windows, {} frames a pass, one ACK per {each:.1} segments{}{}",
+        wire.frames_a_pass(),
+        if trusted { ", receiver trusts the wire" } else { "" },
+        if face == Face::Lending { ", receiver reads in place" } else { "" },
+    );
+    Ok(Answer::new(settings)
+        .with("rate", measured.bytes * 8.0 / measured.core_seconds / 1e9)
+        .with("core_seconds", measured.core_seconds)
+        .with("segments", segments)
+        .with("bytes", measured.bytes))
+}
+
+struct Measured {
+    bytes: f64,
+    core_seconds: f64,
+}
+
+fn run(
+    two: &mut Two,
+    (caller, called): (SocketId, SocketId),
+    face: Face,
+    length: Duration,
+) -> Result<Measured, String> {
+    let text = vec![0x5a; PIECE_BYTES];
+    let mut place = vec![0; PIECE_BYTES];
+    two.tick();
+    let (began, mut received, mut seen) = (two.now, 0, 0u64);
+    let core_began = core_seconds();
+    let until = began + length.into();
+    while two.now < until {
+        let before = received;
+        for _ in 0..ROUNDS_A_LOOK {
+            while two.caller.send(caller, &text, two.now, &mut Ignore).is_ok() {}
+            two.pass_there();
+            received += match face {
+                Face::Copying => read(two, called, &mut place),
+                Face::Lending => look(two, called, &mut seen),
+            };
+            two.pass_back();
+            two.tick();
+            two.timers();
+        }
+        if received == before && two.now.since(began).as_secs() > 5 {
+            return Err(format!("nothing came any more after {received} bytes"));
+        }
+    }
+    std::hint::black_box(seen);
+    Ok(Measured { bytes: received as f64, core_seconds: core_seconds() - core_began })
+}
+
+fn read(two: &mut Two, called: SocketId, place: &mut [u8]) -> usize {
+    let mut received = 0;
+    while let Ok(count @ 1..) = two.called.read(called, place, two.now, &mut Ignore) {
+        received += count;
+    }
+    received
+}
+
+fn look(two: &mut Two, called: SocketId, seen: &mut u64) -> usize {
+    let mut received = 0;
+    while let Ok(front @ [_, ..]) = two.called.front(called) {
+        let count = front.len();
+        *seen = seen.wrapping_add(touch(front));
+        if two.called.consume(called, count, two.now, &mut Ignore).is_err() {
+            break;
+        }
+        received += count;
+    }
+    received
+}
+
+/// Reads every byte.
+pub fn touch(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let sum = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)));
+    rest.iter().fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)))
+}
+
+/// Time that a core has spent on this thread.
+pub fn core_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

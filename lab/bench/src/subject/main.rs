@@ -1,0 +1,56 @@
+//! inhost, and the kernel's own sockets, under the measurements of `make bench`: one measurement a process, one line of
+//! JSON as its answer. The peers' harnesses in `lab/bench/peers` understand the same words and answer in the same form.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod bulk;
+mod connect;
+mod echo;
+mod host;
+mod limits;
+mod wire;
+
+use answer::Answer;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "\
+usage: inhost-subject MEASUREMENT SECONDS
+measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  limits";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [measurement, seconds] = words[..] else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let Some(length) = seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()) else {
+        eprintln!("{seconds:?} is no number of seconds\n{USAGE}");
+        return ExitCode::from(2);
+    };
+    match measure(measurement, length) {
+        Ok(answer) => {
+            println!("{answer}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("inhost-subject {measurement}: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(measurement: &str, length: Duration) -> Result<Answer, String> {
+    if let Some(words) = measurement.strip_prefix("memory-bulk-") {
+        return bulk::memory(words, length);
+    }
+    match measurement {
+        "echo-memory" => echo::raw(length),
+        "echo-memory-async" => echo::by_tasks(length),
+        "connect" => connect::full(length),
+        "connect-bare" => connect::bare(length),
+        "limits" => Ok(limits::measure(length)),
+        _ => Err(format!("no such measurement\n{USAGE}")),
+    }
+}
