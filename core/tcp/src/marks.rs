@@ -48,6 +48,8 @@ impl Marks {
     /// The handshake is not done, and what follows our SYN may be sent: `send.unacknowledged` is behind the SYN
     /// already (RFC 7413 §4.2.1).
     pub const EARLY: Marks = Marks(1 << 20);
+    /// The path is IPv6's: it is never narrower than that protocol's least MTU.
+    pub const IPV6: Marks = Marks(1 << 21);
     /// When the SYN left is known.
     pub const SYN_TIMED: Marks = Marks(1 << 22);
     /// The data of a SYN, ours or the peer's, was taken with it.

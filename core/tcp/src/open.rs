@@ -8,6 +8,7 @@ use crate::promptness::Promptness;
 use crate::receive::Arrival;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
+use crate::search::IPV6_LEAST_MSS;
 use crate::window::scale_for;
 use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
@@ -105,6 +106,7 @@ impl Connection {
             fast_open: FastOpenState::None,
             phase,
         };
+        connection.marks.put(Marks::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.congestion.window.segment_bytes = u32::from(path_mss);
         connection.congestion.set_spaced(connection.config.pacing);
         connection.round_trip.begin(initial);

@@ -12,6 +12,8 @@ use inhost_base::{Duration, Instant, Sequence};
 const BASE_MSS: u16 = 1024;
 /// It is not made smaller than this (RFC 8899 §5.1.2's least for IPv4, less headers).
 const LEAST_MSS: u16 = 512;
+/// Both of these where the path is IPv6's, for none of its paths is narrower (RFC 8200 §5): 1280 bytes less headers.
+pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
 /// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
 const TIMEOUTS_IN_A_HOLE: u8 = 2;
 /// The same for segments that almost every path takes.
@@ -20,7 +22,7 @@ const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
 const MOST_TRIES: u8 = 3;
 /// So near to the largest the search ends.
 const CLOSE_ENOUGH: u16 = 16;
-/// After so long larger sizes are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
+/// So long after a search has ended larger sizes are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
 /// The state of the search, in payload bytes with options.
@@ -61,6 +63,13 @@ impl Search {
         // The largest first, for mostly that is it; then halfway.
         Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
+    /// A search that has come near enough, however it did, rests until it is begun anew.
+    // spec: RFC4821 7.3-2, 7.3-2a
+    fn rest(&mut self, now: Instant) {
+        if self.raise_at == Instant::FAR_FUTURE && self.high.saturating_sub(self.low) < CLOSE_ENOUGH {
+            self.raise_at = now + RAISE_AFTER;
+        }
+    }
 }
 
 impl Connection {
@@ -69,8 +78,14 @@ impl Connection {
     pub(crate) fn begin_search(&mut self) {
         if self.config.path_mtu_probing == PathMtuProbing::Always {
             let high = self.peer_mss.min(self.path_mss);
-            self.search_from(BASE_MSS.min(high), high);
+            self.search_from(self.base_mss().min(high), high);
         }
+    }
+    fn base_mss(&self) -> u16 {
+        if self.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+    }
+    fn least_mss(&self) -> u16 {
+        if self.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
     }
     fn search_from(&mut self, low: u16, high: u16) {
         self.history_mut().search = Some(Search::new(low, high));
@@ -90,18 +105,20 @@ impl Connection {
         }
         self.search().map_or(u16::MAX, |search| search.low)
     }
-    /// The timer has expired again and again: if what is lost is large, a hole in the path may swallow it.
+    /// The timer has expired again and again: a hole in the path may swallow what is lost. That decides, full segment or
+    /// not, for a search that leaves it as large as it is helps nobody.
     // spec: RFC4821 7.7-1, 7.7-2
     pub(crate) fn suspect_black_hole(&mut self) {
-        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
-        let full = first_bytes >= self.segment_bytes();
         let now_mss = self.peer_mss.min(self.path_mss).min(self.searched_mss());
-        let enough = if now_mss > BASE_MSS { TIMEOUTS_IN_A_HOLE } else { TIMEOUTS_IN_A_NARROW_HOLE };
-        if self.config.path_mtu_probing == PathMtuProbing::Off || self.round_trip.backoff < enough || !full {
-            return;
-        }
-        let low = if now_mss > BASE_MSS { BASE_MSS } else { (now_mss / 2).max(LEAST_MSS) };
-        if low < now_mss {
+        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let lost = u32::from(now_mss).min(first_bytes + self.segment_options_bytes()) as u16;
+        let base = self.base_mss();
+        let (low, enough) = match lost > base {
+            true => (base, TIMEOUTS_IN_A_HOLE),
+            false => ((lost / 2).max(self.least_mss()), TIMEOUTS_IN_A_NARROW_HOLE),
+        };
+        let is_probed = self.config.path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && self.round_trip.backoff >= enough {
             let high = self.peer_mss.min(self.path_mss);
             self.search_from(low, high);
         }
@@ -158,10 +175,14 @@ impl Connection {
             && probe.end.at_or_before(unacknowledged)
         {
             *search = Search { low: probe.size, out: None, tries: 0, ..*search };
+            search.rest(now);
             self.congestion.resize(self.effective_mss());
-        } else if search.raise_at <= now {
+            return;
+        }
+        if search.raise_at <= now {
             *search = Search::new(search.low, high);
         }
+        search.rest(now);
     }
     /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
     /// in smaller segments.
@@ -188,8 +209,6 @@ impl Connection {
         if search.tries >= MOST_TRIES || probe.size == search.high {
             (search.high, search.tries, search.halves) = (probe.size - 1, 0, true);
         }
-        if search.high.saturating_sub(search.low) < CLOSE_ENOUGH {
-            search.raise_at = now + RAISE_AFTER;
-        }
+        search.rest(now);
     }
 }

@@ -1,6 +1,6 @@
 //! What RFC 4821 asks of the search and no other test shows.
 
-use super::search::{segment_bytes, through, wide};
+use super::search::{segment_bytes, through, wide, wide_from};
 use super::trial::*;
 use crate::{Config, Connection, Open, PathMtuProbing, RecoveryState};
 use inhost_base::{Duration, Sequence};
@@ -167,6 +167,24 @@ fn a_search_ends_after_a_few_probes_and_begins_again_after_ten_minutes() {
     assert_eq!(too_long_for(1024, &mut trial), 0, "not within five minutes");
     trial.pass(Duration::from_secs(300));
     for _ in 0..2 {
+        assert_eq!(too_long_for(1460, &mut trial), 0);
+    }
+    assert_eq!(segment_bytes(&trial), 1460, "the path has become wider");
+}
+
+// spec: RFC4821 7.3-2a
+#[test]
+fn a_search_that_ended_with_a_probe_that_arrived_begins_again_after_ten_minutes_too() {
+    let mut trial = wide_from(always(), Open { path_mtu_mss: 1240, ..open() });
+    for _ in 0..3 {
+        assert_eq!(too_long_for(1240, &mut trial), 0);
+    }
+    assert_eq!(segment_bytes(&trial), 1240, "all that the path was said to take");
+    trial.connection.set_path_mtu_mss(1460, lend!(trial));
+    trial.pass(Duration::from_secs(301));
+    assert_eq!(too_long_for(1240, &mut trial), 0, "not within five minutes");
+    trial.pass(Duration::from_secs(300));
+    for _ in 0..3 {
         assert_eq!(too_long_for(1460, &mut trial), 0);
     }
     assert_eq!(segment_bytes(&trial), 1460, "the path has become wider");

@@ -7,8 +7,11 @@ use std::sync::Arc;
 
 /// Established over a path of 1,460 bytes of payload.
 pub(super) fn wide(config: Config) -> Trial {
+    wide_from(config, Open { path_mtu_mss: 1460, ..open() })
+}
+/// Established as `open` says, to a peer that takes segments of 1,460 bytes.
+pub(super) fn wide_from(config: Config, open: Open) -> Trial {
     let mut trial = Trial::calling(config.clone());
-    let open = Open { path_mtu_mss: 1460, ..open() };
     trial.connection = Connection::connect(&Arc::new(config), open, lend!(trial));
     trial.sent.clear();
     trial.round();
@@ -70,6 +73,36 @@ fn a_hole_that_swallows_full_segments_gets_smaller_ones_and_then_the_largest_tha
     let found = segment_bytes(&trial);
     assert!((1270..=1300).contains(&found), "{found}");
     assert_eq!(trial.connection.unacknowledged_bytes(), 0);
+}
+
+// spec: RFC4821 7.7-2
+#[test]
+fn no_hole_makes_a_segment_of_ipv6_smaller_than_its_least_mtu() {
+    let config = Config { path_mtu_probing: PathMtuProbing::BlackHoles, ..plain() };
+    let mut trial = wide_from(config, Open { path_mtu_mss: 1440, default_mss: 1220, ..open() });
+    trial.write(&[1; 60_000]);
+    trial.pass_ms(2_000);
+    assert_eq!(segment_bytes(&trial), 1220);
+    trial.pass_ms(200_000);
+    assert!(trial.connection.info(trial.now).timeouts > 6);
+    assert_eq!(segment_bytes(&trial), 1220, "1280 less headers, however often it is lost");
+}
+
+// spec: RFC4821 7.7-1
+#[test]
+fn a_hole_that_swallows_less_than_a_full_segment_is_found_and_one_that_swallows_little_is_none() {
+    for (bytes, then, after_ms) in
+        [(1100, 1024, 2_000), (1000, 1460, 2_000), (1000, 512, 40_000), (500, 1460, 40_000)]
+    {
+        let config = Config { path_mtu_probing: PathMtuProbing::BlackHoles, ..plain() };
+        let mut trial = wide(config);
+        trial.write(&vec![1; bytes]);
+        trial.sent.clear();
+        trial.pass_ms(after_ms);
+        assert_eq!(segment_bytes(&trial), then);
+        let again = trial.sent.pop_back().unwrap();
+        again.is_data(1, bytes.min(usize::from(then)));
+    }
 }
 
 // spec: RFC4821 7.4-1
