@@ -102,3 +102,21 @@ fn cuts_pauses_and_changes_come_in_mid_run() {
     let network = simulation.network();
     assert!(network.statistics(server, 0).cut + network.statistics(server, 1).cut > 0);
 }
+
+#[test]
+fn what_is_over_is_forgotten_by_the_checker() {
+    let mut simulation = Simulation::new(4);
+    simulation.set_link(lossy());
+    simulation.host("server", echo);
+    simulation.client("client", async |node| {
+        for _ in 0..200 {
+            ask(node.clone(), 2000).await?;
+            node.sleep(Duration::from_secs(10)).await;
+        }
+        Ok(())
+    });
+    simulation.run().unwrap();
+    let remembered = simulation.network().checker().remembered();
+    // Both ends of what was there in five minutes, and in the one between two looks.
+    assert!((2..=2 * 6 * (5 + 1)).contains(&remembered), "{remembered} ends of 400 are remembered");
+}

@@ -1,5 +1,7 @@
 //! What can be seen to be wrong in a host itself.
 
+use std::collections::BTreeSet;
+
 use inhost_base::{Duration, Endpoint};
 use inhost_event::TcpPhase;
 use inhost_socket::Host;
@@ -30,6 +32,13 @@ pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
             (is_waiting && !is_armed && !wants_to_send)
                 .then(|| format!("data is under way and no timer runs ({deadline:?}): {info:?}"))
         })
+    })
+}
+
+/// The ends of every connection that the host knows of, whatever its phase.
+pub(super) fn connections(host: &Host) -> BTreeSet<(Endpoint, Endpoint)> {
+    host.with_stack(|stack, now| {
+        stack.sockets(now).filter_map(|info| Some((info.local, info.remote?))).collect()
     })
 }
 

@@ -4,7 +4,7 @@ mod flow;
 mod heard;
 mod host;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_socket::Host;
@@ -17,6 +17,12 @@ use flow::Flow;
 const COMPLAINTS_KEPT: usize = 16;
 /// Time between two looks for who is late.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time between two looks for what may be forgotten.
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// A connection of which its host knows nothing any more is forgotten after so long without a segment: none lives
+/// longer. That is more than RFC 9293's two minutes, because a queue of a thousand packets at 56 kbit/s holds one for
+/// three and a half.
+const SEGMENT_LIFE: Duration = Duration::from_secs(300);
 /// Flows found without a search.
 const AT_HAND: usize = 16;
 /// Rounds between two looks into hosts, at least.
@@ -37,6 +43,8 @@ const SUMS_EVERY: u64 = 16;
 pub struct Checker {
     names: BTreeMap<(usize, Endpoint, Endpoint), usize>,
     flows: Vec<Entry>,
+    /// Places in `flows` that were forgotten.
+    free: Vec<usize>,
     at_hand: [Option<usize>; AT_HAND],
     owners: BTreeMap<IpAddr, usize>,
     /// Hosts that pass on what others say.
@@ -48,6 +56,7 @@ pub struct Checker {
     segments: u64,
     payload_bytes: u64,
     look_at: Instant,
+    tidy_at: Instant,
     rounds: u64,
 }
 
@@ -57,6 +66,8 @@ struct Entry {
     name: Name,
     /// Whether the host answers for it, and does not only pass it on.
     is_own: bool,
+    /// When the last segment of it was seen.
+    seen_at: Instant,
     flow: Flow,
 }
 
@@ -137,7 +148,8 @@ impl Checker {
     pub(crate) fn sent(&mut self, host: usize, frame: &Seen<'_>) {
         let Some(parsed) = Parsed::of(frame) else { return };
         let (from, to) = (parsed.from, parsed.to);
-        let entry = self.entry(Name { host, own: from, peer: to, is_ethernet: frame.is_ethernet });
+        let name = Name { host, own: from, peer: to, is_ethernet: frame.is_ethernet };
+        let entry = self.entry(name, frame.at);
         if !entry.is_own {
             return;
         }
@@ -166,7 +178,7 @@ impl Checker {
             return;
         }
         let name = Name { host, own: parsed.to, peer: parsed.from, is_ethernet: frame.is_ethernet };
-        let entry = self.entry(name);
+        let entry = self.entry(name, frame.at);
         if entry.is_own {
             entry.flow.hears(&parsed.segment, parsed.ecn, frame.at);
         }
@@ -177,6 +189,7 @@ impl Checker {
             return;
         }
         self.look_at = now + LOOK_EVERY;
+        self.tidy(now, hosts);
         let mut late = Vec::new();
         for Entry { name, flow, .. } in &mut self.flows {
             let busy_until = self.hosts.get(name.host).copied().unwrap_or_default().busy_until;
@@ -193,31 +206,69 @@ impl Checker {
             }
         }
     }
+    /// Forgets, now and then, connections that have been over for longer than a segment lives.
+    fn tidy(&mut self, now: Instant, hosts: &dyn Fn(usize) -> Host) {
+        if now < self.tidy_at {
+            return;
+        }
+        self.tidy_at = now + TIDY_EVERY;
+        let names = &self.names;
+        let is_old = |entry: &&Entry| now.since(entry.seen_at) > SEGMENT_LIFE;
+        let old: Vec<Name> =
+            names.values().map(|&at| &self.flows[at]).filter(is_old).map(|e| e.name).collect();
+        let mut known = BTreeMap::<usize, BTreeSet<(Endpoint, Endpoint)>>::new();
+        for name in old {
+            let known = known.entry(name.host).or_insert_with(|| host::connections(&hosts(name.host)));
+            if !known.contains(&(name.own, name.peer)) {
+                self.forget(name);
+            }
+        }
+    }
+    fn forget(&mut self, name: Name) {
+        let Some(index) = self.names.remove(&(name.host, name.own, name.peer)) else { return };
+        self.flows[index].flow = Flow::default();
+        self.at_hand.iter_mut().filter(|at| **at == Some(index)).for_each(|at| *at = None);
+        self.free.push(index);
+    }
+    /// Ends of connections that are remembered.
+    pub fn remembered(&self) -> usize {
+        self.names.len()
+    }
     /// Looks into a host now and then.
     pub(crate) fn looks_into(&mut self, number: usize, host: &Host) {
         self.rounds += 1;
-        let every = ROUNDS_A_LOOK.max(self.flows.len() as u64);
+        let every = ROUNDS_A_LOOK.max(self.names.len() as u64);
         if self.rounds % every == number as u64 % every
             && let Some(why) = host::wrong_in(host, &mut self.of_host(number).out_bytes)
         {
             self.complain(format!("host {number}: {why}"));
         }
     }
-    fn entry(&mut self, name: Name) -> &mut Entry {
+    fn entry(&mut self, name: Name, now: Instant) -> &mut Entry {
         let place = (name.host * 5 + usize::from(name.own.port) + 3 * usize::from(name.peer.port)) % AT_HAND;
-        if let Some(index) = self.at_hand[place]
-            && self.flows[index].name == name
-        {
-            return &mut self.flows[index];
-        }
-        let next = self.flows.len();
-        let index = *self.names.entry((name.host, name.own, name.peer)).or_insert(next);
-        if index == next {
-            let is_own = self.is_own(name.host, name.own.address);
-            self.flows.push(Entry { name, is_own, flow: Flow::default() });
-        }
+        let index = match self.at_hand[place] {
+            Some(index) if self.flows[index].name == name => index,
+            _ => self.look_up(name),
+        };
         self.at_hand[place] = Some(index);
-        &mut self.flows[index]
+        let entry = &mut self.flows[index];
+        entry.seen_at = now;
+        entry
+    }
+    fn look_up(&mut self, name: Name) -> usize {
+        let key = (name.host, name.own, name.peer);
+        if let Some(&index) = self.names.get(&key) {
+            return index;
+        }
+        let is_own = self.is_own(name.host, name.own.address);
+        let entry = Entry { name, is_own, seen_at: Instant::ZERO, flow: Flow::default() };
+        let index = self.free.pop().unwrap_or(self.flows.len());
+        match self.flows.get_mut(index) {
+            Some(free) => *free = entry,
+            None => self.flows.push(entry),
+        }
+        self.names.insert(key, index);
+        index
     }
 }
 
