@@ -250,6 +250,29 @@ impl Network {
         self.links[link].directions[end].set_config(config, now, &mut self.buffers);
         self.look_again(link, end);
     }
+    /// Lets packets of more than `mtu_bytes` that end `end` of a link sends vanish, and nobody is told; none when `None`.
+    pub fn set_black_hole(&mut self, link: usize, end: usize, mtu_bytes: Option<u32>) {
+        let config = LinkConfig { mtu_bytes, ..self.link(link, end).clone() };
+        self.set_link(link, end, config);
+    }
+    /// The largest packet that the host at each end of a link gives it; a switch takes any.
+    pub fn mtu_bytes(&self, link: usize) -> [u16; 2] {
+        self.links[link].ends.map(|end| match end {
+            End::Host { host, id } => self.hosts[host]
+                .host
+                .with_stack(|stack, _| stack.ip().config(id).map_or(u16::MAX, |config| config.mtu_bytes)),
+            End::Switch { .. } => u16::MAX,
+        })
+    }
+    /// Changes the largest packet that the host at each end of a link gives it. No host that speaks IPv6 takes less than
+    /// 1280: its interface stays as it is then.
+    pub fn set_mtu(&mut self, link: usize, mtu_bytes: [u16; 2]) {
+        for (end, mtu_bytes) in self.links[link].ends.into_iter().zip(mtu_bytes) {
+            if let End::Host { host, id } = end {
+                let _ = self.hosts[host].host.with_stack(|stack, _| stack.ip_mut().set_mtu(id, mtu_bytes));
+            }
+        }
+    }
     /// Cuts a link: what is sent from now on is lost. What has left already arrives.
     pub fn cut(&mut self, link: usize) {
         self.links[link].directions.iter_mut().for_each(|direction| direction.is_cut = true);

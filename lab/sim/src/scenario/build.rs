@@ -147,6 +147,8 @@ impl Event {
     /// Lets it happen when its time comes.
     fn plan(&self, network: &mut Network) {
         let what = self.what.clone();
+        // Of two such events on one link the one that ends first ends both.
+        let began = Widths::of(network, &what);
         network.after(self.after, move |network| match what {
             What::Cut { link, direction, time } => {
                 match direction {
@@ -161,6 +163,18 @@ impl Event {
             }
             What::Pause { host, time } => network.pause(host, time),
             What::Change { link, end, config } => network.set_link(link, end, config),
+            What::Mtu { link, mtu_bytes, time } => {
+                network.set_mtu(link, [mtu_bytes; 2]);
+                network.after(time, move |network| network.set_mtu(link, began.mtu_bytes));
+            }
+            What::BlackHole { link, end, mtu_bytes, time } => {
+                network.set_black_hole(link, end, Some(mtu_bytes));
+                if let Some(time) = time {
+                    network.after(time, move |network| {
+                        network.set_black_hole(link, end, began.passes_bytes[end])
+                    });
+                }
+            }
             What::Memory { host, limit_bytes, time } => {
                 network.set_memory_limit(host, limit_bytes);
                 // What it began with: of two shortages the one that ends first ends both.
@@ -168,5 +182,24 @@ impl Event {
                 network.after(time, move |network| network.set_memory_limit(host, plenty));
             }
         });
+    }
+}
+
+/// What a link took before anything befell it.
+#[derive(Clone, Copy, Default)]
+struct Widths {
+    /// Of what the host at each end gives it.
+    mtu_bytes: [u16; 2],
+    /// What passes of that which each end sends.
+    passes_bytes: [Option<u32>; 2],
+}
+
+impl Widths {
+    fn of(network: &Network, what: &What) -> Widths {
+        let (What::Mtu { link, .. } | What::BlackHole { link, .. }) = *what else { return Widths::default() };
+        Widths {
+            mtu_bytes: network.mtu_bytes(link),
+            passes_bytes: [0, 1].map(|end| network.link(link, end).mtu_bytes),
+        }
     }
 }

@@ -15,6 +15,8 @@ use crate::stream::Talk;
 const FIRST_PORT: u16 = 2000;
 /// Most hosts that talk.
 const MOST_HOSTS: usize = 5;
+/// Packets that every path of IPv6 takes (RFC 8200 §5).
+const IPV6_LEAST_BYTES: u32 = 1280;
 /// Events come within this time from the beginning.
 const EVENTFUL_MICROS: u32 = 8_000_000;
 
@@ -50,12 +52,21 @@ impl Scenario {
             quiet.iter_mut().for_each(|direction| direction.corrupted_per_million = 0);
         }
         let profile = draw.of([TcpConfig::rfc, TcpConfig::rfc, TcpConfig::linux]);
-        let hosts = (0..host_count).map(|_| draw.host(profile())).collect();
+        // Routers say what they cannot deliver. Who forgets a handshake for that, as Linux does, resets a caller that
+        // has heard its answer: no fault of the stream.
+        let profile = TcpConfig {
+            soft_errors_end_handshakes: profile().soft_errors_end_handshakes && shape != Shape::Dumbbell,
+            ..profile()
+        };
+        let mut hosts: Vec<_> = (0..host_count).map(|_| draw.host(profile.clone())).collect();
         let most_bytes = draw.of([20_000, 60_000, 60_000, 60_000, 400_000]);
         let call_count = draw.of([1u16, 1, 2, 4]);
-        let calls = (0..call_count).map(|i| draw.call(seed, i, most_bytes, host_count as u32)).collect();
+        let calls: Vec<_> =
+            (0..call_count).map(|i| draw.call(seed, i, most_bytes, host_count as u32)).collect();
         let event_count = draw.of([0, 0, 1, 3]);
-        let events = (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
+        let mut events: Vec<_> =
+            (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
+        events.extend(draw.widths(link_count as u32, &calls, &mut hosts));
         Scenario { seed, shape, is_ethernet, mtu_bytes, links, hosts, calls, events }
     }
 }
@@ -213,5 +224,48 @@ impl Draw {
             }
         };
         Event { after, what }
+    }
+    /// Links whose MTU changes, and black holes.
+    fn widths(&mut self, links: u32, calls: &[Call], hosts: &mut [HostPlan]) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.one_in(6) {
+            for _ in 0..self.of([1, 1, 2, 4]) {
+                let link = self.below(links) as usize;
+                let mtu_bytes = self.of([1280, 1300, 1420, 1500, 9000]);
+                events.push(Event {
+                    after: self.moment(),
+                    what: What::Mtu { link, mtu_bytes, time: self.spell() },
+                });
+            }
+        }
+        if self.one_in(6) {
+            let is_ipv6 = calls.iter().any(|call| call.is_ipv6);
+            let time = self.one_in(2).then(|| self.spell());
+            for _ in 0..self.of([1, 1, 2]) {
+                let (link, end) = (self.below(links) as usize, self.below(2) as usize);
+                let mtu_bytes = match self.of([IPV6_LEAST_BYTES, 1300, 1420, 1000, 600]) {
+                    bytes if is_ipv6 => bytes.max(IPV6_LEAST_BYTES),
+                    bytes => bytes,
+                };
+                events.push(Event {
+                    after: self.moment(),
+                    what: What::BlackHole { link, end, mtu_bytes, time },
+                });
+            }
+            if time.is_none() {
+                // Nobody else ever gets through.
+                let off = hosts.iter_mut().filter(|host| host.tcp.path_mtu_probing == PathMtuProbing::Off);
+                off.for_each(|host| host.tcp.path_mtu_probing = PathMtuProbing::BlackHoles);
+            }
+        }
+        events
+    }
+    /// When something happens: often from the beginning.
+    fn moment(&mut self) -> Duration {
+        if self.one_in(3) { Duration::ZERO } else { self.micros(0, EVENTFUL_MICROS) }
+    }
+    /// How long something lasts.
+    fn spell(&mut self) -> Duration {
+        if self.one_in(2) { self.micros(1000, 20_000_000) } else { self.micros(1000, 500_000) }
     }
 }

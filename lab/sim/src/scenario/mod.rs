@@ -106,6 +106,27 @@ pub enum What {
         /// As it is from then on.
         config: LinkConfig,
     },
+    /// A link takes packets of another size. Hosts and routers on it know that: their interfaces change, and routers tell
+    /// who sends too much at once.
+    Mtu {
+        /// Its number.
+        link: usize,
+        /// The largest packet.
+        mtu_bytes: u16,
+        /// How long.
+        time: Duration,
+    },
+    /// What is too large vanishes on a link in one direction, and nobody is told.
+    BlackHole {
+        /// Its number.
+        link: usize,
+        /// What this end sends.
+        end: usize,
+        /// The largest packet that passes.
+        mtu_bytes: u32,
+        /// How long; for ever when `None`.
+        time: Option<Duration>,
+    },
     /// A host's memory becomes scarce.
     Memory {
         /// Its number.
