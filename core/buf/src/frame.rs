@@ -11,6 +11,8 @@ pub struct Slices<'a> {
 }
 
 impl<'a> Slices<'a> {
+    /// Most pieces.
+    pub const MOST: usize = PIECES;
     /// No payload.
     pub const EMPTY: Slices<'static> = Slices { pieces: [&[]; PIECES], count: 0 };
 

@@ -106,6 +106,10 @@ impl Packet {
     pub fn spare_mut(&mut self) -> &mut [u8] {
         &mut self.storage[self.end..]
     }
+    /// Whether its sender left something to the device, so that it cannot be sent on as it is.
+    pub fn is_unfinished(&self) -> bool {
+        self.segment_bytes > 0 || self.checksum == Checksum::Partial
+    }
     /// Takes the packet and leaves an empty one that owns no memory.
     pub fn take(&mut self) -> Packet {
         core::mem::take(self)

@@ -65,6 +65,7 @@ mod configure;
 mod control_queue;
 mod counters;
 mod error;
+mod finish;
 mod forward;
 mod fragment;
 mod gateway;

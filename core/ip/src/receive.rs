@@ -141,7 +141,7 @@ impl Ip {
     }
 
     // spec: RFC1122 3.2.1.7-2
-    fn receive_ipv4(
+    pub(crate) fn receive_ipv4(
         &mut self,
         link: LinkId,
         is_to_our_card: bool,
@@ -159,6 +159,9 @@ impl Ip {
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
         let target = self.check_addresses(link, source, destination, is_to_our_card, false)?;
         packet.truncate(total_length);
+        if packet.is_unfinished() && target == Target::Others {
+            return self.receive_finished(link, packet, env);
+        }
         if header_bytes > ipv4::LENGTH
             && let Some(done) = self.meet_options(link, target, packet, header_bytes, env)?
         {
@@ -215,7 +218,7 @@ impl Ip {
     }
 
     // spec: RFC8200 3, 4
-    fn receive_ipv6(
+    pub(crate) fn receive_ipv6(
         &mut self,
         link: LinkId,
         is_to_our_card: bool,
@@ -235,6 +238,9 @@ impl Ip {
             self.refuse_beyond_scope(link, source, destination, packet, env);
         }
         let target = target?;
+        if packet.is_unfinished() && target == Target::Others {
+            return self.receive_finished(link, packet, env);
+        }
         if target == Target::Others {
             return self.forward_ipv6(link, packet, env);
         }

@@ -297,7 +297,31 @@ impl Stack {
         packet.truncate(length_bytes);
         let (link, hop_limit) = (datagram.link, datagram.hop_limit);
         let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit };
-        self.udp_deliver(key, packet, info)
+        match usize::from(packet.segment_bytes) {
+            0 => self.udp_deliver(key, packet, info),
+            each => self.udp_deliver_each(key, packet, info, each),
+        }
+    }
+    /// Delivers the datagrams of `each` bytes that a device has put together.
+    fn udp_deliver_each(
+        &mut self,
+        key: Key,
+        packet: &mut Packet,
+        info: DatagramInfo,
+        each: usize,
+    ) -> Result<(), Drop> {
+        let mut result = Ok(());
+        while !packet.is_empty() {
+            let length_bytes = each.min(packet.len());
+            let Some(mut one) = self.pool.take_bare(length_bytes.max(LEAST_BYTES)) else {
+                return Err(Drop::NoMemory);
+            };
+            one.append(packet.bytes().get(..length_bytes).unwrap_or(&[]));
+            packet.trim_front(length_bytes);
+            result = result.and(self.udp_deliver(key, &mut one, DatagramInfo { length_bytes, ..info }));
+            self.pool.give(one);
+        }
+        result
     }
     /// The socket that takes what `remote` sends to `local`.
     fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<Key> {

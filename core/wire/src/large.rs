@@ -229,6 +229,52 @@ impl<'a> Cut<'a> {
     }
 }
 
+/// The large frame that a device has put together and handed up as `bytes`, of segments with `segment_bytes` each, as one
+/// to be cut again. `None` when it is neither TCP nor UDP.
+pub fn received(bytes: &[u8], network_offset: usize, segment_bytes: u16) -> Option<Frame<'_>> {
+    let (transport, number, is_v4) = transport_of(bytes, network_offset)?;
+    let (of, header_bytes) = match (number, is_v4) {
+        (protocol::UDP, _) => (Large::Udp, udp::LENGTH),
+        (protocol::TCP, true) => (Large::TcpV4, tcp_header_bytes(bytes, transport)?),
+        (protocol::TCP, false) => (Large::TcpV6, tcp_header_bytes(bytes, transport)?),
+        _ => return None,
+    };
+    let (header, payload) = bytes.split_at_checked(transport + header_bytes)?;
+    let offload = Offload::Segment { of, segment_bytes, transport_offset: transport as u16 };
+    Some(Frame { header, payload: Slices::one(payload), offload })
+}
+
+/// Makes the checksum of a packet whose sender left it to the device; false when it is neither TCP nor UDP.
+pub fn finish_checksum(bytes: &mut [u8], network_offset: usize) -> bool {
+    let offset = match transport_of(bytes, network_offset) {
+        Some((transport, protocol::TCP, _)) => (transport, TCP_CHECKSUM_OFFSET),
+        Some((transport, protocol::UDP, _)) => (transport, UDP_CHECKSUM_OFFSET),
+        _ => return false,
+    };
+    let (transport, field) = (offset.0, offset.0 + usize::from(offset.1));
+    let sum = Sum::of(bytes.get(transport..).unwrap_or(&[])).finish();
+    let Some(place) = bytes.get_mut(field..field + 2) else { return false };
+    // Zero stands for no checksum in UDP, and for the same as this in TCP.
+    place.copy_from_slice(&if sum == 0 { 0xffff_u16 } else { sum }.to_be_bytes());
+    true
+}
+
+/// Where the transport header begins, what it is, and whether IPv4 is before it.
+fn transport_of(bytes: &[u8], network_offset: usize) -> Option<(usize, u8, bool)> {
+    let packet = bytes.get(network_offset..)?;
+    if packet.first()? >> 4 == 4 {
+        let view = ipv4::Ipv4View::new(packet).ok()?;
+        return Some((network_offset + view.header_length(), view.protocol(), true));
+    }
+    let view = ipv6::Ipv6View::new(packet).ok()?;
+    let upper = ipv6::walk(&view).ok()?;
+    upper.fragment.is_none().then_some((network_offset + upper.offset, upper.protocol, false))
+}
+
+fn tcp_header_bytes(bytes: &[u8], transport: usize) -> Option<usize> {
+    tcp::TcpView::new(bytes.get(transport..)?).ok().map(|view| view.header_length())
+}
+
 /// The sum of a payload in pieces, any of which may be of odd length.
 pub fn sum_of(payload: &Slices<'_>) -> Sum {
     let (mut sum, mut at_odd) = (Sum::ZERO, false);
@@ -347,6 +393,42 @@ mod tests {
                 check(Large::Udp, false, front, payload_bytes, segment_bytes);
             }
         }
+    }
+
+    #[test]
+    fn what_came_in_large_is_cut_as_what_goes_out() {
+        for (of, v4, segment_bytes) in [
+            (Large::TcpV4, true, 1000),
+            (Large::TcpV6, false, 999),
+            (Large::Udp, true, 1200),
+            (Large::Udp, false, 7),
+        ] {
+            let mut bytes = header(of, v4, 14, 5000);
+            let transport_offset = if v4 { 34 } else { 54 };
+            bytes.extend((0..5000).map(|i| i as u8));
+            let frame = received(&bytes, 14, segment_bytes).unwrap();
+            assert_eq!(frame.offload, Offload::Segment { of, segment_bytes, transport_offset });
+            assert_eq!((frame.len(), frame.payload.len()), (bytes.len(), 5000));
+            assert!(Cut::new(&frame, 14).is_some());
+        }
+        assert!(received(&[0x45; 20], 0, 1000).is_none() && received(&[], 14, 1000).is_none());
+    }
+
+    #[test]
+    fn a_checksum_left_to_the_device_is_made() {
+        for (of, v4) in [(Large::TcpV4, true), (Large::TcpV6, false)] {
+            let mut bytes = header(of, v4, 0, 333);
+            bytes.extend((0..333).map(|i| (i * i) as u8));
+            let transport = if v4 { 20 } else { 40 };
+            let (source, destination): (IpAddr, IpAddr) =
+                if v4 { (V4.0.into(), V4.1.into()) } else { (v6().0.into(), v6().1.into()) };
+            let length = (bytes.len() - transport) as u32;
+            let pseudo = crate::checksum::pseudo_header(source, destination, protocol::TCP, length);
+            bytes[transport + 16..transport + 18].copy_from_slice(&pseudo.folded().to_be_bytes());
+            assert!(finish_checksum(&mut bytes, 0));
+            assert!(TcpView::new(&bytes[transport..]).unwrap().checksum_ok(source, destination));
+        }
+        assert!(!finish_checksum(&mut [0x45; 20], 0));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::{AddressOffer, Discard, Driver, Medium, Statistics};
 use core::fmt;
 use inhost_base::{Duration, Instant, Random};
-use inhost_buf::{Batch, Device, Frame, Full, Offload, Packet, Pool, Slices};
+use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offload, Packet, Pool, Slices};
+use inhost_wire::large::{self, Cut, sum_of};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -181,14 +182,34 @@ impl Faults {
             }
         }
     }
-    fn take_in(&mut self, packet: &Packet) {
+    /// What the device has put together is taken apart again, for faults happen to what is on a wire.
+    fn take_in(&mut self, packet: &mut Packet) {
+        let network_offset = self.inner.medium().header_bytes();
+        if packet.segment_bytes > 0
+            && let Some(frame) = large::received(packet.bytes(), network_offset, packet.segment_bytes)
+            && let Some(mut cut) = Cut::new(&frame, network_offset)
+        {
+            let mut flat = vec![0; frame.len()];
+            for index in 0..cut.count() {
+                let payload = cut.payload(index);
+                let length = cut.frame(index, payload, sum_of(&payload)).write_to(&mut flat);
+                self.take_in_one(flat.get(..length.unwrap_or(0)).unwrap_or(&[]));
+            }
+            return;
+        }
+        if packet.checksum == Checksum::Partial {
+            large::finish_checksum(packet.bytes_mut(), network_offset);
+        }
+        self.take_in_one(packet.bytes());
+    }
+    fn take_in_one(&mut self, frame: &[u8]) {
         let fate = self.inward.fate(&self.rates, self.now);
         if fate.lost {
             self.lost += 1;
             return;
         }
         for _ in 0..fate.copies {
-            let mut frame = packet.bytes().to_vec();
+            let mut frame = frame.to_vec();
             if let Some(draw) = fate.corrupt_at {
                 corrupt(&mut frame, draw);
             }
@@ -230,8 +251,8 @@ impl Driver for Faults {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize> {
         let mut fresh = Batch::new();
         self.inner.receive(pool, &mut fresh)?;
-        while let Some(packet) = fresh.pop() {
-            self.take_in(&packet);
+        while let Some(mut packet) = fresh.pop() {
+            self.take_in(&mut packet);
             pool.give(packet);
         }
         let mut received = 0;

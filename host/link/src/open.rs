@@ -74,6 +74,8 @@ pub fn open(spec: &Spec) -> Result<Box<dyn Driver>, OpenError> {
             ethernet: spec.kind == Kind::Tap,
             mtu_bytes: spec.mtu_bytes.unwrap_or(TUNNEL_MTU_BYTES),
             host_addresses: spec.host_addresses.clone(),
+            offload: spec.offload,
+            multi_queue: false,
         })?),
         Kind::Serial => Box::new(Serial::open(serial(spec))?),
         Kind::User | Kind::Memory => return Err(OpenError::NoDevice(spec.kind)),

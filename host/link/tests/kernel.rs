@@ -40,10 +40,9 @@ fn the_kernels_ping_comes_through_tun_and_is_answered() {
         return;
     }
     let config = TunnelConfig {
-        name: "intest0".into(),
-        ethernet: false,
         mtu_bytes: 1400,
         host_addresses: vec!["10.77.0.1/24".parse().unwrap(), "fd77::1/64".parse().unwrap()],
+        ..TunnelConfig::new("intest0", false)
     };
     let mut tunnel = Tunnel::open(config).unwrap();
     assert_eq!((tunnel.medium(), tunnel.mtu_bytes()), (Medium::Ip, 1400));
@@ -70,10 +69,9 @@ fn tap_carries_ethernet_and_keeps_its_address() {
         return;
     }
     let config = TunnelConfig {
-        name: "intest1".into(),
-        ethernet: true,
         mtu_bytes: 1500,
         host_addresses: vec!["10.78.0.1/24".parse().unwrap()],
+        ..TunnelConfig::new("intest1", true)
     };
     let tunnel = Tunnel::open(config.clone()).unwrap();
     let Medium::Ethernet(ours) = tunnel.medium() else { panic!("a TAP is an Ethernet") };
@@ -93,9 +91,7 @@ fn tap_carries_ethernet_and_keeps_its_address() {
 
 #[test]
 fn a_name_that_is_too_long_is_refused_in_words() {
-    let config =
-        TunnelConfig { name: "x".repeat(16), ethernet: false, mtu_bytes: 1500, host_addresses: Vec::new() };
-    let error = Tunnel::open(config).unwrap_err().to_string();
+    let error = Tunnel::open(TunnelConfig::new(&"x".repeat(16), false)).unwrap_err().to_string();
     assert!(error.contains("15 octets") || error.contains("run as root"), "{error}");
 }
 
@@ -105,10 +101,9 @@ fn a_host_without_memory_still_empties_the_device_and_a_deleted_interface_is_tol
         return;
     }
     let config = TunnelConfig {
-        name: "intest2".into(),
-        ethernet: false,
         mtu_bytes: 1500,
         host_addresses: vec!["10.79.0.1/24".parse().unwrap()],
+        ..TunnelConfig::new("intest2", false)
     };
     let mut tunnel = Tunnel::open(config).unwrap();
     let sender = std::net::UdpSocket::bind("10.79.0.1:0").unwrap();

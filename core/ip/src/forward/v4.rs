@@ -70,6 +70,9 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
         let Some(place) = places.source_route else { return Err(Drop::BadOption) };
+        if packet.is_unfinished() {
+            return self.receive_finished(link, packet, env);
+        }
         let view = Ipv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         let (source, header_bytes) = (view.source(), view.header_length());
         let next = match place.next_hop(packet.bytes()) {

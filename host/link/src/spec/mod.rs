@@ -92,6 +92,8 @@ pub struct Spec {
     pub forwards: Vec<Forward>,
     /// The kernel's addresses at its end (`tap`, `tun`).
     pub host_addresses: Vec<Cidr>,
+    /// Whether checksums and the cutting of large frames are left to the device (`tap`, `tun`).
+    pub offload: bool,
     /// Whether guests may reach the operating system's loopback through the gateway's address (`user`).
     pub reach_loopback: bool,
     /// Bits a second (`serial`).
@@ -120,6 +122,7 @@ impl fmt::Display for Spec {
             mtu_bytes,
             forwards,
             host_addresses,
+            offload,
             reach_loopback,
             baud,
             framing,
@@ -132,6 +135,9 @@ impl fmt::Display for Spec {
         mtu_bytes.iter().try_for_each(|m| write!(f, ",mtu={m}"))?;
         forwards.iter().try_for_each(|forward| write!(f, ",forward={forward}"))?;
         host_addresses.iter().try_for_each(|a| write!(f, ",host={a}"))?;
+        if !*offload {
+            f.write_str(",offload=off")?;
+        }
         if *reach_loopback {
             f.write_str(",loopback=yes")?;
         }

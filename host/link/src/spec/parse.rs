@@ -56,6 +56,7 @@ fn head(text: &str) -> Result<Spec, SpecError> {
         mtu_bytes: None,
         forwards: Vec::new(),
         host_addresses: Vec::new(),
+        offload: true,
         reach_loopback: false,
         baud: DEFAULT_BAUD,
         framing: Framing::default(),
@@ -114,6 +115,14 @@ impl Spec {
                 }
                 self.host_addresses.push(address);
             }
+            "offload" => {
+                only(&[Kind::Tap, Kind::Tun])?;
+                self.offload = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(wrong("on or off")),
+                };
+            }
             "loopback" => {
                 only(&[Kind::User])?;
                 self.reach_loopback = match value {
@@ -164,6 +173,7 @@ mod tests {
             "user",
             "user,forward=127.0.0.1:2323->23,forward=udp:[::1]:2007->7,loopback=yes,loss=5%,seed=7",
             "tap:in0,address=10.9.0.2/24,address=fd00::2/64,gateway=10.9.0.1,mtu=1500,host=10.9.0.1/24",
+            "tun:in2,host=10.9.0.1/24,offload=off",
             "tun:in1,address=10.9.1.2/30,loss=0.1%,delay=20ms,corrupt=1%,duplicate=2%,reorder=3%,seed=42",
             "serial:/dev/ttyS0,address=10.0.5.2/24,baud=9600,framing=llp,offer=10.0.5.3",
             "serial:/dev/ptmx,baud=300,framing=slip,noise=0.1%,seed=9",
@@ -190,6 +200,8 @@ mod tests {
             ("tap:in0,address=10.9.0.2", "prefix"),
             ("user,loss=150%", "loss"),
             ("user,mtu=12", "68"),
+            ("user,offload=off", "does not go with"),
+            ("tun:a,offload=maybe", "on or off"),
             ("user,noise=1%", "does not go with"),
             ("tap:a,host=10.0.0.1/24,host=10.0.1.1/24", "at most one IPv4"),
             ("serial:/dev/ttyS0,framing=llp,offer=10.0.5.3", "address="),
@@ -238,7 +250,10 @@ mod tests {
                     })
                     .collect();
             }
-            Kind::Tap | Kind::Tun => spec.host_addresses = (0..draw(2)).map(|_| cidr(&mut draw)).collect(),
+            Kind::Tap | Kind::Tun => {
+                spec.host_addresses = (0..draw(2)).map(|_| cidr(&mut draw)).collect();
+                spec.offload = draw(2) == 0;
+            }
             Kind::Serial => {
                 spec.baud = 50 + draw(49_999_951);
                 spec.noise = share(&mut draw);

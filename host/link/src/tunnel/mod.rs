@@ -1,14 +1,15 @@
 //! TUN and TAP: frames to and from the kernel of the machine, through `/dev/net/tun`.
 
 mod request;
+mod vnet;
 
 use crate::{Discard, Driver, Medium, OpenError, Statistics};
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
-use inhost_buf::{Batch, Device, Frame, Full, Pool};
+use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
 use request::Kernel;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a TUN or TAP device is opened with.
@@ -22,7 +23,35 @@ pub struct TunnelConfig {
     pub mtu_bytes: usize,
     /// Addresses of the kernel's end. With none, the interface is left to whoever manages it.
     pub host_addresses: Vec<Cidr>,
+    /// Whether we and the kernel leave checksums and the cutting of large frames to each other: frames of up to 64 KiB
+    /// then pass in both directions. Default of the kind: yes. Cost: memory for large frames; who looks at the wire in
+    /// the kernel sees them.
+    pub offload: bool,
+    /// Whether the interface has several queues, each opened by its own [`Tunnel`] of the same name. The kernel keeps
+    /// every flow on the queue that it last came in by. Default: no.
+    pub multi_queue: bool,
 }
+
+impl TunnelConfig {
+    /// An interface of this name with MTU 1500 and the defaults above, and no address for the kernel's end.
+    pub fn new(name: &str, ethernet: bool) -> Self {
+        TunnelConfig {
+            name: name.to_owned(),
+            ethernet,
+            mtu_bytes: 1500,
+            host_addresses: Vec::new(),
+            offload: true,
+            multi_queue: false,
+        }
+    }
+}
+
+/// The longest IP packet: what a large frame is within.
+const LARGEST_PACKET_BYTES: usize = 65_535;
+/// A frame up to this share of a buffer for large ones is copied to one of its size.
+const COPIED_SHARE: usize = 2;
+/// The kernel's header, ours, and the pieces of a payload.
+const PIECES: usize = 2 + Slices::MOST;
 
 /// A TUN or TAP device. It disappears with its last user unless somebody made it persistent.
 #[derive(Debug)]
@@ -32,8 +61,10 @@ pub struct Tunnel {
     medium: Medium,
     /// The kernel's queue was full; its descriptor tells when it is not.
     blocked: bool,
-    /// One frame, flattened for the write.
+    /// Frames that find no memory are read into this.
     scratch: Vec<u8>,
+    /// What the kernel finishes for us.
+    offers: Offers,
     statistics: Statistics,
 }
 
@@ -46,8 +77,15 @@ impl Tunnel {
             .map_err(|e| failed("cannot open /dev/net/tun", e.into()))?;
         let kernel = Kernel::new(&config.name).map_err(|e| failed("cannot ask the kernel", e))?;
         kernel
-            .attach(descriptor.as_fd(), config.ethernet)
+            .attach(descriptor.as_fd(), config.ethernet, config.offload, config.multi_queue)
             .map_err(|e| failed("cannot make or attach to the interface", e))?;
+        let mut offers = Offers::NONE;
+        if config.offload {
+            let udp = kernel
+                .offload(descriptor.as_fd())
+                .map_err(|e| failed("cannot offload; try offload=off", e))?;
+            offers = Offers { udp, ..Offers::ALL };
+        }
         if !config.host_addresses.is_empty() {
             kernel.set_mtu(config.mtu_bytes).map_err(|e| failed("cannot set the MTU", e))?;
             for address in &config.host_addresses {
@@ -57,8 +95,62 @@ impl Tunnel {
         }
         let medium =
             if config.ethernet { Medium::Ethernet(hardware_address(&config.name)) } else { Medium::Ip };
-        let scratch = vec![0; config.mtu_bytes + medium.header_bytes()];
-        Ok(Tunnel { descriptor, config, medium, blocked: false, scratch, statistics: Statistics::default() })
+        let statistics = Statistics::default();
+        let mut tunnel =
+            Tunnel { descriptor, config, medium, blocked: false, scratch: Vec::new(), offers, statistics };
+        tunnel.scratch = vec![0; tunnel.longest_bytes()];
+        Ok(tunnel)
+    }
+    /// The longest frame that may come in.
+    fn longest_bytes(&self) -> usize {
+        let packet = if self.config.offload { LARGEST_PACKET_BYTES } else { self.config.mtu_bytes };
+        packet + self.medium.header_bytes()
+    }
+    /// Reads a frame behind what `into` holds, with the kernel's header for it.
+    fn read(&self, into: &mut [u8]) -> Result<([u8; vnet::LENGTH], usize), Errno> {
+        let mut header = [0; vnet::LENGTH];
+        if !self.config.offload {
+            return rustix::io::read(&self.descriptor, into).map(|length| (header, length));
+        }
+        let mut pieces = [IoSliceMut::new(&mut header), IoSliceMut::new(into)];
+        let length = rustix::io::readv(&self.descriptor, &mut pieces)?;
+        Ok((header, length.saturating_sub(vnet::LENGTH)))
+    }
+    /// Reads one frame into a packet of about its size; `None` when there was no memory for it. `spare` is a packet that
+    /// takes any frame, and may be empty.
+    fn read_packet(&mut self, pool: &mut Pool, spare: &mut Packet) -> Result<Option<Packet>, Errno> {
+        if spare.capacity() == 0
+            && let Some(packet) = pool.take(self.longest_bytes())
+        {
+            *spare = packet;
+        }
+        let (header, mut packet) = if spare.capacity() > 0 {
+            let (header, length) = self.read(spare.spare_mut())?;
+            let is_small = self.config.offload && length <= spare.capacity() / COPIED_SHARE;
+            let packet = match if is_small { pool.take(length) } else { None } {
+                Some(mut packet) => {
+                    packet.append(spare.spare_mut().get(..length).unwrap_or(&[]));
+                    packet
+                }
+                None => {
+                    let mut packet = spare.take();
+                    packet.extend(length);
+                    packet
+                }
+            };
+            (header, packet)
+        } else {
+            // Read all the same: what stays in the kernel would be announced again and again.
+            let mut scratch = core::mem::take(&mut self.scratch);
+            let read = self.read(&mut scratch);
+            self.scratch = scratch;
+            let (header, length) = read?;
+            let Some(mut packet) = pool.take(length) else { return Ok(None) };
+            packet.append(self.scratch.get(..length).unwrap_or(&[]));
+            (header, packet)
+        };
+        vnet::describe(&header, &mut packet);
+        Ok(Some(packet))
     }
 }
 
@@ -75,11 +167,25 @@ fn hardware_address(name: &str) -> HardwareAddress {
 
 impl Device for Tunnel {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
-        let Some(length) = crate::offload::complete(frame, &mut self.scratch) else {
+        let large = matches!(frame.offload, Offload::Segment { .. });
+        let length = frame.len();
+        let most =
+            if large { self.longest_bytes() } else { self.config.mtu_bytes + self.medium.header_bytes() };
+        if length > most || (frame.offload != Offload::None && !self.config.offload) {
             self.statistics.discard(Discard::TooLong);
             return Ok(());
-        };
-        match rustix::io::write(&self.descriptor, &self.scratch[..length]) {
+        }
+        let header = vnet::of(frame);
+        let mut pieces = [IoSlice::new(&[]); PIECES];
+        let mut count = 0;
+        let front = if self.config.offload { &header[..] } else { &[] };
+        for piece in [front, frame.header].into_iter().chain(frame.payload.iter()).filter(|p| !p.is_empty()) {
+            if let Some(place) = pieces.get_mut(count) {
+                *place = IoSlice::new(piece);
+                count += 1;
+            }
+        }
+        match rustix::io::writev(&self.descriptor, pieces.get(..count).unwrap_or(&[])) {
             Ok(_) => {
                 self.blocked = false;
                 self.statistics.transmitted(length);
@@ -97,42 +203,39 @@ impl Device for Tunnel {
             }
         }
     }
+    fn offers(&self) -> Offers {
+        self.offers
+    }
 }
 
 impl Driver for Tunnel {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize> {
         let (mut received, mut discarded) = (0, 0);
-        while !batch.is_full() {
-            let Some(mut packet) = pool.take(self.config.mtu_bytes + self.medium.header_bytes()) else {
-                // Read all the same: what stays in the kernel would be announced again and again.
-                match rustix::io::read(&self.descriptor, &mut self.scratch) {
-                    Ok(_) => self.statistics.discard(Discard::NoMemory),
-                    Err(_) => break,
-                }
-                discarded += 1;
-                if discarded == Batch::LIMIT { break } else { continue }
-            };
-            match rustix::io::read(&self.descriptor, packet.spare_mut()) {
-                Ok(length) => {
-                    packet.extend(length);
-                    self.statistics.received(length);
+        let mut spare = Packet::default();
+        let mut ended = Ok(());
+        while !batch.is_full() && discarded < Batch::LIMIT {
+            match self.read_packet(pool, &mut spare) {
+                Ok(Some(packet)) => {
+                    self.statistics.received(packet.len());
                     received += 1;
                     if let Err(packet) = batch.push(packet) {
                         pool.give(packet);
                     }
                 }
-                Err(error) => {
-                    pool.give(packet);
-                    match error {
-                        Errno::AGAIN | Errno::INTR => break,
-                        // The kernel's end is down: it may come up again. One that was deleted does not.
-                        Errno::IO => break,
-                        gone => return Err(gone.into()),
-                    }
+                Ok(None) => {
+                    self.statistics.discard(Discard::NoMemory);
+                    discarded += 1;
+                }
+                // The kernel's end is down: it may come up again. One that was deleted does not.
+                Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,
+                Err(gone) => {
+                    ended = Err(gone.into());
+                    break;
                 }
             }
         }
-        Ok(received)
+        pool.give(spare);
+        ended.map(|()| received)
     }
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.descriptor.as_fd())
@@ -152,7 +255,8 @@ impl Driver for Tunnel {
     }
     fn describe(&self) -> String {
         let kind = if self.config.ethernet { "tap" } else { "tun" };
-        format!("{kind} {}, MTU {}", self.config.name, self.config.mtu_bytes)
+        let offload = if self.config.offload { ", offload" } else { "" };
+        format!("{kind} {}, MTU {}{offload}", self.config.name, self.config.mtu_bytes)
     }
     fn statistics(&self) -> Statistics {
         self.statistics

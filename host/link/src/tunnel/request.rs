@@ -38,12 +38,30 @@ impl Kernel {
         Ok(Kernel { name: c_name, control, control_v6: open(AddressFamily::INET6).ok() })
     }
 
-    /// Makes the interface, or attaches `descriptor` to it.
-    pub(super) fn attach(&self, descriptor: BorrowedFd<'_>, ethernet: bool) -> io::Result<()> {
+    /// Makes the interface, or attaches `descriptor` to it: as one of several queues where `multi_queue`, with a header
+    /// before each frame where `offload`.
+    pub(super) fn attach(
+        &self,
+        descriptor: BorrowedFd<'_>,
+        ethernet: bool,
+        offload: bool,
+        multi_queue: bool,
+    ) -> io::Result<()> {
         let mut request = self.request();
-        let kind = if ethernet { libc::IFF_TAP } else { libc::IFF_TUN };
-        request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
+        let mut flags = libc::IFF_NO_PI | if ethernet { libc::IFF_TAP } else { libc::IFF_TUN };
+        flags |= if offload { libc::IFF_VNET_HDR } else { 0 };
+        flags |= if multi_queue { libc::IFF_MULTI_QUEUE } else { 0 };
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
         call(descriptor, libc::TUNSETIFF, &mut request)
+    }
+    /// Takes what the kernel leaves to us: unfinished checksums, and large frames as far as this kernel knows them.
+    /// Whether it takes large UDP from us as well.
+    pub(super) fn offload(&self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {
+        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        // Before Linux 6.2 there was none for UDP.
+        let set = |flags| call_by_value(descriptor, libc::TUNSETOFFLOAD, flags);
+        set(tcp | udp).map(|()| true).or_else(|_| set(tcp).map(|()| false))
     }
     pub(super) fn set_mtu(&self, mtu_bytes: usize) -> io::Result<()> {
         let mut request = self.request();
@@ -111,5 +129,11 @@ impl Kernel {
 fn call<T>(descriptor: BorrowedFd<'_>, what: libc::Ioctl, argument: &mut T) -> io::Result<()> {
     // SAFETY: each caller passes the structure that `what` reads and writes, and it outlives the call.
     let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), what, core::ptr::from_mut(argument)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn call_by_value(descriptor: BorrowedFd<'_>, what: libc::Ioctl, argument: libc::c_uint) -> io::Result<()> {
+    // SAFETY: this request takes a number and no address.
+    let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), what, libc::c_ulong::from(argument)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -44,13 +44,14 @@ impl Kernel {
             .map_err(|error| format!("no network namespace of its own ({error}); run as root"))?;
         let mtu_bytes = options::host(script)?;
         let config = TunnelConfig {
-            name: "script0".into(),
-            ethernet: false,
             mtu_bytes,
             host_addresses: vec![
                 "10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is no address")?,
                 "fd00::1/64".parse().map_err(|_| "fd00::1/64 is no address")?,
             ],
+            // A script says what each segment is.
+            offload: false,
+            ..TunnelConfig::new("script0", false)
         };
         let tunnel = Tunnel::open(config).map_err(|error| error.to_string())?;
         if script.is_ipv6 {

@@ -77,10 +77,11 @@ fn enter_new() -> Result<File, String> {
 fn tunnel(name: &str, addresses: &[(Ipv4Addr, u8)]) -> Result<Tunnel, String> {
     let host_addresses = addresses.iter().filter_map(|(address, bits)| Cidr::new(*address, *bits).ok());
     let config = TunnelConfig {
-        name: name.into(),
-        ethernet: false,
         mtu_bytes: MTU_BYTES,
         host_addresses: host_addresses.collect(),
+        // What is measured here is segments, one by one.
+        offload: false,
+        ..TunnelConfig::new(name, false)
     };
     Tunnel::open(config).map_err(|e| e.to_string())
 }

@@ -1,0 +1,52 @@
+//! What a device handed up unfinished, and that is for others, is finished first: they get the packets that the sender
+//! would have sent without its device's help.
+
+use crate::received::Received;
+use crate::{Ip, IpEnvironment};
+use inhost_base::LinkId;
+use inhost_buf::{Checksum, Packet};
+use inhost_event::Drop;
+use inhost_wire::large::{Cut, finish_checksum, received, sum_of};
+
+impl Ip {
+    /// Takes the packets that `packet` stands for, one after another, each from its IP header on. A packet that cannot
+    /// go on does not keep those behind it.
+    pub(crate) fn receive_finished(
+        &mut self,
+        link: LinkId,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<Received, Drop> {
+        if packet.segment_bytes == 0 {
+            let done = finish_checksum(packet.bytes_mut(), 0);
+            packet.checksum = if done { Checksum::Verified } else { Checksum::Unknown };
+            return self.receive_packet(link, packet, env);
+        }
+        let frame = received(packet.bytes(), 0, packet.segment_bytes).ok_or(Drop::Malformed)?;
+        let mut cut = Cut::new(&frame, 0).ok_or(Drop::Malformed)?;
+        for index in 0..cut.count() {
+            let payload = cut.payload(index);
+            let frame = cut.frame(index, payload, sum_of(&payload));
+            let Some(mut piece) = env.pool.take(frame.len()) else { return Err(Drop::NoMemory) };
+            let written = frame.write_to(piece.spare_mut()).unwrap_or(0);
+            piece.extend(written);
+            piece.checksum = Checksum::Verified;
+            if let Err(why) = self.receive_packet(link, &mut piece, env) {
+                self.count_drop(link, why, env);
+            }
+            env.pool.give(piece);
+        }
+        Ok(Received::Handled)
+    }
+    fn receive_packet(
+        &mut self,
+        link: LinkId,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<Received, Drop> {
+        match packet.bytes().first().map(|byte| byte >> 4) {
+            Some(4) => self.receive_ipv4(link, true, packet, env),
+            _ => self.receive_ipv6(link, true, packet, env),
+        }
+    }
+}
