@@ -2,10 +2,12 @@
 //!
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
+mod ftp;
 mod tcp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+pub use ftp::{Ftp, may_write};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,6 +37,8 @@ pub struct Config {
     pub telnet: Telnet,
     /// Echo, discard, daytime and chargen.
     pub little: Little,
+    /// The FTP server.
+    pub ftp: Ftp,
     /// How connections behave.
     pub tcp: Tcp,
 }
@@ -91,6 +95,7 @@ impl Default for Config {
             shutdown_s: 5,
             telnet: Telnet::default(),
             little: Little::default(),
+            ftp: Ftp::default(),
             tcp: Tcp::default(),
         }
     }
@@ -152,6 +157,7 @@ impl Config {
         }
         config.memory_bytes()?;
         config.tcp.connections()?;
+        config.ftp.check()?;
         Ok(config)
     }
 

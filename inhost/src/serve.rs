@@ -1,5 +1,6 @@
 //! `inhost serve`: a host that runs until it is told to end.
 
+mod ftp;
 mod login;
 
 use crate::args::Serve;
@@ -36,12 +37,14 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let host = runtime.host().clone();
     let little = start_little(&host, &config)?;
     let login = config.telnet.enabled.then(|| login::start(&runtime, &config.telnet)).transpose()?;
+    let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config)).transpose()?;
     let control = start_control(&runtime, &config)?;
     answer_names(&runtime, &control, &config, &links);
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     if !flags.quiet {
-        let banner = banner(&config, &links, login.as_ref(), &control, little.is_some());
+        let running = Running { login: login.as_ref(), little: little.is_some(), ftp: ftp.is_some() };
+        let banner = banner(&config, &links, &running, &control);
         let mut out = io::stdout().lock();
         // Who closed our output does not want it.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
@@ -56,7 +59,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         if signal != Some(Signal::Hangup) {
             break;
         }
-        reload(flags, &mut config, login.as_ref());
+        reload(flags, &mut config, login.as_ref(), ftp.as_ref());
     }
     let limit = Duration::from_secs(config.shutdown_s);
     let ended = end(&mut runtime, &signals, limit)
@@ -90,7 +93,7 @@ fn end(runtime: &mut Runtime, signals: &Signals, limit: Duration) -> io::Result<
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Reads the configuration again and says what changed. What would need another start is named.
-fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>) {
+fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>, ftp: Option<&ftp::Files>) {
     match Config::read(flags) {
         Err(failure) => eprintln!("inhost: the configuration stays as it was: {failure}"),
         Ok(new) => {
@@ -99,10 +102,13 @@ fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>) {
                 eprintln!("inhost: configuration read again, nothing changed");
             }
             for change in changes {
-                eprintln!("inhost: {change} ({})", effect(&change.key, login.is_some()));
+                eprintln!("inhost: {change} ({})", effect(&change.key, login.is_some(), ftp.is_some()));
             }
             if let Some(login) = login {
                 login.reload(&new.telnet);
+            }
+            if let Some(ftp) = ftp {
+                ftp.reload(&new);
             }
             *config = new;
         }
@@ -110,10 +116,12 @@ fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>) {
 }
 
 /// When a changed key takes effect.
-fn effect(key: &str, has_telnet: bool) -> &'static str {
+fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
     match key {
         "shutdown_s" => "at once",
         "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
+        "ftp.enabled" | "ftp.port" | "ftp.implicit_port" | "ftp.passive_ports" => "after a restart",
+        ftp if has_ftp && ftp.starts_with("ftp.") => "for new sessions",
         telnet if has_telnet && telnet.starts_with("telnet.") => "for new sessions",
         _ => "after a restart",
     }
@@ -165,23 +173,27 @@ fn answer_names(runtime: &Runtime, control: &Server, config: &Config, links: &Li
     });
 }
 
-/// What is served, where, and what to type.
-fn banner(
-    config: &Config,
-    links: &Links,
-    login: Option<&login::Login>,
-    control: &Server,
+/// The services that run.
+struct Running<'a> {
+    login: Option<&'a login::Login>,
     little: bool,
-) -> String {
+    ftp: bool,
+}
+
+/// What is served, where, and what to type.
+fn banner(config: &Config, links: &Links, running: &Running<'_>, control: &Server) -> String {
     let mut text = String::from("inhost: an Internet host in a process\n\n");
     for line in &links.lines {
         text += &format!("  link      {line}\n");
     }
     text += &format!("  control   {}\n", control.path().display());
-    if login.is_some() {
+    if running.login.is_some() {
         text += &format!("  telnet    port {}\n", config.telnet.port);
     }
-    if little {
+    if running.ftp {
+        text += &ftp::line(&config.ftp);
+    }
+    if running.little {
         let names = Service::ALL.map(|s| format!("{} {}", s.name(), s.port()));
         text += &format!("  little    {} (TCP and UDP)\n", names.join(", "));
     }
@@ -191,7 +203,7 @@ fn banner(
         let transport = if tcp(forward) { "tcp" } else { "udp" };
         text += &format!("  forward   {transport} {} -> {}\n", forward.outside, forward.guest_port);
     }
-    text += &what_to_type(config, links, login, &forwards);
+    text += &what_to_type(config, links, running.login, &forwards);
     text += "\nPress the interrupt key (Ctrl-C) to end.\n";
     text
 }

@@ -1,0 +1,170 @@
+//! `[ftp]` of `host.toml`.
+
+use super::size_bytes;
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// The FTP server.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ftp {
+    /// Whether it runs. Default false: it shows files.
+    pub enabled: bool,
+    /// Its port. Default 21.
+    pub port: u16,
+    /// Folder that every user of `inhost user` without an entry in [`user`](Self::user) sees as the root; without it
+    /// only those with an entry may log in.
+    pub root: Option<PathBuf>,
+    /// What those users may do: "read" or "write". Default "read".
+    pub rights: String,
+    /// Users with a root, rights, quota and rate of their own.
+    pub user: Vec<FtpUser>,
+    /// Folder that anybody may read who logs in as `anonymous`. Default: nobody may.
+    pub anonymous: Option<PathBuf>,
+    /// Certificate chain and key, in PEM; with them AUTH TLS is offered.
+    pub certificate: Option<PathBuf>,
+    /// See `certificate`.
+    pub key: Option<PathBuf>,
+    /// "offered" or "required". Default "offered" where there is a certificate.
+    pub tls: String,
+    /// Port at which TLS comes first, such as 990; 0 is none. Default 0.
+    pub implicit_port: u16,
+    /// Whether encrypted data connections have to resume their control connection's session. Default true.
+    pub resumption: bool,
+    /// Ports of passive data connections, such as "50000-50099". Default: any.
+    pub passive_ports: Option<String>,
+    /// What PASV calls this host where clients see it at another address, behind a NAT or a forward.
+    pub passive_address: Option<std::net::Ipv4Addr>,
+    /// Whether logged-in users may have data sent to other hosts. Default false.
+    pub third_party: bool,
+    /// Sessions at a time. Default 256.
+    pub sessions: usize,
+    /// Sessions of one peer at a time. Default 32.
+    pub sessions_per_peer: usize,
+    /// Connections of one peer in a minute. Default 240.
+    pub connections_per_minute: u32,
+    /// Minutes without a command after which a session ends. Default 5.
+    pub idle_min: u64,
+}
+
+/// One user of the FTP server.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct FtpUser {
+    /// The name, as in `inhost user`.
+    pub name: String,
+    /// The folder that is this user's root.
+    pub root: PathBuf,
+    /// "read" or "write". Default "write".
+    #[serde(default = "write")]
+    pub rights: String,
+    /// What all files below the root may have together, such as "10G". Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<String>,
+    /// Data a second, such as "2M". Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// What ACCT has to say after the password. Default: nothing is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+}
+
+fn write() -> String {
+    "write".into()
+}
+
+impl Default for Ftp {
+    fn default() -> Self {
+        Ftp {
+            enabled: false,
+            port: 21,
+            root: None,
+            rights: "read".into(),
+            user: Vec::new(),
+            anonymous: None,
+            certificate: None,
+            key: None,
+            tls: "offered".into(),
+            implicit_port: 0,
+            resumption: true,
+            passive_ports: None,
+            passive_address: None,
+            third_party: false,
+            sessions: 256,
+            sessions_per_peer: 32,
+            connections_per_minute: 240,
+            idle_min: 5,
+        }
+    }
+}
+
+impl Ftp {
+    /// The range of `passive_ports`.
+    pub fn ports(&self) -> Result<Option<RangeInclusive<u16>>, Failure> {
+        let Some(text) = &self.passive_ports else { return Ok(None) };
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Some(first..=last)),
+            _ => Err(Failure::usage(format!(
+                "ftp.passive_ports {text:?}: give two ports, such as \"50000-50099\""
+            ))),
+        }
+    }
+    /// Whether TLS is required; a certificate needs its key.
+    pub fn tls_required(&self) -> Result<bool, Failure> {
+        if self.certificate.is_some() != self.key.is_some() {
+            return Err(Failure::usage("ftp.certificate and ftp.key: give both or neither"));
+        }
+        match (&*self.tls, &self.certificate) {
+            ("offered", None) if self.implicit_port == 0 => Ok(false),
+            ("offered", Some(_)) => Ok(false),
+            ("required", Some(_)) => Ok(true),
+            ("offered" | "required", None) => {
+                Err(Failure::usage("ftp.tls: TLS needs ftp.certificate and ftp.key"))
+            }
+            (other, _) => Err(Failure::usage(format!("ftp.tls {other:?}: give \"offered\" or \"required\""))),
+        }
+    }
+    /// Refuses what cannot be acted on.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.ports()?;
+        self.tls_required()?;
+        may_write("ftp.rights", &self.rights)?;
+        for user in &self.user {
+            may_write("ftp.user.rights", &user.rights)?;
+            user.quota_bytes()?;
+            user.rate_bytes()?;
+        }
+        Ok(())
+    }
+}
+
+impl FtpUser {
+    /// The quota in bytes.
+    pub fn quota_bytes(&self) -> Result<Option<u64>, Failure> {
+        size("ftp.user.quota", self.quota.as_deref())
+    }
+    /// The rate in bytes a second.
+    pub fn rate_bytes(&self) -> Result<Option<u64>, Failure> {
+        size("ftp.user.rate", self.rate.as_deref())
+    }
+}
+
+/// Whether the rights let somebody write.
+pub fn may_write(key: &str, rights: &str) -> Result<bool, Failure> {
+    match rights {
+        "read" => Ok(false),
+        "write" => Ok(true),
+        _ => Err(Failure::usage(format!("{key} {rights:?}: give \"read\" or \"write\""))),
+    }
+}
+
+fn size(key: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    match size_bytes(text) {
+        Some(bytes) if bytes > 0 => Ok(Some(bytes as u64)),
+        _ => Err(Failure::usage(format!("{key} {text:?}: give a number with K, M or G, such as \"10G\""))),
+    }
+}

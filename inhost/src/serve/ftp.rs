@@ -1,0 +1,285 @@
+//! The FTP server of a running host: its users' folders, its certificate, its log.
+
+use crate::config::{Config, Ftp, may_write};
+use crate::failure::Failure;
+use crate::user;
+use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_ftp::driver::{
+    Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
+};
+use inhost_ftp::protocol::UnixTime;
+use inhost_ftp::server::{Closing, Rights, ServerConfig, TlsPolicy};
+use inhost_ftp::storage::{Folder, LocalFuture, Quota};
+use inhost_runtime::Runtime;
+use inhost_socket::{Host, Listener};
+use inhost_stack::ListenOptions;
+use inhost_telnet::server::{Admission, AdmissionLimits};
+use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Verdict};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+/// Names that mean nobody in particular (RFC 1635).
+const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
+
+/// What users get, as it is configured now.
+struct Places {
+    config: Rc<ServerConfig>,
+    tls: Option<TlsServer>,
+    anonymous: Option<Folder>,
+    shared: Option<Place>,
+    users: BTreeMap<String, Place>,
+}
+
+#[derive(Clone)]
+struct Place {
+    folder: Folder,
+    rights: Rights,
+    rate_bytes_per_second: Option<u64>,
+    account: Option<String>,
+}
+
+/// The running server.
+#[derive(Clone)]
+pub struct Files {
+    services: Rc<FtpServices>,
+}
+
+struct FtpServices {
+    host: Host,
+    network: HostNetwork,
+    ports: PassivePorts<HostNetwork>,
+    admission: Admission,
+    authenticator: ThreadAuthenticator,
+    places: RefCell<Rc<Places>>,
+}
+
+/// Starts listening.
+pub fn start(runtime: &Runtime, config: &Config) -> Result<Files, Failure> {
+    let host = runtime.host().clone();
+    let ftp = &config.ftp;
+    let path = user::file(config.telnet.users.as_deref())?;
+    let authenticator = ThreadAuthenticator::start(Source::FileOrElse(path, Default::default()))
+        .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+    let network = HostNetwork(host.clone());
+    let services = Rc::new(FtpServices {
+        ports: PassivePorts::new(network.clone(), ftp.ports()?),
+        network,
+        admission: Admission::new(limits(ftp)),
+        authenticator,
+        places: RefCell::new(Rc::new(places(ftp)?)),
+        host: host.clone(),
+    });
+    for (port, implicit) in [(ftp.port, false), (ftp.implicit_port, true)] {
+        if implicit && port == 0 {
+            continue;
+        }
+        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+        let listener = host
+            .listen(at, ListenOptions::default())
+            .map_err(|e| Failure::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
+        host.spawn(accept(host.clone(), listener, services.clone(), implicit)).detach();
+    }
+    Ok(Files { services })
+}
+
+/// What the banner says of it.
+pub fn line(ftp: &Ftp) -> String {
+    let implicit = match ftp.implicit_port {
+        0 => String::new(),
+        port => format!(", with TLS from the start port {port}"),
+    };
+    format!("  ftp       port {}{implicit}\n", ftp.port)
+}
+
+impl Files {
+    /// Takes over what can change for new sessions; what cannot be read leaves all as it was.
+    pub fn reload(&self, config: &Config) {
+        match places(&config.ftp) {
+            Ok(places) => {
+                self.services.admission.set_limits(limits(&config.ftp));
+                self.services.places.replace(Rc::new(places));
+            }
+            Err(failure) => eprintln!("inhost: ftp stays as it was: {failure}"),
+        }
+    }
+}
+
+fn limits(ftp: &Ftp) -> AdmissionLimits {
+    AdmissionLimits {
+        sessions: ftp.sessions,
+        sessions_per_peer: ftp.sessions_per_peer,
+        connections_per_window: ftp.connections_per_minute,
+        ..AdmissionLimits::default()
+    }
+}
+
+fn places(ftp: &Ftp) -> Result<Places, Failure> {
+    let open = |path: &Path| {
+        Folder::open(path)
+            .map_err(|e| Failure::operation(format!("ftp: cannot open the folder {}: {e}", path.display())))
+    };
+    let place = |path: &Path, write: bool| {
+        let folder = open(path)?;
+        Ok::<_, Failure>(Place {
+            folder: if write { folder } else { folder.read_only() },
+            rights: Rights { write },
+            rate_bytes_per_second: None,
+            account: None,
+        })
+    };
+    let mut users = BTreeMap::new();
+    for user in &ftp.user {
+        let mut own = place(&user.root, may_write("ftp.user.rights", &user.rights)?)?;
+        if let Some(bytes) = user.quota_bytes()? {
+            own.folder = own.folder.with_quota(Quota::new(bytes));
+        }
+        own.rate_bytes_per_second = user.rate_bytes()?;
+        own.account.clone_from(&user.account);
+        users.insert(user.name.clone(), own);
+    }
+    let write = may_write("ftp.rights", &ftp.rights)?;
+    let tls = match (&ftp.certificate, &ftp.key) {
+        (Some(certificate), Some(key)) => Some(certificate_of(certificate, key)?),
+        _ => None,
+    };
+    Ok(Places {
+        config: Rc::new(server_config(ftp, tls.is_some())?),
+        tls,
+        anonymous: ftp.anonymous.as_deref().map(open).transpose()?.map(Folder::read_only),
+        shared: ftp.root.as_deref().map(|root| place(root, write)).transpose()?,
+        users,
+    })
+}
+
+fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Failure> {
+    let read = |path: &Path| {
+        std::fs::read(path)
+            .map_err(|e| Failure::operation(format!("ftp: cannot read {}: {e}", path.display())))
+    };
+    TlsServer::from_pem(&read(certificate)?, &read(key)?)
+        .map_err(|e| Failure::operation(format!("ftp: {}: {e}", certificate.display())))
+}
+
+fn server_config(ftp: &Ftp, has_certificate: bool) -> Result<ServerConfig, Failure> {
+    Ok(ServerConfig {
+        tls: match (ftp.tls_required()?, has_certificate) {
+            (true, _) => TlsPolicy::Required,
+            (false, true) => TlsPolicy::Offered,
+            (false, false) => TlsPolicy::Off,
+        },
+        resumption_required: ftp.resumption,
+        third_party: ftp.third_party,
+        passive_address: ftp.passive_address,
+        idle_time: Duration::from_secs(ftp.idle_min.max(1).saturating_mul(60)),
+        ..ServerConfig::default()
+    })
+}
+
+async fn accept(host: Host, listener: Listener, services: Rc<FtpServices>, implicit: bool) {
+    // Accepting fails only when the listener is closed, as the host goes down.
+    while let Ok(stream) = listener.accept().await {
+        let (local, peer) = (stream.local(), stream.remote());
+        let services = services.clone();
+        let config = services.places.borrow().config.clone();
+        host.spawn(async move {
+            serve_session(stream, local, peer, implicit, config, services).await;
+        })
+        .detach();
+    }
+    services.admission.close();
+}
+
+impl Services for FtpServices {
+    type Clock = Host;
+    type Network = HostNetwork;
+    fn clock(&self) -> &Host {
+        &self.host
+    }
+    // The wall clock, for the times in listings.
+    #[allow(clippy::disallowed_methods)]
+    fn unix_time(&self) -> UnixTime {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        UnixTime { seconds: since.as_secs().cast_signed(), nanoseconds: since.subsec_nanos() }
+    }
+    fn network(&self) -> &HostNetwork {
+        &self.network
+    }
+    fn ports(&self) -> &PassivePorts<HostNetwork> {
+        &self.ports
+    }
+    fn admission(&self) -> &Admission {
+        &self.admission
+    }
+    fn tls(&self) -> Option<TlsServer> {
+        self.places.borrow().tls.clone()
+    }
+    fn log_in(&self, user: String, password: String) -> LocalFuture<Entry> {
+        let places = self.places.borrow().clone();
+        if ANONYMOUS.contains(&&*user)
+            && let Some(folder) = places.anonymous.clone()
+        {
+            let place =
+                Place { folder, rights: Rights { write: false }, rate_bytes_per_second: None, account: None };
+            return Box::pin(std::future::ready(Entry::Granted(place.into())));
+        }
+        let verdict = self.authenticator.authenticate(user, password);
+        Box::pin(async move {
+            match verdict.await {
+                Verdict::Granted(account) => {
+                    match places.users.get(&account.name).or(places.shared.as_ref()) {
+                        Some(place) => Entry::Granted(place.clone().into()),
+                        None => Entry::Denied,
+                    }
+                }
+                Verdict::Denied => Entry::Denied,
+                Verdict::Unavailable(why) => Entry::Unavailable(why),
+            }
+        })
+    }
+    fn record(&self, event: SessionEvent<'_>) {
+        log(event);
+    }
+}
+
+impl From<Place> for Granted {
+    fn from(place: Place) -> Granted {
+        Granted {
+            storage: Rc::new(place.folder),
+            rights: place.rights,
+            account: place.account,
+            rate_bytes_per_second: place.rate_bytes_per_second,
+        }
+    }
+}
+
+/// One line a happening on standard error. What a client named is quoted: it may hold anything.
+fn log(event: SessionEvent<'_>) {
+    match event {
+        SessionEvent::Refused { peer, refusal } => eprintln!("inhost: ftp {peer}: refused, {refusal}"),
+        SessionEvent::Opened { peer } => eprintln!("inhost: ftp {peer}: connected"),
+        SessionEvent::Denied { peer, user } => eprintln!("inhost: ftp {peer}: wrong password for {user:?}"),
+        SessionEvent::Unavailable { reason } => {
+            eprintln!("inhost: ftp: no password can be checked: {reason}");
+        }
+        SessionEvent::LoggedIn { peer, user } => eprintln!("inhost: ftp {peer}: {user:?} logged in"),
+        SessionEvent::Transferred { peer, user, what, outcome } => match outcome {
+            Ok(bytes) => eprintln!("inhost: ftp {peer}: {user:?} {what:?}, {bytes} bytes"),
+            Err(why) => eprintln!("inhost: ftp {peer}: {user:?} {what:?} failed: {why}"),
+        },
+        SessionEvent::Closed { peer, user, closing } => {
+            let why = match closing {
+                None => "connection lost",
+                Some(Closing::Quit) => "left",
+                Some(Closing::Attempts) => "too many wrong passwords",
+                Some(Closing::TooSlow) => "too slow",
+                Some(Closing::Idle) => "idle too long",
+                Some(Closing::Tls) => "TLS failed",
+                Some(Closing::HostEnds) => "the host goes down",
+            };
+            eprintln!("inhost: ftp {peer}: {:?} ended, {why}", user.unwrap_or("nobody"));
+        }
+    }
+}

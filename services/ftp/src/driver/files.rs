@@ -1,0 +1,130 @@
+//! What a session asks of files, done.
+
+use std::rc::Rc;
+
+use super::listing;
+use crate::protocol::{Facts, Kind, UnixTime};
+use crate::server::{Digest, FileReply, FileRequest, ListStyle};
+use crate::storage::{Outcome, Source, Storage, StorageError, VirtualPath};
+
+/// Octets that are read at a time to be hashed or counted.
+const CHUNK_BYTES: usize = 256 * 1024;
+/// The longest file whose line ends are counted for SIZE in type A; RFC 3659 §4.1 lets longer ones be refused.
+const COUNTED_BYTES: u64 = 64 << 20;
+/// Lines of a listing on the control connection.
+const STAT_LINES: usize = 1000;
+
+/// Does what was asked.
+pub(super) async fn serve(
+    storage: Rc<dyn Storage>,
+    request: FileRequest,
+    now: UnixTime,
+) -> Outcome<FileReply> {
+    match request {
+        FileRequest::Enter(path) => match storage.facts(&path).await?.kind {
+            Kind::Directory => Ok(FileReply::Done),
+            _ => Err(StorageError::NotDirectory),
+        },
+        FileRequest::Size { path, text: false } => storage.size(&path).await.map(FileReply::Size),
+        FileRequest::Size { path, text: true } => text_size(&*storage, &path).await.map(FileReply::Size),
+        FileRequest::Modified(path) | FileRequest::Facts(path) => {
+            storage.facts(&path).await.map(FileReply::Facts)
+        }
+        FileRequest::SetModified(path, time) => {
+            storage.set_modified(&path, time).await.map(|()| FileReply::Done)
+        }
+        FileRequest::Make { path, umask } => {
+            storage.make_directory(&path, umask).await.map(|()| FileReply::Done)
+        }
+        FileRequest::RemoveDirectory(path) => storage.remove_directory(&path).await.map(|()| FileReply::Done),
+        FileRequest::Remove(path) => storage.remove(&path).await.map(|()| FileReply::Done),
+        FileRequest::RenameFrom(path) => storage.facts(&path).await.map(|_| FileReply::Done),
+        FileRequest::Rename(from, to) => storage.rename(&from, &to).await.map(|()| FileReply::Done),
+        FileRequest::SetMode(path, mode) => storage.set_mode(&path, mode).await.map(|()| FileReply::Done),
+        FileRequest::Digest { path, digest } => {
+            let source = storage.retrieve(&path).await?;
+            let (hash, size) = hash(&*source, digest).await?;
+            Ok(FileReply::Digest(hash, size))
+        }
+        FileRequest::List(path) => stat_lines(&*storage, &path, now).await.map(FileReply::Lines),
+    }
+}
+
+async fn text_size(storage: &dyn Storage, path: &VirtualPath) -> Outcome<u64> {
+    let source = storage.retrieve(path).await?;
+    if source.size_bytes() > COUNTED_BYTES {
+        return Err(StorageError::Other("Too long to count in TYPE A, say TYPE I".into()));
+    }
+    let (mut position, mut lines) = (0, 0);
+    let mut buffer = vec![0; CHUNK_BYTES];
+    loop {
+        let (back, count) = source.read_at(position, buffer).await;
+        let count = count?;
+        lines += back[..count].iter().filter(|&&octet| octet == b'\n').count() as u64;
+        position += count as u64;
+        if count == 0 {
+            return Ok(position + lines);
+        }
+        buffer = back;
+    }
+}
+
+/// The hash of a whole file, and its octets. The work is done where it holds nobody up.
+pub(crate) async fn hash(source: &dyn Source, digest: Digest) -> Outcome<(String, u64)> {
+    let algorithm = match digest {
+        Digest::Sha256 => &ring::digest::SHA256,
+        Digest::Sha512 => &ring::digest::SHA512,
+        Digest::Sha1 => &ring::digest::SHA1_FOR_LEGACY_USE_ONLY,
+    };
+    let mut context = ring::digest::Context::new(algorithm);
+    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut position = 0;
+    loop {
+        let (back, count) = source.read_at(position, buffer).await;
+        let count = count?;
+        if count == 0 {
+            let hash = context.finish();
+            return Ok((hash.as_ref().iter().map(|octet| format!("{octet:02x}")).collect(), position));
+        }
+        position += count as u64;
+        (context, buffer) = blocking::unblock(move || {
+            context.update(&back[..count]);
+            (context, back)
+        })
+        .await;
+    }
+}
+
+/// All names of a directory, in order; or the one name of a file.
+pub(super) async fn names(
+    storage: &dyn Storage,
+    path: &VirtualPath,
+    limit: usize,
+) -> Outcome<Vec<(String, Facts)>> {
+    let mut listing = match storage.list(path).await {
+        Err(StorageError::NotDirectory) => {
+            let facts = storage.facts(path).await?;
+            return Ok(vec![(path.name().unwrap_or("/").to_owned(), facts)]);
+        }
+        other => other?,
+    };
+    let mut names = Vec::new();
+    while names.len() < limit {
+        let (rest, batch) = listing.next().await;
+        let batch = batch?;
+        if batch.is_empty() {
+            break;
+        }
+        names.extend(batch);
+        listing = rest;
+    }
+    names.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(names)
+}
+
+async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) -> Outcome<Vec<String>> {
+    let names = names(storage, path, STAT_LINES).await?;
+    let style = ListStyle::Long { all: true };
+    let line = |(name, facts): &(String, Facts)| listing::line(name, facts, style, now).trim_end().to_owned();
+    Ok(names.iter().take(STAT_LINES).map(line).collect())
+}

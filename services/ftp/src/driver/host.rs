@@ -1,0 +1,46 @@
+//! The host's own sockets, as the drivers want them.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use inhost_base::{Endpoint, IpAddr};
+use inhost_socket::{Host, Listener, Stream};
+use inhost_stack::{ConnectOptions, ListenOptions, Local};
+
+use super::{Accept, Network};
+use crate::storage::LocalFuture;
+
+/// Connections of one host.
+#[derive(Clone)]
+pub struct HostNetwork(pub Host);
+
+/// Callers that may wait at the port of a data connection; one is meant.
+const BACKLOG: usize = 8;
+
+impl Network for HostNetwork {
+    type Stream = Stream;
+    type Listener = Listener;
+    fn listen(&self, at: Endpoint) -> io::Result<Listener> {
+        let options = ListenOptions { backlog: BACKLOG, ..ListenOptions::default() };
+        self.0.listen(at, options).map_err(io::Error::other)
+    }
+    fn connect(&self, from: IpAddr, to: Endpoint) -> LocalFuture<io::Result<Stream>> {
+        let host = self.0.clone();
+        let local = Local { address: Some(from), port: 0 };
+        let options = ConnectOptions { local, ..ConnectOptions::default() };
+        Box::pin(async move { host.connect_with(to, options).await.map_err(io::Error::other) })
+    }
+}
+
+impl Accept for Listener {
+    type Stream = Stream;
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Stream, Endpoint)>> {
+        Listener::poll_accept(self, cx).map_err(io::Error::other).map_ok(|held| {
+            let remote = held.remote();
+            (held.proceed(), remote)
+        })
+    }
+    fn local(&self) -> Endpoint {
+        Listener::local(self)
+    }
+}

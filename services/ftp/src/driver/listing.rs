@@ -1,0 +1,92 @@
+//! Listings, as text.
+
+use crate::protocol::{Facts, Kind, UnixTime, list_time};
+use crate::server::FACT_NAMES;
+use crate::server::ListStyle;
+
+/// Whether `name` is as `pattern` says: `*` is any characters, `?` one. Linear in both but for the last star.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, n) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+/// A line of a listing with a line feed at its end. A name that holds control characters shows `?` for each, for a
+/// line feed in it would make another name of what follows.
+pub(super) fn line(name: &str, facts: &Facts, style: ListStyle, now: UnixTime) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    match style {
+        ListStyle::Names => format!("{name}\n"),
+        ListStyle::Facts(bits) => {
+            let wanted = |fact: &str| {
+                FACT_NAMES.iter().enumerate().any(|(bit, known)| *known == fact && bits & 1 << bit != 0)
+            };
+            format!("{}\n", facts.line(&name, &wanted))
+        }
+        ListStyle::Long { .. } => {
+            let kind = match facts.kind {
+                Kind::Directory | Kind::This | Kind::Parent => 'd',
+                _ => '-',
+            };
+            let time = list_time(facts.modified.unwrap_or_default(), now);
+            let mode = mode_text(facts.mode.unwrap_or(0o644));
+            format!("{kind}{mode} 1 ftp ftp {:>12} {time} {name}\n", facts.size_bytes)
+        }
+    }
+}
+
+fn mode_text(mode: u32) -> String {
+    (0..9).map(|bit| if mode & (0o400 >> bit) != 0 { ['r', 'w', 'x'][bit % 3] } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, wanted) in [
+            ("*", "", true),
+            ("*.txt", "a.txt", true),
+            ("*.txt", "a.txt.gz", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("a", "b", false),
+            ("é?", "éé", true),
+        ] {
+            assert_eq!(matches(pattern, name), wanted, "{pattern} {name}");
+        }
+        assert!(!matches(&"*a".repeat(40), &"a".repeat(30)));
+    }
+
+    #[test]
+    fn lines_as_clients_read_them() {
+        let mut facts =
+            crate::protocol::parse_facts("type=file;size=5;modify=20261121075253;UNIX.mode=0750; x")
+                .unwrap()
+                .0;
+        let now = UnixTime { seconds: 1_795_300_000, nanoseconds: 0 };
+        let long = ListStyle::Long { all: false };
+        assert_eq!(line("a\nb", &facts, long, now), "-rwxr-x--- 1 ftp ftp            5 Nov 21 07:52 a?b\n");
+        facts.kind = Kind::Directory;
+        assert_eq!(line("d", &facts, ListStyle::Names, now), "d\n");
+        assert!(line("d", &facts, ListStyle::Facts(1), now).starts_with("type=dir; d"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Thin drivers that carry octets between the pure machines and the world. They need no runtime: each is a future
+//! that any executor may poll, and time, streams and files come through traits.
+
+mod control;
+mod files;
+mod host;
+mod listing;
+mod passive;
+mod serve;
+mod services;
+mod stall;
+mod tls;
+mod transfer;
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use inhost_base::{Endpoint, IpAddr};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+pub use control::MaybeTls;
+pub use host::HostNetwork;
+pub use inhost_telnet::driver::{Clock, Urgent};
+pub use passive::{Lease, PassivePorts};
+pub use serve::{SessionEnd, serve_session};
+pub use services::{Entry, Granted, Services, SessionEvent};
+pub use tls::{TlsError, TlsServer, TlsStream};
+
+use crate::storage::LocalFuture;
+
+/// Where data connections come from: the host's own sockets, or others'.
+pub trait Network: 'static {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Urgent + Unpin + 'static;
+    /// A place where callers come in.
+    type Listener: Accept<Stream = Self::Stream> + 'static;
+    /// Listens at `at`; port 0 lets the system choose.
+    fn listen(&self, at: Endpoint) -> io::Result<Self::Listener>;
+    /// Calls `to`, from our address `from`.
+    fn connect(&self, from: IpAddr, to: Endpoint) -> LocalFuture<io::Result<Self::Stream>>;
+}
+
+/// A place where callers come in. Dropped, it is closed.
+pub trait Accept {
+    /// A connection.
+    type Stream;
+    /// The next caller, and who it is.
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Stream, Endpoint)>>;
+    /// Where it listens.
+    fn local(&self) -> Endpoint;
+}
+
+/// Any stream as one without urgent data: those of TLS, pipes, other runtimes.
+#[derive(Debug)]
+pub struct Plain<S>(pub S);
+
+impl<S: AsyncRead + Unpin> AsyncRead for Plain<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Plain<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Urgent for Plain<S> {
+    fn poll_send_urgent(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write(cx, bytes)
+    }
+    fn urgent_ahead(&self) -> Option<usize> {
+        None
+    }
+}

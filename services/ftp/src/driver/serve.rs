@@ -1,0 +1,441 @@
+//! One session of the server.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use inhost_base::{Duration, Endpoint, Instant};
+use inhost_telnet::server::{Permit, Refusal};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use super::services::{Entry, Granted, Services, SessionEvent};
+use super::stall::within;
+use super::tls::SessionTag;
+use super::transfer::{Shared, Transfer};
+use super::{Clock, Lease, MaybeTls, TlsServer, Urgent, files};
+use crate::server::{
+    Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,
+    TransferRequest,
+};
+use crate::storage::{LocalFuture, Outcome};
+
+/// Steps of one poll, after which others get their turn.
+const STEPS: usize = 32;
+/// Octets of one read.
+const READ_BYTES: usize = 2048;
+/// How often a session that takes no input looks for urgent data.
+const URGENT_LOOK: Duration = Duration::from_millis(100);
+
+/// How a session ended.
+#[derive(Debug)]
+pub enum SessionEnd {
+    /// It was not admitted.
+    Refused(Refusal),
+    /// It was ended from this side, or by the user.
+    Closed(Closing),
+    /// The client closed the connection.
+    Disconnected,
+    /// The connection failed.
+    Failed(io::Error),
+}
+
+/// Serves one client at `local`, from the greeting until the connection can be dropped. With `implicit`, TLS comes
+/// before anything is said.
+pub async fn serve_session<S, V>(
+    mut stream: S,
+    local: Endpoint,
+    peer: Endpoint,
+    implicit: bool,
+    config: Rc<ServerConfig>,
+    services: Rc<V>,
+) -> SessionEnd
+where
+    S: AsyncRead + AsyncWrite + Urgent + Unpin + 'static,
+    V: Services,
+{
+    let from = peer.address;
+    let now = services.clock().now();
+    let permit = match services.admission().admit(from, now) {
+        Ok(permit) => permit,
+        Err(refusal) => {
+            services.record(SessionEvent::Refused { peer: from, refusal });
+            let text = format!("421 {refusal}.\r\n");
+            let goodbye = async {
+                if !implicit {
+                    let _ = stream.write_all(text.as_bytes()).await;
+                }
+                let _ = stream.shutdown().await;
+            };
+            within(services.clock(), config.closing_time, goodbye).await;
+            return SessionEnd::Refused(refusal);
+        }
+    };
+    services.record(SessionEvent::Opened { peer: from });
+    let tag = match TlsServer::tag() {
+        Ok(tag) => tag,
+        Err(error) => return SessionEnd::Failed(error),
+    };
+    let server = services.tls().filter(|_| config.tls != TlsPolicy::Off);
+    let stream = match (implicit, &server) {
+        (false, _) => MaybeTls::Clear(stream),
+        (true, Some(server)) => {
+            let handshake = server.accept(stream, &tag, true);
+            match within(services.clock(), config.handshake_time, handshake).await {
+                Some(Ok(stream)) => MaybeTls::Tls(Box::new(stream)),
+                Some(Err(error)) => return SessionEnd::Failed(error),
+                None => return SessionEnd::Closed(Closing::Tls),
+            }
+        }
+        (true, None) => return SessionEnd::Closed(Closing::Tls),
+    };
+    let mut driver = Driver {
+        control: Control::Open(stream),
+        session: Session::new(config.clone(), local, peer, implicit, now),
+        config,
+        local,
+        peer,
+        server,
+        tag,
+        permit,
+        granted: None,
+        pending_entry: None,
+        entering: None,
+        file: None,
+        lease: None,
+        transfer: None,
+        shared: Rc::default(),
+        what: String::new(),
+        alarm: None,
+        closing: None,
+        services,
+    };
+    let end = poll_fn(|cx| driver.poll(cx)).await;
+    driver.transfer = None;
+    let (services, closing) = (driver.services.clone(), driver.closing);
+    services.record(SessionEvent::Closed { peer: from, user: driver.session.user(), closing });
+    if closing.is_some() {
+        let time = driver.config.closing_time;
+        within(services.clock(), time, driver.farewell()).await;
+    }
+    end
+}
+
+/// The control connection, which is away while TLS begins or ends.
+enum Control<S> {
+    Open(MaybeTls<S>),
+    Changing(LocalFuture<io::Result<MaybeTls<S>>>),
+    Gone,
+}
+
+struct Driver<S, V: Services> {
+    control: Control<S>,
+    session: Session,
+    config: Rc<ServerConfig>,
+    local: Endpoint,
+    peer: Endpoint,
+    server: Option<TlsServer>,
+    tag: SessionTag,
+    permit: Permit,
+    granted: Option<Rc<Granted>>,
+    /// Who tries to log in.
+    pending_entry: Option<String>,
+    entering: Option<LocalFuture<Entry>>,
+    file: Option<LocalFuture<Outcome<FileReply>>>,
+    lease: Option<Lease<V::Network>>,
+    transfer: Option<LocalFuture<Result<u64, TransferError>>>,
+    shared: Rc<Shared>,
+    what: String,
+    alarm: Option<(Instant, LocalFuture<()>)>,
+    closing: Option<Closing>,
+    services: Rc<V>,
+}
+
+impl<S, V> Driver<S, V>
+where
+    S: AsyncRead + AsyncWrite + Urgent + Unpin + 'static,
+    V: Services,
+{
+    /// Does what can be done. Input comes before the transfer, so that ABOR and a lost connection count before the
+    /// file's end.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SessionEnd> {
+        for _ in 0..STEPS {
+            let mut busy = self.timers(cx);
+            match self.network(cx) {
+                Ok(more) => busy |= more,
+                Err(end) => return Poll::Ready(end),
+            }
+            busy |= self.outcomes(cx);
+            busy |= self.actions();
+            if let Some(closing) = self.closing {
+                return Poll::Ready(SessionEnd::Closed(closing));
+            }
+            match self.send(cx) {
+                Ok(more) => busy |= more,
+                Err(error) => return Poll::Ready(SessionEnd::Failed(error)),
+            }
+            if !busy {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn timers(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.permit.poll_over(cx).is_ready() {
+            self.session.host_ends();
+        }
+        let clock = self.services.clock();
+        let now = clock.now();
+        let mut wanted = self.session.deadline();
+        if !self.session.takes_input() {
+            wanted = Some(wanted.map_or(now + URGENT_LOOK, |at| at.min(now + URGENT_LOOK)));
+        }
+        let Some(at) = wanted else {
+            self.alarm = None;
+            return false;
+        };
+        if self.session.deadline().is_some_and(|at| at <= now) {
+            self.session.timeout(now);
+            return true;
+        }
+        // An alarm that is too early runs out first, so that a command costs no timer.
+        if self.alarm.as_ref().is_none_or(|(armed, _)| at < *armed) {
+            self.alarm = Some((at, clock.sleep_until(at)));
+        }
+        let rang = self.alarm.as_mut().is_some_and(|(_, sleep)| sleep.as_mut().poll(cx).is_ready());
+        if rang {
+            self.alarm = None;
+        }
+        rang
+    }
+
+    fn network(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
+        let now = self.services.clock().now();
+        match &mut self.control {
+            Control::Changing(changing) => {
+                let Poll::Ready(changed) = changing.as_mut().poll(cx) else { return Ok(false) };
+                let ok = changed.is_ok();
+                self.control = changed.map_or(Control::Gone, Control::Open);
+                self.session.tls_started(ok, now);
+                self.session.tls_ended(ok, now);
+                Ok(true)
+            }
+            Control::Gone => Err(SessionEnd::Disconnected),
+            Control::Open(stream) => {
+                if stream.urgent_ahead().is_some() {
+                    self.session.urgent();
+                }
+                if !self.session.takes_input() {
+                    return Ok(false);
+                }
+                let mut bytes = [0; READ_BYTES];
+                let mut buf = ReadBuf::new(&mut bytes);
+                match Pin::new(stream).poll_read(cx, &mut buf) {
+                    Poll::Ready(Ok(())) if buf.filled().is_empty() => Err(SessionEnd::Disconnected),
+                    Poll::Ready(Ok(())) => {
+                        self.session.network(buf.filled(), now);
+                        Ok(true)
+                    }
+                    Poll::Ready(Err(error)) => Err(SessionEnd::Failed(error)),
+                    Poll::Pending => Ok(false),
+                }
+            }
+        }
+    }
+
+    /// What was begun and is done.
+    fn outcomes(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut busy = false;
+        let now = self.services.clock().now();
+        if let Some(entering) = &mut self.entering
+            && let Poll::Ready(entry) = entering.as_mut().poll(cx)
+        {
+            self.entering = None;
+            self.entered(entry, now);
+            busy = true;
+        }
+        if let Some(file) = &mut self.file
+            && let Poll::Ready(outcome) = file.as_mut().poll(cx)
+        {
+            self.file = None;
+            self.session.file_done(outcome, now);
+            busy = true;
+        }
+        if let Some(transfer) = &mut self.transfer {
+            let ended = transfer.as_mut().poll(cx);
+            self.session.progress(self.shared.moved_bytes.get());
+            while let Some(event) = { self.shared.events.borrow_mut().pop_front() } {
+                self.session.transfer_event(event, now);
+                busy = true;
+            }
+            if let Poll::Ready(outcome) = ended {
+                self.transfer = None;
+                self.record_transfer(&outcome);
+                self.session.transfer_event(TransferEvent::Ended(outcome), now);
+                busy = true;
+            }
+        }
+        busy
+    }
+
+    fn record_transfer(&self, outcome: &Result<u64, TransferError>) {
+        let (peer, user) = (self.peer.address, self.session.user().unwrap_or_default());
+        let why = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let outcome = outcome.as_ref().map(|bytes| *bytes).map_err(|_| &*why);
+        self.services.record(SessionEvent::Transferred { peer, user, what: &self.what, outcome });
+    }
+
+    fn entered(&mut self, entry: Entry, now: Instant) {
+        let peer = self.peer.address;
+        let name = self.pending_entry.take().unwrap_or_default();
+        let verdict = match entry {
+            Entry::Granted(granted) => {
+                self.services.record(SessionEvent::LoggedIn { peer, user: &name });
+                let verdict = LogIn::Granted { rights: granted.rights, account: granted.account.clone() };
+                self.granted = Some(Rc::new(granted));
+                verdict
+            }
+            Entry::Denied => {
+                self.services.record(SessionEvent::Denied { peer, user: &name });
+                self.permit.denied(now);
+                LogIn::Denied
+            }
+            Entry::Unavailable(reason) => {
+                self.services.record(SessionEvent::Unavailable { reason: &reason });
+                LogIn::Unavailable
+            }
+        };
+        self.session.authenticated(verdict, now);
+    }
+
+    fn actions(&mut self) -> bool {
+        let mut busy = false;
+        // TLS begins and ends behind what is still to be sent; so does the connection itself.
+        while !matches!(self.control, Control::Changing(_)) {
+            let Some(action) = self.session.action() else { break };
+            busy = true;
+            match action {
+                Action::Authenticate { user, password } => {
+                    self.granted = None;
+                    self.pending_entry = Some(user.clone());
+                    self.entering = Some(self.services.log_in(user, password));
+                }
+                Action::StartTls => self.start_tls(),
+                Action::EndTls => self.end_tls(),
+                Action::File(request) => {
+                    if let Some(granted) = &self.granted {
+                        let now = self.services.unix_time();
+                        self.file = Some(Box::pin(files::serve(granted.storage.clone(), request, now)));
+                    }
+                }
+                Action::Listen(_) => self.listen(),
+                Action::StopListening => self.lease = None,
+                Action::Transfer(request) => self.transfer(request),
+                Action::AbortTransfer => {
+                    self.transfer = None;
+                    self.shared.events.borrow_mut().clear();
+                }
+                Action::Close(closing) => self.closing = Some(closing),
+            }
+        }
+        busy
+    }
+
+    fn start_tls(&mut self) {
+        let (tag, pending) = (self.tag, self.session.pending().to_vec());
+        self.session.sent(pending.len());
+        let Control::Open(MaybeTls::Clear(mut stream)) = core::mem::replace(&mut self.control, Control::Gone)
+        else {
+            return;
+        };
+        let Some(server) = self.server.clone() else { return };
+        self.control = Control::Changing(Box::pin(async move {
+            stream.write_all(&pending).await?;
+            stream.flush().await?;
+            // CCC may want the stream back, whole.
+            Ok(MaybeTls::Tls(Box::new(server.accept(stream, &tag, true).await?)))
+        }));
+    }
+
+    fn end_tls(&mut self) {
+        let pending = self.session.pending().to_vec();
+        self.session.sent(pending.len());
+        let Control::Open(MaybeTls::Tls(mut stream)) = core::mem::replace(&mut self.control, Control::Gone)
+        else {
+            return;
+        };
+        self.control = Control::Changing(Box::pin(async move {
+            stream.write_all(&pending).await?;
+            stream.flush().await?;
+            Ok(MaybeTls::Clear(stream.end().await?))
+        }));
+    }
+
+    fn listen(&mut self) {
+        self.lease = None;
+        let peer = (!self.config.third_party).then_some(self.peer.address);
+        let leased = self.services.ports().lease(self.local.address, peer);
+        let at = leased.as_ref().ok().map(Lease::local);
+        self.lease = leased.ok();
+        self.session.listening(at, self.services.clock().now());
+    }
+
+    fn transfer(&mut self, request: TransferRequest) {
+        let Some(granted) = &self.granted else { return };
+        self.what = match &request.task {
+            Task::Retrieve { path, .. } => format!("sent {path}"),
+            Task::Store { path, .. } => format!("stored {path}"),
+            Task::List { path, .. } => format!("listed {path}"),
+        };
+        self.shared = Rc::default();
+        let transfer = Transfer {
+            services: self.services.clone(),
+            config: self.config.clone(),
+            storage: granted.storage.clone(),
+            lease: self.lease.take(),
+            tls: self.server.clone().map(|server| (server, self.tag)),
+            local: self.local.address,
+            rate: granted.rate_bytes_per_second,
+            shared: self.shared.clone(),
+        };
+        self.transfer = Some(Box::pin(transfer.run(request)));
+    }
+
+    fn send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let Control::Open(stream) = &mut self.control else { return Ok(false) };
+        let mut any = false;
+        while !self.session.pending().is_empty() {
+            match Pin::new(&mut *stream).poll_write(cx, self.session.pending()) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => self.session.sent(count),
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => break,
+            }
+            any = true;
+        }
+        if let Poll::Ready(Err(error)) = Pin::new(&mut *stream).poll_flush(cx) {
+            return Err(error);
+        }
+        Ok(any)
+    }
+
+    /// Says the last words and hears the client out, so that nothing unread makes a reset of the good-bye.
+    async fn farewell(&mut self) {
+        let Control::Open(stream) = &mut self.control else { return };
+        let pending = self.session.pending().to_vec();
+        if stream.write_all(&pending).await.is_err() || stream.shutdown().await.is_err() {
+            return;
+        }
+        let mut rest = [0; READ_BYTES];
+        loop {
+            let mut buf = ReadBuf::new(&mut rest);
+            let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
+            if read.is_err() || buf.filled().is_empty() {
+                return;
+            }
+        }
+    }
+}

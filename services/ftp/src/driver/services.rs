@@ -1,0 +1,113 @@
+//! What a server's session needs of its host.
+
+use std::rc::Rc;
+
+use inhost_base::IpAddr;
+use inhost_telnet::server::{Admission, Refusal};
+
+use super::{Clock, Network, PassivePorts, TlsServer};
+use crate::protocol::UnixTime;
+use crate::server::{Closing, Rights};
+use crate::storage::{LocalFuture, Storage};
+
+/// A user who was let in.
+pub struct Granted {
+    /// The files.
+    pub storage: Rc<dyn Storage>,
+    /// What may be done with them.
+    pub rights: Rights,
+    /// What ACCT has to say, where it has to.
+    pub account: Option<String>,
+    /// Octets of data a second, each way; as fast as it goes when `None`.
+    pub rate_bytes_per_second: Option<u64>,
+}
+
+/// What came of an attempt to log in.
+pub enum Entry {
+    /// Name and password are right.
+    Granted(Granted),
+    /// They are not, or the user has no files here.
+    Denied,
+    /// They could not be verified.
+    Unavailable(String),
+}
+
+/// The host, as a session sees it.
+pub trait Services: 'static {
+    /// Its time.
+    type Clock: Clock;
+    /// Its connections.
+    type Network: Network;
+    /// The clock.
+    fn clock(&self) -> &Self::Clock;
+    /// The wall clock, for listings.
+    fn unix_time(&self) -> UnixTime;
+    /// Its connections.
+    fn network(&self) -> &Self::Network;
+    /// Its ports for passive data connections.
+    fn ports(&self) -> &PassivePorts<Self::Network>;
+    /// Counts and rates of sessions.
+    fn admission(&self) -> &Admission;
+    /// Its certificate.
+    fn tls(&self) -> Option<TlsServer>;
+    /// Whether a user may log in.
+    fn log_in(&self, user: String, password: String) -> LocalFuture<Entry>;
+    /// Something for the log.
+    fn record(&self, event: SessionEvent<'_>);
+}
+
+/// What a log should know of sessions. Passwords are in none.
+#[derive(Clone, Copy, Debug)]
+pub enum SessionEvent<'a> {
+    /// A connection was turned away.
+    Refused {
+        /// From where.
+        peer: IpAddr,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A session began.
+    Opened {
+        /// From where.
+        peer: IpAddr,
+    },
+    /// A name or password was wrong.
+    Denied {
+        /// From where.
+        peer: IpAddr,
+        /// The name that was tried.
+        user: &'a str,
+    },
+    /// A password could not be verified.
+    Unavailable {
+        /// Why.
+        reason: &'a str,
+    },
+    /// A user logged in.
+    LoggedIn {
+        /// From where.
+        peer: IpAddr,
+        /// Who.
+        user: &'a str,
+    },
+    /// A file was moved, or could not be.
+    Transferred {
+        /// From where the user comes.
+        peer: IpAddr,
+        /// Who.
+        user: &'a str,
+        /// The command and its file.
+        what: &'a str,
+        /// Octets of the file, or why not.
+        outcome: Result<u64, &'a str>,
+    },
+    /// A session ended.
+    Closed {
+        /// From where.
+        peer: IpAddr,
+        /// Who, if somebody had logged in.
+        user: Option<&'a str>,
+        /// Why; `None` when the connection was lost.
+        closing: Option<Closing>,
+    },
+}

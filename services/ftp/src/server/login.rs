@@ -1,0 +1,237 @@
+//! Who somebody is, and whether others can listen: USER to ACCT, AUTH to CCC, and what the server can.
+
+use inhost_base::Instant;
+
+use super::action::{Action, Closing, Digest, LogIn};
+use super::config::TlsPolicy;
+use super::session::{Phase, Session, Settings, Waiting};
+use crate::protocol::Verb;
+
+/// The facts that MLST tells, each with the bit that stands for it.
+pub(crate) const FACTS: [&str; 6] = ["type", "size", "modify", "perm", "unique", "UNIX.mode"];
+
+impl Session {
+    pub(super) fn user_named(&mut self, name: &str) {
+        if !self.security.encrypted && self.config.tls == TlsPolicy::Required {
+            return self.reply(530, "Say AUTH TLS first: passwords are not taken in clear text.");
+        }
+        if matches!(self.phase, Phase::User { .. }) {
+            // RFC 959 §4.1.1: a new user may come at any time, and begins anew.
+            self.settings = Settings::new(&self.config);
+            self.act(Action::StopListening);
+        }
+        self.phase = Phase::Named(name.to_owned());
+        // The same for whoever there is and is not.
+        self.reply(331, "Give the password with PASS.");
+    }
+
+    pub(super) fn password(&mut self, password: &str) {
+        let Phase::Named(user) = &self.phase else {
+            return self.reply(503, "Say USER first.");
+        };
+        let user = user.clone();
+        self.waiting = Waiting::Verdict(user.clone());
+        self.act(Action::Authenticate { user, password: password.to_owned() });
+    }
+
+    /// Whether the password was right.
+    pub fn authenticated(&mut self, verdict: LogIn, now: Instant) {
+        let Waiting::Verdict(user) = &self.waiting else { return };
+        let user = user.clone();
+        self.waiting = Waiting::Nothing;
+        match verdict {
+            LogIn::Granted { rights, account: None } => {
+                self.phase = Phase::User { user, rights };
+                self.reply(230, "You are logged in.");
+            }
+            LogIn::Granted { rights, account: Some(account) } => {
+                self.phase = Phase::Account { user, account, rights };
+                self.reply(332, "Give the account with ACCT.");
+            }
+            LogIn::Denied => self.hold_denial(now),
+            LogIn::Unavailable => {
+                self.phase = Phase::Visitor;
+                self.reply(530, "Passwords cannot be verified now, try later.");
+            }
+        }
+        self.process(now);
+    }
+
+    pub(super) fn account(&mut self, given: &str, now: Instant) {
+        match &self.phase {
+            Phase::Account { user, account, rights } if account == given => {
+                self.phase = Phase::User { user: user.clone(), rights: *rights };
+                self.reply(230, "You are logged in.");
+            }
+            Phase::Account { .. } => self.hold_denial(now),
+            Phase::User { .. } => self.reply(202, "No account is needed."),
+            _ => self.reply(503, "Say USER and PASS first."),
+        }
+    }
+
+    /// A wrong password costs whoever guesses time.
+    fn hold_denial(&mut self, now: Instant) {
+        let doubled = self.config.denial.times(1 << self.failures.min(6));
+        self.failures = self.failures.saturating_add(1);
+        self.phase = Phase::Visitor;
+        self.waiting = Waiting::Denial(now + doubled);
+    }
+
+    pub(super) fn denied(&mut self, _now: Instant) {
+        if self.failures >= self.config.attempts {
+            self.reply(421, "Wrong name or password, too often; closing.");
+            return self.close(Closing::Attempts);
+        }
+        self.reply(530, "Wrong name or password.");
+    }
+
+    /// RFC 4217 §4.
+    pub(super) fn auth(&mut self, mechanism: &str, now: Instant) {
+        let protects_data = match &*mechanism.to_ascii_uppercase() {
+            "TLS" | "TLS-C" => false,
+            "SSL" | "TLS-P" => true,
+            _ => return self.reply(504, "AUTH TLS is what there is."),
+        };
+        if self.config.tls == TlsPolicy::Off {
+            return self.reply(502, "There is no certificate here, so no TLS.");
+        }
+        if self.security.encrypted {
+            return self.reply(503, "TLS is on already.");
+        }
+        if self.running.is_some() {
+            return self.reply(503, "Not while a transfer runs.");
+        }
+        // Whoever slips a command in behind AUTH wants it to count as said in TLS.
+        if self.has_input() {
+            self.reply(421, "Something was said behind AUTH and before TLS; closing.");
+            return self.close(Closing::Tls);
+        }
+        self.reply(234, "Begin TLS.");
+        // RFC 4217 §4.2: whoever was logged in is so no more.
+        self.phase = Phase::Visitor;
+        self.settings = Settings::new(&self.config);
+        self.act(Action::StopListening);
+        (self.security.sized, self.security.data) = (protects_data, protects_data);
+        self.waiting = Waiting::Tls(now + self.config.handshake_time);
+        self.act(Action::StartTls);
+    }
+
+    pub(super) fn pbsz(&mut self, size: &str) {
+        if !self.security.encrypted {
+            return self.reply(503, "Say AUTH TLS first.");
+        }
+        if size.parse::<u32>().is_err() {
+            return self.reply(501, "PBSZ takes a number.");
+        }
+        // RFC 4217 §8: TLS has its own sizes.
+        self.security.sized = true;
+        self.reply(200, "PBSZ=0");
+    }
+
+    pub(super) fn prot(&mut self, level: &str) {
+        if !self.security.encrypted {
+            return self.reply(503, "Say AUTH TLS first.");
+        }
+        if !self.security.sized {
+            return self.reply(503, "Say PBSZ 0 first.");
+        }
+        match &*level.to_ascii_uppercase() {
+            "P" => {
+                self.security.data = true;
+                self.reply(200, "Data connections are in TLS.");
+            }
+            "C" if self.config.tls == TlsPolicy::Required => {
+                self.reply(534, "Data does not move without TLS here.");
+            }
+            "C" => {
+                self.security.data = false;
+                self.reply(200, "Data connections are in clear text.");
+            }
+            "S" | "E" => self.reply(536, "TLS has P and C."),
+            _ => self.reply(504, "PROT takes P or C."),
+        }
+    }
+
+    pub(super) fn ccc(&mut self, now: Instant) {
+        if !self.security.encrypted {
+            return self.reply(533, "The control connection is in clear text.");
+        }
+        if self.config.tls == TlsPolicy::Required || !matches!(self.phase, Phase::User { .. }) {
+            return self.reply(534, "The control connection stays in TLS.");
+        }
+        if self.running.is_some() {
+            return self.reply(503, "Not while a transfer runs.");
+        }
+        self.forget_input();
+        self.reply(200, "The control connection goes on in clear text.");
+        self.waiting = Waiting::Clear(now + self.config.handshake_time);
+        self.act(Action::EndTls);
+    }
+
+    /// RFC 2389 §3.
+    pub(super) fn feat(&mut self) {
+        let mut lines = vec!["Extensions:".to_owned()];
+        if self.config.tls != TlsPolicy::Off {
+            lines.extend(["AUTH TLS", "CCC", "PBSZ", "PROT"].map(|feature| format!(" {feature}")));
+        }
+        lines.extend([" EPRT", " EPSV"].map(str::to_owned));
+        let digests = Digest::ALL.map(|digest| {
+            format!("{}{}", digest.name(), if digest == self.settings.digest { "*" } else { "" })
+        });
+        lines.push(format!(" HASH {}", digests.join(";")));
+        lines.extend([" MDTM", " MFMT"].map(str::to_owned));
+        let facts = FACTS.iter().enumerate().map(|(bit, fact)| {
+            format!("{fact}{};", if self.settings.facts & 1 << bit != 0 { "*" } else { "" })
+        });
+        lines.push(format!(" MLST {}", facts.collect::<String>()));
+        lines.extend([" REST STREAM", " SIZE", " TVFS", " UTF8"].map(str::to_owned));
+        lines.push("End".to_owned());
+        self.reply_lines(211, &lines);
+    }
+
+    pub(super) fn opts(&mut self, argument: &str) {
+        let (name, rest) = argument.split_once(' ').unwrap_or((argument, ""));
+        match &*name.to_ascii_uppercase() {
+            // RFC 3659 §7.9.
+            "MLST" => {
+                let wanted = |fact: &str| rest.split(';').any(|word| word.trim().eq_ignore_ascii_case(fact));
+                let bits = FACTS.iter().enumerate().filter(|(_, fact)| wanted(fact));
+                self.settings.facts = bits.clone().map(|(bit, _)| 1 << bit).sum();
+                let told: String = bits.map(|(_, fact)| format!("{fact};")).collect();
+                self.reply(200, format!("MLST OPTS {told}").trim_end());
+            }
+            "UTF8" => match rest.eq_ignore_ascii_case("OFF") {
+                true => self.reply(504, "Names are UTF-8."),
+                false => self.reply(200, "Names are UTF-8."),
+            },
+            "HASH" if rest.is_empty() => self.reply(200, self.settings.digest.name()),
+            "HASH" => match Digest::parse(rest) {
+                Some(digest) => {
+                    self.settings.digest = digest;
+                    self.reply(200, digest.name());
+                }
+                None => self.reply(504, "That hash is not known."),
+            },
+            _ => self.reply(501, "It has no options."),
+        }
+    }
+
+    pub(super) fn help(&mut self, about: &str) {
+        let about = about.trim();
+        if about.eq_ignore_ascii_case("SITE") {
+            return self.reply(214, "SITE CHMOD mode name, SITE UMASK [mask], SITE IDLE [seconds]");
+        }
+        let known = Verb::ALL.iter().find(|verb| verb.name().eq_ignore_ascii_case(about));
+        if let Some(verb) = known {
+            return self.reply(214, &format!("{} is understood.", verb.name()));
+        }
+        if !about.is_empty() {
+            return self.reply(501, "There is no such command.");
+        }
+        let names: Vec<&str> = Verb::ALL.iter().map(|verb| verb.name()).collect();
+        let mut lines = vec!["Commands:".to_owned()];
+        lines.extend(names.chunks(12).map(|row| format!(" {}", row.join(" "))));
+        lines.push("End".to_owned());
+        self.reply_lines(214, &lines);
+    }
+}

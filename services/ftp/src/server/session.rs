@@ -1,0 +1,462 @@
+//! One control connection.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use inhost_base::{Duration, Endpoint, Instant};
+
+use super::action::{Action, Closing, FileRequest, Rights};
+use super::config::{ServerConfig, TlsPolicy};
+use super::data::DataPort;
+use super::transfer::Running;
+use crate::protocol::{Command, LineEvent, LineReader, Needs, Parameters, ParseError, Verb, write_reply};
+use crate::storage::VirtualPath;
+
+/// Octets of input that may wait to be understood.
+const INPUT_BYTES: usize = 16 * 1024;
+/// Commands that may wait for the end of a transfer.
+const QUEUED: usize = 16;
+
+/// Who is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nobody yet.
+    Visitor,
+    /// USER was said.
+    Named(String),
+    /// The password was right, and ACCT is to come.
+    Account { user: String, account: String, rights: Rights },
+    /// Somebody.
+    User { user: String, rights: Rights },
+}
+
+/// What the session waits for before it takes another command.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Waiting {
+    /// Nothing.
+    Nothing,
+    /// Whether the password is right.
+    Verdict(String),
+    /// The answer to a wrong password is held back until then.
+    Denial(Instant),
+    /// TLS to begin, until then.
+    Tls(Instant),
+    /// TLS to end, until then.
+    Clear(Instant),
+    /// Files.
+    File(FileRequest),
+    /// A port, for this verb.
+    Port(Verb),
+}
+
+/// How far TLS is on the control connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Security {
+    pub(super) encrypted: bool,
+    /// PBSZ was said.
+    pub(super) sized: bool,
+    /// PROT P.
+    pub(super) data: bool,
+}
+
+/// What a user has set; REIN and a new USER bring the defaults back.
+pub(super) struct Settings {
+    pub(super) directory: VirtualPath,
+    pub(super) parameters: Parameters,
+    pub(super) umask: u32,
+    pub(super) idle: Duration,
+    pub(super) rename_from: Option<VirtualPath>,
+    pub(super) restart: Option<u64>,
+    pub(super) allocated: Option<u64>,
+    pub(super) data: DataPort,
+    pub(super) facts: u8,
+    pub(super) digest: super::Digest,
+}
+
+/// One session of the server, pure.
+///
+/// Octets go in by [`network`](Session::network) while [`takes_input`](Session::takes_input); octets come out by
+/// [`pending`](Session::pending) and [`sent`](Session::sent). After each call that puts something in, the driver takes
+/// every [`action`](Session::action) and answers it in its time by the method that the action names. A spurious
+/// [`timeout`](Session::timeout) does nothing; an answer to what was not asked is ignored.
+pub struct Session {
+    pub(super) config: Rc<ServerConfig>,
+    pub(super) local: Endpoint,
+    pub(super) peer: Endpoint,
+    pub(super) phase: Phase,
+    pub(super) waiting: Waiting,
+    pub(super) security: Security,
+    pub(super) settings: Settings,
+    pub(super) running: Option<Running>,
+    pub(super) failures: u8,
+    pub(super) quitting: bool,
+    pub(super) closed: bool,
+    actions: VecDeque<Action>,
+    lines: LineReader,
+    input: Vec<u8>,
+    queued: VecDeque<Vec<u8>>,
+    output: Vec<u8>,
+    sent: usize,
+    began: Instant,
+    line_began: Option<Instant>,
+    last_command: Instant,
+}
+
+impl Session {
+    /// A caller from `peer` is there at `local`; with `encrypted`, TLS was begun before anything was said.
+    pub fn new(
+        config: Rc<ServerConfig>,
+        local: Endpoint,
+        peer: Endpoint,
+        encrypted: bool,
+        now: Instant,
+    ) -> Session {
+        let mut session = Session {
+            settings: Settings::new(&config),
+            local,
+            peer,
+            phase: Phase::Visitor,
+            waiting: Waiting::Nothing,
+            // RFC 4217 has no AUTH on implicit TLS; data is protected there from the start.
+            security: Security { encrypted, sized: encrypted, data: encrypted },
+            running: None,
+            failures: 0,
+            quitting: false,
+            closed: false,
+            actions: VecDeque::new(),
+            lines: LineReader::default(),
+            input: Vec::new(),
+            queued: VecDeque::new(),
+            output: Vec::new(),
+            sent: 0,
+            began: now,
+            line_began: None,
+            last_command: now,
+            config,
+        };
+        let greeting = format!("{} FTP server ready.", session.config.host_name);
+        session.reply(220, &greeting);
+        session
+    }
+
+    /// Whether more octets are wanted from the client.
+    pub fn takes_input(&self) -> bool {
+        !self.closed && self.input.len() < INPUT_BYTES && self.queued.len() < QUEUED && !self.blocks()
+    }
+    /// Whether the connection is, or is to be, in TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.security.encrypted
+    }
+    /// Who is logged in.
+    pub fn user(&self) -> Option<&str> {
+        match &self.phase {
+            Phase::User { user, .. } => Some(user),
+            _ => None,
+        }
+    }
+    /// Octets from the client.
+    pub fn network(&mut self, octets: &[u8], now: Instant) {
+        if self.closed {
+            return;
+        }
+        self.input.extend_from_slice(octets);
+        self.process(now);
+    }
+    /// Urgent data lies ahead: what the client said before it is overtaken (RFC 959 §4.1.3, RFC 1123 §3.2.4).
+    pub fn urgent(&mut self) {
+        self.queued.clear();
+    }
+    /// Octets for the client.
+    pub fn pending(&self) -> &[u8] {
+        &self.output[self.sent..]
+    }
+    /// So many of them were sent.
+    pub fn sent(&mut self, count: usize) {
+        self.sent += count;
+        if self.sent >= self.output.len() {
+            self.output.clear();
+            self.sent = 0;
+        }
+    }
+    /// The next thing to be done.
+    pub fn action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+    /// When [`timeout`](Session::timeout) wants to be called.
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.closed {
+            return None;
+        }
+        let waiting = match self.waiting {
+            Waiting::Denial(at) | Waiting::Tls(at) | Waiting::Clear(at) => Some(at),
+            _ => None,
+        };
+        let line = self.line_began.map(|began| began + self.config.line_time);
+        let person = match self.phase {
+            _ if self.running.is_some() => None,
+            Phase::User { .. } => Some(self.last_command + self.settings.idle),
+            _ => Some(self.began + self.config.login_time),
+        };
+        [waiting, line, person].into_iter().flatten().min()
+    }
+    /// Time has passed.
+    pub fn timeout(&mut self, now: Instant) {
+        if self.closed || self.deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        match self.waiting {
+            Waiting::Denial(at) if at <= now => {
+                self.waiting = Waiting::Nothing;
+                self.denied(now);
+                self.process(now);
+            }
+            Waiting::Tls(at) | Waiting::Clear(at) if at <= now => self.close(Closing::Tls),
+            _ if self.line_began.is_some_and(|began| began + self.config.line_time <= now) => {
+                self.reply(421, "A command took too long to come; closing.");
+                self.close(Closing::TooSlow);
+            }
+            _ => {
+                let (text, closing) = match self.phase {
+                    Phase::User { .. } => ("Nothing was said for too long; closing.", Closing::Idle),
+                    _ => ("Nobody logged in in time; closing.", Closing::TooSlow),
+                };
+                self.reply(421, text);
+                self.close(closing);
+            }
+        }
+    }
+    /// The host goes down.
+    pub fn host_ends(&mut self) {
+        if !self.closed {
+            self.reply(421, "The host goes down; closing.");
+            self.close(Closing::HostEnds);
+        }
+    }
+    /// TLS has begun, or failed.
+    pub fn tls_started(&mut self, begun: bool, now: Instant) {
+        if !matches!(self.waiting, Waiting::Tls(_)) {
+            return;
+        }
+        if !begun {
+            return self.close(Closing::Tls);
+        }
+        self.waiting = Waiting::Nothing;
+        self.security = Security { encrypted: true, ..self.security };
+        self.last_command = now;
+    }
+    /// TLS has ended, or could not be.
+    pub fn tls_ended(&mut self, ended: bool, now: Instant) {
+        if !matches!(self.waiting, Waiting::Clear(_)) {
+            return;
+        }
+        if !ended {
+            return self.close(Closing::Tls);
+        }
+        self.waiting = Waiting::Nothing;
+        self.security.encrypted = false;
+        self.last_command = now;
+    }
+
+    /// Whether the next command has to wait, that it is ABOR among them.
+    fn blocks(&self) -> bool {
+        self.waiting != Waiting::Nothing
+    }
+
+    /// Understands what can be understood now.
+    pub(super) fn process(&mut self, now: Instant) {
+        while !self.closed && !self.blocks() {
+            if self.running.is_none()
+                && let Some(line) = self.queued.pop_front()
+            {
+                self.line(&line, now);
+                continue;
+            }
+            if self.queued.len() >= QUEUED {
+                break;
+            }
+            let input = core::mem::take(&mut self.input);
+            let mut rest = &input[..];
+            let event = self.lines.receive(&mut rest, &mut self.output);
+            self.input = rest.to_vec();
+            // The time that a line takes counts from its first octet.
+            let midway = self.lines.is_midway();
+            self.line_began = if midway { self.line_began.or(Some(now)) } else { None };
+            let Some(event) = event else { break };
+            self.line_began = None;
+            match event {
+                LineEvent::TooLong => self.reply(500, "The line is too long."),
+                LineEvent::Line(line) if self.running.is_some() && !self.is_for_now(&line) => {
+                    self.queued.push_back(line);
+                }
+                LineEvent::Line(line) => self.line(&line, now),
+            }
+        }
+    }
+
+    /// RFC 959 §5.4: what may be said while a transfer runs.
+    fn is_for_now(&self, line: &[u8]) -> bool {
+        matches!(
+            Command::parse(line),
+            Ok(Command { verb: Verb::Abor | Verb::Stat | Verb::Quit | Verb::Noop, .. })
+        )
+    }
+
+    fn line(&mut self, line: &[u8], now: Instant) {
+        self.last_command = now;
+        let command = match Command::parse(line) {
+            Ok(command) => command,
+            Err(error) => {
+                let code = match error {
+                    ParseError::Unknown(_) => 500,
+                    ParseError::NotImplemented(_) => 502,
+                    ParseError::NoArgument(_) | ParseError::Text => 501,
+                };
+                return self.reply(code, &format!("{error}."));
+            }
+        };
+        let rights = match self.phase {
+            Phase::User { rights, .. } => Some(rights),
+            _ => None,
+        };
+        match (command.verb.needs(), rights) {
+            (Needs::Login | Needs::Write, None) => return self.reply(530, "Log in with USER and PASS."),
+            (Needs::Write, Some(Rights { write: false })) => {
+                return self.reply(550, "You may read here, and not change anything.");
+            }
+            _ => {}
+        }
+        // RFC 959 §4.1.3: RNFR and REST hold for the command behind them.
+        let (rename_from, restart) = (self.settings.rename_from.take(), self.settings.restart.take());
+        match command.verb {
+            Verb::Rnto => self.settings.rename_from = rename_from,
+            Verb::Retr | Verb::Stor | Verb::Appe => self.settings.restart = restart,
+            // Between REST and the transfer clients prepare the connection.
+            Verb::Port
+            | Verb::Pasv
+            | Verb::Eprt
+            | Verb::Epsv
+            | Verb::Lprt
+            | Verb::Allo
+            | Verb::Noop
+            | Verb::Stat
+            | Verb::Type => self.settings.restart = restart,
+            _ => {}
+        }
+        self.command(command, now);
+    }
+
+    fn command(&mut self, command: Command, now: Instant) {
+        let argument = &*command.argument;
+        match command.verb {
+            Verb::User => self.user_named(argument),
+            Verb::Pass => self.password(argument),
+            Verb::Acct => self.account(argument, now),
+            Verb::Quit => self.quit(),
+            Verb::Rein => self.reinitialize(now),
+            Verb::Auth => self.auth(argument, now),
+            Verb::Pbsz => self.pbsz(argument),
+            Verb::Prot => self.prot(argument),
+            Verb::Ccc => self.ccc(now),
+            Verb::Feat => self.feat(),
+            Verb::Opts => self.opts(argument),
+            Verb::Syst => self.reply(215, "UNIX Type: L8"),
+            Verb::Help => self.help(argument),
+            Verb::Noop => self.reply(200, "Still here."),
+            Verb::Stat => self.stat(argument),
+            Verb::Type | Verb::Stru | Verb::Mode | Verb::Allo | Verb::Rest => self.parameter(&command),
+            Verb::Port | Verb::Eprt | Verb::Lprt => self.active(&command),
+            Verb::Pasv | Verb::Epsv => self.passive(&command),
+            Verb::Retr | Verb::Stor | Verb::Stou | Verb::Appe => self.transfer_file(&command),
+            Verb::List | Verb::Nlst | Verb::Mlsd => self.transfer_listing(&command),
+            Verb::Abor => self.abort(),
+            Verb::Smnt => self.reply(502, "There is but one file system here."),
+            Verb::Pwd => {
+                let directory = quoted(&self.settings.directory);
+                self.reply(257, &format!("{directory} is the current directory."));
+            }
+            Verb::Site => self.site(argument),
+            _ => self.file(&command),
+        }
+    }
+
+    fn quit(&mut self) {
+        if self.running.is_some() {
+            // RFC 959 §4.1.1: the connection stays for the result.
+            self.quitting = true;
+            return;
+        }
+        self.reply(221, "Good-bye.");
+        self.close(Closing::Quit);
+    }
+
+    fn reinitialize(&mut self, now: Instant) {
+        if self.security.encrypted && self.config.tls == TlsPolicy::Required {
+            return self.reply(502, "Connect anew instead.");
+        }
+        self.phase = Phase::Visitor;
+        self.settings = Settings::new(&self.config);
+        self.act(Action::StopListening);
+        self.began = now;
+        self.reply(220, "Log in with USER and PASS.");
+        // RFC 4217 §11: what REIN leaves is unprotected.
+        if self.security.encrypted {
+            self.security = Security { encrypted: true, sized: false, data: false };
+            self.waiting = Waiting::Clear(now + self.config.handshake_time);
+            self.forget_input();
+            self.act(Action::EndTls);
+        }
+    }
+
+    pub(super) fn touched(&mut self, now: Instant) {
+        self.last_command = now;
+    }
+    pub(super) fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+    pub(super) fn reply(&mut self, code: u16, text: &str) {
+        write_reply(&mut self.output, code, &[text]);
+    }
+    pub(super) fn reply_lines(&mut self, code: u16, lines: &[String]) {
+        write_reply(&mut self.output, code, lines);
+    }
+    /// Whether something is there that was said behind the command at hand.
+    pub(super) fn has_input(&self) -> bool {
+        !self.input.is_empty() || !self.queued.is_empty() || self.lines.is_midway()
+    }
+    pub(super) fn forget_input(&mut self) {
+        self.input.clear();
+        self.queued.clear();
+        self.lines.clear();
+    }
+    pub(super) fn close(&mut self, closing: Closing) {
+        if !self.closed {
+            self.closed = true;
+            self.running = None;
+            self.waiting = Waiting::Nothing;
+            self.act(Action::AbortTransfer);
+            self.act(Action::Close(closing));
+        }
+    }
+}
+
+impl Settings {
+    pub(super) fn new(config: &ServerConfig) -> Settings {
+        Settings {
+            directory: VirtualPath::root(),
+            parameters: Parameters::default(),
+            umask: 0o022,
+            idle: config.idle_time,
+            rename_from: None,
+            restart: None,
+            allocated: None,
+            data: DataPort::default(),
+            facts: u8::MAX,
+            digest: super::Digest::Sha256,
+        }
+    }
+}
+
+/// A path as reply 257 writes it: quotes within it are doubled (RFC 959, appendix II).
+pub(super) fn quoted(path: &VirtualPath) -> String {
+    format!("\"{}\"", path.to_string().replace('"', "\"\""))
+}

@@ -1,0 +1,301 @@
+//! A folder of the file system, by a handle that nothing leads out of.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{PermissionsExt, ReadDir};
+
+use super::partial::{self, is_partial, partial_name};
+use super::{
+    LIST_BATCH, Listing, LocalFuture, Outcome, Quota, Source, Storage, StorageError, Store, Storing,
+    VirtualPath,
+};
+use crate::protocol::{Facts, Kind, Permissions, UnixTime};
+
+/// Directories, one in another, that counting what is used goes into.
+const COUNT_DEPTH: usize = 64;
+
+/// A folder as [`Storage`]. Links within it are followed; a path that leads out of it, by `..`, by a link or by a race
+/// of either with us, is denied by the system (`openat2`) or step by step.
+#[derive(Clone)]
+pub struct Folder {
+    root: Arc<Dir>,
+    quota: Option<Quota>,
+    writable: bool,
+}
+
+impl Folder {
+    /// Opens the folder; the only place where a path of the system is used.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        let root = Dir::open_ambient_dir(path, ambient_authority())?;
+        Ok(Folder { root: Arc::new(root), quota: None, writable: true })
+    }
+    /// The same, with no more in it than the quota allows.
+    pub fn with_quota(mut self, quota: Quota) -> Folder {
+        self.quota = Some(quota);
+        self
+    }
+    /// The same, with facts that offer no changing. Whether something may be changed the server decides before it
+    /// comes here.
+    pub fn read_only(mut self) -> Folder {
+        self.writable = false;
+        self
+    }
+
+    /// Does something on a thread that may wait for the disk.
+    fn run<T: Send + 'static>(
+        &self,
+        path: &VirtualPath,
+        work: impl FnOnce(&Folder, String) -> Outcome<T> + Send + 'static,
+    ) -> LocalFuture<Outcome<T>> {
+        let (folder, path) = (self.clone(), path.relative());
+        Box::pin(blocking::unblock(move || work(&folder, path)))
+    }
+
+    fn facts_of(&self, metadata: &Metadata, kind: Option<Kind>) -> Facts {
+        let kind = kind.unwrap_or(match () {
+            () if metadata.is_file() => Kind::File,
+            () if metadata.is_dir() => Kind::Directory,
+            () => Kind::Other,
+        });
+        let modified = UnixTime { seconds: metadata.mtime(), nanoseconds: 0 };
+        Facts {
+            kind,
+            size_bytes: metadata.len(),
+            modified: Some(modified),
+            mode: Some(metadata.mode()),
+            unique: Some(format!("{:x}g{:x}", metadata.dev(), metadata.ino())),
+            permissions: Permissions { read: true, write: self.writable, delete: self.writable },
+        }
+    }
+
+    fn count(&self) {
+        if let Some(quota) = &self.quota {
+            quota.ensure_counted(|| used_bytes(&self.root, COUNT_DEPTH));
+        }
+    }
+    fn released(&self, bytes: u64) {
+        if let Some(quota) = &self.quota {
+            quota.release(bytes);
+        }
+    }
+}
+
+fn used_bytes(dir: &Dir, depth: usize) -> u64 {
+    let Ok(entries) = dir.entries() else { return 0 };
+    let size = |entry: cap_std::fs::DirEntry| {
+        let metadata = entry.metadata().ok()?;
+        match metadata.is_dir() {
+            true if depth > 0 => Some(used_bytes(&entry.open_dir().ok()?, depth - 1)),
+            true => None,
+            false => Some(metadata.len()),
+        }
+    };
+    entries.flatten().filter_map(size).sum()
+}
+
+/// The folder of a path and the name in it.
+fn place(root: &Dir, path: &str) -> Outcome<(Dir, String)> {
+    let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+    if name == "." || is_partial(name) {
+        return Err(StorageError::Name);
+    }
+    Ok((root.open_dir(parent)?, name.to_owned()))
+}
+
+/// Opens whatever it is; a pipe makes nobody wait.
+fn open_readable(root: &Dir, path: &str) -> Outcome<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    Ok(root.open_with(path, &options)?.into_std())
+}
+
+/// Opens a plain file.
+fn open_file(root: &Dir, path: &str) -> Outcome<File> {
+    let file = open_readable(root, path)?;
+    let metadata = file.metadata()?;
+    match () {
+        () if metadata.is_dir() => Err(StorageError::IsDirectory),
+        () if !metadata.is_file() => Err(StorageError::NotFile),
+        () => Ok(file),
+    }
+}
+
+impl Storage for Folder {
+    fn facts(&self, path: &VirtualPath) -> LocalFuture<Outcome<Facts>> {
+        self.run(path, |folder, path| Ok(folder.facts_of(&folder.root.metadata(path)?, None)))
+    }
+
+    fn size(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>> {
+        self.run(path, |folder, path| match folder.root.metadata(&path) {
+            Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
+            Ok(_) => Err(StorageError::NotFile),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let (parent, name) = place(&folder.root, &path)?;
+                Ok(parent.symlink_metadata(partial_name(&name))?.len())
+            }
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    fn list(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Listing>>> {
+        self.run(path, |folder, path| {
+            let metadata = folder.root.metadata(&path)?;
+            if !metadata.is_dir() {
+                return Err(StorageError::NotDirectory);
+            }
+            let directory = folder.root.open_dir(path)?;
+            let entries = directory.entries()?;
+            let listing: Box<dyn Listing> = Box::new(Reading { folder: folder.clone(), directory, entries });
+            Ok(listing)
+        })
+    }
+
+    fn retrieve(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Source>>> {
+        self.run(path, |folder, path| {
+            let file = open_file(&folder.root, &path)?;
+            let size_bytes = file.metadata()?.len();
+            let source: Box<dyn Source> = Box::new(Plain { file: Arc::new(file), size_bytes });
+            Ok(source)
+        })
+    }
+
+    fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<Outcome<Storing>> {
+        self.run(path, move |folder, path| {
+            folder.count();
+            let (parent, name) = place(&folder.root, &path)?;
+            partial::open(parent, &name, how, umask, folder.quota.clone())
+        })
+    }
+
+    fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<Outcome<()>> {
+        self.run(path, move |folder, path| {
+            let (parent, name) = place(&folder.root, &path)?;
+            let mut builder = DirBuilder::new();
+            builder.mode(0o777 & !umask);
+            Ok(parent.create_dir_with(name, &builder)?)
+        })
+    }
+
+    fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>> {
+        self.run(path, |folder, path| {
+            let (parent, name) = place(&folder.root, &path)?;
+            Ok(parent.remove_dir(name)?)
+        })
+    }
+
+    fn remove(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>> {
+        self.run(path, |folder, path| {
+            let (parent, name) = place(&folder.root, &path)?;
+            let metadata = parent.symlink_metadata(&name)?;
+            if metadata.is_dir() {
+                return Err(StorageError::IsDirectory);
+            }
+            folder.count();
+            parent.remove_file(name)?;
+            folder.released(metadata.len());
+            Ok(())
+        })
+    }
+
+    fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<Outcome<()>> {
+        let to = to.relative();
+        self.run(from, move |folder, from| {
+            let (from_parent, from_name) = place(&folder.root, &from)?;
+            let (to_parent, to_name) = place(&folder.root, &to)?;
+            folder.count();
+            let replaced = to_parent.symlink_metadata(&to_name).map_or(0, |old| old.len());
+            from_parent.rename(from_name, &to_parent, to_name)?;
+            folder.released(replaced);
+            Ok(())
+        })
+    }
+
+    fn set_modified(&self, path: &VirtualPath, time: UnixTime) -> LocalFuture<Outcome<()>> {
+        self.run(path, move |folder, path| {
+            let since = Duration::new(time.seconds.unsigned_abs(), time.nanoseconds);
+            let at = match time.seconds < 0 {
+                true => SystemTime::UNIX_EPOCH.checked_sub(since),
+                false => SystemTime::UNIX_EPOCH.checked_add(since),
+            };
+            let file = open_readable(&folder.root, &path)?;
+            Ok(file.set_modified(at.ok_or(StorageError::Position)?)?)
+        })
+    }
+
+    fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<Outcome<()>> {
+        self.run(path, move |folder, path| {
+            // No bit that would lend the server's identity to whoever runs the file.
+            let permissions = cap_std::fs::Permissions::from_mode(mode & 0o777);
+            Ok(folder.root.set_permissions(path, permissions)?)
+        })
+    }
+}
+
+struct Plain {
+    file: Arc<File>,
+    size_bytes: u64,
+}
+
+impl Source for Plain {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+    fn read_at(&self, position: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)> {
+        let file = self.file.clone();
+        Box::pin(blocking::unblock(move || {
+            let mut filled = 0;
+            while filled < buffer.len() {
+                match file.read_at(&mut buffer[filled..], position + filled as u64) {
+                    Ok(0) => break,
+                    Ok(count) => filled += count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return (buffer, Err(error.into())),
+                }
+            }
+            (buffer, Ok(filled))
+        }))
+    }
+}
+
+struct Reading {
+    folder: Folder,
+    directory: Dir,
+    entries: ReadDir,
+}
+
+impl Listing for Reading {
+    fn next(mut self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, Outcome<super::Names>)> {
+        Box::pin(blocking::unblock(move || {
+            let batch = self.batch();
+            let listing: Box<dyn Listing> = self;
+            (listing, batch)
+        }))
+    }
+}
+
+impl Reading {
+    fn batch(&mut self) -> Outcome<super::Names> {
+        let mut batch = Vec::new();
+        while batch.len() < LIST_BATCH {
+            let Some(entry) = self.entries.next().transpose()? else { break };
+            let name = entry.file_name();
+            // A name that went away since is not told; a link that leads nowhere is told as what it is.
+            let Ok(metadata) = self.directory.metadata(&name).or_else(|_| entry.metadata()) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            if !is_partial(&name) {
+                batch.push((name, self.folder.facts_of(&metadata, None)));
+            }
+        }
+        Ok(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests;

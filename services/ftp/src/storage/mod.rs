@@ -1,0 +1,170 @@
+//! Where the files are: one small trait, and a folder of the file system behind it.
+//!
+//! Paths are those of TVFS (RFC 3659 §6): absolute, with slashes, resolved before they come here. All that may take its
+//! time is a future; buffers go in and come back, so that a transfer has the same few from its beginning to its end.
+
+mod folder;
+mod partial;
+mod path;
+mod quota;
+
+use std::fmt;
+use std::io;
+
+pub use folder::Folder;
+pub use inhost_telnet::users::LocalFuture;
+pub use path::VirtualPath;
+pub use quota::Quota;
+
+use crate::protocol::{Facts, UnixTime};
+
+/// Names that a listing gives at a time.
+pub const LIST_BATCH: usize = 256;
+
+/// Why something could not be done with a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StorageError {
+    /// There is no such file or directory.
+    NotFound,
+    /// It may not be done, or the path leads out of the root.
+    Denied,
+    /// There is such a name already.
+    Exists,
+    /// A directory has something in it.
+    NotEmpty,
+    /// It is a directory, and a file is wanted.
+    IsDirectory,
+    /// It is no directory, and one is wanted.
+    NotDirectory,
+    /// It is neither file nor directory.
+    NotFile,
+    /// Somebody else is writing it.
+    Busy,
+    /// It would go beyond the user's quota.
+    Quota,
+    /// The device is full.
+    Full,
+    /// The name cannot be one.
+    Name,
+    /// A restart point beyond the end.
+    Position,
+    /// Anything else, as the system says it.
+    Other(String),
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StorageError::NotFound => "No such file or directory",
+            StorageError::Denied => "Permission denied",
+            StorageError::Exists => "There is such a name already",
+            StorageError::NotEmpty => "The directory is not empty",
+            StorageError::IsDirectory => "It is a directory",
+            StorageError::NotDirectory => "It is not a directory",
+            StorageError::NotFile => "It is not a plain file",
+            StorageError::Busy => "Another session is storing to it",
+            StorageError::Quota => "Your quota is used up",
+            StorageError::Full => "No space left",
+            StorageError::Name => "That cannot be a file's name",
+            StorageError::Position => "The restart point is beyond what is there",
+            StorageError::Other(why) => why,
+        })
+    }
+}
+impl std::error::Error for StorageError {}
+
+impl From<io::Error> for StorageError {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::NotFound => StorageError::NotFound,
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => StorageError::Denied,
+            Kind::AlreadyExists => StorageError::Exists,
+            Kind::DirectoryNotEmpty => StorageError::NotEmpty,
+            Kind::IsADirectory => StorageError::IsDirectory,
+            Kind::NotADirectory => StorageError::NotDirectory,
+            Kind::StorageFull | Kind::QuotaExceeded => StorageError::Full,
+            Kind::InvalidFilename | Kind::InvalidInput => StorageError::Name,
+            Kind::WouldBlock => StorageError::Busy,
+            _ => StorageError::Other(error.to_string()),
+        }
+    }
+}
+
+/// What comes of it.
+pub type Outcome<T> = Result<T, StorageError>;
+
+/// How a file is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Store {
+    /// A new one, in the place of an old one once it is whole.
+    Replace,
+    /// Its first octets are there already, of the file or of an upload that was broken off.
+    At(u64),
+    /// Behind what is there, or as [`Store::Replace`] goes on where it was broken off.
+    Append,
+    /// Under a name that nothing has, made of the one that is given.
+    Unique,
+}
+
+/// A file that is being stored.
+pub struct Storing {
+    /// Where its octets go.
+    pub sink: Box<dyn Sink>,
+    /// The place of the first one to come.
+    pub position: u64,
+    /// The last part of the name that it will have.
+    pub name: String,
+}
+
+/// Some names of a directory with their facts.
+pub type Names = Vec<(String, Facts)>;
+
+/// A listing under way.
+pub trait Listing: Send {
+    /// The next names with their facts, at most [`LIST_BATCH`]; none at the end. In no order.
+    fn next(self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, Outcome<Names>)>;
+}
+
+/// A file that is read.
+pub trait Source: Send {
+    /// Octets of the whole file, when it was opened.
+    fn size_bytes(&self) -> u64;
+    /// Fills `buffer` to its length with what stands at `position`; fewer octets only at the end of the file.
+    fn read_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)>;
+}
+
+/// A file that is written. Dropped before [`Sink::commit`] it keeps what it has for a later [`Store::At`], under a
+/// name of its own.
+pub trait Sink: Send {
+    /// Writes all of `buffer` to `position`, and gives it back.
+    fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<()>)>;
+    /// The file is whole and so long: it gets its name.
+    fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>>;
+}
+
+/// Files, as one user has them.
+pub trait Storage {
+    /// What is known of a name.
+    fn facts(&self, path: &VirtualPath) -> LocalFuture<Outcome<Facts>>;
+    /// The octets of a file; of an upload that was broken off those that are there, so that it can be gone on with.
+    fn size(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>>;
+    /// What is in a directory.
+    fn list(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Listing>>>;
+    /// Opens a file to read it.
+    fn retrieve(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Source>>>;
+    /// Opens a file to write it, with the permission bits that `umask` leaves.
+    fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<Outcome<Storing>>;
+    /// Makes a directory.
+    fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<Outcome<()>>;
+    /// Removes an empty directory.
+    fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>>;
+    /// Removes a file.
+    fn remove(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>>;
+    /// Gives another name, in the place of a file that had it.
+    fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<Outcome<()>>;
+    /// Sets the time of the last change.
+    fn set_modified(&self, path: &VirtualPath, time: UnixTime) -> LocalFuture<Outcome<()>>;
+    /// Sets permission bits.
+    fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<Outcome<()>>;
+}
