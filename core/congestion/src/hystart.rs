@@ -1,5 +1,8 @@
 //! HyStart++ (RFC 9406): the first slow start ends when the round trip grows, before the queue overflows; and goes on
 //! when that proves to have been jitter.
+//!
+//! RFC 9406 judges the least round trip of a round, because a burst makes a queue by itself. A paced sender makes none,
+//! so each few measurements tell of the path: it sees the queue grow within the round, which is a round trip earlier.
 
 use crate::{Acknowledged, CongestionWindow};
 use inhost_base::Duration;
@@ -29,6 +32,9 @@ pub(crate) struct HyStart {
     /// Least round trip when conservative slow start began, while it lasts.
     baseline: Option<Duration>,
     samples: u8,
+    /// Least round trip of the last few measurements, of which there are so many yet.
+    recent: Duration,
+    recent_samples: u8,
     /// Rounds of conservative slow start so far, the first of them perhaps a part of one.
     rounds: u8,
 }
@@ -42,6 +48,8 @@ impl HyStart {
             least: Duration::MAX,
             baseline: None,
             samples: 0,
+            recent: Duration::MAX,
+            recent_samples: 0,
             rounds: 0,
         }
     }
@@ -51,30 +59,46 @@ impl HyStart {
         if acknowledged.acknowledged_bytes > self.round_end_bytes {
             self.next_round(window, acknowledged.sent_bytes);
         }
-        if let Some(round_trip) = acknowledged.latest_round_trip {
-            self.least = self.least.min(round_trip);
-            self.samples = self.samples.saturating_add(1);
-        }
         let divisor = if self.baseline.is_some() { CONSERVATIVE_DIVISOR } else { 1 };
         let most = if bursts { MOST_BURST_SEGMENTS * window.segment_bytes } else { u32::MAX };
         window.slow_start(acknowledged.bytes.min(most) / divisor);
-        if self.samples >= LEAST_SAMPLES {
-            self.judge();
+        if let Some(round_trip) = acknowledged.latest_round_trip
+            && let Some(least) = self.measured(round_trip, bursts)
+        {
+            self.judge(least, window);
         }
     }
-    /// Enough was measured in this round to judge it.
-    fn judge(&mut self) {
+    /// Notes a measurement. The result is what is to be judged now, if anything.
+    fn measured(&mut self, round_trip: Duration, bursts: bool) -> Option<Duration> {
+        self.least = self.least.min(round_trip);
+        self.samples = self.samples.saturating_add(1);
+        self.recent = self.recent.min(round_trip);
+        self.recent_samples += 1;
+        if bursts {
+            self.recent_samples = 0;
+            return (self.samples >= LEAST_SAMPLES).then_some(self.least);
+        }
+        if self.recent_samples < LEAST_SAMPLES {
+            return None;
+        }
+        self.recent_samples = 0;
+        Some(std::mem::replace(&mut self.recent, Duration::MAX))
+    }
+    /// Judges the `least` round trip of enough measurements.
+    fn judge(&mut self, least: Duration, window: &mut CongestionWindow) {
         match self.baseline {
-            None if self.last_least < Duration::MAX => {
-                let growth = self.last_least.divided_by(GROWTH_DIVISOR).clamp(LEAST_GROWTH, MOST_GROWTH);
-                if self.least >= self.last_least + growth {
-                    // RFC 9406 §4.2: on to conservative slow start.
-                    self.baseline = Some(self.least);
-                    self.rounds = 0;
-                }
+            None if self.last_least < Duration::MAX && has_grown(self.last_least, least) => {
+                // RFC 9406 §4.2: on to conservative slow start.
+                self.baseline = Some(least);
+                self.rounds = 0;
             }
             // RFC 9406 §4.2: it was jitter; slow start goes on.
-            Some(baseline) if self.least < baseline => self.baseline = None,
+            Some(baseline) if least < baseline => self.baseline = None,
+            // A later round as much longer again: that is a queue, and what is left of its room would not last for all
+            // the rounds that RFC 9406 gives jitter to show itself.
+            Some(baseline) if self.rounds > 0 && has_grown(baseline, least) => {
+                window.threshold_bytes = window.window_bytes;
+            }
             _ => {}
         }
     }
@@ -83,6 +107,8 @@ impl HyStart {
         self.last_least = self.least;
         self.least = Duration::MAX;
         self.samples = 0;
+        self.recent = Duration::MAX;
+        self.recent_samples = 0;
         if self.baseline.is_some() {
             self.rounds += 1;
             if self.rounds >= CONSERVATIVE_ROUNDS {
@@ -91,4 +117,9 @@ impl HyStart {
             }
         }
     }
+}
+
+/// Whether the round trip has grown by what tells of a queue (RFC 9406 §4.2).
+fn has_grown(before: Duration, now: Duration) -> bool {
+    now >= before + before.divided_by(GROWTH_DIVISOR).clamp(LEAST_GROWTH, MOST_GROWTH)
 }

@@ -7,8 +7,9 @@ const NANOS_PER_S: u64 = 1_000_000_000;
 /// What may leave together: so much time's worth, or [`BURST_SEGMENTS`]. A timer for each segment would cost more
 /// than the queue that a short burst makes.
 const BURST: Duration = Duration::from_millis(1);
-/// The least that may leave together, so that a slow sender still elicits an acknowledgment at once.
-const BURST_SEGMENTS: u64 = 2;
+/// The least that may leave together: what an acknowledgment of two segments lets slow start send. One by one they would
+/// reach a receiver that has little to do with as many pauses between them.
+const BURST_SEGMENTS: u64 = 4;
 /// Shortest round trip that a rate is made from.
 const LEAST_ROUND_TRIP: Duration = Duration::from_micros(1);
 
@@ -110,7 +111,7 @@ impl Pacer {
     fn burst(&self, segment_bytes: u32) -> Duration {
         let bytes = BURST_SEGMENTS * u64::from(segment_bytes);
         let rate = self.rate_bytes_per_s();
-        // Two segments in less than the burst's time: the division is for slow senders only.
+        // So many segments in less than the burst's time: the division is for slow senders only.
         if rate / 1000 >= bytes * (1_000_000 / BURST.as_nanos()) {
             return BURST;
         }

@@ -7,8 +7,9 @@ const SPACING: Duration = Duration::from_micros(500);
 const PATH: Duration = Duration::from_millis(50);
 
 /// Rounds of slow start over the bottleneck until slow start is over: the largest window, in segments.
-fn overshoot(choice: CongestionChoice) -> u32 {
+fn overshoot(choice: CongestionChoice, spaced: bool) -> u32 {
     let mut sender = Sender::opened(choice);
+    sender.congestion.set_spaced(spaced);
     // When the bottleneck has sent what was given to it, and when each segment on the way was sent and will be
     // acknowledged.
     let mut free_at = sender.now;
@@ -29,12 +30,16 @@ fn overshoot(choice: CongestionChoice) -> u32 {
 // spec: RFC9438 4.10-2
 #[test]
 fn slow_start_ends_soon_after_the_queue_begins() {
-    // The path holds 100 segments. The round that grows from 80 to 160 makes the first queue, the next one (to 320)
-    // measures it in its acknowledgments' tail, and the one after knows within eight: then four rounds by a quarter.
-    let window = overshoot(CongestionChoice::Cubic);
+    // The path holds 100 segments. The round that grows from 80 to 160 makes the first queue, and eight measurements of
+    // its tail tell; a round by a quarter shows that the queue grows on.
+    let window = overshoot(CongestionChoice::Cubic, true);
     println!("left slow start at {window} segments");
+    assert!((110..220).contains(&window), "{window}");
+    // By the least of each round it is known at the beginning of the next (to 320), and grows on from there.
+    let window = overshoot(CongestionChoice::Cubic, false);
+    println!("in bursts: {window} segments");
     assert!((320..1000).contains(&window), "{window}");
-    assert_eq!(overshoot(CongestionChoice::NewReno), 5000, "without it, nothing ends it");
+    assert_eq!(overshoot(CongestionChoice::NewReno, true), 5000, "without it, nothing ends it");
 }
 
 /// A round of the window, each acknowledgment with `round_trip`.
