@@ -31,15 +31,19 @@ pub fn command(mut options: Options) -> Result<(), String> {
     let segments = options.value("--segments")?.unwrap_or(SEGMENTS);
     options.end()?;
     eprintln!("{}, {}", machine::describe(), machine::today());
+    let (one_by_one, moderated) = (Duration::ZERO, Duration::from_micros(50));
     let networks = [
-        ("one connection, 1 Gbit/s, 10 ms", 1, Loss::None),
-        ("100 connections, 1 Gbit/s, 10 ms", 100, Loss::None),
-        ("100 connections, 1 % lost", 100, Loss::per_mille(10)),
+        ("one connection, 1 Gbit/s, 10 ms", 1, Loss::None, one_by_one),
+        ("the same, interrupts of 50 us", 1, Loss::None, moderated),
+        ("100 connections, 1 Gbit/s, 10 ms", 100, Loss::None, one_by_one),
+        ("the same, interrupts of 50 us", 100, Loss::None, moderated),
+        ("100 connections, 1 % lost", 100, Loss::per_mille(10), one_by_one),
     ];
     let mut shown = Vec::new();
     for checker in [false, true] {
-        for (network, connections, loss) in &networks {
-            shown.push(measure(network, *connections, loss.clone(), checker, segments)?);
+        for (network, connections, loss, coalescing) in &networks {
+            let link = LinkConfig { loss: loss.clone(), coalescing: *coalescing, ..LinkConfig::default() };
+            shown.push(measure(network, *connections, link, checker, segments)?);
         }
     }
     if json {
@@ -77,7 +81,7 @@ fn to_table(shown: &[Shown]) -> String {
 fn measure(
     network: &'static str,
     connections: usize,
-    loss: Loss,
+    link: LinkConfig,
     checker: bool,
     wanted: u64,
 ) -> Result<Shown, String> {
@@ -85,8 +89,7 @@ fn measure(
         delay: Duration::from_millis(5),
         rate_bits_per_second: Some(1_000_000_000),
         queue: QueueConfig::tail_drop(1000),
-        loss,
-        ..LinkConfig::default()
+        ..link
     };
     let mut bulk = Bulk::new(BulkConfig {
         links: [link.clone(), LinkConfig { loss: Loss::None, ..link }],

@@ -24,7 +24,7 @@ const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// three and a half.
 const SEGMENT_LIFE: Duration = Duration::from_secs(300);
 /// Flows found without a search.
-const AT_HAND: usize = 16;
+const AT_HAND: usize = 512;
 /// Rounds between two looks into hosts, at least.
 const ROUNDS_A_LOOK: u64 = 16;
 
@@ -45,7 +45,8 @@ pub struct Checker {
     flows: Vec<Entry>,
     /// Places in `flows` that were forgotten.
     free: Vec<usize>,
-    at_hand: [Option<usize>; AT_HAND],
+    /// Empty before the first flow.
+    at_hand: Vec<Option<usize>>,
     owners: BTreeMap<IpAddr, usize>,
     /// Hosts that pass on what others say.
     routers: Vec<usize>,
@@ -246,8 +247,8 @@ impl Checker {
     }
     fn entry(&mut self, name: Name, now: Instant) -> &mut Entry {
         let place = (name.host * 5 + usize::from(name.own.port) + 3 * usize::from(name.peer.port)) % AT_HAND;
-        let index = match self.at_hand[place] {
-            Some(index) if self.flows[index].name == name => index,
+        let index = match self.at_hand.get(place) {
+            Some(&Some(index)) if self.flows[index].name == name => index,
             _ => self.look_up(name),
         };
         self.at_hand[place] = Some(index);
@@ -268,6 +269,7 @@ impl Checker {
             None => self.flows.push(entry),
         }
         self.names.insert(key, index);
+        self.at_hand.resize(AT_HAND, None);
         index
     }
 }
