@@ -1,24 +1,26 @@
 //! What is lent to a device for the length of one call.
 
 /// Most pieces that one frame's payload may lie in.
-const PIECES: usize = 8;
+const PIECES: usize = 6;
 
-/// A payload in up to eight pieces that lie where their owner keeps them.
+/// A payload in up to six pieces that lie where their owner keeps them.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices<'a> {
     pieces: [&'a [u8]; PIECES],
     count: usize,
+    /// The sum of all bytes, where it is known.
+    sum: Option<u16>,
 }
 
 impl<'a> Slices<'a> {
     /// Most pieces.
     pub const MOST: usize = PIECES;
     /// No payload.
-    pub const EMPTY: Slices<'static> = Slices { pieces: [&[]; PIECES], count: 0 };
+    pub const EMPTY: Slices<'static> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
 
     /// A payload in one piece.
     pub fn one(piece: &'a [u8]) -> Self {
-        let mut slices: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0 };
+        let mut slices: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
         slices.push(piece);
         slices
     }
@@ -31,10 +33,22 @@ impl<'a> Slices<'a> {
             Some(place) => {
                 *place = piece;
                 self.count += 1;
+                self.sum = None;
                 true
             }
             None => false,
         }
+    }
+    /// The same bytes, of which the [`crate::sum`] is known.
+    #[must_use]
+    #[inline]
+    pub fn with_sum(self, sum: Option<u16>) -> Self {
+        Slices { sum, ..self }
+    }
+    /// The [`crate::sum`] of all bytes, where it was known beforehand.
+    #[inline]
+    pub fn known_sum(&self) -> Option<u16> {
+        self.sum
     }
     /// The pieces in order.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
@@ -42,7 +56,7 @@ impl<'a> Slices<'a> {
     }
     /// `length` bytes from `offset` on, or what there is of them.
     pub fn part(&self, offset: usize, length: usize) -> Slices<'a> {
-        let mut part: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0 };
+        let mut part: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
         let (mut skip, mut left) = (offset, length);
         for piece in self.iter() {
             if skip >= piece.len() {

@@ -31,4 +31,4 @@ pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};
 pub use ring::ByteRing;
-pub use send_queue::SendQueue;
+pub use send_queue::{Cells, SendQueue};

@@ -102,6 +102,14 @@ impl Packet {
         self.end += fits;
         fits
     }
+    /// As [`Packet::append`], and gives the [`crate::sum`] of what was copied instead: all of `bytes`, when there is
+    /// room for it.
+    pub(crate) fn append_and_sum(&mut self, bytes: &[u8]) -> u16 {
+        let fits = bytes.len().min(self.tailroom());
+        let sum = crate::copy_and_sum(&mut self.storage[self.end..self.end + fits], &bytes[..fits]);
+        self.end += fits;
+        sum
+    }
     /// The room behind the window for a device to read into; follow with [`Packet::extend`] by what was read.
     pub fn spare_mut(&mut self) -> &mut [u8] {
         &mut self.storage[self.end..]

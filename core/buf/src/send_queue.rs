@@ -1,15 +1,22 @@
 //! Bytes of a stream that wait to be sent or to be acknowledged.
 
-use crate::{Packet, Pool, Slices};
+mod chunk;
+
+use crate::{Pool, Slices};
+use bytes::Bytes;
+use chunk::{Chunk, Grid};
 use std::collections::VecDeque;
 
 /// Chunks are of this size once a stream has shown that it carries bulk.
 const BULK_CHUNK_BYTES: usize = 16 * 1024;
 /// The size of the chunk that a quiet stream starts with.
 const FIRST_CHUNK_BYTES: usize = 512;
+/// The size of chunks for segments of which few would fit an ordinary one.
+const LARGE_CHUNK_BYTES: usize = 64 * 1024;
 
-/// A stream's bytes from the first unacknowledged one on, in chunks that stay where they are until acknowledged,
-/// so that a segment is lent to the device without a copy.
+/// A stream's bytes from the first unacknowledged one on, in chunks that stay where they are until acknowledged, so
+/// that a segment is lent to the device without a copy. What is written is copied once, and its checksum made in the
+/// same pass; it is kept in pieces as long as segments, so that no byte is touched again, however often it is sent.
 #[derive(Debug, Default)]
 pub struct SendQueue {
     chunks: VecDeque<Chunk>,
@@ -19,17 +26,18 @@ pub struct SendQueue {
     capacity_bytes: usize,
 }
 
-#[derive(Debug)]
-struct Chunk {
-    /// The place of its first byte in the stream.
-    start: u64,
-    packet: Packet,
+/// Where the segments of what is written will probably begin and end: sums are kept for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cells {
+    /// Bytes in the queue before the next segment that was never sent.
+    pub origin: usize,
+    /// Payload of a full segment in bytes; 0 when no sums are wanted.
+    pub segment_bytes: u32,
 }
 
-impl Chunk {
-    fn end(&self) -> u64 {
-        self.start + self.packet.len() as u64
-    }
+impl Cells {
+    /// No sums.
+    pub const NONE: Cells = Cells { origin: 0, segment_bytes: 0 };
 }
 
 impl SendQueue {
@@ -41,48 +49,69 @@ impl SendQueue {
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
-    /// Memory that the bytes pin.
+    /// Memory that the bytes pin. Of what was lent, the bytes themselves.
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
     /// Copies `bytes` in at the end, up to what `pool` has memory for; gives the number taken.
-    pub fn write(&mut self, bytes: &[u8], pool: &mut Pool) -> usize {
+    pub fn write(&mut self, bytes: &[u8], cells: Cells, pool: &mut Pool) -> usize {
         let mut done = 0;
         while done < bytes.len() {
             let rest = &bytes[done..];
-            let n = match self.chunks.back_mut().filter(|chunk| chunk.packet.tailroom() > 0) {
-                Some(chunk) => chunk.packet.append(rest),
-                None => {
-                    let small = self.chunks.is_empty() && rest.len() <= FIRST_CHUNK_BYTES;
-                    let size = if small { FIRST_CHUNK_BYTES } else { BULK_CHUNK_BYTES };
-                    let Some(packet) = pool.take_bare(size) else { break };
-                    self.capacity_bytes += packet.capacity();
-                    let start = self.first + (self.bytes + done) as u64;
-                    self.chunks.push_back(Chunk { start, packet });
-                    0
+            if let Some(back) = self.chunks.back_mut() {
+                let taken = back.append(rest);
+                self.bytes += taken;
+                done += taken;
+                if taken > 0 {
+                    continue;
                 }
+            }
+            let size = match rest.len() {
+                0..=FIRST_CHUNK_BYTES if self.chunks.is_empty() => FIRST_CHUNK_BYTES,
+                BULK_CHUNK_BYTES.. if cells.segment_bytes as usize > BULK_CHUNK_BYTES / 4 => {
+                    LARGE_CHUNK_BYTES
+                }
+                _ => BULK_CHUNK_BYTES,
             };
-            done += n;
+            let Some(packet) = pool.take_bare(size) else { break };
+            self.capacity_bytes += packet.capacity();
+            let grid = self.grid(cells);
+            self.chunks.push_back(Chunk::owned(self.end(), packet, grid));
         }
-        self.bytes += done;
         done
+    }
+    /// Takes `bytes` in at the end as they lie, and keeps them until they are acknowledged. Nothing is copied; sums are
+    /// made when they are first asked for, and kept.
+    pub fn lend(&mut self, mut bytes: Bytes, cells: Cells) {
+        while !bytes.is_empty() {
+            let grid = self.grid(cells);
+            let part = bytes.split_to(grid.span_bytes(bytes.len()));
+            self.capacity_bytes += part.len();
+            let start = self.end();
+            self.bytes += part.len();
+            self.chunks.push_back(Chunk::lent(start, part, grid));
+        }
+    }
+    /// The place after the last byte.
+    fn end(&self) -> u64 {
+        self.first + self.bytes as u64
+    }
+    /// How a chunk that begins at the end is divided.
+    fn grid(&self, cells: Cells) -> Grid {
+        Grid::new(cells.segment_bytes, self.bytes.saturating_sub(cells.origin))
     }
     /// Lends up to `length` bytes from `offset` on; fewer where they end or lie in too many pieces.
     pub fn slices(&self, offset: usize, length: usize) -> Slices<'_> {
         let mut slices: Slices<'_> = Slices::EMPTY;
         let at = self.first + offset as u64;
-        // The chunk is mostly the first; with a long window out it is looked up.
-        let index = match self.chunks.front() {
-            Some(front) if at >= front.end() => self.chunks.partition_point(|chunk| chunk.end() <= at),
-            _ => 0,
-        };
-        let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start) as usize);
+        let index = self.index_of(at);
+        let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start()) as usize);
         let mut left = length;
         for chunk in self.chunks.range(index..) {
             if left == 0 {
                 break;
             }
-            let bytes = chunk.packet.bytes();
+            let bytes = chunk.bytes();
             let piece = bytes.get(skip..bytes.len().min(skip.saturating_add(left))).unwrap_or(&[]);
             skip = 0;
             if !slices.push(piece) {
@@ -92,6 +121,31 @@ impl SendQueue {
         }
         slices
     }
+    /// The sums of `length` bytes from `offset` on, cut into segments of `segment_bytes`: those that are kept go to
+    /// the front of `into`, and the others become `None`. Each begins as if at an even offset.
+    pub fn sums(&mut self, offset: usize, length: usize, segment_bytes: u32, into: &mut [Option<u16>]) {
+        let mut at = self.first + offset as u64;
+        let end = at + length as u64;
+        let mut index = self.index_of(at);
+        for place in into {
+            let bytes = u64::from(segment_bytes).min(end.saturating_sub(at)) as usize;
+            while self.chunks.get(index).is_some_and(|chunk| chunk.end() <= at) {
+                index += 1;
+            }
+            *place = self.chunks.get_mut(index).and_then(|chunk| chunk.sum(at, bytes));
+            at += bytes as u64;
+            if at >= end {
+                break;
+            }
+        }
+    }
+    /// The chunk in which a place lies. It is mostly the first; with a long window out it is looked up.
+    fn index_of(&self, at: u64) -> usize {
+        match self.chunks.front() {
+            Some(front) if at >= front.end() => self.chunks.partition_point(|chunk| chunk.end() <= at),
+            _ => 0,
+        }
+    }
     /// Forgets the first `bytes`, which were acknowledged.
     pub fn discard(&mut self, bytes: usize, pool: &mut Pool) {
         let mut left = bytes.min(self.bytes);
@@ -99,49 +153,27 @@ impl SendQueue {
         self.first += left as u64;
         while left > 0 {
             let Some(front) = self.chunks.front_mut() else { return };
-            let n = front.packet.len().min(left);
-            front.packet.trim_front(n);
-            front.start += n as u64;
+            let n = front.bytes().len().min(left);
+            let released = front.trim_front(n);
+            self.capacity_bytes -= released;
             left -= n;
             // A chunk with room left is kept only while bytes in it wait.
-            if front.packet.is_empty()
+            if front.bytes().is_empty()
                 && let Some(empty) = self.chunks.pop_front()
             {
-                self.capacity_bytes -= empty.packet.capacity();
-                pool.give(empty.packet);
+                self.capacity_bytes -= empty.release(pool);
             }
         }
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.first += self.bytes as u64;
-        self.chunks.drain(..).for_each(|chunk| pool.give(chunk.packet));
+        for chunk in self.chunks.drain(..) {
+            chunk.release(pool);
+        }
         (self.bytes, self.capacity_bytes) = (0, 0);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_lent_is_what_was_written() {
-        let mut pool = Pool::new(1 << 20);
-        let mut queue = SendQueue::default();
-        let bytes: Vec<u8> = (0..50_000u32).map(|i| (i % 251) as u8).collect();
-        assert_eq!(queue.write(&bytes[..100], &mut pool), 100);
-        assert_eq!(queue.write(&bytes[100..], &mut pool), bytes.len() - 100);
-        queue.discard(33, &mut pool);
-        for offset in [0, 400, 16_000, 49_000, 49_966] {
-            let lent = queue.slices(offset, 1460);
-            let flat: Vec<u8> = lent.iter().flatten().copied().collect();
-            let end = bytes.len().min(33 + offset + 1460);
-            assert_eq!(flat, &bytes[33 + offset..end]);
-        }
-        assert!(queue.slices(60_000, 10).is_empty());
-        queue.discard(usize::MAX, &mut pool);
-        assert_eq!((queue.len(), pool.outstanding_bytes()), (0, 0));
-        let mut tight = Pool::new(1000);
-        assert_eq!(SendQueue::default().write(&bytes, &mut tight), 0);
-    }
-}
+mod tests;

@@ -11,10 +11,13 @@ use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path, Resolution, Rout
 use inhost_tcp::{Blocked, Ecn, Header, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
 use inhost_wire::large::{Cut, TCP_CHECKSUM_OFFSET, sum_of};
+use inhost_wire::straight::{Ends, Written};
 use inhost_wire::{ethernet, ipv4, protocol, tcp};
 
-/// Segments that one connection sends before the next has its turn (DEC: transmit fairness).
+/// Segments that one connection sends before the next has its turn, where there is one (DEC: transmit fairness).
 const SEGMENTS_PER_TURN: usize = 4;
+/// The same where the device cuts large frames: one of 64 KiB costs little more than one of 1,500 bytes.
+const LARGE_SEGMENTS_PER_TURN: usize = 44;
 /// The same where the device cuts large frames: what one of them holds, and no more bytes than that in a turn.
 const SEGMENTS_PER_LARGE_TURN: usize = 64;
 /// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.
@@ -109,6 +112,59 @@ impl Segments<'_, '_> {
         ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
         Some((front, front + tcp_bytes))
     }
+    /// The same for a header with nothing out of the ordinary, written straight; gives what stands before the IP header
+    /// and what was written.
+    #[inline]
+    fn plain_headers(
+        &self,
+        header: &Header,
+        payload_bytes: usize,
+        ecn: Ecn,
+        scratch: &mut [u8; HEADERS_BYTES],
+    ) -> Option<(usize, Written)> {
+        if !self.takes_runs() || self.how.flow_label != 0 {
+            return None;
+        }
+        let plain = header.plain()?;
+        let link = self.link_header.bytes();
+        scratch.get_mut(..link.len())?.copy_from_slice(link);
+        let ends = Ends {
+            source: self.path.source,
+            destination: self.path.destination,
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            dscp_ecn: self.how.dscp_ecn | ecn.bits(),
+            hop_limit: self.how.hop_limit.unwrap_or(self.path.hop_limit).max(1),
+        };
+        let written = ends.emit(&plain, payload_bytes, scratch.get_mut(link.len()..)?)?;
+        Some((link.len(), written))
+    }
+    /// Sends a segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
+    // spec: RFC9293 MUST-2
+    #[inline]
+    fn straight(
+        &mut self,
+        front: usize,
+        written: &Written,
+        payload: Slices<'_>,
+        scratch: &mut [u8; HEADERS_BYTES],
+    ) -> Result<(), Blocked> {
+        let (transport, end) = (front + written.ip_bytes, front + written.header_bytes);
+        let (field, offload) = if self.device.offers.checksum {
+            let transport_offset = transport as u16;
+            let offload = Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET };
+            (written.pseudo_sum.folded(), offload)
+        } else {
+            let headers = written.pseudo_sum.combine(written.header_sum, false);
+            (headers.combine(sum_of(&payload), false).finish(), Offload::None)
+        };
+        let at = transport + usize::from(TCP_CHECKSUM_OFFSET);
+        if let Some(place) = scratch.get_mut(at..at + 2) {
+            place.copy_from_slice(&field.to_be_bytes());
+        }
+        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+    }
     fn pseudo(&self, segment_bytes: usize) -> Sum {
         pseudo_header(self.path.source, self.path.destination, protocol::TCP, segment_bytes as u32)
     }
@@ -120,12 +176,13 @@ impl Segments<'_, '_> {
         if self.path.destination.is_ipv4() { Large::TcpV4 } else { Large::TcpV6 }
     }
     /// Sends what a device without large frames would have cut, piece by piece; the bytes that it took.
-    fn cut(&mut self, frame: &Frame<'_>) -> Result<u32, Blocked> {
+    fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Blocked> {
         let offers = self.device.offers;
         let mut cut = Cut::new(frame, self.link_header.bytes().len()).ok_or(Blocked::Link)?;
         let mut taken = 0;
         for index in 0..cut.count() {
-            let payload = cut.payload(index);
+            let sum = sums.get(index).copied().flatten();
+            let payload = cut.payload(index).with_sum(sum);
             let piece = match offers.checksum {
                 true => cut.frame_without_sum(index, payload),
                 false => cut.frame(index, payload, sum_of(&payload)),
@@ -152,6 +209,9 @@ impl SegmentOutput for Segments<'_, '_> {
     // spec: RFC9293 MUST-2
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
         let mut scratch = [0; HEADERS_BYTES];
+        if let Some((front, written)) = self.plain_headers(header, payload.len(), ecn, &mut scratch) {
+            return self.straight(front, &written, payload, &mut scratch);
+        }
         let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
             return Err(Blocked::Link);
         };
@@ -167,6 +227,9 @@ impl SegmentOutput for Segments<'_, '_> {
         let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
         self.device.transmit(&frame).map_err(|Full| Blocked::Link)
     }
+    fn wants_sums(&self) -> bool {
+        !self.device.offers.checksum
+    }
     fn large_bytes(&self) -> u32 {
         if self.takes_runs() { LARGE_BYTES } else { 0 }
     }
@@ -175,17 +238,19 @@ impl SegmentOutput for Segments<'_, '_> {
         header: &Header,
         payload: Slices<'_>,
         segment_bytes: u16,
+        sums: &[Option<u16>],
         ecn: Ecn,
     ) -> Result<u32, Blocked> {
         let mut scratch = [0; HEADERS_BYTES];
-        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
-            return Err(Blocked::Link);
-        };
+        let plain = self.plain_headers(header, payload.len(), ecn, &mut scratch);
+        let plain = plain.map(|(front, written)| (front + written.ip_bytes, front + written.header_bytes));
+        let headers = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
+        let Some((front, end)) = headers else { return Err(Blocked::Link) };
         leave_checksum(scratch.get_mut(front..end), self.pseudo(end - front + payload.len()));
         let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset: front as u16 };
         let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
         if !self.device.offers.cuts(self.kind()) {
-            return self.cut(&frame);
+            return self.cut(&frame, sums);
         }
         self.device.transmit(&frame).map_err(|Full| Blocked::Link)?;
         Ok(payload.len() as u32)
@@ -245,7 +310,14 @@ impl Stack {
     ) {
         self.sending.remove(place);
         let Some(key) = self.sockets.key_at(place) else { return };
-        let budget = SEGMENTS_PER_TURN.min(budget_frames - device.frames);
+        let left = budget_frames - device.frames;
+        let is_alone = self.sending.count(ready_on(link)) == 0;
+        let budget = match device.offers.tcp_v4 {
+            true if is_alone => left.max(LARGE_SEGMENTS_PER_TURN),
+            true => LARGE_SEGMENTS_PER_TURN,
+            false if is_alone => left,
+            false => left.min(SEGMENTS_PER_TURN),
+        };
         let before = device.frames;
         let turn = match self.sockets.at(key) {
             Some(Socket::Flow(_)) => self.flow_turn(link, key, now, budget, device, sink),

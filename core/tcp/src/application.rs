@@ -6,6 +6,7 @@ use crate::outcome::{Changes, Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
 use inhost_base::{Instant, Sequence};
+use inhost_buf::Cells;
 use inhost_event::TcpPhase;
 
 impl Connection {
@@ -29,7 +30,8 @@ impl Connection {
         }
         let room = self.writable_bytes();
         let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let taken = if fits.is_empty() { 0 } else { self.buffers_mut().send.write(fits, env.pool) };
+        let cells = self.cells();
+        let taken = if fits.is_empty() { 0 } else { self.buffers_mut().send.write(fits, cells, env.pool) };
         // A write that just filled the buffer is owed the news as well: whoever looks for room before he writes
         // never makes the write that fails.
         if taken < bytes.len() || self.writable_bytes() == 0 {
@@ -59,6 +61,11 @@ impl Connection {
         }
         self.settle(env);
         Ok(taken)
+    }
+    /// Where the next segments will probably begin and end.
+    fn cells(&self) -> Cells {
+        let origin = if self.phase.opens() { 0 } else { self.send.next.since(self.send.unacknowledged) };
+        Cells { origin: origin as usize, segment_bytes: self.segment_bytes() }
     }
     /// With [`crate::PushPlacement::Linux`]: what is queued so far ends a burst, and `pushed` bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {

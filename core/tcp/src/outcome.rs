@@ -168,20 +168,26 @@ pub trait SegmentOutput {
     fn large_bytes(&self) -> u32 {
         0
     }
+    /// Whether the sums of payloads are of use; where the device makes checksums they are not.
+    fn wants_sums(&self) -> bool {
+        true
+    }
     /// Takes a run of segments as one: `payload` is to be cut into segments of `segment_bytes`, the last may be shorter.
     /// `header` is the first one's, save that FIN and PSH belong to the last. Gives the bytes taken, of whole segments:
-    /// fewer than all where the device became full.
+    /// fewer than all where the device became full. `sums` are those of the segments' payloads, as far as they are known.
     fn large(
         &mut self,
         header: &Header,
         payload: Slices<'_>,
         segment_bytes: u16,
+        sums: &[Option<u16>],
         ecn: Ecn,
     ) -> Result<u32, Blocked> {
         let (length, step) = (payload.len(), usize::from(segment_bytes.max(1)));
         let mut taken = 0;
         while taken < length {
-            let part = payload.part(taken, step);
+            let sum = sums.get(taken / step).copied().flatten();
+            let part = payload.part(taken, step).with_sum(sum);
             let mut header = Header { sequence: header.sequence + taken as u32, ..*header };
             if taken > 0 {
                 header.flags = header.flags.without(Flags::CWR);

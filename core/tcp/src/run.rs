@@ -95,12 +95,13 @@ pub(crate) fn lend_run(
     data: Data,
     header: &Header,
     payload: Slices<'_>,
+    sums: &[Option<u16>],
     ecn: Ecn,
     out: &mut dyn SegmentOutput,
 ) -> Result<u32, Blocked> {
     let lent = payload.len() as u32;
     if lent == data.length {
-        return out.large(header, payload, data.step as u16, ecn);
+        return out.large(header, payload, data.step as u16, sums, ecn);
     }
     // It lies in more pieces than can be lent at once: what follows goes next.
     let header = Header { flags: header.flags.without(Flags::FIN | Flags::PSH), ..*header };
@@ -108,7 +109,7 @@ pub(crate) fn lend_run(
         0 => out.segment(&header, payload, ecn).map(|()| lent),
         whole => {
             let bytes = whole * data.step;
-            out.large(&header, payload.part(0, bytes as usize), data.step as u16, ecn)
+            out.large(&header, payload.part(0, bytes as usize), data.step as u16, sums, ecn)
         }
     }
 }

@@ -13,6 +13,9 @@ use inhost_buf::{Pool, Slices};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SegmentSent, SendCause, TcpPhase};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
+/// Most segments of a run whose payload's sums are looked up; of others they are made.
+const SUMS: usize = 48;
+
 /// The next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
@@ -297,6 +300,8 @@ impl Connection {
         // Whoever comes to the end of the budget, or of the link's room, would send more.
         let mut why = SendCause::Link;
         let mut left = budget_segments as u32;
+        let wants_sums = out.wants_sums();
+        let mut sums = [None; SUMS];
         while left > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
@@ -308,17 +313,21 @@ impl Connection {
             let next = self.widened(next, left, out.large_bytes(), env.now);
             left -= next.segments();
             let header = self.header_of(next, env.now, env.pool);
+            let known = if wants_sums { self.known_sums(next, &mut sums) } else { 0 };
             let payload = match (&next, &self.buffers) {
                 (Next::Data(data), Some(buffers)) => {
                     let offset = data.start.since(self.send.unacknowledged) as usize;
-                    buffers.send.slices(offset, data.length as usize)
+                    let sum = sums.first().copied().flatten().filter(|_| known == 1);
+                    buffers.send.slices(offset, data.length as usize).with_sum(sum)
                 }
                 (Next::Synchronise, Some(buffers)) => buffers.send.slices(0, self.syn_data_bytes() as usize),
                 _ => Slices::EMPTY,
             };
             let (lent, ecn) = (payload.len() as u32, self.ecn_of(next));
             let taken = match next {
-                Next::Data(data) if data.step > 0 => lend_run(data, &header, payload, ecn, out),
+                Next::Data(data) if data.step > 0 => {
+                    lend_run(data, &header, payload, sums.get(..known).unwrap_or(&[]), ecn, out)
+                }
                 _ => out.segment(&header, payload, ecn).map(|()| lent),
             };
             match taken {
@@ -327,6 +336,16 @@ impl Connection {
             }
         }
         self.nothing_more(why, first, env.now);
+    }
+    /// Looks up the sums of the payloads of `next`, and says for how many segments.
+    fn known_sums(&mut self, next: Next, sums: &mut [Option<u16>; SUMS]) -> usize {
+        let Next::Data(data) = next else { return 0 };
+        let Some(buffers) = &mut self.buffers else { return 0 };
+        let offset = data.start.since(self.send.unacknowledged) as usize;
+        let step = if data.step > 0 { data.step } else { data.length };
+        let count = (next.segments() as usize).min(SUMS);
+        buffers.send.sums(offset, data.length as usize, step, sums.get_mut(..count).unwrap_or_default());
+        count
     }
     /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
     fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {

@@ -28,6 +28,11 @@ impl Sum {
     pub const fn of_native(words: u64) -> Sum {
         Sum(u16::from_be(fold(words)) as u64)
     }
+    /// From a sum of words, or of pairs of words, as numbers.
+    #[inline]
+    pub const fn of_words(words: u64) -> Sum {
+        Sum(fold_once(words))
+    }
     /// Adds `bytes`, the first of which is at an even offset of what is summed. An odd last byte counts as
     /// followed by zero, so that more bytes after it need [`Sum::combine`].
     #[must_use]

@@ -30,8 +30,8 @@ const UDP_LENGTH: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Cut<'a> {
     payload: Slices<'a>,
-    payload_bytes: usize,
     segment_bytes: usize,
+    count: usize,
     of: Large,
     is_v4: bool,
     network: usize,
@@ -77,8 +77,8 @@ impl<'a> Cut<'a> {
         }
         let mut cut = Cut {
             payload: frame.payload,
-            payload_bytes: frame.payload.len(),
             segment_bytes: usize::from(segment_bytes),
+            count: segments(frame.payload.len(), usize::from(segment_bytes)),
             of,
             is_v4,
             network: network_offset,
@@ -127,7 +127,7 @@ impl<'a> Cut<'a> {
     }
     /// How many segments it makes.
     pub fn count(&self) -> usize {
-        segments(self.payload_bytes, self.segment_bytes)
+        self.count
     }
     /// The payload of the segment `index`.
     pub fn payload(&self, index: usize) -> Slices<'a> {
@@ -135,8 +135,9 @@ impl<'a> Cut<'a> {
     }
     /// The complete frame of the segment `index`, which needs `payload` and its sum.
     pub fn frame<'b>(&'b mut self, index: usize, payload: Slices<'b>, sum: Sum) -> Frame<'b> {
-        let length = self.patch(index, payload.len());
-        let whole = self.transport_of(length).combine(self.pseudo_of(length), false).combine(sum, false);
+        let (length, changed) = self.patch(index, payload.len());
+        let whole = u64::from(self.transport_sum.folded()) + changed + u64::from(length);
+        let whole = Sum::of_words(whole + u64::from(self.pseudo_sum.folded()) + u64::from(sum.folded()));
         let checksum = match (whole.finish(), self.of) {
             // RFC 768: zero says that there is none.
             (0, Large::Udp) => 0xffff,
@@ -147,7 +148,7 @@ impl<'a> Cut<'a> {
     }
     /// The frame of the segment `index` for a device that makes the checksum.
     pub fn frame_without_sum<'b>(&'b mut self, index: usize, payload: Slices<'b>) -> Frame<'b> {
-        let length = self.patch(index, payload.len());
+        let (length, _) = self.patch(index, payload.len());
         self.put(self.checksum_at(), self.pseudo_of(length).folded());
         let checksum_offset = (self.checksum_at() - self.transport) as u16;
         self.lend(payload, Offload::Checksum { transport_offset: self.transport as u16, checksum_offset })
@@ -162,38 +163,47 @@ impl<'a> Cut<'a> {
                 Large::TcpV4 | Large::TcpV6 => TCP_CHECKSUM_OFFSET,
             })
     }
-    /// Makes the header that of the segment `index`, its checksum apart; gives the length of transport header and payload.
-    fn patch(&mut self, index: usize, payload_bytes: usize) -> u16 {
-        let (network, transport) = (self.network, self.transport);
-        let length = (self.header_bytes - transport + payload_bytes) as u16;
-        if self.is_v4 {
-            let total = (self.header_bytes - network + payload_bytes) as u16;
-            let atomic = self.header.get(network + V4_FLAGS).is_some_and(|flags| flags & DONT_FRAGMENT != 0);
-            let identification = if atomic { 0 } else { index as u16 }.wrapping_add(self.identification);
-            self.put(network + V4_LENGTH, total);
-            self.put(network + V4_IDENTIFICATION, identification);
-            let sum = self.network_sum.add_u16(total).add_u16(identification);
-            self.put(network + V4_CHECKSUM, sum.finish());
-        } else {
-            self.put(
-                network + V6_LENGTH,
-                (self.header_bytes - network - ipv6::LENGTH + payload_bytes) as u16,
-            );
+    /// Makes the header that of the segment `index`, its checksum apart; gives the length of transport header and
+    /// payload, and the sum of the fields that were changed in the transport's.
+    #[inline]
+    fn patch(&mut self, index: usize, payload_bytes: usize) -> (u16, u64) {
+        let flags = self.flags_of(index);
+        let length = (self.header_bytes - self.transport + payload_bytes) as u16;
+        let Some((front, transport)) = self.header.split_at_mut_checked(self.transport) else {
+            return (0, 0);
+        };
+        let network_bytes = (front.len() - self.network) as u16;
+        let Some(network) = front.get_mut(self.network..) else { return (0, 0) };
+        if !self.is_v4 {
+            if let Some(network) = network.first_chunk_mut::<{ ipv6::LENGTH }>() {
+                put_word(network, V6_LENGTH, network_bytes - ipv6::LENGTH as u16 + length);
+            }
+        } else if let Some(network) = network.first_chunk_mut::<{ ipv4::LENGTH }>() {
+            let total = network_bytes + length;
+            let is_atomic = network[V4_FLAGS] & DONT_FRAGMENT != 0;
+            let identification = if is_atomic { 0 } else { index as u16 }.wrapping_add(self.identification);
+            put_word(network, V4_LENGTH, total);
+            put_word(network, V4_IDENTIFICATION, identification);
+            let sum = u64::from(self.network_sum.folded()) + u64::from(total) + u64::from(identification);
+            put_word(network, V4_CHECKSUM, Sum::of_words(sum).finish());
         }
-        if self.of == Large::Udp {
-            self.put(transport + UDP_LENGTH, length);
+        let changed = if self.of == Large::Udp {
+            if let Some(transport) = transport.first_chunk_mut::<{ udp::LENGTH }>() {
+                put_word(transport, UDP_LENGTH, length);
+            }
+            u64::from(length)
         } else {
             let sequence = self.sequence.wrapping_add((index * self.segment_bytes) as u32);
-            self.put(transport + TCP_SEQUENCE, (sequence >> 16) as u16);
-            self.put(transport + TCP_SEQUENCE + 2, sequence as u16);
-            let flags = self.flags_of(index);
-            if let Some(place) = self.header.get_mut(transport + TCP_FLAGS) {
-                *place = flags;
+            if let Some(transport) = transport.first_chunk_mut::<{ tcp::LENGTH }>() {
+                transport[TCP_SEQUENCE..TCP_SEQUENCE + 4].copy_from_slice(&sequence.to_be_bytes());
+                transport[TCP_FLAGS] = flags;
             }
-        }
-        length
+            u64::from(sequence) + u64::from(flags)
+        };
+        (length, changed)
     }
     /// FIN and PSH belong to the last, CWR to the first (RFC 3168 §6.1.2: once a window).
+    #[inline]
     fn flags_of(&self, index: usize) -> u8 {
         let mut flags = self.flags;
         if index + 1 < self.count() {
@@ -206,15 +216,6 @@ impl<'a> Cut<'a> {
     }
     fn pseudo_of(&self, length: u16) -> Sum {
         self.pseudo_sum.add_u16(length)
-    }
-    /// The sum of the transport header as it was patched last.
-    fn transport_of(&self, length: u16) -> Sum {
-        if self.of == Large::Udp {
-            return self.transport_sum.add_u16(length);
-        }
-        let at = self.transport + TCP_SEQUENCE;
-        let flags = self.header.get(self.transport + TCP_FLAGS).copied().unwrap_or(0);
-        self.transport_sum.add_u16(self.word(at)).add_u16(self.word(at + 2)).add_u16(u16::from(flags))
     }
     fn word(&self, at: usize) -> u16 {
         match self.header.get(at..at + 2) {
@@ -275,8 +276,16 @@ fn tcp_header_bytes(bytes: &[u8], transport: usize) -> Option<usize> {
     tcp::TcpView::new(bytes.get(transport..)?).ok().map(|view| view.header_length())
 }
 
-/// The sum of a payload in pieces, any of which may be of odd length.
+#[inline]
+fn put_word<const N: usize>(header: &mut [u8; N], at: usize, word: u16) {
+    header[at..at + 2].copy_from_slice(&word.to_be_bytes());
+}
+
+/// The sum of a payload, as it is known, or made of its pieces, any of which may be of odd length.
 pub fn sum_of(payload: &Slices<'_>) -> Sum {
+    if let Some(known) = payload.known_sum() {
+        return Sum::from_folded(known);
+    }
     let (mut sum, mut at_odd) = (Sum::ZERO, false);
     for piece in payload.iter() {
         sum = sum.combine(Sum::of(piece), at_odd);

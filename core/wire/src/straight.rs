@@ -15,6 +15,8 @@ const TIMESTAMPS_BEGIN: [u8; 4] = [1, 1, 8, 10];
 /// The control bits that may be set, and the one that must be.
 const PUSH: u8 = tcp::Flags::PSH.bits() as u8;
 const ACKNOWLEDGE: u8 = tcp::Flags::ACK.bits() as u8;
+/// The flag of IPv4, in its place.
+const DONT_FRAGMENT: u16 = 0x4000;
 /// The two bits of the IP header that say that a packet met congestion (RFC 3168 §5).
 const CONGESTED: u8 = 3;
 
@@ -139,6 +141,127 @@ impl Straight {
             segment.len() as u32,
         );
         pseudo.combine(Sum::of(segment), false).is_valid()
+    }
+}
+
+/// The two ends of such packets, and what IP says of them all.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// Who sends.
+    pub source: IpAddr,
+    /// Whom it is for.
+    pub destination: IpAddr,
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// Differentiated services and ECN.
+    pub dscp_ecn: u8,
+    /// Hops that the packet may take.
+    pub hop_limit: u8,
+}
+
+/// Headers that were written.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Bytes of the IP header.
+    pub ip_bytes: usize,
+    /// Bytes of both headers.
+    pub header_bytes: usize,
+    /// The sum of the pseudo-header.
+    pub pseudo_sum: Sum,
+    /// The sum of the TCP header.
+    pub header_sum: Sum,
+}
+
+impl Ends {
+    /// Writes the headers of a packet with `payload_bytes` of data, which must not be fragmented, the TCP checksum apart:
+    /// its field is 0. Every word is summed as it is written, so that nothing is read again. `None` when the packet
+    /// would be too long, or the headers do not fit.
+    #[inline]
+    pub fn emit(&self, header: &PlainHeader, payload_bytes: usize, into: &mut [u8]) -> Option<Written> {
+        let tcp_bytes = tcp::LENGTH + if header.timestamps.is_some() { TIMESTAMPS_BYTES } else { 0 };
+        let length = u16::try_from(tcp_bytes + payload_bytes).ok()?;
+        let (ip_bytes, addresses) = match (self.source, self.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let addresses = u64::from(u32::from(source)) + u64::from(u32::from(destination));
+                self.emit_v4(source, destination, addresses, length, into.first_chunk_mut()?)?;
+                (IPV4_BYTES, addresses)
+            }
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                self.emit_v6(source, destination, length, into.first_chunk_mut()?);
+                let halves = |address: Ipv6Addr| {
+                    let bits = u128::from(address);
+                    [bits >> 96, bits >> 64, bits >> 32, bits]
+                        .map(|word| u64::from(word as u32))
+                        .iter()
+                        .sum::<u64>()
+                };
+                (IPV6_BYTES, halves(source) + halves(destination))
+            }
+            _ => return None,
+        };
+        let header_sum = self.emit_tcp(header, into.get_mut(ip_bytes..)?)?;
+        let pseudo_sum = Sum::of_words(addresses + u64::from(protocol::TCP) + u64::from(length));
+        Some(Written { ip_bytes, header_bytes: ip_bytes + tcp_bytes, pseudo_sum, header_sum })
+    }
+    #[inline]
+    fn emit_v4(
+        &self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        addresses: u64,
+        length: u16,
+        ip: &mut [u8; IPV4_BYTES],
+    ) -> Option<()> {
+        let total = length.checked_add(IPV4_BYTES as u16)?;
+        let first = 0x4500 | u16::from(self.dscp_ecn);
+        let hops = u16::from(self.hop_limit) << 8 | u16::from(protocol::TCP);
+        let sum =
+            u64::from(first) + u64::from(total) + u64::from(DONT_FRAGMENT) + u64::from(hops) + addresses;
+        ip[..2].copy_from_slice(&first.to_be_bytes());
+        ip[2..4].copy_from_slice(&total.to_be_bytes());
+        // A packet that is never fragmented needs no identification (RFC 6864 §4.1).
+        ip[4..8].copy_from_slice(&u32::from(DONT_FRAGMENT).to_be_bytes());
+        ip[8..10].copy_from_slice(&hops.to_be_bytes());
+        ip[10..12].copy_from_slice(&Sum::of_words(sum).finish().to_be_bytes());
+        ip[12..16].copy_from_slice(&source.octets());
+        ip[16..].copy_from_slice(&destination.octets());
+        Some(())
+    }
+    #[inline]
+    fn emit_v6(&self, source: Ipv6Addr, destination: Ipv6Addr, length: u16, ip: &mut [u8; IPV6_BYTES]) {
+        let first = 0x6000_0000 | u32::from(self.dscp_ecn) << 20;
+        ip[..4].copy_from_slice(&first.to_be_bytes());
+        ip[4..6].copy_from_slice(&length.to_be_bytes());
+        (ip[6], ip[7]) = (protocol::TCP, self.hop_limit);
+        ip[8..24].copy_from_slice(&source.octets());
+        ip[24..].copy_from_slice(&destination.octets());
+    }
+    #[inline]
+    fn emit_tcp(&self, header: &PlainHeader, into: &mut [u8]) -> Option<Sum> {
+        let (tcp, rest) = into.split_first_chunk_mut::<{ tcp::LENGTH }>()?;
+        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        let offset = if header.timestamps.is_some() { 0x8000 } else { 0x5000 };
+        let offset_and_flags = offset | header.flags().bits();
+        let third = u32::from(offset_and_flags) << 16 | u32::from(header.window);
+        let mut sum = u64::from(ports)
+            + u64::from(header.sequence.0)
+            + u64::from(header.acknowledgment.0)
+            + u64::from(third);
+        tcp[..4].copy_from_slice(&ports.to_be_bytes());
+        tcp[4..8].copy_from_slice(&header.sequence.0.to_be_bytes());
+        tcp[8..12].copy_from_slice(&header.acknowledgment.0.to_be_bytes());
+        tcp[12..16].copy_from_slice(&third.to_be_bytes());
+        tcp[16..].copy_from_slice(&[0; 4]);
+        if let Some((value, echo)) = header.timestamps {
+            let options = rest.first_chunk_mut::<TIMESTAMPS_BYTES>()?;
+            sum += u64::from(u32::from_be_bytes(TIMESTAMPS_BEGIN)) + u64::from(value) + u64::from(echo);
+            options[..4].copy_from_slice(&TIMESTAMPS_BEGIN);
+            options[4..8].copy_from_slice(&value.to_be_bytes());
+            options[8..].copy_from_slice(&echo.to_be_bytes());
+        }
+        Some(Sum::of_words(sum))
     }
 }
 

@@ -374,10 +374,10 @@ pub struct TcpHeader {
 
 impl TcpHeader {
     /// The same as a plain header, where it says no more than that. The urgent pointer means nothing without URG.
+    #[inline]
     pub fn plain(&self) -> Option<PlainHeader> {
         let timestamps = self.options.timestamps;
-        let is_plain = self.flags.without(Flags::PSH) == Flags::ACK
-            && self.options == TcpOptions { timestamps, ..TcpOptions::NONE };
+        let is_plain = self.flags.without(Flags::PSH) == Flags::ACK && self.options.is_plain();
         is_plain.then_some(PlainHeader {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment,

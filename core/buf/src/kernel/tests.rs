@@ -22,10 +22,12 @@ fn reference(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Every kernel that this processor can run, by name.
-fn kernels() -> Vec<(&'static str, fn(&[u8]) -> u64, fn(&mut [u8], &[u8]) -> u64)> {
-    let mut kernels: Vec<(_, fn(&[u8]) -> u64, fn(&mut [u8], &[u8]) -> u64)> =
-        vec![("portable", portable::sum, portable::copy_and_sum)];
+/// A kernel's name, its sum, and its copy with the sum.
+type Kernel = (&'static str, fn(&[u8]) -> u64, fn(&mut [u8], &[u8]) -> u64);
+
+/// Every kernel that this processor can run.
+fn kernels() -> Vec<Kernel> {
+    let mut kernels: Vec<Kernel> = vec![("portable", portable::sum, portable::copy_and_sum)];
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: both only run where the processor has AVX2.

@@ -126,3 +126,46 @@ fn what_is_out_of_the_ordinary_is_not_straight() {
         assert!(Straight::of(&bytes).is_none(), "{header:?}");
     }
 }
+
+/// What is written straight is to the byte what the general road writes.
+#[test]
+fn it_writes_what_the_general_road_writes() {
+    for v6 in [false, true] {
+        for timestamps in [None, Some((0xffff_ffff, 0x8000_0001))] {
+            for push in [false, true] {
+                let payload = [0xa5; 301];
+                let mut segment = segment(timestamps, &payload);
+                segment.flags = if push { Flags::ACK | Flags::PSH } else { Flags::ACK };
+                let (source, destination) = ends(v6);
+                let mut expected = packet(v6, &segment);
+                if let (IpAddr::V4(a), IpAddr::V4(b)) = (source, destination) {
+                    let length = (expected.len() - IPV4_BYTES) as u16;
+                    let plain = Ipv4Header::new(a, b, protocol::TCP, length);
+                    Ipv4Header { dscp_ecn: 0x2a, time_to_live: 9, dont_fragment: true, ..plain }
+                        .emit(&mut expected);
+                } else {
+                    (expected[0], expected[1], expected[7]) = (0x62, 0xa0, 9);
+                }
+                let header = segment.header().plain().unwrap();
+                let ends = Ends {
+                    source,
+                    destination,
+                    source_port: 4711,
+                    destination_port: 80,
+                    dscp_ecn: 0x2a,
+                    hop_limit: 9,
+                };
+                let mut bytes = vec![0xee; 2000];
+                let written = ends.emit(&header, payload.len(), &mut bytes).unwrap();
+                let sum =
+                    written.pseudo_sum.combine(written.header_sum, false).combine(Sum::of(&payload), false);
+                bytes[written.ip_bytes + 16..][..2].copy_from_slice(&sum.finish().to_be_bytes());
+                bytes.truncate(written.header_bytes);
+                bytes.extend_from_slice(&payload);
+                assert_eq!(bytes, expected, "IPv6 {v6}, {timestamps:?}");
+                assert!(ends.emit(&header, 65_535, &mut [0; 100]).is_none());
+                assert!(ends.emit(&header, 1, &mut [0; 39]).is_none());
+            }
+        }
+    }
+}

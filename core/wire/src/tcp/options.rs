@@ -14,6 +14,9 @@ const MAX_COOKIE_BYTES: usize = 16;
 /// Shortest fast-open cookie, other than the empty one that asks for a cookie.
 const MIN_COOKIE_BYTES: usize = 4;
 
+/// Bytes of timestamps alone, with two no-operations before them.
+const TIMESTAMPS_BYTES: usize = 12;
+
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const MSS: u8 = 2;
@@ -131,9 +134,23 @@ impl TcpOptions {
         }
     }
 
+    /// Whether there is nothing but, perhaps, timestamps.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.mss.is_none()
+            && self.window_scale.is_none()
+            && !self.sack_permitted
+            && self.sack.is_empty()
+            && self.fast_open.is_none()
+    }
     /// Bytes that the options take in a header, padding included: a multiple of 4, at most 40.
+    #[inline]
     pub fn length(&self) -> usize {
-        if *self == TcpOptions::NONE { 0 } else { self.plan().padded_length(self) }
+        match self.is_plain() {
+            true if self.timestamps.is_some() => TIMESTAMPS_BYTES,
+            true => 0,
+            false => self.plan().padded_length(self),
+        }
     }
 
     /// Whether all that is set fits; when not, [`TcpOptions::emit`] leaves SACK blocks out, from the last.
@@ -147,8 +164,8 @@ impl TcpOptions {
     /// no-operations before them (RFC 7323 appendix A). A fast-open cookie comes last, and no-operations fill its last
     /// word. All are aligned to 4 bytes where they fit so.
     pub fn emit(&self, buffer: &mut [u8]) -> usize {
-        if *self == TcpOptions::NONE {
-            return 0;
+        if self.is_plain() {
+            return self.emit_timestamps(buffer);
         }
         let mut w = Writer::new(buffer);
         self.write(self.plan(), &mut w);
@@ -156,6 +173,16 @@ impl TcpOptions {
         w.pad_to(4).finish()
     }
 
+    /// Nothing, or timestamps behind two no-operations (RFC 7323 appendix A).
+    #[inline]
+    fn emit_timestamps(&self, buffer: &mut [u8]) -> usize {
+        let Some((value, echo)) = self.timestamps else { return 0 };
+        let Some(place) = buffer.first_chunk_mut::<TIMESTAMPS_BYTES>() else { return 0 };
+        place[..4].copy_from_slice(&[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
+        place[4..8].copy_from_slice(&value.to_be_bytes());
+        place[8..].copy_from_slice(&echo.to_be_bytes());
+        TIMESTAMPS_BYTES
+    }
     /// Aligned when everything fits so, else packed when everything fits so, else aligned with fewer blocks.
     fn plan(&self) -> Plan {
         for aligned in [true, false] {
