@@ -83,6 +83,8 @@ pub(crate) struct FastOpen {
 struct Destination {
     cookie: FastOpenCookie,
     experimental: bool,
+    /// Asked in the form of the experiment, too, it gave no cookie.
+    experiment_failed: bool,
     mss: u16,
     losses: u8,
     lost_at: Instant,
@@ -172,6 +174,7 @@ impl FastOpen {
         self.destinations.entry(remote).or_insert(Destination {
             cookie: FastOpenCookie::new(),
             experimental: false,
+            experiment_failed: false,
             mss: 0,
             losses: 0,
             lost_at: now,
@@ -181,10 +184,14 @@ impl FastOpen {
 }
 
 impl Stack {
-    /// Changes the key of the cookies that are given away. Those of the key before still hold.
-    pub fn set_fast_open_key(&mut self, key: [u8; 16]) {
-        let old = core::mem::replace(&mut self.fast_open.key, key_of(key));
-        self.fast_open.previous = Some(old);
+    /// Forgets every cookie that other hosts gave, and which of them do not take data with a SYN.
+    pub fn forget_destinations(&mut self) {
+        self.fast_open.destinations.clear();
+    }
+    /// Changes the key of the cookies that are given away. Cookies of `previous` hold, too, and no others.
+    pub fn set_fast_open_keys(&mut self, key: [u8; 16], previous: Option<[u8; 16]>) {
+        self.fast_open.key = key_of(key);
+        self.fast_open.previous = previous.map(key_of);
         self.fast_open.rotates_at = Instant::FAR_FUTURE;
     }
     /// What a listener makes of the fast-open option, or of the data, of a SYN.
@@ -297,8 +304,11 @@ impl Stack {
         }
         match answer.cookie {
             Some(cookie) => (known.cookie, known.experimental) = (cookie, answer.experimental),
-            // Asked in one form it did not understand: it is asked in the other the next time.
-            None if known.cookie.is_empty() && answer.asked => known.experimental = !answer.experimental,
+            // Asked in the form of the standard it did not understand: it is asked once in that of the experiment.
+            None if known.cookie.is_empty() && answer.asked => {
+                known.experiment_failed |= answer.experimental;
+                known.experimental = !known.experiment_failed;
+            }
             None => {}
         }
         known.losses = 0;

@@ -191,7 +191,7 @@ fn keys_change_and_the_one_before_still_holds() {
     // Hosts that share an address share a key.
     let shared = || {
         let mut lone = Lone::new();
-        lone.stack.set_fast_open_key([5; 16]);
+        lone.stack.set_fast_open_keys([5; 16], None);
         listen(&mut lone, queue(1));
         ask(&mut lone)
     };
@@ -316,4 +316,45 @@ fn what_is_known_of_destinations_is_bounded() {
         lone.sent.clear();
     }
     assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, Some(FastOpenCookie::new()));
+}
+
+#[test]
+fn the_form_of_the_experiment_is_tried_once() {
+    let mut lone = Lone::new();
+    let forms: Vec<_> = (0..4)
+        .map(|_| {
+            let (socket, sent) = call_out(&mut lone, b"hello");
+            answer(&mut lone, &sent, None, 0);
+            lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+            lone.flush();
+            lone.sent.clear();
+            sent.header.options.fast_open_experimental
+        })
+        .collect();
+    assert_eq!(forms, [false, true, false, false]);
+}
+
+#[test]
+fn destinations_can_be_forgotten() {
+    let mut lone = Lone::new();
+    let cookie = learned(&mut lone);
+    assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, Some(cookie));
+    lone.stack.forget_destinations();
+    let (_, sent) = call_out(&mut lone, b"hello");
+    assert_eq!((sent.payload.len(), sent.header.options.fast_open), (0, Some(FastOpenCookie::new())));
+}
+
+#[test]
+fn cookies_of_the_key_before_hold_while_it_is_named() {
+    let mut lone = Lone::new();
+    listen(&mut lone, queue(8));
+    lone.stack.set_fast_open_keys([5; 16], None);
+    let old = ask(&mut lone);
+    lone.stack.set_fast_open_keys([6; 16], Some([5; 16]));
+    let answer = call(&mut lone, 1, syn(Some(old)), b"hello");
+    let renewed = answer.header.options.fast_open.unwrap();
+    assert_eq!((answer.header.acknowledgment.0, renewed == old), (106, false));
+    lone.stack.set_fast_open_keys([6; 16], None);
+    assert_eq!(call(&mut lone, 2, syn(Some(old)), b"hello").header.acknowledgment.0, 101);
+    assert_eq!(call(&mut lone, 3, syn(Some(renewed)), b"hello").header.acknowledgment.0, 106);
 }

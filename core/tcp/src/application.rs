@@ -41,6 +41,7 @@ impl Connection {
             self.settle(env);
             return Err(SendError::WouldBlock);
         }
+        self.marks.clear(Marks::REFUSED);
         let end = self.end_of_queue();
         if how.urgent && taken == bytes.len() && taken > 0 {
             self.send.urgent = end;
@@ -185,6 +186,7 @@ impl Connection {
         }
         if !self.phase.opens() && self.phase.has_fin_outstanding() {
             self.send.push = self.stream_end();
+            self.marks.clear(Marks::REFUSED);
         }
         self.finish_call(&mut outcome, env);
         outcome

@@ -82,8 +82,9 @@ impl Buffers {
 }
 
 impl Connection {
-    /// Whether new data that leaves from `start` to `end` has PSH.
-    pub(crate) fn pushes(&self, start: Sequence, end: Sequence) -> bool {
+    /// Whether new data that leaves from `start` to `end` has PSH, at its end where it is a run whose first segment ends
+    /// at `first_end`.
+    pub(crate) fn pushes(&self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
         match self.config.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
@@ -91,8 +92,9 @@ impl Connection {
                 pushed || end == self.stream_end()
             }
             PushPlacement::Linux => {
-                let burst = self.burst_of(start, end);
-                (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
+                let burst = self.burst_of(start, first_end);
+                let follows = burst.start.precedes(start) || first_end.precedes(end);
+                (end == burst.end && follows) || self.ends_write(end)
             }
         }
     }

@@ -65,9 +65,29 @@ pub struct Config {
     /// Data for which nobody is left to read it is answered as if there were no connection, as on Linux. Default false:
     /// by a reset of the connection's own (RFC 9293 §3.6.1).
     pub unread_is_unknown: bool,
+    /// Where both called at once, the other's SYN and ACK is acknowledged, and its SYN told as one that came twice
+    /// (RFC 2883), as Linux does. Default false: that segment was the handshake's last (RFC 9293 §3.5, figure 8).
+    pub answers_crossing_syn: bool,
+    /// The window counts as told with the SYN and ACK, though its field has room for 65,535 bytes only, as on Linux: more
+    /// is taken, and nothing is sent just to tell it. Default false: what was not told is not offered.
+    pub syn_tells_whole_window: bool,
+    /// After a read the peer is told of a window that has at least doubled, as on Linux. Default false: by two segments
+    /// and a quarter, so that the two do not move in lock step.
+    pub doubled_window_updates: bool,
     /// Every acknowledgment measures the round trip, as on Linux. Default false: one for each flight is enough (RFC 6298
     /// §3) and cheaper.
     pub measures_every_acknowledgment: bool,
+    /// What the link refuses is lost within the host, as on Linux where its queue is full: an acknowledgment or a SYN is
+    /// gone, the window is reduced, and data counts as not sent and is tried so much later at the latest (there 500 ms,
+    /// TCP_RESOURCE_PROBE_INTERVAL). Default none in both profiles: a device that is full loses nothing and says when it
+    /// has room. For links that drop.
+    pub refusal_retry: Option<Duration>,
+    /// Added to the timers of reordering and of the tail probe. Default zero; Linux 2 ms (TCP_TIMEOUT_MIN), so that its
+    /// clock's coarse ticks fire none of them early.
+    pub recovery_timer_slack: Duration,
+    /// Once the path is known to reorder more than usual, what arrives out of order lets the window grow, too, as on
+    /// Linux. Default false: only what is acknowledged in order does (RFC 5681 §3.1).
+    pub grows_out_of_order: bool,
     /// Retransmissions of one segment after which routing is told and a soft error is set: R1 of RFC 9293 §3.8.3.
     /// Default 3.
     // spec: RFC9293 SHLD-10
@@ -195,7 +215,13 @@ impl Config {
             keeps_received_after_reset: false,
             soft_errors_end_handshakes: false,
             unread_is_unknown: false,
+            answers_crossing_syn: false,
+            syn_tells_whole_window: false,
+            doubled_window_updates: false,
             measures_every_acknowledgment: false,
+            refusal_retry: None,
+            recovery_timer_slack: Duration::ZERO,
+            grows_out_of_order: false,
             suspect_after_retransmissions: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
@@ -246,7 +272,12 @@ impl Config {
             keeps_received_after_reset: true,
             soft_errors_end_handshakes: true,
             unread_is_unknown: true,
+            answers_crossing_syn: true,
+            syn_tells_whole_window: true,
+            doubled_window_updates: true,
             measures_every_acknowledgment: true,
+            recovery_timer_slack: Duration::from_millis(2),
+            grows_out_of_order: true,
             timestamps_required: false,
             rto_restart: false,
             congestion: CongestionChoice::CubicLinux,

@@ -32,7 +32,8 @@ use std::sync::Arc;
 /// - Any call may come at any time; a spurious one changes nothing. `now` never goes back.
 /// - After each call that takes an [`Environment`], `deadline` and `wants_transmit` may have changed. `wants_transmit`
 ///   is true exactly when `transmit`, with room on the link, would send a segment.
-/// - State changes by `transmit` only as far as its output accepted segments.
+/// - State changes by `transmit` only as far as its output accepted segments, unless what it refuses counts as lost
+///   ([`Config::refusal_retry`]).
 /// - Before it is dropped, [`clear`](Connection::clear) gives its buffers back to the pool.
 #[derive(Debug)]
 pub struct Connection {

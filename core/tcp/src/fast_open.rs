@@ -255,13 +255,13 @@ impl Connection {
             buffers.seals.add(end, Seal::Push, header.acknowledgment);
         }
     }
-    /// Both called at once: the data waits for the handshake.
+    /// Both called at once. What of our data the other takes with our SYN it says when it acknowledges that; whatever
+    /// is not sent yet waits for the handshake.
     pub(crate) fn syn_crossed(&mut self) {
-        let Some(buffers) = &mut self.buffers else { return };
-        let Some(open) = buffers.fast_open.take() else { return };
-        if open.sent > 0 {
-            self.fast_open = FastOpenState::DataRefused;
-            self.send.next = open.initial + 1;
+        if let Some(buffers) = &mut self.buffers
+            && buffers.fast_open.as_ref().is_some_and(|open| open.sent == 0)
+        {
+            buffers.fast_open = None;
         }
     }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.

@@ -63,6 +63,7 @@ mod promptness;
 mod reassembly;
 mod receive;
 mod recovery;
+mod refusal;
 mod repair;
 mod rtt;
 mod run;

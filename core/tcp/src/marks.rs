@@ -50,6 +50,8 @@ impl Marks {
     pub const EARLY: Marks = Marks(1 << 20);
     /// The path is IPv6's: it is never narrower than that protocol's least MTU.
     pub const IPV6: Marks = Marks(1 << 21);
+    /// The link refused the last data, which waits for an occasion to be tried again.
+    pub const REFUSED: Marks = Marks(1 << 27);
     /// When the SYN left is known.
     pub const SYN_TIMED: Marks = Marks(1 << 22);
     /// The data of a SYN, ours or the peer's, was taken with it.
@@ -60,6 +62,8 @@ impl Marks {
     pub const SEARCHES: Marks = Marks(1 << 25);
     /// `transmit` would send something: what `next_segment` said when last asked.
     pub const WANTS: Marks = Marks(1 << 26);
+    /// What is over as soon as the peer is heard.
+    pub const SILENCE: Marks = Marks(Marks::KEEP_ALIVE.0 | Marks::REFUSED.0);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

@@ -76,7 +76,7 @@ impl Connection {
             None => Duration::from_secs(1),
             // One segment alone may wait for the peer's delayed acknowledgment.
             Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
-            Some(smoothed) => smoothed.times(2),
+            Some(smoothed) => smoothed.times(2) + self.config.recovery_timer_slack,
         };
         // No later than the time-out, whose work it is to save.
         buffers.tail_probe.at = (now + patience).min(retransmit_at);

@@ -42,6 +42,23 @@ pub(crate) struct Heard {
     pub congestion: bool,
 }
 
+impl Heard {
+    /// Nothing was heard: the connection as it stands.
+    pub fn nothing(connection: &Connection) -> Heard {
+        Heard {
+            advanced_bytes: 0,
+            duplicate: false,
+            counted_bytes: 0,
+            in_flight_before_bytes: connection.in_flight_bytes(),
+            sacked_before_bytes: connection.sacked_bytes(),
+            outstanding_before_bytes: connection.send.next.since(connection.send.unacknowledged),
+            round_trip: None,
+            rate: None,
+            congestion: false,
+        }
+    }
+}
+
 impl Recovery {
     pub fn new(initial: Sequence) -> Self {
         Recovery {
@@ -150,6 +167,7 @@ impl Connection {
         let duplicates = self.recovery.duplicates;
         let beyond = self.recovery.recover.precedes(self.send.unacknowledged);
         let threshold = self.reordering_segments();
+        let slack = self.config.recovery_timer_slack;
         let Some(buffers) = &mut self.buffers else { return false };
         let before = buffers.flight.lost_segments;
         if rack {
@@ -158,7 +176,7 @@ impl Connection {
                 let repairing = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
                 let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
                 let at = buffers.flight.lose_by_time(window, now);
-                buffers.reorder_at = at.unwrap_or(Instant::FAR_FUTURE);
+                buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
             }
         } else if sack {
             buffers.flight.lose_by_count(threshold, segment);
@@ -176,25 +194,16 @@ impl Connection {
     /// The time for what was overtaken is over (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub(crate) fn fire_reordering(&mut self, env: &mut Environment<'_>) {
-        let heard = Heard {
-            advanced_bytes: 0,
-            duplicate: false,
-            counted_bytes: 0,
-            in_flight_before_bytes: self.in_flight_bytes(),
-            sacked_before_bytes: self.sacked_bytes(),
-            outstanding_before_bytes: self.send.next.since(self.send.unacknowledged),
-            round_trip: None,
-            rate: None,
-            congestion: false,
-        };
+        let heard = Heard::nothing(self);
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let repairing = matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
         let enough = self.sacked_bytes() >= self.reordering_segments() * self.segment_bytes();
+        let slack = self.config.recovery_timer_slack;
         let Some(buffers) = &mut self.buffers else { return };
         let before = buffers.flight.lost_segments;
         let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
         let at = buffers.flight.lose_by_time(window, env.now);
-        buffers.reorder_at = at.filter(|&at| at > env.now).unwrap_or(Instant::FAR_FUTURE);
+        buffers.reorder_at = at.filter(|&at| at > env.now).map_or(Instant::FAR_FUTURE, |at| at + slack);
         if buffers.flight.lost_segments == before {
             return;
         }
@@ -239,7 +248,6 @@ impl Connection {
             return;
         }
         self.history_mut().congestion_marks += 1;
-        self.begin_reduction(heard);
         let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
         if at_its_least {
             // spec: RFC9438 4.6-5
@@ -248,10 +256,17 @@ impl Connection {
             self.marks.set(Marks::PACED);
         }
         let resume_at = self.retransmit_at;
+        if let Some(buffers) = &mut self.buffers
+            && at_its_least
+        {
+            buffers.pace_at = resume_at;
+        }
+        self.begin_window_reduction(heard, now);
+    }
+    /// Begins a reduction of the window for which nothing need have been lost.
+    pub(crate) fn begin_window_reduction(&mut self, heard: &Heard, now: Instant) {
+        self.begin_reduction(heard);
         if let Some(buffers) = &mut self.buffers {
-            if at_its_least {
-                buffers.pace_at = resume_at;
-            }
             // What shows an earlier reduction to be wrong says nothing of this one.
             buffers.doubt.end();
         }
@@ -261,7 +276,7 @@ impl Connection {
         }
         self.recovery.state = RecoveryState::WindowReduction;
         self.recovery.recover = self.send.next;
-        self.marks.set(Marks::WINDOW_REDUCED);
+        self.marks.put(Marks::WINDOW_REDUCED, self.marks.has(Marks::ECN));
     }
 }
 
@@ -397,7 +412,8 @@ impl Connection {
             }
         }
         let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
-        if heard.advanced_bytes == 0 || (reduced && !self.recovery.reduces()) {
+        let in_order = heard.advanced_bytes > 0 || self.grows_out_of_order(delivered);
+        if !in_order || (reduced && !self.recovery.reduces()) {
             // What ends a reduction leaves the window at the threshold.
             return;
         }
@@ -407,6 +423,12 @@ impl Connection {
             _ => delivered,
         };
         self.grow(bytes, heard, now);
+    }
+    /// Whether what was delivered out of order counts as in order, for that is how the path is.
+    fn grows_out_of_order(&self, delivered: u32) -> bool {
+        self.config.grows_out_of_order
+            && delivered > 0
+            && self.reordering_segments() > u32::from(self.config.reordering_segments)
     }
     /// Tells congestion control of an acknowledgment.
     pub(crate) fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {

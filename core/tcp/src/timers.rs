@@ -157,12 +157,14 @@ impl Connection {
             self.fire_pace();
         }
         if reorder_at <= env.now {
+            self.marks.clear(Marks::REFUSED);
             self.fire_reordering(env);
         }
         if probe_at > env.now {
             return;
         }
         if self.recovery.state == RecoveryState::Open {
+            self.marks.clear(Marks::REFUSED);
             self.fire_tail_probe();
             if !self.marks.has(Marks::TAIL_PROBE) {
                 // RFC 8985 §7.3: without a probe, too, the time-out begins anew.
@@ -190,12 +192,19 @@ impl Connection {
     fn fire_retransmission(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
         self.progress_at += slept_since(self.retransmit_at, now);
+        let refused = self.marks.has(Marks::REFUSED);
+        self.marks.clear(Marks::REFUSED);
+        if refused && !self.has_outstanding() {
+            return self.fire_refusal(env, outcome);
+        }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
         if now.since(self.progress_at) >= self.patience() || self.syn_is_given_up() {
             return self.finish(Some(ConnectionError::TimedOut), env, outcome);
         }
-        self.round_trip.back_off();
+        if !refused {
+            self.round_trip.back_off();
+        }
         self.timestamps.least_echo = self.timestamp(now);
         if self.phase.opens() {
             self.marks.set(Marks::SYNCHRONISE);

@@ -41,6 +41,10 @@ pub(crate) struct Data {
 }
 
 impl Data {
+    /// After the first segment's payload.
+    fn first_end(&self) -> Sequence {
+        self.start + if self.step > 0 { self.step.min(self.length) } else { self.length }
+    }
     pub fn end(&self) -> Sequence {
         self.start + self.length + u32::from(self.fin)
     }
@@ -77,6 +81,9 @@ impl Connection {
     fn next_data(&self) -> Result<Data, SendCause> {
         if self.phase.has_fin_acknowledged() {
             return Err(SendCause::Closed);
+        }
+        if self.marks.has(Marks::REFUSED) {
+            return Err(SendCause::Link);
         }
         let (send, end) = (&self.send, self.stream_end());
         if self.marks.has(Marks::PROBE) && send.window == 0 {
@@ -332,7 +339,12 @@ impl Connection {
             };
             match taken {
                 Ok(taken) => self.committed(next, &header, taken, env),
-                Err(Blocked::Link) => break,
+                Err(Blocked::Link) => {
+                    if let Some(retry) = self.config.refusal_retry {
+                        self.refused_by_link(next, &header, lent, retry, env);
+                    }
+                    break;
+                }
             }
         }
         self.nothing_more(why, first, env.now);
@@ -438,7 +450,7 @@ impl Connection {
                 let end = data.start + data.length;
                 let pushed = match data.again {
                     Some(_) if self.config.push == PushPlacement::Linux => self.pushes_again(data.start, end),
-                    _ => self.pushes(data.start, end),
+                    _ => self.pushes(data.start, data.first_end(), end),
                 };
                 if data.length > 0 && pushed {
                     header.flags |= Flags::PSH;
@@ -461,7 +473,7 @@ impl Connection {
         header
     }
     /// `out` took the segment, with `lent` bytes of payload: now it counts.
-    fn committed(&mut self, next: Next, header: &Header, lent: u32, env: &mut Environment<'_>) {
+    pub(crate) fn committed(&mut self, next: Next, header: &Header, lent: u32, env: &mut Environment<'_>) {
         let now = env.now;
         match next {
             Next::Synchronise => {
@@ -491,17 +503,7 @@ impl Connection {
             }
         }
         if header.flags.ack() {
-            let one_was_due =
-                self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
-            self.promptness.acknowledged(one_was_due);
-            let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
-            self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
-            self.marks.put(Marks::ACKNOWLEDGE, self.duplicates_due > 0);
-            self.acknowledge_at = Instant::FAR_FUTURE;
-            self.receive.acknowledged = self.receive.next;
-            let offered =
-                if next == Next::Synchronise { u32::from(header.window) } else { self.offered_by(header) };
-            self.receive.edge = self.receive.edge.later(self.receive.next + offered);
+            self.acknowledgment_left(next, header);
         }
         if !header.options.sack.is_empty() {
             self.sack_told();
@@ -521,6 +523,22 @@ impl Connection {
             })
         });
     }
+    /// With `next` an acknowledgment left, and a window.
+    pub(crate) fn acknowledgment_left(&mut self, next: Next, header: &Header) {
+        let one_was_due = self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
+        self.promptness.acknowledged(one_was_due);
+        let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
+        self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
+        self.marks.put(Marks::ACKNOWLEDGE, self.duplicates_due > 0);
+        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.receive.acknowledged = self.receive.next;
+        let offered = match next {
+            Next::Synchronise if self.config.syn_tells_whole_window => self.window_space(),
+            Next::Synchronise => u32::from(header.window),
+            _ => self.offered_by(header),
+        };
+        self.receive.edge = self.receive.edge.later(self.receive.next + offered);
+    }
     fn offered_by(&self, header: &Header) -> u32 {
         u32::from(header.window) << self.receive.scale
     }
@@ -531,6 +549,10 @@ impl Connection {
         let end = data.end();
         if !self.has_outstanding() && self.send.window > 0 {
             self.progress_at = now;
+            if self.config.refusal_retry.is_some() {
+                // What ran so far was for what could not leave.
+                self.retransmit_at = Instant::FAR_FUTURE;
+            }
         }
         let in_flight = self.in_flight_bytes();
         let probe = self.marks.has(Marks::TAIL_PROBE);

@@ -72,6 +72,14 @@ impl Connection {
         if !self.phase.expects_data() {
             return;
         }
+        if self.config.doubled_window_updates {
+            let held = self.receive.edge.since(self.receive.next);
+            let advance = self.edge_advance();
+            if advance > 0 && advance >= held {
+                self.marks.set(Marks::ACKNOWLEDGE);
+            }
+            return;
+        }
         let limit = self.window_limit();
         let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
         if self.edge_advance() >= enough {

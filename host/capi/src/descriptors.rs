@@ -207,6 +207,13 @@ impl Descriptors {
             _ => None,
         })
     }
+    /// Every socket.
+    pub fn sockets(&self) -> impl Iterator<Item = &Socket> {
+        self.entries.values().filter_map(|entry| match entry {
+            Entry::Socket(socket) => Some(&**socket),
+            Entry::Epoll(_) => None,
+        })
+    }
     /// The sockets whose room to send is counted here, and that wait for some.
     pub fn wanting_room(&self) -> Vec<i32> {
         let wants = |entry: &Entry| match entry {

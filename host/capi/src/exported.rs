@@ -1,11 +1,11 @@
 //! Symbols for `LD_PRELOAD`.
 //!
-//! Three things of a script go past the table to the C library: its embedded checks ask `getsockopt`, sockets left open
-//! are closed by `close`, and `sendfile` has no place in the table. Preloaded, this library answers for its own descriptors and hands every other one on to
+//! Four things of a script go past the table to the C library: its embedded checks ask `getsockopt`, sockets left open
+//! are closed by `close`, `sendfile` has no place in the table, and shell commands are run by `system`. Preloaded, this library answers for its own descriptors and hands every other one on to
 //! the system. It does so by bare system calls: a call of the C library's functions of these names would come back here.
 
-use crate::{calls, descriptors, options};
-use core::ffi::{c_int, c_void};
+use crate::{calls, commands, descriptors, options};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use libc::{socklen_t, ssize_t};
 
 /// `getsockopt(2)`.
@@ -53,4 +53,18 @@ pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, offset: *mut i64, byte
     }
     // SAFETY: the arguments go to the kernel as they came, which checks them.
     unsafe { libc::syscall(libc::SYS_sendfile, to, from, offset, bytes) as ssize_t }
+}
+
+/// `system(3)`.
+///
+/// # Safety
+/// As for the system's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    if command.is_null() {
+        // There is a shell.
+        return 1;
+    }
+    // SAFETY: the caller promises a string that ends with a zero byte.
+    commands::run(unsafe { CStr::from_ptr(command) })
 }

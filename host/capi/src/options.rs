@@ -1,6 +1,6 @@
 //! `getsockopt` and `setsockopt`.
 
-use crate::calls::opening::{fast_open_key, fast_open_of};
+use crate::calls::opening::{fast_open_keys, fast_open_of};
 use crate::completions::SOF_OPT_ID;
 use crate::descriptors::{Socket, State};
 use crate::flags::Profile;
@@ -279,8 +279,8 @@ impl World {
             }
         }
         let State::Listener(name) = socket.state else { return Ok(()) };
-        if let Some(key) = fast_open_key(self.descriptors.socket(fd)?) {
-            self.stack.set_fast_open_key(key);
+        if let Some((key, previous)) = fast_open_keys(self.descriptors.socket(fd)?) {
+            self.stack.set_fast_open_keys(key, previous);
         }
         let (queue, _) = fast_open_of(self.descriptors.socket(fd)?);
         let option = SocketOption::FastOpenQueue(queue);

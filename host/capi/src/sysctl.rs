@@ -1,8 +1,12 @@
 //! The kernel's settings of TCP, as a script's shell commands left them in the network namespace it runs in.
 
+use inhost_base::Duration;
 use inhost_stack::TcpConfig;
 use inhost_tcp::{CongestionChoice, EcnMode, PathMtuProbing};
 use std::fs;
+
+/// Linux tries again so much later what its own queue dropped.
+const RESOURCE_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// One setting of `/proc/sys/net/ipv4`, when it is there.
 fn read(name: &str) -> Option<String> {
@@ -25,6 +29,8 @@ fn flag(name: &str) -> Option<bool> {
 /// values.
 pub(crate) fn tcp_config() -> TcpConfig {
     let mut config = TcpConfig::linux();
+    // The tool's device refuses only where its queue drops (`device`), which Linux hears of as congestion.
+    config.refusal_retry = Some(RESOURCE_PROBE_INTERVAL);
     buffers(&mut config);
     handshake(&mut config);
     recovery(&mut config);
@@ -49,9 +55,9 @@ pub(crate) fn tcp_config() -> TcpConfig {
 
 fn buffers(config: &mut TcpConfig) {
     if let Some([_, first, most]) = triple("tcp_rmem") {
-        // The kernel offers the whole of its limit; here the window is half of the memory.
+        // The window is half of the memory, but its scale follows from the whole of the limit.
         config.receive_buffer_limit_bytes = most.saturating_mul(2);
-        config.receive_buffer_initial_bytes = first.saturating_mul(2);
+        config.receive_buffer_initial_bytes = first;
     }
     if let Some([_, first, most]) = triple("tcp_wmem") {
         config.send_buffer_limit_bytes = most;
@@ -122,16 +128,22 @@ pub(crate) fn fast_open() -> FastOpen {
     }
 }
 
-/// The key of cookies: four words in hexadecimal, each in the machine's order. A second key, which only old cookies
-/// need, is left out.
-pub(crate) fn fast_open_key() -> Option<[u8; 16]> {
+/// The key of cookies, and the one before it where old cookies still hold.
+pub(crate) type FastOpenKeys = ([u8; 16], Option<[u8; 16]>);
+
+/// The keys of cookies: each four words in hexadecimal in the machine's order, with a comma between keys.
+pub(crate) fn fast_open_keys() -> Option<FastOpenKeys> {
     let text = read("tcp_fastopen_key")?;
+    let mut keys = text.split(',').map(fast_open_key);
+    Some((keys.next()??, keys.next().flatten()))
+}
+
+fn fast_open_key(text: &str) -> Option<[u8; 16]> {
     let mut key = [0; 16];
-    let words = text.split(',').next()?.split('-');
-    for (place, word) in key.chunks_exact_mut(4).zip(words) {
+    for (place, word) in key.chunks_exact_mut(4).zip(text.split('-')) {
         place.copy_from_slice(&u32::from_str_radix(word.trim(), 16).ok()?.to_le_bytes());
     }
-    (key != [0; 16]).then_some(key)
+    Some(key)
 }
 
 /// The congestion control of a name, where we have it. What a kernel has and we have not is CUBIC, as scripts expect

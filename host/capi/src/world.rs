@@ -45,6 +45,8 @@ pub(crate) struct World {
     pub flags: Flags,
     pub descriptors: Descriptors,
     pub outbound: VecDeque<Outbound>,
+    /// The tool's device was told to take nothing: then nothing leaves.
+    pub device_takes_nothing: bool,
     pub blocked: Blocked,
     /// The thread that waits in virtual time; another one's blocked calls are completed by it.
     pub main: ThreadId,
@@ -131,6 +133,7 @@ impl World {
             flags,
             descriptors: Descriptors::default(),
             outbound: VecDeque::new(),
+            device_takes_nothing: false,
             blocked: Blocked::default(),
             main: std::thread::current().id(),
         };
@@ -183,7 +186,8 @@ impl World {
             self.note_changes();
             self.note_completions();
             completed |= self.complete_blocked(false);
-            if !completed && !self.is_due() && !self.stack.wants_transmit(self.link) {
+            let wants = self.stack.wants_transmit(self.link) && !self.device_takes_nothing;
+            if !completed && !self.is_due() && !wants {
                 return;
             }
         }
@@ -192,9 +196,9 @@ impl World {
         self.stack.deadline().is_some_and(|deadline| deadline <= self.now)
     }
     pub fn transmit(&mut self) {
-        let World { stack, outbound, now, link, .. } = self;
+        let World { stack, outbound, now, link, device_takes_nothing, .. } = self;
         if stack.wants_transmit(*link) {
-            let mut device = Wire { outbound, at: *now };
+            let mut device = Wire { outbound, at: *now, takes_nothing: *device_takes_nothing };
             stack.transmit(*link, *now, FRAMES_PER_PASS, &mut device, &mut Ignore);
         }
     }
@@ -291,10 +295,14 @@ fn initial_tcp(profile: Profile) -> TcpConfig {
 struct Wire<'a> {
     outbound: &'a mut VecDeque<Outbound>,
     at: Instant,
+    takes_nothing: bool,
 }
 
 impl Device for Wire<'_> {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        if self.takes_nothing {
+            return Err(Full);
+        }
         let mut bytes = vec![0; frame.len()];
         frame.write_to(&mut bytes);
         self.outbound.push_back(Outbound { at: self.at, bytes });

@@ -66,6 +66,9 @@ impl Connection {
         if self.marks.has(Marks::EARLY) {
             return self.open_early(header, env, outcome);
         }
+        if self.marks.has(Marks::ACTIVE) {
+            self.syn_answered(header, env);
+        }
         self.send.unacknowledged = header.acknowledgment;
         self.establish(env, outcome);
     }

@@ -80,6 +80,10 @@ impl Connection {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_acknowledgment(arrival, env, outcome);
+            if self.config.answers_crossing_syn {
+                self.note_repeated(arrival.header.sequence, arrival.header.sequence + 1);
+                self.marks.set(Marks::ACKNOWLEDGE);
+            }
             return;
         }
         if !self.is_acceptable(arrival, env, outcome) {
@@ -129,14 +133,15 @@ impl Connection {
             && self.marks.has(Marks::ACTIVE)
             && kind == Flags::SYN | Flags::ACK
             && header.sequence == self.receive.initial
-            && header.acknowledgment == self.send.next
+            && self.send.unacknowledged.precedes(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.send.next)
     }
     /// The peer is alive; its timestamp is kept for the echo (RFC 7323 §4.3).
     // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
     fn heard(&mut self, sequence: Sequence, timestamps: Option<(u32, u32)>, now: Instant) {
         self.received_at = now;
         self.keep_alive_probes = 0;
-        self.marks.clear(Marks::KEEP_ALIVE);
+        self.marks.clear(Marks::SILENCE);
         if let Some((value, _)) = timestamps
             && self.marks.has(Marks::TIMESTAMPS)
             && sequence.at_or_before(self.receive.acknowledged)

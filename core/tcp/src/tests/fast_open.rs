@@ -255,3 +255,26 @@ fn a_cookie_goes_with_the_first_answer_only() {
     trial.pass(Duration::from_secs(3));
     assert!(trial.connection.buffers.is_none());
 }
+
+#[test]
+fn data_of_calls_that_cross_may_be_taken() {
+    // The other says with its acknowledgment how much it took; the rest goes again.
+    for (taken, again) in [(5, None), (2, Some(3)), (0, Some(5))] {
+        let (mut trial, syn) = calling(cookie(), b"hello");
+        syn.is_data(0, 5);
+        trial.give(segment(0, SYN, 0), b"theirs");
+        let reply = trial.expect();
+        assert_eq!((reply.at(), reply.flags(), reply.len(), reply.acknowledges()), (0, SYN | ACK, 0, 1));
+        trial.give(answer(1 + taken), b"");
+        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        if let Some(length) = again {
+            trial.expect().is_data(1 + taken, length);
+        }
+        trial.nothing();
+        let expected = if taken == 5 { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        assert_eq!(state(&trial), expected);
+        trial.give(segment(1, ACK, 6), b"text");
+        assert_eq!(trial.connection.info(trial.now).sent_bytes, 5, "all is acknowledged");
+        assert_eq!(trial.read(10), b"text");
+    }
+}

@@ -6,6 +6,7 @@ mod data;
 mod defence;
 mod fast_open;
 mod ledger;
+mod linux;
 mod loss;
 mod opening;
 mod pipe;

@@ -9,7 +9,7 @@ use inhost_wire::tcp::SackBlocks;
 pub(super) fn measured() -> Trial {
     measured_with(plain())
 }
-fn measured_with(config: Config) -> Trial {
+pub(super) fn measured_with(config: Config) -> Trial {
     let mut trial = Trial::calling(config);
     trial.expect();
     trial.pass_ms(100);

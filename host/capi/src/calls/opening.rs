@@ -6,7 +6,7 @@ use crate::calls::untold_error;
 use crate::descriptors::{Entry, Socket, State};
 use crate::flags::Profile;
 use crate::options::defer_accept;
-use crate::sysctl;
+use crate::sysctl::{self, FastOpenKeys};
 use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
@@ -89,8 +89,8 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     world.descriptors.socket_mut(fd)?.backlog = backlog;
     let socket = world.descriptors.socket(fd)?;
     let (queue, without_cookie) = fast_open_of(socket);
-    if let Some(key) = fast_open_key(socket) {
-        world.stack.set_fast_open_key(key);
+    if let Some((key, previous)) = fast_open_keys(socket) {
+        world.stack.set_fast_open_keys(key, previous);
     }
     let socket = world.descriptors.socket(fd)?;
     let options = ListenOptions {
@@ -125,12 +125,24 @@ pub(crate) fn fast_open_of(socket: &Socket) -> (usize, bool) {
     }
 }
 
-/// The key that a socket's cookies are made with: its own, or the system's.
-pub(crate) fn fast_open_key(socket: &Socket) -> Option<[u8; 16]> {
-    let own = socket.options.fast_open_key.first_chunk::<16>().copied();
+/// The key that a socket's cookies are made with, and the one before it: its own, or the system's.
+pub(crate) fn fast_open_keys(socket: &Socket) -> Option<FastOpenKeys> {
+    let (first, rest) = socket.options.fast_open_key.split_first_chunk().unzip();
+    let own = first.copied().map(|key| (key, rest.and_then(|rest: &[u8]| rest.first_chunk().copied())));
     match socket.profile {
         Profile::Rfc => own,
-        Profile::Linux => own.or_else(sysctl::fast_open_key),
+        Profile::Linux => own.or_else(sysctl::fast_open_keys),
+    }
+}
+
+impl World {
+    /// The system's key may have changed, which holds for every listener that has none of its own.
+    pub fn refresh_fast_open_keys(&mut self) {
+        let listeners =
+            self.descriptors.sockets().filter(|socket| matches!(socket.state, State::Listener(_)));
+        if let Some((key, previous)) = listeners.last().and_then(fast_open_keys) {
+            self.stack.set_fast_open_keys(key, previous);
+        }
     }
 }
 

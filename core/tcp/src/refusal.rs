@@ -1,0 +1,68 @@
+//! What the link refuses, where that is a loss within the host: what Linux calls local congestion
+//! ([`Config::refusal_retry`](crate::Config::refusal_retry)).
+
+use crate::marks::Marks;
+use crate::outcome::Outcome;
+use crate::phase::Allows;
+use crate::recovery::Heard;
+use crate::transmit::Next;
+use crate::{Connection, ConnectionError, Environment, Header, RecoveryState};
+use inhost_base::{Duration, Instant};
+
+impl Connection {
+    /// The link refused `next`. What bears no data left and was lost; data never left, and waits for an occasion: a
+    /// segment that arrives, a write, or a timer.
+    pub(crate) fn refused_by_link(
+        &mut self,
+        next: Next,
+        header: &Header,
+        lent: u32,
+        retry: Duration,
+        env: &mut Environment<'_>,
+    ) {
+        let now = env.now;
+        if !self.phase.opens() {
+            self.reduce_by_refusal(now);
+        }
+        if !matches!(next, Next::Data(_)) {
+            self.committed(next, header, lent, env);
+            if next == Next::KeepAlive && self.send.window == 0 {
+                self.retry_at(now + retry);
+            }
+            return;
+        }
+        self.acknowledgment_left(next, header);
+        self.marks.set(Marks::REFUSED);
+        self.marks.clear(Marks::TAIL_PROBE);
+        if self.has_outstanding() {
+            if self.recovery.state == RecoveryState::Loss {
+                self.retry_at(now + retry);
+            }
+        } else if self.retransmit_at == Instant::FAR_FUTURE && self.keep_alive_probes > 0 {
+            self.retry_at(now + retry);
+        } else if self.retransmit_at == Instant::FAR_FUTURE {
+            // The first wait is a time-out's, and patience is counted from its end.
+            self.progress_at = now + self.round_trip.base_timeout(&self.config);
+            self.retransmit_at = self.progress_at;
+        }
+    }
+    fn retry_at(&mut self, at: Instant) {
+        self.retransmit_at = at.min(self.progress_at + self.config.user_timeout);
+    }
+    /// Too much for the host itself is congestion, once for each window.
+    fn reduce_by_refusal(&mut self, now: Instant) {
+        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let heard = Heard::nothing(self);
+            self.begin_window_reduction(&heard, now);
+        }
+    }
+    /// The time to try again has come for data that the link refused, and nothing is out.
+    pub(crate) fn fire_refusal(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        if env.now.since(self.progress_at) >= self.config.user_timeout {
+            return self.finish(Some(ConnectionError::TimedOut), env, outcome);
+        }
+        self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
+        self.retransmit_at = Instant::FAR_FUTURE;
+        self.marks.set(Marks::OVERRIDE);
+    }
+}

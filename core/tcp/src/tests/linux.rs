@@ -1,0 +1,185 @@
+//! What single knobs of the `linux` profile change.
+
+use super::rfc8985::{measured_with, next, reports};
+use super::trial::*;
+use crate::{Config, ConnectionError, PushPlacement, RecoveryState};
+use inhost_base::{Duration, Sequence};
+use inhost_event::TcpPhase;
+
+fn refusing() -> Config {
+    let user_timeout = Duration::from_secs(3);
+    Config { refusal_retry: Some(Duration::from_millis(500)), user_timeout, ..plain() }
+}
+fn probes(trial: &Trial) -> u8 {
+    trial.connection.info(trial.now).unanswered_probes
+}
+
+#[test]
+fn what_the_link_refuses_is_tried_again_twice_a_second_until_patience_ends() {
+    let mut trial = measured_with(refusing());
+    trial.link_room = 0;
+    trial.write(b"text");
+    assert!(!trial.connection.wants_transmit(trial.now), "it waits for an occasion");
+    let info = trial.connection.info(trial.now);
+    assert_eq!((info.not_sent_bytes, info.in_flight_bytes, info.retransmission_backoff), (4, 0, 0));
+    // A time-out of 300 ms, and then every 500 ms.
+    trial.pass_ms(299);
+    assert_eq!(probes(&trial), 0);
+    trial.pass_ms(1);
+    assert_eq!(probes(&trial), 1);
+    trial.pass_ms(2500);
+    assert_eq!((probes(&trial), trial.connection.info(trial.now).retransmission_backoff), (6, 0));
+    trial.write(b"more");
+    trial.pass_ms(499);
+    assert_eq!(trial.connection.error(), None);
+    trial.pass_ms(1);
+    assert_eq!(trial.connection.error(), Some(ConnectionError::TimedOut));
+    trial.nothing();
+}
+
+#[test]
+fn what_the_link_refused_leaves_with_the_next_occasion() {
+    let mut trial = measured_with(refusing());
+    let at = next(&trial);
+    trial.link_room = 0;
+    trial.write(b"text");
+    trial.link_room = usize::MAX;
+    trial.pass_ms(299);
+    trial.nothing();
+    trial.pass_ms(1);
+    trial.expect().is_data(at, 4);
+    // From here on it is watched over like any other.
+    trial.pass_ms(299);
+    trial.nothing();
+    trial.give(segment(1, ACK, at + 4), b"");
+    assert_eq!((probes(&trial), trial.connection.info(trial.now).in_flight_bytes), (0, 0));
+    trial.link_room = 0;
+    trial.write(b"te");
+    trial.link_room = usize::MAX;
+    trial.write(b"xt");
+    trial.expect().is_data(at + 4, 4);
+    trial.nothing();
+}
+
+#[test]
+fn a_refusal_reduces_the_window_once_and_takes_acknowledgments_with_it() {
+    let mut trial = measured_with(refusing());
+    let before = trial.connection.info(trial.now).congestion_window_bytes;
+    trial.link_room = 0;
+    trial.give(segment(1, ACK, next(&trial)), &pattern(0, 2000));
+    assert!(!trial.connection.wants_transmit(trial.now), "the acknowledgment is lost");
+    trial.write(b"text");
+    let info = trial.connection.info(trial.now);
+    assert_eq!(info.recovery, RecoveryState::WindowReduction);
+    assert!(info.slow_start_threshold_bytes < before);
+    trial.link_room = usize::MAX;
+    trial.pass_ms(400);
+    let sent = trial.expect();
+    assert_eq!((sent.acknowledges(), sent.flags()), (2001, ACK | PSH), "without ECN nobody is told of it");
+    let lower = trial.connection.info(trial.now).slow_start_threshold_bytes;
+    assert_eq!(lower, info.slow_start_threshold_bytes);
+}
+
+#[test]
+fn a_link_that_is_full_loses_nothing_by_default() {
+    let mut trial = measured_with(plain());
+    let at = next(&trial);
+    trial.link_room = 0;
+    trial.write(b"text");
+    assert!(trial.connection.wants_transmit(trial.now));
+    assert_eq!(trial.connection.info(trial.now).recovery, RecoveryState::Open);
+    trial.pass_ms(10_000);
+    trial.link_room = usize::MAX;
+    trial.round();
+    trial.expect().is_data(at, 4);
+    trial.nothing();
+}
+
+#[test]
+fn a_path_that_reorders_lets_the_window_grow_out_of_order() {
+    let grown = |grows_out_of_order| {
+        let mut trial = measured_with(Config { grows_out_of_order, ..plain() });
+        let at = next(&trial);
+        trial.write(&[1; 10_000]);
+        trial.pass_ms(100);
+        let before = trial.connection.info(trial.now).congestion_window_bytes;
+        // The last first, and then one that it overtook by six.
+        trial.give(reports(at, &[(at + 9000, at + 10_000)]), b"");
+        trial.give(reports(at, &[(at + 3000, at + 4000), (at + 9000, at + 10_000)]), b"");
+        trial.connection.info(trial.now).congestion_window_bytes - before
+    };
+    assert_eq!((grown(false), grown(true)), (0, 1000));
+}
+
+#[test]
+fn the_reordering_timer_has_some_slack() {
+    let waited = |recovery_timer_slack| {
+        let mut trial = measured_with(Config { recovery_timer_slack, ..plain() });
+        let at = next(&trial);
+        trial.write(&[1; 4000]);
+        trial.sent.clear();
+        trial.pass_ms(100);
+        let before = trial.now;
+        trial.give(reports(at, &[(at + 3000, at + 4000)]), b"");
+        while trial.sent.is_empty() {
+            trial.pass_ms(1);
+        }
+        trial.now.since(before).as_millis()
+    };
+    assert_eq!((waited(Duration::ZERO), waited(Duration::from_millis(2))), (25, 27));
+}
+
+#[test]
+fn a_window_beyond_the_field_of_the_syn_counts_as_told() {
+    let updates = |syn_tells_whole_window| {
+        let config = Config {
+            syn_tells_whole_window,
+            doubled_window_updates: true,
+            receive_buffer_limit_bytes: 4 << 20,
+            receive_buffer_initial_bytes: 1 << 20,
+            timestamps: false,
+            ..unpaced()
+        };
+        let mut syn = segment(0, SYN, 0);
+        syn.options.window_scale = Some(0);
+        let mut trial = Trial::called_by(config, &syn, false);
+        assert_eq!(trial.expect().header.window, 0xffff);
+        trial.give(segment(1, ACK, 1), b"");
+        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        trial.give(segment(1, ACK, 1), b"text");
+        trial.nothing();
+        trial.read(4);
+        trial.sent.len()
+    };
+    assert_eq!((updates(false), updates(true)), (1, 0));
+}
+
+#[test]
+fn the_answer_to_crossing_calls_is_acknowledged() {
+    let answered = |answers_crossing_syn| {
+        let mut trial = Trial::calling(Config { answers_crossing_syn, ..plain() });
+        trial.expect();
+        let mut syn = segment(0, SYN, 0);
+        syn.options.sack_permitted = true;
+        trial.give(syn, b"");
+        assert_eq!(trial.expect().flags(), SYN | ACK);
+        trial.give(segment(0, SYN | ACK, 1), b"");
+        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        trial.sent.pop_front().map(|sent| sent.header.options.sack.as_slice().to_vec())
+    };
+    let twice = vec![(Sequence(THEIRS), Sequence(THEIRS) + 1)];
+    assert_eq!((answered(false), answered(true)), (None, Some(twice)));
+}
+
+#[test]
+fn psh_ends_a_burst_that_leaves_as_one_run() {
+    let mut trial = measured_with(Config { push: PushPlacement::Linux, ..plain() });
+    trial.write(&[1; 12_000]);
+    let pushed: Vec<_> = trial
+        .sent
+        .iter()
+        .filter(|sent| sent.flags().psh())
+        .map(|sent| sent.at() - trial.sent[0].at())
+        .collect();
+    assert_eq!((trial.sent.len(), pushed), (10, vec![1000, 3000, 5000, 7000, 9000]), "two each at this rate");
+}
