@@ -27,7 +27,7 @@ fn at(port: u16) -> Endpoint {
 #[test]
 fn echo_over_tcp_of_both_families() {
     let (mut network, host, little) = start(LittleConfig::default());
-    for address in ["10.9.0.2", "fd00:9::2"] {
+    for address in ["10.9.0.2", "2001:db8:9::2"] {
         let host = host.clone();
         let to = Endpoint::new(address.parse::<std::net::IpAddr>().unwrap(), 7);
         network.run(async move {

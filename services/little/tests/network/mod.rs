@@ -26,7 +26,7 @@ pub struct End {
 }
 
 impl Network {
-    /// Host 0 at 10.9.0.1 and fd00:9::1, host 1 at 10.9.0.2 and fd00:9::2.
+    /// Host 0 at 10.9.0.1 and 2001:db8:9::1, host 1 at 10.9.0.2 and 2001:db8:9::2.
     pub fn new() -> Network {
         let (near, far) = memory::pair(&memory::Config { mtu_bytes: 1500, ..Default::default() }).unwrap();
         let end = |number: u8, driver| {
@@ -37,7 +37,7 @@ impl Network {
                 ..InterfaceConfig::new("m0", Medium::Ip)
             }
             .with_address(cidr(format!("10.9.0.{number}/24")))
-            .with_address(cidr(format!("fd00:9::{number}/64")));
+            .with_address(cidr(format!("2001:db8:9::{number}/64")));
             let link = stack.add_link(interface, Instant::ZERO).unwrap();
             End { host: Host::new(stack, Instant::ZERO), link, driver, batch: Batch::new() }
         };
