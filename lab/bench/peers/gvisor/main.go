@@ -16,7 +16,8 @@ import (
 )
 
 const usage = "usage: inhost-bench-gvisor MEASUREMENT SECONDS\n" +
-	"measurements: memory-bulk-MTU[-trusted]  echo-memory  memory\n"
+	"measurements: memory-bulk-MTU[-trusted]  echo-memory  memory\n" +
+	"  LINK:LOAD of tun-plain packet-offload and send receive echo\n"
 
 // answer is what is printed: figures by name, and the settings under which they came about.
 type answer struct {
@@ -50,6 +51,9 @@ func measure(word string, length time.Duration) (answer, error) {
 		// Two hosts on one thread, as everybody's here.
 		runtime.GOMAXPROCS(1)
 		return memoryBulk(words, length)
+	}
+	if link, load, ok := strings.Cut(word, ":"); ok {
+		return onLink(link, load, length)
 	}
 	switch word {
 	case "echo-memory":

@@ -1,6 +1,7 @@
 //! `make bench`: ours and every peer in turn, on the same links; medians, noise, ratios and goals as a table, a picture
 //! and JSON.
 
+mod arena;
 mod peers;
 mod picture;
 mod plan;
@@ -74,8 +75,10 @@ pub fn command(words: &[&str]) -> Result<(), String> {
 
 fn chosen(extent: &Extent) -> Result<Vec<&'static Trial>, String> {
     for name in &extent.without {
-        if !["smoltcp", "gvisor", "lwip"].contains(&name.as_str()) {
-            return Err(format!("{name:?} is no peer that can be left out; smoltcp, gvisor and lwip can"));
+        if !["smoltcp", "gvisor", "lwip", "bare"].contains(&name.as_str()) {
+            return Err(format!(
+                "{name:?} is no peer that can be left out; smoltcp, gvisor, lwip and bare can"
+            ));
         }
     }
     for name in &extent.only {

@@ -45,14 +45,9 @@ pub fn build(program: Program) -> Result<PathBuf, String> {
             run(&mut go, "gVisor needs Go 1.26 or later (https://go.dev/dl) and access to its modules")?;
             Ok(binary)
         }
-        Program::Lwip => {
-            let binary = Path::new(TARGET).join("lwip/inhost-bench-lwip");
-            std::fs::create_dir_all(Path::new(TARGET).join("lwip")).map_err(|e| format!("{TARGET}: {e}"))?;
-            let mut cc = Command::new("cc");
-            cc.args(["-O3", "-std=gnu11", "-Wall", "-I/usr/include/lwip", "-o"]).arg(&binary);
-            cc.arg(Path::new(SOURCES).join("lwip/main.c")).arg("-llwip");
-            run(&mut cc, "lwIP needs a C compiler and its library: apt-get install gcc liblwip-dev")?;
-            Ok(binary)
+        Program::Lwip => compile("lwip", Some("-I/usr/include/lwip"), Some("-llwip"), LWIP_HINT),
+        Program::Bare => {
+            compile("bare", None, None, "the bare writer needs a C compiler: apt-get install gcc libc6-dev")
         }
         Program::Missing(what) => Err(format!("{what}: nothing to build")),
     }
@@ -64,8 +59,23 @@ pub fn name(program: Program) -> Option<&'static str> {
         Program::Smoltcp | Program::SmoltcpAvx2 => Some("smoltcp"),
         Program::Gvisor => Some("gvisor"),
         Program::Lwip => Some("lwip"),
+        Program::Bare => Some("bare"),
         Program::Ours | Program::Counting | Program::OursWithoutLto | Program::Missing(_) => None,
     }
+}
+
+const LWIP_HINT: &str = "lwIP needs a C compiler and its library: apt-get install gcc libc6-dev liblwip-dev";
+
+/// The one file of a harness in C.
+fn compile(name: &str, headers: Option<&str>, library: Option<&str>, hint: &str) -> Result<PathBuf, String> {
+    let folder = Path::new(TARGET).join(name);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let binary = folder.join(format!("inhost-bench-{name}"));
+    let mut cc = Command::new("cc");
+    cc.args(["-O3", "-std=gnu11", "-Wall"]).args(headers).arg("-o").arg(&binary);
+    cc.arg(Path::new(SOURCES).join(name).join("main.c")).args(library);
+    run(&mut cc, hint)?;
+    Ok(binary)
 }
 
 fn smoltcp(folder: &str, flags: Option<&str>) -> Result<PathBuf, String> {

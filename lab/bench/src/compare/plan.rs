@@ -17,6 +17,8 @@ pub enum Program {
     Gvisor,
     /// lwIP.
     Lwip,
+    /// Frames of a TCP flow written to the device without any stack.
+    Bare,
     /// What does not exist yet, in the words of its row.
     Missing(&'static str),
 }
@@ -26,6 +28,8 @@ pub enum Program {
 pub enum Place {
     /// In its own process, without a link.
     Alone,
+    /// At one end of a link whose other end is the kernel's; the word is the link and the load.
+    Link,
 }
 
 /// One stack under one measurement.
@@ -51,10 +55,8 @@ impl Subject {
 pub enum Goal {
     /// At least so many times the figure of a stack in the same run: `(1.3, "smoltcp")`.
     TimesOf(f64, &'static str),
-    #[allow(dead_code)] // For the links to the kernel.
     /// At most so many times the figure of a stack in the same run.
     AtMostTimesOf(f64, &'static str),
-    #[allow(dead_code)] // For the links to the kernel.
     /// The ratio to a stack, by pairs of runs, is so high with 95 % confidence.
     SurelyTimesOf(f64, &'static str),
     /// At least a figure.
@@ -101,6 +103,17 @@ const LINUX: &str = "Linux";
 const fn of(stack: &'static str, program: Program, word: &'static str) -> Subject {
     Subject { stack, program, word }
 }
+
+const fn rate(measurement: &'static str, goals: &'static [(&'static str, Goal)]) -> Figure {
+    Figure { key: "rate", measurement, unit: "Gbit/s", goals }
+}
+
+const fn cpu(measurement: &'static str, goals: &'static [(&'static str, Goal)]) -> Figure {
+    Figure { key: "cpu", measurement, unit: "s/GB", goals }
+}
+
+const SURELY_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::SurelyTimesOf(1.0, "Linux veth"))];
+const CHEAP_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::AtMostTimesOf(1.0, "Linux veth"))];
 
 /// All trials, in the order of the table.
 pub const TRIALS: &[Trial] = &[
@@ -164,6 +177,128 @@ pub const TRIALS: &[Trial] = &[
                 goals: &[(INHOST, Goal::AtMost(0.30)), ("inhost tasks", Goal::AtMost(0.50))],
             },
             Figure { key: "p99", measurement: "echo-memory-p99", unit: "us", goals: &[] },
+        ],
+    },
+    Trial {
+        name: "tun-send",
+        conditions: "to the kernel over TUN without offload, MTU 1500; the bare writer replays such a flow without a stack",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tun-plain:send"),
+            of("smoltcp", Program::Smoltcp, "tun-plain:send"),
+            of("gVisor", Program::Gvisor, "tun-plain:send"),
+            of("bare writer", Program::Bare, "tun-plain:send"),
+            of("Linux veth", Program::Ours, "veth-plain:send"),
+        ],
+        figures: &[
+            rate("tun-send", &[(INHOST, Goal::TimesOf(0.9, "bare writer"))]),
+            cpu("tun-send-cpu", &[]),
+        ],
+    },
+    Trial {
+        name: "tun-receive",
+        conditions: "from the kernel over TUN without offload, MTU 1500",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tun-plain:receive"),
+            of("smoltcp", Program::Smoltcp, "tun-plain:receive"),
+            of("gVisor", Program::Gvisor, "tun-plain:receive"),
+            of("Linux veth", Program::Ours, "veth-plain:receive"),
+        ],
+        figures: &[
+            rate("tun-receive", &[(INHOST, Goal::TimesOf(1.3, "smoltcp"))]),
+            cpu("tun-receive-cpu", &[]),
+        ],
+    },
+    Trial {
+        name: "tun-send-offload",
+        conditions: "to the kernel over TUN with segmentation and checksums left to the device; gVisor by a packet socket on veth",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tun-offload:send"),
+            of("smoltcp", Program::Smoltcp, "tun-offload:send"),
+            of("gVisor", Program::Gvisor, "packet-offload:send"),
+            of("Linux veth", Program::Ours, "veth-offload:send"),
+        ],
+        figures: &[rate("tun-send-offload", SURELY_AS_LINUX), cpu("tun-send-offload-cpu", CHEAP_AS_LINUX)],
+    },
+    Trial {
+        name: "tun-receive-offload",
+        conditions: "from the kernel over TUN with segmentation and checksums left to the device; gVisor by a packet socket on \
+                     veth",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tun-offload:receive"),
+            of("smoltcp", Program::Smoltcp, "tun-offload:receive"),
+            of("gVisor", Program::Gvisor, "packet-offload:receive"),
+            of("Linux veth", Program::Ours, "veth-offload:receive"),
+        ],
+        figures: &[
+            rate("tun-receive-offload", SURELY_AS_LINUX),
+            cpu("tun-receive-offload-cpu", CHEAP_AS_LINUX),
+        ],
+    },
+    Trial {
+        name: "tap-send",
+        conditions: "to the kernel over TAP without offload, MTU 1500",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tap-plain:send"),
+            of("smoltcp", Program::Smoltcp, "tap-plain:send"),
+        ],
+        figures: &[rate("tap-send", &[])],
+    },
+    Trial {
+        name: "tap-receive",
+        conditions: "from the kernel over TAP without offload, MTU 1500",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tap-plain:receive"),
+            of("smoltcp", Program::Smoltcp, "tap-plain:receive"),
+        ],
+        figures: &[rate("tap-receive", &[])],
+    },
+    Trial {
+        name: "tap-send-offload",
+        conditions: "to the kernel over TAP with segmentation and checksums left to the device",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tap-offload:send"),
+            of("smoltcp", Program::Smoltcp, "tap-offload:send"),
+            of("Linux veth", Program::Ours, "veth-offload:send"),
+        ],
+        figures: &[rate("tap-send-offload", &[]), cpu("tap-send-offload-cpu", &[])],
+    },
+    Trial {
+        name: "tap-receive-offload",
+        conditions: "from the kernel over TAP with segmentation and checksums left to the device",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tap-offload:receive"),
+            of("smoltcp", Program::Smoltcp, "tap-offload:receive"),
+            of("Linux veth", Program::Ours, "veth-offload:receive"),
+        ],
+        figures: &[rate("tap-receive-offload", &[]), cpu("tap-receive-offload-cpu", &[])],
+    },
+    Trial {
+        name: "echo-kernel",
+        conditions: "one byte to the kernel and back, both ends on one core, each asleep until it is woken",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tap-plain:echo"),
+            of("inhost TUN", Program::Ours, "tun-plain:echo"),
+            of("smoltcp", Program::Smoltcp, "tap-plain:echo"),
+            of("gVisor", Program::Gvisor, "tun-plain:echo"),
+            of("Linux veth", Program::Ours, "veth-plain:echo"),
+        ],
+        figures: &[
+            Figure {
+                key: "p50",
+                measurement: "echo-kernel-p50",
+                unit: "us",
+                goals: &[(INHOST, Goal::AtMost(11.5))],
+            },
+            Figure { key: "p99", measurement: "echo-kernel-p99", unit: "us", goals: &[] },
         ],
     },
     Trial {

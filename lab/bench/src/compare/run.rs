@@ -1,11 +1,11 @@
 //! The rounds: every stack of a trial in turn, again and again, so that what the machine does beside falls on all alike.
 
-use super::peers;
 use super::plan::{Place, Program, Subject, Trial};
 use super::result::{Answer, Series, Taken};
+use super::{arena, peers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// How much is run.
 #[derive(Clone, Debug)]
@@ -82,17 +82,18 @@ fn one(trial: &Trial, subject: &Subject, program: &Path, seconds: f64) -> Result
             ask(Command::new(program).args(["memory", "--json", subject.word]))
         }
         Place::Alone => ask(Command::new(program).arg(subject.word).arg(seconds.to_string())),
+        Place::Link => arena::run(program, subject.word, seconds),
     }
     .map_err(|why| format!("{}, {}: {why}", trial.name, subject.stack))
 }
 
 /// Runs a process that answers by one line of JSON.
-pub fn ask(command: &mut Command) -> Result<Answer, String> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(|e| format!("{command:?}: {e}"))?;
+fn ask(command: &mut Command) -> Result<Answer, String> {
+    read(command.stdin(Stdio::null()).output().map_err(|e| format!("{command:?}: {e}"))?)
+}
+
+/// The answer of a process that has ended.
+pub fn read(output: Output) -> Result<Answer, String> {
     if !output.status.success() {
         return Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()));
     }

@@ -126,11 +126,16 @@ impl Trips {
         self.last = now;
         age < self.length.as_secs_f64()
     }
-    fn answer(mut self, how: &str) -> Result<Answer, String> {
-        self.each_ns.sort_by(f64::total_cmp);
-        let at = |share: f64| self.each_ns.get((self.each_ns.len() as f64 * share) as usize).copied();
-        let (Some(p50), Some(p99)) = (at(0.5), at(0.99)) else { return Err("too few round trips".into()) };
+    fn answer(self, how: &str) -> Result<Answer, String> {
+        let (p50, p99) = percentiles(self.each_ns).ok_or("too few round trips")?;
         let settings = format!("{SHIPPED}; {how}; timed in groups of {TRIPS_A_LOOK}");
         Ok(Answer::new(settings).with("p50", p50 / 1e3).with("p99", p99 / 1e3))
     }
+}
+
+/// The middle and the 99th percentile; `None` of nothing.
+pub fn percentiles(mut all: Vec<f64>) -> Option<(f64, f64)> {
+    all.sort_by(f64::total_cmp);
+    let at = |percent: usize| all.get(all.len() * percent / 100).copied();
+    Some((at(50)?, at(99)?))
 }

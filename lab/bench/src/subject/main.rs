@@ -7,7 +7,9 @@ mod bulk;
 mod connect;
 mod echo;
 mod host;
+mod kernel;
 mod limits;
+mod link;
 mod wire;
 
 use answer::Answer;
@@ -16,7 +18,8 @@ use std::time::Duration;
 
 const USAGE: &str = "\
 usage: inhost-subject MEASUREMENT SECONDS
-measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  limits";
+measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  limits
+  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload and send receive echo";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,6 +47,10 @@ fn main() -> ExitCode {
 fn measure(measurement: &str, length: Duration) -> Result<Answer, String> {
     if let Some(words) = measurement.strip_prefix("memory-bulk-") {
         return bulk::memory(words, length);
+    }
+    if let Some((link, load)) = measurement.split_once(':') {
+        let measure = if link.starts_with("veth") { kernel::measure } else { link::measure };
+        return measure(link, load, length);
     }
     match measurement {
         "echo-memory" => echo::raw(length),

@@ -4,7 +4,9 @@
 mod bulk;
 mod connect;
 mod echo;
+mod link;
 mod memory;
+mod tun;
 mod two;
 
 use std::process::ExitCode;
@@ -12,7 +14,8 @@ use std::time::Duration;
 
 const USAGE: &str = "\
 usage: inhost-bench-smoltcp MEASUREMENT SECONDS
-measurements: memory-bulk-MTU[-trusted]  echo-memory  connect-bare  memory";
+measurements: memory-bulk-MTU[-trusted]  echo-memory  connect-bare  memory
+  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload and send receive echo";
 
 /// Figures by name, and the settings under which they came about.
 pub struct Answer {
@@ -47,6 +50,9 @@ fn main() -> ExitCode {
 fn measure(measurement: &str, length: Duration) -> Result<Answer, String> {
     if let Some(words) = measurement.strip_prefix("memory-bulk-") {
         return bulk::memory(words, length);
+    }
+    if let Some((link, load)) = measurement.split_once(':') {
+        return link::measure(link, load, length);
     }
     match measurement {
         "echo-memory" => echo::memory(length),

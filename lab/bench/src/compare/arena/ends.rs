@@ -1,0 +1,172 @@
+//! What runs at the kernel's end: a sink, a source, or an echo, each on a thread.
+
+use super::place::KERNEL;
+use rustix::net::sockopt::set_tcp_congestion;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::park_timeout;
+use std::time::Duration;
+
+/// Bytes of one read or write: as much as a system call is worth, and no more than a core's cache holds.
+const PIECE_BYTES: usize = 128 << 10;
+/// The kernel's own default may be one that halves its local rate.
+const CONGESTION: &str = "cubic";
+
+/// What the process under test does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// It sends a stream to port 9.
+    Send,
+    /// It receives a stream from port 10.
+    Receive,
+    /// It sends a byte to port 7 and waits for it.
+    Echo,
+}
+
+impl FromStr for Load {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Load, String> {
+        match word {
+            "send" => Ok(Load::Send),
+            "receive" => Ok(Load::Receive),
+            "echo" => Ok(Load::Echo),
+            _ => Err(format!("{word:?} is no load")),
+        }
+    }
+}
+
+impl Load {
+    /// Whether both ends share a core: waking somebody on another one costs more than everything else here.
+    pub fn is_on_one_core(self) -> bool {
+        self == Load::Echo
+    }
+    fn port(self) -> u16 {
+        match self {
+            Load::Send => 9,
+            Load::Receive => 10,
+            Load::Echo => 7,
+        }
+    }
+}
+
+/// The kernel's end at work.
+pub struct Ends {
+    load: Load,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    bytes: AtomicU64,
+    stopped: AtomicBool,
+    connection: Mutex<Option<TcpStream>>,
+}
+
+impl Ends {
+    /// Listens, in the namespace of this thread.
+    pub fn start(load: Load) -> Result<Ends, String> {
+        let listener =
+            TcpListener::bind((KERNEL, load.port())).map_err(|e| format!("port {}: {e}", load.port()))?;
+        // Inherited by what is accepted.
+        set_tcp_congestion(&listener, CONGESTION)
+            .map_err(|e| format!("{CONGESTION}: {e}; modprobe tcp_cubic"))?;
+        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
+        let shared = Arc::new(Shared::default());
+        let there = shared.clone();
+        std::thread::spawn(move || serve(load, &listener, &there));
+        Ok(Ends { load, shared })
+    }
+    /// Whether [`Ends::bytes`] counts what matters.
+    pub fn counts_bytes(&self) -> bool {
+        matches!(self.load, Load::Send | Load::Receive)
+    }
+    /// Bytes received from the process, or written to it.
+    pub fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+    /// Waits for a connection while `lives`.
+    pub fn wait_for_connection(
+        &self,
+        limit: Duration,
+        mut lives: impl FnMut() -> bool,
+    ) -> Result<(), String> {
+        let mut waited = Duration::ZERO;
+        while self.shared.connection().is_none() {
+            if waited > limit || !lives() {
+                return Err("no connection came".into());
+            }
+            waited += Duration::from_millis(2);
+            park_timeout(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+    /// Ends what is left.
+    pub fn stop(&self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        if let Some(connection) = &*self.shared.connection() {
+            // It may be over already.
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn connection(&self) -> std::sync::MutexGuard<'_, Option<TcpStream>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Serves one connection; an error is its end.
+fn serve(load: Load, listener: &TcpListener, shared: &Shared) {
+    while !shared.stopped.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let ready = stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true));
+                if ready.is_err() {
+                    return;
+                }
+                *shared.connection() = stream.try_clone().ok();
+                let _ = match load {
+                    Load::Send => sink(stream, shared),
+                    Load::Receive => source(stream, shared),
+                    Load::Echo => echo(stream),
+                };
+                return;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => park_timeout(Duration::from_millis(2)),
+            Err(_) => return,
+        }
+    }
+}
+
+fn sink(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let mut place = vec![0; PIECE_BYTES];
+    loop {
+        match stream.read(&mut place)? {
+            0 => return Ok(()),
+            count => shared.bytes.fetch_add(count as u64, Ordering::Relaxed),
+        };
+    }
+}
+
+fn source(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let text = vec![0x5a; PIECE_BYTES];
+    loop {
+        let count = stream.write(&text)?;
+        shared.bytes.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+fn echo(mut stream: TcpStream) -> std::io::Result<()> {
+    let mut place = [0; 64];
+    loop {
+        let count = stream.read(&mut place)?;
+        if count == 0 {
+            return Ok(());
+        }
+        stream.write_all(&place[..count])?;
+    }
+}
