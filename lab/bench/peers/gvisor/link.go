@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -22,6 +23,10 @@ const (
 	gsoBytes = 65536
 	// comingUp is what the kernel takes to bring up a device that somebody has attached to; until then it sends nothing.
 	comingUp = 100 * time.Millisecond
+
+	consumerPort      = 9
+	costOfADatagram   = 20 * time.Microsecond
+	datagramsAnAnswer = 32
 )
 
 // onLink measures at one end of a link whose other end is the kernel's.
@@ -57,11 +62,35 @@ func onLink(link, load string, length time.Duration) (answer, error) {
 		}
 		said.Figures, err = echoes(conn, length, 1)
 		return said, err
+	case "consume":
+		at := tcpip.FullAddress{NIC: nic, Port: consumerPort}
+		conn, err := gonet.DialUDP(s, &at, nil, ipv4.ProtocolNumber)
+		if err != nil {
+			return answer{}, err
+		}
+		go consume(conn)
 	default:
 		return answer{}, fmt.Errorf("%q is no load", load)
 	}
 	time.Sleep(length - time.Since(began))
 	return said, nil
+}
+
+// consume takes a declared time for each datagram, and says after every so many how many it has had.
+func consume(conn *gonet.UDPConn) {
+	place, said := make([]byte, 2048), make([]byte, 8)
+	for count := uint64(1); ; count++ {
+		_, from, err := conn.ReadFrom(place)
+		if err != nil {
+			return
+		}
+		for began := time.Now(); time.Since(began) < costOfADatagram; {
+		}
+		if count%datagramsAnAnswer == 0 {
+			binary.BigEndian.PutUint64(said, count)
+			conn.WriteTo(said, from)
+		}
+	}
 }
 
 func dial(s *stack.Stack, port uint16) (net.Conn, error) {

@@ -17,7 +17,7 @@ import (
 
 const usage = "usage: inhost-bench-gvisor MEASUREMENT SECONDS\n" +
 	"measurements: memory-bulk-MTU[-trusted]  echo-memory  memory\n" +
-	"  LINK:LOAD of tun-plain packet-offload and send receive echo\n"
+	"  LINK:LOAD of tun-plain packet-offload and send receive echo consume\n"
 
 // answer is what is printed: figures by name, and the settings under which they came about.
 type answer struct {

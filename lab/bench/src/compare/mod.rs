@@ -2,6 +2,7 @@
 //! and JSON.
 
 mod arena;
+mod fit;
 mod peers;
 mod picture;
 mod plan;
@@ -9,6 +10,7 @@ mod result;
 mod run;
 mod table;
 
+use crate::figures::chart::{self, Axis, Line};
 use crate::figures::machine;
 use crate::figures::options::Options;
 use plan::{TRIALS, Trial};
@@ -25,8 +27,10 @@ pub const USAGE: &str = "\
 /// Where the last results lie.
 const LATEST: &str = "target/bench/latest.json";
 const PICTURE: &str = "target/bench/latest.svg";
-/// Where `--publish` puts the picture and the table.
+const OVERLOAD: &str = "target/bench/overload.svg";
+/// Where `--publish` puts the pictures.
 const PUBLISHED: &str = "docs/figures/bench.svg";
+const PUBLISHED_OVERLOAD: &str = "docs/figures/bench-overload.svg";
 
 /// Rounds, and seconds of each run; and both in a quick run.
 const FULL: (usize, f64) = (9, 1.0);
@@ -58,8 +62,10 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     put(LATEST, &objects)?;
     let drawn = picture::draw(&rows, "Each stack beside inhost; further right is better");
     put(PICTURE, &drawn)?;
+    draw_overload(&rows, OVERLOAD)?;
     if publish {
         put(PUBLISHED, &drawn)?;
+        draw_overload(&rows, PUBLISHED_OVERLOAD)?;
     }
     if json {
         print!("{objects}");
@@ -71,6 +77,28 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// The curve of goodput over load, where it was measured.
+fn draw_overload(rows: &[Row], path: &str) -> Result<(), String> {
+    let mut lines: Vec<Line> = Vec::new();
+    for row in rows {
+        let load = row.measurement.strip_prefix("overload-").and_then(|load| load.parse::<f64>().ok());
+        let Some((load, percent)) = load.zip(row.median) else { continue };
+        match lines.iter_mut().find(|line| line.name == row.stack) {
+            Some(line) => line.points.push((load, percent)),
+            None => lines.push(Line { name: row.stack.clone(), points: vec![(load, percent)], dots: false }),
+        }
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let axis = |name: &str, range| Axis { name: name.into(), range, logarithmic: false };
+    let axes = [
+        axis("offered load, times the capacity", (1.0, 4.0)),
+        axis("worked off, % of the capacity", (0.0, 120.0)),
+    ];
+    chart::lines(path, "Datagrams worked off under overload", axes, &lines, None)
 }
 
 fn chosen(extent: &Extent) -> Result<Vec<&'static Trial>, String> {

@@ -28,6 +28,8 @@ pub enum Program {
 pub enum Place {
     /// In its own process, without a link.
     Alone,
+    /// Like `Alone`, once for each size of segments; the word is what follows the size.
+    Sizes,
     /// At one end of a link whose other end is the kernel's; the word is the link and the load.
     Link,
 }
@@ -112,6 +114,16 @@ const fn cpu(measurement: &'static str, goals: &'static [(&'static str, Goal)]) 
     Figure { key: "cpu", measurement, unit: "s/GB", goals }
 }
 
+const fn goodput(
+    key: &'static str,
+    measurement: &'static str,
+    goals: &'static [(&'static str, Goal)],
+) -> Figure {
+    Figure { key, measurement, unit: "%", goals }
+}
+
+/// What is worked off under overload stays what it is without.
+const FLAT: &[(&str, Goal)] = &[(INHOST, Goal::AtLeast(95.0))];
 const SURELY_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::SurelyTimesOf(1.0, "Linux veth"))];
 const CHEAP_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::AtMostTimesOf(1.0, "Linux veth"))];
 
@@ -177,6 +189,21 @@ pub const TRIALS: &[Trial] = &[
                 goals: &[(INHOST, Goal::AtMost(0.30)), ("inhost tasks", Goal::AtMost(0.50))],
             },
             Figure { key: "p99", measurement: "echo-memory-p99", unit: "us", goals: &[] },
+        ],
+    },
+    Trial {
+        name: "fit",
+        conditions: "CPU = A * segments + B * bytes, fitted to runs in memory with MTUs from 576 to 65,535, checksums on, both \
+                     ends",
+        place: Place::Sizes,
+        subjects: &[
+            of(INHOST, Program::Ours, ""),
+            of("inhost in place", Program::Ours, "-lend"),
+            of("smoltcp", Program::Smoltcp, ""),
+        ],
+        figures: &[
+            Figure { key: "A", measurement: "fit-a-segment", unit: "ns", goals: &[] },
+            Figure { key: "B", measurement: "fit-b-kilobyte", unit: "ns/kB", goals: &[] },
         ],
     },
     Trial {
@@ -299,6 +326,24 @@ pub const TRIALS: &[Trial] = &[
                 goals: &[(INHOST, Goal::AtMost(11.5))],
             },
             Figure { key: "p99", measurement: "echo-kernel-p99", unit: "us", goals: &[] },
+        ],
+    },
+    Trial {
+        name: "overload",
+        conditions: "datagrams of 200 bytes over TUN to a consumer that takes 20 us for each: what it works off when 1, 2 and 4 \
+                     times as many come as it can, in percent of that",
+        place: Place::Link,
+        subjects: &[
+            of(INHOST, Program::Ours, "tun-plain:consume"),
+            of("smoltcp", Program::Smoltcp, "tun-plain:consume"),
+            of("gVisor", Program::Gvisor, "tun-plain:consume"),
+            of("Linux veth", Program::Ours, "veth-plain:consume"),
+        ],
+        figures: &[
+            Figure { key: "capacity", measurement: "overload-capacity", unit: "/s", goals: &[] },
+            goodput("goodput-1", "overload-1", &[]),
+            goodput("goodput-2", "overload-2", FLAT),
+            goodput("goodput-4", "overload-4", FLAT),
         ],
     },
     Trial {

@@ -2,7 +2,7 @@
 
 use super::plan::{Place, Program, Subject, Trial};
 use super::result::{Answer, Series, Taken};
-use super::{arena, peers};
+use super::{arena, fit, peers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -82,6 +82,15 @@ fn one(trial: &Trial, subject: &Subject, program: &Path, seconds: f64) -> Result
             ask(Command::new(program).args(["memory", "--json", subject.word]))
         }
         Place::Alone => ask(Command::new(program).arg(subject.word).arg(seconds.to_string())),
+        Place::Sizes => {
+            let each = seconds / 2.0;
+            let word = |mtu: &u32| format!("memory-bulk-{mtu}{}", subject.word);
+            let runs: Result<Vec<Answer>, String> = fit::MTUS_BYTES
+                .iter()
+                .map(|mtu| ask(Command::new(program).arg(word(mtu)).arg(each.to_string())))
+                .collect();
+            runs.and_then(|runs| fit::answer(&runs))
+        }
         Place::Link => arena::run(program, subject.word, seconds),
     }
     .map_err(|why| format!("{}, {}: {why}", trial.name, subject.stack))

@@ -24,6 +24,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     };
     let answer = Answer::new(settings);
     let port = match load {
+        "consume" => return crate::consume::kernels(answer, clock, until),
         "send" => 9,
         "receive" => 10,
         "echo" => 7,

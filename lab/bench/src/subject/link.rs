@@ -1,6 +1,7 @@
 //! Our host at one end of a TUN or TAP device, under the runtime of `inhost serve`; the kernel is at the other end.
 
 use crate::answer::Answer;
+use crate::consume;
 use crate::host::SHIPPED;
 use inhost_base::{Cidr, Endpoint, Ipv4Addr};
 use inhost_link::Spec;
@@ -45,6 +46,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     let done = match load {
         "send" => runtime.run(until_over(&host, length, send(&host))),
         "receive" => runtime.run(until_over(&host, length, receive(&host))),
+        "consume" => runtime.run(until_over(&host, length, consume::ours(&host, clock))),
         "echo" => {
             let (p50, p99) = runtime.run(echo(&host, clock, until)).map_err(|e| e.to_string())??;
             return Ok(answer.with("p50", p50).with("p99", p99));

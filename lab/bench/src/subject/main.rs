@@ -5,6 +5,7 @@
 mod answer;
 mod bulk;
 mod connect;
+mod consume;
 mod echo;
 mod host;
 mod kernel;
@@ -19,7 +20,7 @@ use std::time::Duration;
 const USAGE: &str = "\
 usage: inhost-subject MEASUREMENT SECONDS
 measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  limits
-  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload and send receive echo";
+  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload and send receive echo consume";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

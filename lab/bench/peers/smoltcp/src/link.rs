@@ -1,8 +1,8 @@
 //! smoltcp at one end of a TUN or TAP device; the kernel is at the other end.
 
-use crate::Answer;
 use crate::tun::Tun;
 use crate::two::socket;
+use crate::{Answer, consume};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::Socket;
 use smoltcp::time::Instant;
@@ -33,6 +33,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         "send" => host.send(length)?,
         "receive" => host.receive(length)?,
         "echo" => host.echo(length)?,
+        "consume" => host.consume(length)?,
         _ => return Err(format!("{load:?} is no load")),
     };
     Ok(Answer { settings, figures })
@@ -122,6 +123,17 @@ impl Host {
                 break;
             }
             if count == 0 {
+                self.wait();
+            }
+        }
+        Ok(Vec::new())
+    }
+    fn consume(&mut self, length: Duration) -> Result<Figures, String> {
+        let handle = self.sockets.add(consume::socket()?);
+        let mut count = 0;
+        while self.began.elapsed() < length {
+            self.poll();
+            if !consume::all(self.sockets.get_mut(handle), &mut count) {
                 self.wait();
             }
         }

@@ -3,6 +3,7 @@
 
 mod bulk;
 mod connect;
+mod consume;
 mod echo;
 mod link;
 mod memory;
@@ -15,7 +16,7 @@ use std::time::Duration;
 const USAGE: &str = "\
 usage: inhost-bench-smoltcp MEASUREMENT SECONDS
 measurements: memory-bulk-MTU[-trusted]  echo-memory  connect-bare  memory
-  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload and send receive echo";
+  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload and send receive echo consume";
 
 /// Figures by name, and the settings under which they came about.
 pub struct Answer {

@@ -24,6 +24,8 @@ pub enum Load {
     Receive,
     /// It sends a byte to port 7 and waits for it.
     Echo,
+    /// It receives datagrams at port 9, works on each for a declared time, and says how many there were.
+    Consume,
 }
 
 impl FromStr for Load {
@@ -33,6 +35,7 @@ impl FromStr for Load {
             "send" => Ok(Load::Send),
             "receive" => Ok(Load::Receive),
             "echo" => Ok(Load::Echo),
+            "consume" => Ok(Load::Consume),
             _ => Err(format!("{word:?} is no load")),
         }
     }
@@ -47,14 +50,16 @@ impl Load {
         match self {
             Load::Send => 9,
             Load::Receive => 10,
-            Load::Echo => 7,
+            // Nobody calls there while datagrams are sent.
+            Load::Echo | Load::Consume => 7,
         }
     }
 }
 
 /// The kernel's end at work.
 pub struct Ends {
-    load: Load,
+    /// What it serves.
+    pub load: Load,
     shared: Arc<Shared>,
 }
 
@@ -132,7 +137,7 @@ fn serve(load: Load, listener: &TcpListener, shared: &Shared) {
                 let _ = match load {
                     Load::Send => sink(stream, shared),
                     Load::Receive => source(stream, shared),
-                    Load::Echo => echo(stream),
+                    Load::Echo | Load::Consume => echo(stream),
                 };
                 return;
             }

@@ -2,6 +2,7 @@
 //! under test at the other end.
 
 mod ends;
+mod flood;
 mod machine_time;
 mod place;
 
@@ -16,6 +17,8 @@ use std::time::Duration;
 
 /// The share of the time that goes by before anything is counted.
 const WARM_UP: f64 = 0.3;
+/// The share of the time that each load of a flood takes; with getting going there are four and a half of them.
+const FLOOD_PHASE: f64 = 0.25;
 /// Seconds that a process runs beyond what is counted.
 const SLACK_S: f64 = 0.5;
 /// Attempts at a run.
@@ -78,8 +81,10 @@ fn measure(
 
 /// Bytes and time of all cores within the window that counts.
 fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f64)>, String> {
-    if !ends.counts_bytes() {
-        return Ok(Vec::new());
+    match ends.load {
+        Load::Send | Load::Receive => {}
+        Load::Echo => return Ok(Vec::new()),
+        Load::Consume => return flood::run(Duration::from_secs_f64(seconds * FLOOD_PHASE)),
     }
     ends.wait_for_connection(PATIENCE, || child.try_wait().is_ok_and(|ended| ended.is_none()))?;
     park_timeout(Duration::from_secs_f64(seconds * WARM_UP));

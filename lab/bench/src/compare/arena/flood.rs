@@ -1,0 +1,116 @@
+//! Datagrams at a rate that is kept whatever becomes of them, to a consumer with a declared cost for each: what arrives
+//! when once, twice and four times as many come as can be worked off.
+
+use super::place::{KERNEL, PROCESS};
+use inhost_runtime::Clock;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+/// Bytes of a datagram.
+const DATAGRAM_BYTES: usize = 200;
+/// The consumer answers each such number of datagrams with their count.
+const DATAGRAMS_AN_ANSWER: u64 = 32;
+/// Datagrams under way while the capacity is found.
+const WINDOW: u64 = 4 * DATAGRAMS_AN_ANSWER;
+/// Without an answer for so long, what is under way counts as lost.
+const STALL: Duration = Duration::from_millis(50);
+/// Datagrams sent between two looks at what came back.
+const BURST: u64 = 16;
+/// Loads beyond the capacity, with the names of their figures.
+const LOADS: [(&str, &str, f64); 3] =
+    [("goodput-1", "offered-1", 1.0), ("goodput-2", "offered-2", 2.0), ("goodput-4", "offered-4", 4.0)];
+
+/// The sender, and what it has heard.
+struct Flood {
+    socket: UdpSocket,
+    clock: Clock,
+    sent: u64,
+    /// The first answer of this phase, and the last: when, and the count in it.
+    answers: Option<[(f64, u64); 2]>,
+    /// When the last answer came, in seconds.
+    heard_at: f64,
+    heard: u64,
+}
+
+/// All phases, of `phase` each: the capacity in datagrams a second, and the goodput at each load in parts of it.
+pub fn run(phase: Duration) -> Result<Vec<(String, f64)>, String> {
+    let socket = UdpSocket::bind((KERNEL, 9)).map_err(|e| format!("port 9: {e}"))?;
+    socket.connect((PROCESS, 9)).map_err(|e| e.to_string())?;
+    socket.set_nonblocking(true).map_err(|e| e.to_string())?;
+    let mut flood = Flood { socket, clock: Clock::start(), sent: 0, answers: None, heard_at: 0.0, heard: 0 };
+    // Once to get going, once to measure.
+    flood.windowed(phase.mul_f64(0.5));
+    flood.answers = None;
+    flood.windowed(phase);
+    let capacity = flood.goodput();
+    if capacity == 0.0 {
+        return Err("the consumer does not answer".into());
+    }
+    let mut figures = vec![("capacity".to_owned(), capacity)];
+    for (goodput, offered, factor) in LOADS {
+        flood.answers = None;
+        let sent = flood.paced(capacity * factor, phase);
+        figures.push((goodput.into(), 100.0 * flood.goodput() / capacity));
+        figures.push((offered.into(), sent / capacity));
+    }
+    Ok(figures)
+}
+
+impl Flood {
+    fn now(&self) -> f64 {
+        self.clock.now().as_nanos() as f64 / 1e9
+    }
+    /// As many as are answered.
+    fn windowed(&mut self, length: Duration) {
+        let until = self.now() + length.as_secs_f64();
+        let mut answered = self.sent;
+        while self.now() < until {
+            let before = self.heard;
+            self.listen();
+            answered += self.heard - before;
+            if self.now() - self.heard_at > STALL.as_secs_f64() {
+                answered = self.sent;
+                self.heard_at = self.now();
+            }
+            while self.sent - answered.min(self.sent) < WINDOW && self.send() {}
+        }
+    }
+    /// So many a second; gives how many a second it really were.
+    fn paced(&mut self, rate: f64, length: Duration) -> f64 {
+        let (began, sent) = (self.now(), self.sent);
+        loop {
+            let age = self.now() - began;
+            if age >= length.as_secs_f64() {
+                return (self.sent - sent) as f64 / age;
+            }
+            let due = (age * rate) as u64;
+            for _ in 0..due.saturating_sub(self.sent - sent).min(BURST) {
+                self.send();
+            }
+            self.listen();
+        }
+    }
+    /// Whether it went out; what the system has no room for is lost like what the device has none for.
+    fn send(&mut self) -> bool {
+        self.sent += 1;
+        self.socket.send(&[0x5a; DATAGRAM_BYTES]).is_ok()
+    }
+    fn listen(&mut self) {
+        let mut place = [0; 16];
+        // A refusal, before the consumer has bound its port, is no answer either.
+        while let Ok(8) = self.socket.recv(&mut place) {
+            let count = u64::from_be_bytes(place[..8].try_into().unwrap_or_default());
+            self.heard = self.heard.max(count);
+            self.heard_at = self.now();
+            let last = (self.heard_at, self.heard);
+            self.answers = Some([self.answers.map_or(last, |[first, _]| first), last]);
+        }
+    }
+    /// Datagrams worked off in a second of this phase.
+    fn goodput(&self) -> f64 {
+        match self.answers {
+            Some([first, last]) if last.0 > first.0 => (last.1 - first.1) as f64 / (last.0 - first.0),
+            _ => 0.0,
+        }
+    }
+}
