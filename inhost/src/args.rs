@@ -1,6 +1,9 @@
 //! The words of the command line.
 
+mod ftp;
+
 use clap::{Args, Parser, Subcommand};
+pub use ftp::{Ftp, FtpCommand, FtpOptions};
 use std::path::PathBuf;
 
 /// An Internet host in a process.
@@ -21,6 +24,9 @@ pub enum Command {
     /// Log in to another host
     #[command(after_help = TELNET_EXAMPLES)]
     Telnet(Telnet),
+    /// Fetch and send files
+    #[command(after_help = ftp::FTP_EXAMPLES)]
+    Ftp(Box<Ftp>),
     /// Ask whether a host answers, and how fast
     #[command(after_help = PING_EXAMPLES)]
     Ping(Ping),
@@ -56,7 +62,7 @@ pub struct Serve {
 }
 
 /// Where a client finds a host to speak through.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug, Clone, Default)]
 pub struct Through {
     /// Make a private host on this link, such as user, instead of using the running one
     #[arg(long, value_name = "SPEC", conflicts_with = "via")]

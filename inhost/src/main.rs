@@ -4,6 +4,7 @@
 mod args;
 mod config;
 mod failure;
+mod ftp;
 mod links;
 mod netstat;
 mod ping;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let done = match &arguments.command {
         Command::Serve(serve) => serve::run(serve),
         Command::Telnet(telnet) => telnet::run(telnet),
+        Command::Ftp(ftp) => ftp::run(ftp),
         Command::Ping(ping) => ping::run(ping),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),

@@ -1,6 +1,6 @@
 //! `inhost telnet`: the client on this terminal.
 
-mod connection;
+pub mod connection;
 
 use crate::args::Telnet;
 use crate::failure::Failure;

@@ -4,7 +4,8 @@
 //!
 //! - [`protocol`]: lines, commands, replies, addresses and facts, for either end;
 //! - [`codec`]: representation, structure and mode of data;
-//! - [`server`]: a control connection as the server has it.
+//! - [`server`]: a control connection as the server has it;
+//! - [`client`]: the same as the client has it.
 //!
 //! [`storage`] is where the files are: a small trait, and a folder behind it that no path leads out of. [`driver`]
 //! carries octets between all these and the world, on the host's own sockets or any other stream with tokio's traits,
@@ -34,8 +35,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod codec;
 pub mod driver;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod protocol;
 pub mod server;
 pub mod storage;

@@ -1,16 +1,20 @@
 //! Thin drivers that carry octets between the pure machines and the world. They need no runtime: each is a future
 //! that any executor may poll, and time, streams and files come through traits.
 
+mod client;
 mod control;
 mod files;
 mod host;
 mod listing;
+mod moving;
 mod passive;
 mod serve;
 mod services;
 mod stall;
 mod tls;
+mod tls_client;
 mod transfer;
+mod work;
 
 use std::io;
 use std::pin::Pin;
@@ -19,6 +23,7 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, IpAddr};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+pub use client::{ClientLimits, Connection, Flow, Flowed};
 pub use control::MaybeTls;
 pub use host::HostNetwork;
 pub use inhost_telnet::driver::{Clock, Urgent};
@@ -26,6 +31,9 @@ pub use passive::{Lease, PassivePorts};
 pub use serve::{SessionEnd, serve_session};
 pub use services::{Entry, Granted, Services, SessionEvent};
 pub use tls::{TlsError, TlsServer, TlsStream};
+pub use tls_client::{TlsClient, Trust};
+
+pub use work::{GetOptions, MirrorPlan, Moved, copy, get, list, mirror, put};
 
 use crate::storage::LocalFuture;
 

@@ -10,10 +10,11 @@ use inhost_base::{Duration, Endpoint, Instant};
 use inhost_telnet::server::{Permit, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
+use super::moving::Shared;
 use super::services::{Entry, Granted, Services, SessionEvent};
 use super::stall::within;
 use super::tls::SessionTag;
-use super::transfer::{Shared, Transfer};
+use super::transfer::Transfer;
 use super::{Clock, Lease, MaybeTls, TlsServer, Urgent, files};
 use crate::server::{
     Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,

@@ -48,6 +48,14 @@ impl Folder {
         self
     }
 
+    /// How much of an upload or download that was broken off is there.
+    pub fn partial_bytes(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>> {
+        self.run(path, |folder, path| {
+            let (parent, name) = place(&folder.root, &path)?;
+            Ok(parent.symlink_metadata(partial_name(&name))?.len())
+        })
+    }
+
     /// Does something on a thread that may wait for the disk.
     fn run<T: Send + 'static>(
         &self,
@@ -238,9 +246,10 @@ impl Storage for Folder {
     }
 }
 
-struct Plain {
-    file: Arc<File>,
-    size_bytes: u64,
+/// An open file.
+pub(super) struct Plain {
+    pub(super) file: Arc<File>,
+    pub(super) size_bytes: u64,
 }
 
 impl Source for Plain {

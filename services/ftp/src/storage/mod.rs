@@ -139,6 +139,8 @@ pub trait Source: Send {
 pub trait Sink: Send {
     /// Writes all of `buffer` to `position`, and gives it back.
     fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<()>)>;
+    /// What was written, to be read back.
+    fn read_back(&self) -> Box<dyn Source>;
     /// The file is whole and so long: it gets its name.
     fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>>;
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 
-use super::{LocalFuture, Outcome, Quota, Sink, StorageError, Store, Storing};
+use super::folder::Plain;
+use super::{LocalFuture, Outcome, Quota, Sink, Source, StorageError, Store, Storing};
 
 const PREFIX: &str = ".";
 const SUFFIX: &str = ".inhost-part";
@@ -135,6 +136,11 @@ impl Sink for Partial {
             let written = file.write_all_at(&buffer, position).map_err(StorageError::from);
             (buffer, written)
         }))
+    }
+
+    fn read_back(&self) -> Box<dyn Source> {
+        let size_bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
+        Box::new(Plain { file: self.file.clone(), size_bytes })
     }
 
     fn commit(mut self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>> {

@@ -1,0 +1,125 @@
+//! The words of `inhost ftp`.
+
+use super::Through;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Arguments of `inhost ftp`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Ftp {
+    /// One thing to do; without it, commands are typed
+    #[command(subcommand)]
+    pub command: Option<FtpCommand>,
+    /// Host name, address or ftp:// URL; without it, start at the command level
+    pub host: Option<String>,
+    #[command(flatten)]
+    pub options: FtpOptions,
+}
+
+/// One thing to do.
+#[derive(Subcommand, Debug)]
+pub enum FtpCommand {
+    /// Fetch a file
+    Get {
+        /// The file, such as ftp://ada@host/path
+        url: String,
+        /// Where to put it [default: its own name, here]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        options: FtpOptions,
+    },
+    /// Send a file
+    Put {
+        /// The file
+        file: PathBuf,
+        /// Where to put it: a name, or with / at its end a directory
+        url: String,
+        #[command(flatten)]
+        options: FtpOptions,
+    },
+    /// Fetch, or with --reverse send, what differs of a directory and all below it
+    Mirror {
+        /// The directory there
+        url: String,
+        /// The directory here
+        folder: PathBuf,
+        /// Send instead of fetching
+        #[arg(long, short = 'R')]
+        reverse: bool,
+        /// Connections at once
+        #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=32))]
+        connections: u8,
+        #[command(flatten)]
+        options: FtpOptions,
+    },
+    /// Have one server send a file to another (third-party transfer)
+    Copy {
+        /// The file, such as ftp://ada@one/path
+        from: String,
+        /// Where to, such as ftp://ada@other/path
+        to: String,
+        #[command(flatten)]
+        options: FtpOptions,
+    },
+}
+
+/// How it is done.
+#[derive(Args, Debug, Clone, Default)]
+pub struct FtpOptions {
+    #[command(flatten)]
+    pub through: Through,
+    /// Log in as this user [default: that of the URL, else anonymous]
+    #[arg(long, short, value_name = "NAME")]
+    pub user: Option<String>,
+    /// What ACCT is told, where a server asks
+    #[arg(long, value_name = "ACCOUNT")]
+    pub account: Option<String>,
+    /// Encrypt everything (AUTH TLS; ftps:// begins with TLS), or give up
+    #[arg(long)]
+    pub tls: bool,
+    /// PEM file of the authorities that count [default: the system's]
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Take any certificate
+    #[arg(long)]
+    pub insecure: bool,
+    /// Have the server connect to us for data
+    #[arg(long)]
+    pub active: bool,
+    /// Begin anew what was broken off
+    #[arg(long)]
+    pub no_resume: bool,
+    /// Compare sizes only, and not hashes
+    #[arg(long)]
+    pub no_hash: bool,
+    /// Upload under the final name, where a server lets nobody rename
+    #[arg(long)]
+    pub in_place: bool,
+    /// Show what is said on the control connection
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Use IPv4 only
+    #[arg(short = '4', conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6')]
+    pub ipv6: bool,
+}
+
+/// Commands that work as they stand.
+pub const FTP_EXAMPLES: &str = "\
+Examples:
+  inhost ftp ftp.example.org
+      commands at a prompt; help lists them
+  inhost ftp get ftp://ftp.example.org/pub/file.tar.gz
+      fetched beside its name, verified, renamed; the same again goes on where it was broken off
+  inhost ftp put --tls report.pdf ftp://ada@10.9.0.2/inbox/
+  inhost ftp mirror -n 8 ftp://ada@10.9.0.2/photos photos
+      with eight connections; --reverse sends
+  inhost ftp copy ftp://ada@10.9.0.2/big ftp://ada@10.9.0.3/big
+      from one server to the other; one of them has to allow it
+The password is that of the URL, of $INHOST_FTP_PASSWORD, or asked for.";

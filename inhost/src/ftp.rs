@@ -1,0 +1,221 @@
+//! `inhost ftp`: files from and to servers.
+
+mod interactive;
+mod network;
+mod session;
+mod show;
+mod url;
+
+use crate::args::{Ftp, FtpCommand, FtpOptions};
+use crate::failure::Failure;
+use crate::telnet::connection::{Connector, Family, Maker};
+use crate::through::{Private, Way};
+use inhost_base::Duration;
+use inhost_ftp::client::ClientError;
+use inhost_ftp::driver::{MirrorPlan, copy, get, mirror, put};
+use inhost_ftp::storage::{Folder, VirtualPath};
+use inhost_runtime::Runtime;
+use inhost_stack::StackConfig;
+use network::ClientNetwork;
+use session::{Credentials, Opener, Session, credentials};
+use show::Show;
+use std::path::Path;
+use std::rc::Rc;
+use url::Url;
+
+/// How long a private host waits at its end for connections to close.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+/// How often the connections of a mirror are looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Runs what was asked.
+pub fn run(arguments: &Ftp) -> Result<(), Failure> {
+    match &arguments.command {
+        None => interactive(arguments),
+        Some(FtpCommand::Get { url, file, options }) => {
+            let url = Url::parse(url)?;
+            let named = file.clone().unwrap_or_else(|| url.name().into());
+            let (folder, name) = place(&named, url.name())?;
+            let who = credentials(&url, options)?;
+            on_host(options, url.implicit, async move |opener| {
+                let mut session = opener.open(&url, &who).await?;
+                let show = Show::new(&opener.host, url.name(), opener.options.quiet);
+                let moved = session.moved();
+                let got = get(&mut session, &url.path, &folder, &name, opener.how());
+                let got = show.during(moved, got).await?;
+                say(&opener, &show.moved(got));
+                leave(session).await;
+                Ok(())
+            })
+        }
+        Some(FtpCommand::Put { file, url, options }) => {
+            let mut url = Url::parse(url)?;
+            let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if url.path.is_empty() || url.path.ends_with('/') {
+                url.path += &own;
+            }
+            let (folder, name) = place(file, "")?;
+            let who = credentials(&url, options)?;
+            on_host(options, url.implicit, async move |opener| {
+                let mut session = opener.open(&url, &who).await?;
+                let show = Show::new(&opener.host, &own, opener.options.quiet);
+                let moved = session.moved();
+                let sent = put(&mut session, &folder, &name, &url.path, opener.how());
+                let sent = show.during(moved, sent).await?;
+                say(&opener, &show.moved(sent));
+                leave(session).await;
+                Ok(())
+            })
+        }
+        Some(FtpCommand::Mirror { url, folder, reverse, connections, options }) => {
+            let url = Url::parse(url)?;
+            if !reverse {
+                std::fs::create_dir_all(folder)
+                    .map_err(|e| Failure::operation(format!("cannot make {}: {e}", folder.display())))?;
+            }
+            let (folder, who) = (open(folder)?, credentials(&url, options)?);
+            let (reverse, connections) = (*reverse, usize::from(*connections));
+            on_host(options, url.implicit, async move |opener| {
+                let plan = MirrorPlan::new(folder, &url.path, reverse, opener.how());
+                mirror_all(&opener, &url, &who, Rc::new(plan), connections).await
+            })
+        }
+        Some(FtpCommand::Copy { from, to, options }) => {
+            let (from, mut to) = (Url::parse(from)?, Url::parse(to)?);
+            if to.path.is_empty() || to.path.ends_with('/') {
+                to.path += from.name();
+            }
+            let (one, other) = (credentials(&from, options)?, credentials(&to, options)?);
+            on_host(options, from.implicit || to.implicit, async move |opener| {
+                let mut source = opener.open(&from, &one).await?;
+                let mut target = opener.open(&to, &other).await?;
+                let show = Show::new(&opener.host, from.name(), opener.options.quiet);
+                let moved = copy(&mut source, &from.path, &mut target, &to.path, opener.how()).await?;
+                say(&opener, &show.moved(moved));
+                leave(source).await;
+                leave(target).await;
+                Ok(())
+            })
+        }
+    }
+}
+
+fn interactive(arguments: &Ftp) -> Result<(), Failure> {
+    let url = arguments.host.as_deref().map(Url::parse).transpose()?;
+    let implicit = url.as_ref().is_some_and(|url| url.implicit);
+    on_host(&arguments.options, implicit, async move |opener| interactive::run(opener, url).await)
+}
+
+/// Has the work done on a private host, or through the running one.
+fn on_host<F: Future<Output = Result<(), ClientError>>>(
+    options: &FtpOptions,
+    implicit: bool,
+    work: impl FnOnce(Opener) -> F,
+) -> Result<(), Failure> {
+    let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
+    let (mut runtime, _gateways, maker) = match Way::find(&options.through)? {
+        Way::Private(private) => {
+            let Private { runtime, links, names, reaches_loopback } = *private;
+            let host = runtime.host().clone();
+            (runtime, links.gateways, Maker::Private { host, names: Rc::new(names), reaches_loopback })
+        }
+        Way::Running(path) => {
+            let idle = Runtime::new(StackConfig::default());
+            let idle = idle.map_err(|e| failed("the client cannot start", e))?;
+            let reactor = idle.handle().clone();
+            (idle, Vec::new(), Maker::Running { path, reactor })
+        }
+    };
+    let family = Family::of(options.ipv4, options.ipv6);
+    let network = ClientNetwork(Connector { maker, family });
+    let needs_trust = options.tls || implicit;
+    let opener = Opener::new(network, &runtime, options, needs_trust)?;
+    let done = runtime.run(work(opener)).map_err(|e| failed("the client cannot wait", e))?;
+    // What closes a connection has to cross the link before the private host is gone.
+    runtime.shutdown(CLOSE_WITHIN).map_err(|e| failed("unclean shutdown", e))?;
+    done.map_err(|error| Failure::operation(format!("ftp: {error}")))
+}
+
+/// The folder of a file here, and its name in there.
+fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure> {
+    let is_folder = file.is_dir() || file.as_os_str().is_empty();
+    let (folder, name) = match is_folder {
+        true => (file, otherwise.to_owned()),
+        false => (
+            file.parent().unwrap_or(Path::new("")),
+            file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        ),
+    };
+    if name.is_empty() {
+        return Err(Failure::usage(format!("{}: name a file", file.display())));
+    }
+    Ok((open(folder)?, VirtualPath::root().join(&name)))
+}
+
+fn open(folder: &Path) -> Result<Folder, Failure> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    Folder::open(folder)
+        .map_err(|e| Failure::operation(format!("cannot open the folder {}: {e}", folder.display())))
+}
+
+fn say(opener: &Opener, line: &str) {
+    if !opener.options.quiet {
+        println!("{line}");
+    }
+}
+
+/// Says good-bye; whoever does not answer is left all the same.
+async fn leave(mut session: Session) {
+    let _ = session.command("QUIT").await;
+}
+
+async fn mirror_all(
+    opener: &Opener,
+    url: &Url,
+    who: &Credentials,
+    plan: Rc<MirrorPlan>,
+    connections: usize,
+) -> Result<(), ClientError> {
+    let show = Show::new(&opener.host, url.name(), opener.options.quiet);
+    let first = opener.open(url, who).await?;
+    let mut workers = vec![opener.host.spawn(work(opener.clone(), first, plan.clone()))];
+    for _ in 1..connections {
+        let (theirs, url, who, plan) = (opener.clone(), url.clone(), who.clone(), plan.clone());
+        workers.push(opener.host.spawn(async move {
+            // A server that gives one user fewer connections is served with those.
+            match theirs.open(&url, &who).await {
+                Ok(session) => work(theirs, session, plan).await,
+                Err(_) => Ok(()),
+            }
+        }));
+    }
+    let moved = Rc::new(std::cell::Cell::new(0));
+    let all = async {
+        let mut outcome = Ok(());
+        for worker in workers {
+            while !worker.is_finished() {
+                moved.set(plan.bytes.get());
+                opener.host.sleep(LOOK_AGAIN).await;
+            }
+            outcome = outcome.and(worker.await);
+        }
+        outcome
+    };
+    show.during(moved.clone(), all).await?;
+    let (files, kept) = (plan.files.get(), plan.kept.get());
+    say(opener, &format!("{files} files moved, {}; {kept} were there already", show.rate(plan.bytes.get())));
+    let failures = plan.failures.borrow();
+    match failures.first() {
+        None => Ok(()),
+        Some(first) => {
+            failures.iter().skip(1).for_each(|failure| eprintln!("inhost: ftp: {failure}"));
+            Err(ClientError::Verify(format!("{} files were not moved: {first}", failures.len())))
+        }
+    }
+}
+
+async fn work(opener: Opener, mut session: Session, plan: Rc<MirrorPlan>) -> Result<(), ClientError> {
+    mirror(&mut session, &opener.host, &plan).await?;
+    leave(session).await;
+    Ok(())
+}

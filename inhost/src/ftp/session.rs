@@ -1,0 +1,155 @@
+//! Logged-in connections, however they are reached and encrypted.
+
+use super::network::ClientNetwork;
+use super::url::Url;
+use crate::args::FtpOptions;
+use crate::failure::Failure;
+use inhost_ftp::client::{ClientError, DataVia, Operation};
+use inhost_ftp::driver::{Connection, GetOptions, TlsClient, Trust};
+use inhost_runtime::{Reactor, Runtime};
+use inhost_socket::Host;
+use std::io::IsTerminal;
+use std::rc::Rc;
+
+/// A control connection.
+pub type Session = Connection<ClientNetwork, Host>;
+
+/// What opens sessions.
+#[derive(Clone)]
+pub struct Opener {
+    /// Makes connections.
+    pub network: Rc<ClientNetwork>,
+    /// The clock.
+    pub host: Host,
+    /// What was asked for.
+    pub options: FtpOptions,
+    /// What waits for signals.
+    pub reactor: Reactor,
+    trust: Option<Trust>,
+}
+
+/// Who logs in.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+impl Opener {
+    /// Reads whose certificates count, if any may be needed.
+    pub fn new(
+        network: ClientNetwork,
+        runtime: &Runtime,
+        options: &FtpOptions,
+        needs_trust: bool,
+    ) -> Result<Opener, Failure> {
+        let trust = match (needs_trust, options.insecure) {
+            (false, _) => None,
+            (true, true) => Some(Trust::Anybody),
+            (true, false) => Some(Trust::Authorities(authorities(options)?)),
+        };
+        Ok(Opener {
+            network: Rc::new(network),
+            host: runtime.host().clone(),
+            options: options.clone(),
+            reactor: runtime.handle().clone(),
+            trust,
+        })
+    }
+    /// How files are moved.
+    pub fn how(&self) -> GetOptions {
+        GetOptions {
+            resume: !self.options.no_resume,
+            hash: !self.options.no_hash,
+            via: if self.options.active { DataVia::Active } else { DataVia::Passive },
+            in_place: self.options.in_place,
+        }
+    }
+    /// Connects to the host of a URL, encrypted where that was asked for; nobody is logged in yet.
+    pub async fn connect(&self, url: &Url) -> Result<Session, ClientError> {
+        let (stream, local, peer) =
+            self.network.call(&url.host, url.port).await.map_err(ClientError::Connection)?;
+        let tls = match (&self.trust, self.options.tls || url.implicit) {
+            (Some(trust), true) => Some(
+                TlsClient::new(&url.host, trust).map_err(|e| ClientError::Connection(format!("TLS: {e}")))?,
+            ),
+            (None, true) => return Err(ClientError::Connection("TLS: begin with --tls".into())),
+            (_, false) => None,
+        };
+        let (network, clock) = (self.network.clone(), self.host.clone());
+        let mut session = Connection::open(network, clock, stream, (local, peer), tls, url.implicit).await?;
+        if self.options.verbose {
+            session.set_log(|line| eprintln!("{line}"));
+        }
+        Ok(session)
+    }
+    /// Connects and logs in.
+    pub async fn open(&self, url: &Url, who: &Credentials) -> Result<Session, ClientError> {
+        let mut session = self.connect(url).await?;
+        self.log_in(&mut session, who).await?;
+        Ok(session)
+    }
+    /// Logs in.
+    pub async fn log_in(&self, session: &mut Session, who: &Credentials) -> Result<(), ClientError> {
+        let Credentials { user, password } = who.clone();
+        let account = self.options.account.clone();
+        session.perform(Operation::LogIn { user, password, account }).await.map(|_| ())
+    }
+}
+
+/// User and password for a URL; asks on a terminal for a password that nobody gave.
+pub fn credentials(url: &Url, options: &FtpOptions) -> Result<Credentials, Failure> {
+    let user = options.user.clone().or_else(|| url.user.clone());
+    let Some(user) = user else {
+        return Ok(Credentials { user: "anonymous".into(), password: "anonymous@".into() });
+    };
+    let given = url.password.clone().or_else(|| std::env::var("INHOST_FTP_PASSWORD").ok());
+    let password = match given {
+        Some(password) => password,
+        None if std::io::stdin().is_terminal() => {
+            rpassword::prompt_password(format!("Password of {user} at {}: ", url.host))
+                .map_err(|e| Failure::operation(format!("cannot read the password from the terminal: {e}")))?
+        }
+        None => {
+            return Err(Failure::usage(format!(
+                "no password for {user}: put it in $INHOST_FTP_PASSWORD, or run on a terminal"
+            )));
+        }
+    };
+    Ok(Credentials { user, password })
+}
+
+fn authorities(options: &FtpOptions) -> Result<Vec<u8>, Failure> {
+    if let Some(path) = &options.ca {
+        return std::fs::read(path)
+            .map_err(|e| Failure::usage(format!("cannot read --ca {}: {e}", path.display())));
+    }
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        return Err(Failure::operation(
+            "the system trusts no certificate authority; name one with --ca FILE",
+        ));
+    }
+    Ok(found.certs.iter().flat_map(|certificate| pem(certificate)).collect())
+}
+
+/// A certificate as PEM writes it.
+fn pem(der: &[u8]) -> Vec<u8> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = b"-----BEGIN CERTIFICATE-----\n".to_vec();
+    for line in der.chunks(48) {
+        for three in line.chunks(3) {
+            let word = three.iter().fold(0u32, |word, &octet| word << 8 | u32::from(octet));
+            let word = word << (8 * (3 - three.len()));
+            for place in 0..4 {
+                let letter = ALPHABET[(word >> (18 - 6 * place) & 63) as usize];
+                text.push(if place <= three.len() { letter } else { b'=' });
+            }
+        }
+        text.push(b'\n');
+    }
+    text.extend_from_slice(b"-----END CERTIFICATE-----\n");
+    text
+}

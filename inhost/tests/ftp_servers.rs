@@ -1,0 +1,267 @@
+//! Our FTP client against vsftpd, proftpd and pure-ftpd, in clear text and in TLS, and between two of them. Needs root.
+
+mod common;
+
+use common::{Folder, Pattern, Running, inhost, own_namespace, wait};
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The account that vsftpd's visitors have: every Debian has it, and its home.
+const DAEMON: u32 = 1;
+const NOBODY: u32 = 65_534;
+
+/// Where `lab/interop/peers` unpacks servers.
+fn peers() -> PathBuf {
+    std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from)
+}
+
+fn server(name: &str, file: &str) -> PathBuf {
+    let path = peers().join(name).join(file);
+    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
+    path
+}
+
+fn pattern(bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    Pattern::default().fill(&mut data);
+    data
+}
+
+/// The four servers, each with a file `f` in a folder `pub`.
+struct Servers {
+    folder: Folder,
+    _running: Vec<Running>,
+}
+
+impl Servers {
+    fn start(name: &str) -> Servers {
+        let folder = Folder::new(name);
+        let at = &folder.0;
+        common::run(
+            "openssl",
+            &[
+                &["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=x"][..],
+                &["-addext", "subjectAltName=IP:127.0.0.1", "-keyout"],
+                &[at.join("key.pem").to_str().unwrap(), "-out", at.join("cert.pem").to_str().unwrap()],
+            ]
+            .concat(),
+        );
+        for (home, owner) in [("vs/pub", DAEMON), ("pf/pub", NOBODY), ("pu/pub", NOBODY)] {
+            fs::create_dir_all(at.join(home)).unwrap();
+            fs::write(at.join(home).join("f"), pattern(3_000_000)).unwrap();
+            chown(at.join(home), Some(owner), None).unwrap();
+            chown(at.join(home).join("f"), Some(owner), None).unwrap();
+        }
+        fs::create_dir(at.join("empty")).unwrap();
+        let mut running = vec![vsftpd(at, "clear", 2101, ""), vsftpd(at, "tls", 2111, VSFTPD_TLS)];
+        running.push(proftpd(at));
+        running.push(pure_ftpd(at));
+        for port in [2101, 2111, 2102, 2103] {
+            assert!(
+                (0..100).any(|_| {
+                    wait(100);
+                    TcpStream::connect(("127.0.0.1", port)).is_ok()
+                }),
+                "the server at {port} does not come up"
+            );
+        }
+        Servers { folder, _running: running }
+    }
+    /// Runs our client, which must succeed; gives what it printed.
+    fn ftp(&self, arguments: &[&str]) -> String {
+        let done = inhost(&self.folder.0)
+            .env("INHOST_FTP_PASSWORD", "engine")
+            .arg("ftp")
+            .args(arguments)
+            .args(["--link", "user"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{arguments:?}: {text}{errors}");
+        text
+    }
+    fn file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.0.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+}
+
+fn spawn(program: &Path, arguments: &[&str]) -> Running {
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|e| panic!("{} does not start: {e}", program.display()));
+    Running(child)
+}
+
+const VSFTPD_TLS: &str = "ssl_enable=YES\nallow_anon_ssl=YES\nforce_anon_logins_ssl=YES\n\
+    force_anon_data_ssl=YES\nrequire_ssl_reuse=YES\nssl_ciphers=HIGH\n\
+    rsa_cert_file=@/cert.pem\nrsa_private_key_file=@/key.pem\n";
+
+fn vsftpd(at: &Path, name: &str, port: u16, more: &str) -> Running {
+    let text = format!(
+        "listen=YES\nbackground=NO\nlisten_port={port}\nanonymous_enable=YES\nlocal_enable=NO\n\
+         no_anon_password=YES\nwrite_enable=YES\nanon_upload_enable=YES\nanon_mkdir_write_enable=YES\n\
+         anon_other_write_enable=YES\nanon_world_readable_only=NO\nanon_umask=022\nanon_root=@/vs\n\
+         ftp_username=daemon\nnopriv_user=nobody\nsecure_chroot_dir=@/empty\nallow_writeable_chroot=YES\n\
+         seccomp_sandbox=NO\npasv_promiscuous=YES\nport_promiscuous=YES\nmax_per_ip=64\n{more}"
+    );
+    let path = at.join(format!("vsftpd-{name}.conf"));
+    fs::write(&path, text.replace('@', at.to_str().unwrap())).unwrap();
+    spawn(&server("vsftpd", "usr/sbin/vsftpd"), &[path.to_str().unwrap()])
+}
+
+fn proftpd(at: &Path) -> Running {
+    let hash = common::run("openssl", &["passwd", "-1", "engine"]);
+    let users = format!("ada:{}:{NOBODY}:{NOBODY}::@/pf:/bin/sh\n", hash.trim());
+    fs::write(at.join("pf.users"), users.replace('@', at.to_str().unwrap())).unwrap();
+    common::run("chmod", &["600", at.join("pf.users").to_str().unwrap()]);
+    let modules = server("proftpd", "usr/lib/proftpd");
+    let text = format!(
+        "ServerType standalone\nDefaultServer on\nPort 2102\nUseIPv6 off\nUser nobody\nGroup nogroup\n\
+         PidFile @/pf.pid\nScoreboardFile @/pf.score\nDelayTable none\nModulePath {}\n\
+         LoadModule mod_tls.c\nLoadModule mod_digest.c\nAuthOrder mod_auth_file.c\nAuthUserFile @/pf.users\n\
+         RequireValidShell off\nAuthPAM off\nWtmpLog off\nDefaultRoot ~\nAllowOverwrite on\n\
+         AllowStoreRestart on\nAllowForeignAddress on\nDigestEngine on\nTLSEngine on\nTLSRequired off\n\
+         TLSProtocol TLSv1.2 TLSv1.3\nTLSRSACertificateFile @/cert.pem\nTLSRSACertificateKeyFile @/key.pem\n",
+        modules.display()
+    );
+    fs::write(at.join("proftpd.conf"), text.replace('@', at.to_str().unwrap())).unwrap();
+    let config = at.join("proftpd.conf");
+    spawn(&server("proftpd", "usr/sbin/proftpd"), &["-n", "-c", config.to_str().unwrap()])
+}
+
+fn pure_ftpd(at: &Path) -> Running {
+    use std::io::Write;
+    let place = |name: &str| at.join(name).to_str().unwrap().to_owned();
+    let mut add = Command::new(server("pure-ftpd", "usr/bin/pure-pw"))
+        .args(["useradd", "ada", "-u", "nobody", "-g", "nogroup", "-m", "-d", &place("pu")])
+        .args(["-f", &place("pu.users"), "-F", &place("pu.pdb")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    add.stdin.take().unwrap().write_all(b"engine\nengine\n").unwrap();
+    assert!(add.wait().unwrap().success());
+    let both = [fs::read(place("key.pem")).unwrap(), fs::read(place("cert.pem")).unwrap()].concat();
+    fs::write(place("both.pem"), both).unwrap();
+    common::run("chmod", &["600", &place("both.pem")]);
+    let (users, certificate) = (format!("puredb:{}", place("pu.pdb")), place("both.pem"));
+    let arguments =
+        ["-S", "127.0.0.1,2103", "-l", &users, "-H", "-Y", "1", "-2", &certificate, "-g", &place("pu.pid")];
+    spawn(&server("pure-ftpd", "usr/sbin/pure-ftpd"), &arguments)
+}
+
+/// Each server: its URL, its folder here, and what our client is told beside.
+const SERVERS: [(&str, &str, bool); 6] = [
+    ("ftp://127.0.0.1:2101/pub", "vs/pub", false),
+    ("ftp://127.0.0.1:2111/pub", "vs/pub", true),
+    ("ftp://ada@127.0.0.1:2102/pub", "pf/pub", false),
+    ("ftp://ada@127.0.0.1:2102/pub", "pf/pub", true),
+    ("ftp://ada@127.0.0.1:2103/pub", "pu/pub", false),
+    ("ftp://ada@127.0.0.1:2103/pub", "pu/pub", true),
+];
+
+#[test]
+fn files_from_and_to_the_servers_of_others() {
+    if !own_namespace() {
+        return;
+    }
+    let servers = Servers::start("ftp-others");
+    let data = pattern(3_000_000);
+    let ca = servers.folder.0.join("cert.pem");
+    for (number, (url, there, tls)) in SERVERS.into_iter().enumerate() {
+        let secure: &[&str] = if tls { &["--tls", "--ca", ca.to_str().unwrap()] } else { &[] };
+        let get = format!("{url}/f");
+        let text = servers.ftp(&[&["get", &get, &format!("got{number}")], secure].concat());
+        assert!(text.contains("3000000 bytes"), "{text}");
+        assert!(servers.file(&format!("got{number}")) == data, "{get}");
+        // An upload, twice: over nothing and over a file.
+        for _ in 0..2 {
+            let put = format!("{url}/sent{number}");
+            servers.ftp(&[&["put", &format!("got{number}"), &put], secure].concat());
+            assert!(servers.file(&format!("{there}/sent{number}")) == data, "{put}");
+        }
+        assert!(!servers.folder.0.join(format!("{there}/sent{number}.part")).exists());
+        // A download that was broken off goes on.
+        fs::write(servers.folder.0.join(format!(".more{number}.inhost-part")), &data[..1_234_567]).unwrap();
+        let text = servers.ftp(&[&["get", &get, &format!("more{number}")], secure].concat());
+        assert!(text.contains("1.2 MB were there"), "{text}");
+        assert!(servers.file(&format!("more{number}")) == data, "{get}");
+    }
+}
+
+#[test]
+fn trees_with_several_connections() {
+    if !own_namespace() {
+        return;
+    }
+    let servers = Servers::start("ftp-trees");
+    let ca = servers.folder.0.join("cert.pem");
+    for (number, (url, there, tls)) in SERVERS.into_iter().enumerate() {
+        let secure: &[&str] = if tls { &["--tls", "--ca", ca.to_str().unwrap()] } else { &[] };
+        let tree = servers.folder.0.join(format!("tree{number}"));
+        for file in 0..60 {
+            let folder = tree.join(format!("folder {}", file % 3));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(format!("file {file}")), pattern(file * 97)).unwrap();
+        }
+        let up = format!("{url}/tree{number}");
+        let sent = servers.ftp(&[&["mirror", "-R", "-n", "4", &up, tree.to_str().unwrap()], secure].concat());
+        assert!(sent.contains("60 files moved"), "{url}: {sent}");
+        let back = format!("back{number}");
+        let got = servers.ftp(&[&["mirror", "-n", "4", &up, &back], secure].concat());
+        assert!(got.contains("60 files moved"), "{url}: {got}");
+        common::run("diff", &["-r", tree.to_str().unwrap(), servers.folder.0.join(&back).to_str().unwrap()]);
+        let again = servers.ftp(&[&["mirror", &up, &back], secure].concat());
+        assert!(again.contains("0 files moved") && again.contains("60 were there"), "{there}: {again}");
+    }
+}
+
+#[test]
+fn from_one_server_to_another() {
+    if !own_namespace() {
+        return;
+    }
+    let servers = Servers::start("ftp-third");
+    let data = pattern(3_000_000);
+    servers.ftp(&["copy", "ftp://127.0.0.1:2101/pub/f", "ftp://ada@127.0.0.1:2102/pub/third"]);
+    assert!(servers.file("pf/pub/third") == data);
+    servers.ftp(&["copy", "ftp://ada@127.0.0.1:2102/pub/f", "ftp://127.0.0.1:2101/pub/third"]);
+    assert!(servers.file("vs/pub/third") == data);
+}
+
+#[test]
+fn what_fails_is_said_in_a_line() {
+    if !own_namespace() {
+        return;
+    }
+    let servers = Servers::start("ftp-fails");
+    let says = |arguments: &[&str], status: i32, word: &str| {
+        let done = inhost(&servers.folder.0)
+            .env("INHOST_FTP_PASSWORD", "engine")
+            .arg("ftp")
+            .args(arguments)
+            .args(["--link", "user"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(status), "{arguments:?}: {text}");
+        assert!(text.contains(word) && text.trim_end().lines().count() == 1, "{arguments:?}: {text}");
+    };
+    says(&["get", "ftp://ada@127.0.0.1:2102/pub/none"], 1, "550");
+    says(&["get", "ftp://ada:wrong@127.0.0.1:2102/pub/f"], 1, "530");
+    says(&["get", "ftp://127.0.0.1:9/x"], 1, "127.0.0.1");
+    // No downgrade: a server without TLS gets no password, and a certificate of nobody no trust.
+    says(&["get", "--tls", "--insecure", "ftp://127.0.0.1:2101/pub/f"], 1, "AUTH TLS");
+    says(&["get", "--tls", "ftp://ada@127.0.0.1:2102/pub/f"], 1, "TLS");
+    says(&["get", "http://127.0.0.1/x"], 2, "ftp://");
+}

@@ -1,0 +1,99 @@
+//! Listings of servers that have no MLSD: in the manner of `ls -l`, which is what all of them send.
+
+use crate::protocol::{Kind, UnixTime, parse_facts};
+
+/// One name of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// The name.
+    pub name: String,
+    /// A file, a directory or something else.
+    pub kind: Kind,
+    /// Octets, of a file.
+    pub size_bytes: u64,
+    /// When it was changed, where the listing tells it to the second.
+    pub modified: Option<UnixTime>,
+}
+
+/// The names of a listing: of MLSD with `facts`, else of LIST. Names that would lead elsewhere than into the directory
+/// are left out, whoever sent them.
+pub fn parse_listing(text: &str, facts: bool) -> Vec<Listed> {
+    let parse = |line: &str| if facts { parse_machine(line) } else { parse_long(line) };
+    text.lines().filter_map(parse).filter(|listed| is_name(&listed.name)).collect()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
+}
+
+fn parse_machine(line: &str) -> Option<Listed> {
+    let (facts, name) = parse_facts(line)?;
+    let is_own = matches!(facts.kind, Kind::This | Kind::Parent);
+    (!is_own).then(|| Listed {
+        name: name.to_owned(),
+        kind: facts.kind,
+        size_bytes: facts.size_bytes,
+        modified: facts.modified,
+    })
+}
+
+/// `drwxr-xr-x 2 user group 4096 Nov 21 07:52 name`.
+fn parse_long(line: &str) -> Option<Listed> {
+    let kind = match line.as_bytes().first()? {
+        b'-' => Kind::File,
+        b'd' => Kind::Directory,
+        b'l' => Kind::Other,
+        _ => return None,
+    };
+    let mut rest = line;
+    let mut words = Vec::new();
+    // Mode, links, user, group, size, month, day, time; a server that leaves the group out has one less.
+    while words.len() < 8 {
+        let trimmed = rest.trim_start();
+        let (word, after) = trimmed.split_once(' ')?;
+        words.push(word);
+        rest = after;
+        let is_month = words.len() >= 5 && MONTHS.contains(&words[words.len() - 1]);
+        if is_month {
+            break;
+        }
+    }
+    let size_bytes = words.get(words.len().checked_sub(2)?)?.parse().ok()?;
+    let (_, after) = rest.trim_start().split_once(' ')?;
+    let (_, name) = after.trim_start().split_once(' ')?;
+    let name = if kind == Kind::Other { name.split(" -> ").next()? } else { name };
+    Some(Listed { name: name.to_owned(), kind, size_bytes, modified: None })
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listings_of_all_servers() {
+        let text = "total 12\r\n\
+            drwxr-xr-x    2 0        0            4096 Nov 21 07:52 a dir\r\n\
+            -rw-r--r--   1 root     root      5000000 Jan  1  2020 name with  spaces\r\n\
+            -rw-r--r--   1 ftp 12 Nov 21 07:52 no-group\r\n\
+            lrwxrwxrwx 1 0 0 4 Nov 21 07:52 link -> file\r\n\
+            -rw-r--r-- 1 0 0 4 Nov 21 07:52 ../evil\r\n";
+        let found = parse_listing(text, false);
+        let names: Vec<_> = found.iter().map(|l| (&*l.name, l.kind, l.size_bytes)).collect();
+        assert_eq!(
+            names,
+            [
+                ("a dir", Kind::Directory, 4096),
+                ("name with  spaces", Kind::File, 5_000_000),
+                ("no-group", Kind::File, 12),
+                ("link", Kind::Other, 4),
+            ]
+        );
+        let machine =
+            "type=cdir; .\r\ntype=file;size=3;modify=20261121075253; x y\r\ntype=file;size=1; ../evil\r\n";
+        let found = parse_listing(machine, true);
+        assert_eq!((found.len(), &*found[0].name, found[0].size_bytes), (1, "x y", 3));
+    }
+}

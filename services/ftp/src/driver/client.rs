@@ -1,0 +1,416 @@
+//! The client's control connection with its data connections.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use inhost_base::{Duration, Endpoint, IpAddr};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use super::moving::{Moving, Receiving, Sending, Shared};
+use super::stall::{Stall, within};
+use super::transfer::shutdown;
+use super::{Clock, MaybeTls, Network, PassivePorts, TlsClient};
+use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
+use crate::protocol::{Family, Parameters};
+use crate::storage::{LocalFuture, Source, Storing};
+
+/// Octets of one read of the control connection.
+const READ_BYTES: usize = 4096;
+/// Octets of a listing.
+const LISTING_BYTES: usize = 256 << 20;
+
+/// How long the other end of an upload may take to close it.
+const TICKET_TIME: Duration = Duration::from_secs(2);
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientLimits {
+    /// A data connection to come about, and TLS on it. Default 30 s.
+    pub connect_time: Duration,
+    /// The server to answer. Default 5 minutes: it may be hashing.
+    pub reply_time: Duration,
+    /// Data not to move. Default 1 minute.
+    pub stall_time: Duration,
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        ClientLimits {
+            connect_time: Duration::from_secs(30),
+            reply_time: Duration::from_secs(300),
+            stall_time: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Where data comes from or goes to.
+pub enum Flow {
+    /// Nowhere.
+    None,
+    /// From a file, from this octet on.
+    Up(Box<dyn Source>, u64),
+    /// To a file.
+    Down(Storing),
+    /// To memory, at most 256 MiB: a listing.
+    Text,
+}
+
+/// What has become of it.
+#[derive(Default)]
+pub struct Flowed {
+    /// The file that was stored to, not committed, with the place behind its last octet.
+    pub stored: Option<(Storing, u64)>,
+    /// What came to memory.
+    pub text: String,
+    /// Octets of the file that moved.
+    pub moved_bytes: u64,
+}
+
+/// A control connection.
+pub struct Connection<N: Network, C> {
+    network: Rc<N>,
+    clock: C,
+    limits: ClientLimits,
+    control: Option<MaybeTls<N::Stream>>,
+    client: Client,
+    local: IpAddr,
+    peer: Endpoint,
+    tls: Option<TlsClient>,
+    protected: bool,
+    moved: Rc<Cell<u64>>,
+    log: Option<Log>,
+}
+
+/// How the data ended.
+type Ended = (Result<(), String>, Flowed);
+/// Whoever is shown what is said.
+type Log = Box<dyn Fn(&str)>;
+type Opening<S> = LocalFuture<io::Result<S>>;
+
+/// What a data connection is doing.
+enum Data<S> {
+    None,
+    Opening(Opening<S>),
+    Open(S),
+    Failed(io::Error),
+    Moving(LocalFuture<Ended>),
+}
+
+impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
+    /// Takes a stream to a server and hears its greeting. With `tls`, everything else is encrypted: from the start
+    /// where `implicit`, else by AUTH TLS, and a server that refuses gets nothing more from us.
+    pub async fn open(
+        network: Rc<N>,
+        clock: C,
+        stream: N::Stream,
+        ends: (IpAddr, Endpoint),
+        tls: Option<TlsClient>,
+        implicit: bool,
+    ) -> Result<Connection<N, C>, ClientError> {
+        let (local, peer) = ends;
+        let secure = tls.is_some();
+        let control = match &tls {
+            Some(tls) if implicit => match tls.connect(stream).await {
+                Ok(stream) => MaybeTls::Tls(Box::new(stream)),
+                Err(error) => return Err(ClientError::Connection(format!("TLS: {error}"))),
+            },
+            _ => MaybeTls::Clear(stream),
+        };
+        let mut connection = Connection {
+            network,
+            clock,
+            limits: ClientLimits::default(),
+            control: Some(control),
+            client: Client::new(Family::of(peer.address)),
+            local,
+            peer,
+            tls,
+            protected: secure,
+            moved: Rc::default(),
+            log: None,
+        };
+        connection.perform(Operation::Greet).await?;
+        if secure {
+            let operation = if implicit { Operation::Protect } else { Operation::Secure };
+            connection.perform(operation).await?;
+        }
+        Ok(connection)
+    }
+    /// Tells what is said and heard from now on.
+    pub fn set_log(&mut self, log: impl Fn(&str) + 'static) {
+        self.log = Some(Box::new(log));
+    }
+    /// What the server can.
+    pub fn features(&self) -> &Features {
+        self.client.features()
+    }
+    /// Octets of the file that the running transfer has moved, for whoever shows it.
+    pub fn moved(&self) -> Rc<Cell<u64>> {
+        self.moved.clone()
+    }
+    /// Whether all is encrypted.
+    pub fn is_protected(&self) -> bool {
+        self.protected
+    }
+    /// Says a line and hears the answer.
+    pub async fn command(&mut self, line: impl Into<String>) -> Result<crate::protocol::Reply, ClientError> {
+        match self.perform(Operation::Command(line.into())).await? {
+            Answer::Reply(reply) => Ok(reply),
+            Answer::Offered(_) => Err(ClientError::Protocol("an address where none was asked for".into())),
+        }
+    }
+    /// Does something that moves no data.
+    pub async fn perform(&mut self, operation: Operation) -> Result<Answer, ClientError> {
+        self.run(operation, Flow::None, Parameters::default()).await.map(|(answer, _)| answer)
+    }
+    /// Moves data.
+    pub async fn transfer(&mut self, transfer: Transfer, flow: Flow) -> Result<Flowed, ClientError> {
+        let parameters = transfer.parameters;
+        self.moved.set(0);
+        self.run(Operation::Transfer(transfer), flow, parameters).await.map(|(_, flowed)| flowed)
+    }
+
+    async fn run(
+        &mut self,
+        operation: Operation,
+        flow: Flow,
+        parameters: Parameters,
+    ) -> Result<(Answer, Flowed), ClientError> {
+        let (mut data, mut flow) = (Data::None, Some(flow));
+        let mut flowed = Flowed::default();
+        self.client.begin(operation);
+        loop {
+            while let Some(action) = self.client.action() {
+                match action {
+                    Action::StartTls => self.start_tls().await?,
+                    Action::Connect(at) => data = Data::Opening(self.connect(at)),
+                    Action::Listen => data = Data::Opening(self.listen()?),
+                    Action::Move => {
+                        let flow = flow.take().unwrap_or(Flow::None);
+                        data = Data::Moving(self.move_data(data, flow, parameters));
+                    }
+                    Action::DropData => data = Data::None,
+                    Action::Done(outcome) => return outcome.map(|answer| (answer, flowed)),
+                }
+            }
+            if let Some((outcome, done)) = self.step(&mut data).await? {
+                data = Data::None;
+                flowed = done;
+                self.client.data_ended(outcome);
+            }
+        }
+    }
+
+    /// Sends, hears, and lets the data move; what came of it when it has ended.
+    async fn step(&mut self, data: &mut Data<N::Stream>) -> Result<Option<Ended>, ClientError> {
+        let clock = self.clock.clone();
+        let mut stall = Stall::new(&clock, self.limits.reply_time);
+        let lost = |why: String| Poll::Ready(Err(ClientError::Connection(why)));
+        poll_fn(|cx| {
+            let Some(control) = &mut self.control else { return lost("the connection is gone".into()) };
+            while !self.client.pending().is_empty() {
+                if let Some(log) = &self.log {
+                    log(&said(self.client.pending()));
+                }
+                match Pin::new(&mut *control).poll_write(cx, self.client.pending()) {
+                    Poll::Ready(Ok(count)) => self.client.sent(count),
+                    Poll::Ready(Err(error)) => return lost(error.to_string()),
+                    Poll::Pending => break,
+                }
+            }
+            if let Poll::Ready(Err(error)) = Pin::new(&mut *control).poll_flush(cx) {
+                return lost(error.to_string());
+            }
+            match data {
+                Data::Opening(opening) => {
+                    if let Poll::Ready(opened) = opening.as_mut().poll(cx) {
+                        *data = opened.map_or_else(Data::Failed, Data::Open);
+                    }
+                }
+                Data::Moving(moving) => {
+                    if let Poll::Ready(ended) = moving.as_mut().poll(cx) {
+                        return Poll::Ready(Ok(Some(ended)));
+                    }
+                    stall.moved();
+                }
+                _ => {}
+            }
+            let mut bytes = [0; READ_BYTES];
+            let mut buf = ReadBuf::new(&mut bytes);
+            match Pin::new(control).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) if buf.filled().is_empty() => {
+                    lost("the server closed the connection".into())
+                }
+                Poll::Ready(Ok(())) => {
+                    if let Some(log) = &self.log {
+                        log(String::from_utf8_lossy(buf.filled()).trim_end());
+                    }
+                    self.client.network(buf.filled());
+                    Poll::Ready(Ok(None))
+                }
+                Poll::Ready(Err(error)) => lost(error.to_string()),
+                Poll::Pending if stall.poll(cx) => lost("the server does not answer".into()),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    async fn start_tls(&mut self) -> Result<(), ClientError> {
+        let failed = |why: &str| ClientError::Connection(format!("TLS: {why}"));
+        if self.client.is_midway() {
+            return Err(ClientError::Protocol("the server says something between AUTH and TLS".into()));
+        }
+        let (Some(MaybeTls::Clear(stream)), Some(tls)) = (self.control.take(), &self.tls) else {
+            return Err(failed("it cannot begin here"));
+        };
+        let stream = within(&self.clock, self.limits.connect_time, tls.connect(stream)).await;
+        let stream = stream.ok_or_else(|| failed("the handshake takes too long"))?;
+        let stream = stream.map_err(|error| failed(&error.to_string()))?;
+        self.control = Some(MaybeTls::Tls(Box::new(stream)));
+        self.client.tls_started();
+        Ok(())
+    }
+
+    /// Where the control connection goes, data goes: what PASV says of an address is not asked.
+    fn connect(&self, at: Passive) -> Opening<N::Stream> {
+        let port = match at {
+            Passive::Port(port) => port,
+            Passive::Named(endpoint) => endpoint.port,
+        };
+        self.network.connect(self.local, Endpoint::new(self.peer.address, port))
+    }
+
+    fn listen(&mut self) -> Result<Opening<N::Stream>, ClientError> {
+        let ports = PassivePorts::new(Listening(self.network.clone()), None);
+        let lease = ports
+            .lease(self.local, Some(self.peer.address))
+            .map_err(|error| ClientError::Data(format!("cannot listen: {error}")))?;
+        self.client.listening(lease.local());
+        Ok(Box::pin(async move { poll_fn(|cx| lease.poll_accept(cx)).await }))
+    }
+
+    fn move_data(&self, data: Data<N::Stream>, flow: Flow, parameters: Parameters) -> LocalFuture<Ended> {
+        let (clock, limits) = (self.clock.clone(), self.limits);
+        let tls = self.tls.clone().filter(|_| self.protected);
+        let moved = self.moved.clone();
+        Box::pin(async move {
+            let mut flowed = Flowed::default();
+            let opened = match data {
+                Data::Open(stream) => Ok(stream),
+                Data::Opening(opening) => match within(&clock, limits.connect_time, opening).await {
+                    Some(opened) => opened.map_err(|error| error.to_string()),
+                    None => Err("nobody came in time".to_owned()),
+                },
+                Data::Failed(error) => Err(error.to_string()),
+                _ => Err("there is none".to_owned()),
+            };
+            let stream = match opened {
+                Ok(stream) => stream,
+                Err(why) => return (Err(why), flowed),
+            };
+            let mut stream = match &tls {
+                None => MaybeTls::Clear(stream),
+                Some(tls) => match within(&clock, limits.connect_time, tls.connect(stream)).await {
+                    Some(Ok(stream)) => MaybeTls::Tls(Box::new(stream)),
+                    Some(Err(error)) => return (Err(format!("TLS: {error}")), flowed),
+                    None => return (Err("the TLS handshake takes too long".to_owned()), flowed),
+                },
+            };
+            let shared = Shared { moved_bytes: moved, ..Shared::default() };
+            let moving = Moving {
+                clock: &clock,
+                stall_time: limits.stall_time,
+                bytes_per_second: None,
+                shared: &shared,
+                parameters,
+            };
+            let outcome = carry(&moving, flow, &mut stream, &mut flowed).await;
+            (outcome, flowed)
+        })
+    }
+}
+
+/// A password is nobody's business.
+fn said(octets: &[u8]) -> String {
+    let text = String::from_utf8_lossy(octets);
+    if text.starts_with("PASS ") { "PASS ***".to_owned() } else { text.trim_end().to_owned() }
+}
+
+async fn drain(stream: &mut (impl AsyncRead + Unpin)) {
+    let mut place = [0; 512];
+    loop {
+        let mut buf = ReadBuf::new(&mut place);
+        let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
+        if read.is_err() || buf.filled().is_empty() {
+            return;
+        }
+    }
+}
+
+async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
+    moving: &Moving<'_, C>,
+    flow: Flow,
+    stream: &mut S,
+    flowed: &mut Flowed,
+) -> Result<(), String> {
+    match flow {
+        Flow::None => Ok(()),
+        Flow::Up(source, start) => {
+            let mut sending = Sending::new(moving, start, true);
+            sending.file(&*source, stream).await.map_err(|error| error.to_string())?;
+            flowed.moved_bytes = sending.moved_bytes;
+            shutdown(stream).await.map_err(|error| error.to_string())?;
+            // Tickets for later data connections come this way; who closes without a word has given none.
+            let _ = within(moving.clock, TICKET_TIME, drain(stream)).await;
+            Ok(())
+        }
+        Flow::Down(storing) => {
+            let mut receiving = Receiving::new(moving, &storing);
+            let outcome = receiving.file(stream).await;
+            let position = receiving.position;
+            flowed.moved_bytes = position - storing.position;
+            flowed.stored = Some((storing, position));
+            // The other end of TLS wants to hear that all was heard; who has closed already does not.
+            let _ = stream.shutdown().await;
+            outcome.map(|_| ()).map_err(|error| error.to_string())
+        }
+        Flow::Text => {
+            let mut octets = Vec::new();
+            let mut place = vec![0; 32 * 1024];
+            loop {
+                let mut buf = ReadBuf::new(&mut place);
+                let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
+                read.map_err(|error| error.to_string())?;
+                if buf.filled().is_empty() {
+                    break;
+                }
+                octets.extend_from_slice(buf.filled());
+                if octets.len() > LISTING_BYTES {
+                    return Err("the listing is too long".to_owned());
+                }
+            }
+            flowed.text = String::from_utf8_lossy(&octets).into_owned();
+            let _ = stream.shutdown().await;
+            Ok(())
+        }
+    }
+}
+
+/// A network that is shared.
+struct Listening<N>(Rc<N>);
+
+impl<N: Network> Network for Listening<N> {
+    type Stream = N::Stream;
+    type Listener = N::Listener;
+    fn listen(&self, at: Endpoint) -> io::Result<N::Listener> {
+        self.0.listen(at)
+    }
+    fn connect(&self, from: IpAddr, to: Endpoint) -> LocalFuture<io::Result<N::Stream>> {
+        self.0.connect(from, to)
+    }
+}

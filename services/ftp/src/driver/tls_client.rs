@@ -1,0 +1,216 @@
+//! TLS from the client's end.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConnection, DigitallySignedStruct, NamedGroup, RootCertStore, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{TlsError, TlsStream};
+
+/// Tickets that are kept for data connections to come.
+const TICKETS: usize = 16;
+
+/// Whose certificates count.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// Those that these authorities have signed, and these themselves, in PEM: servers of one's own often sign theirs
+    /// themselves.
+    Authorities(Vec<u8>),
+    /// Any: encrypted, and to whomever.
+    Anybody,
+}
+
+/// One control connection's TLS, and that of its data connections, which resume it.
+#[derive(Clone)]
+pub struct TlsClient {
+    config: Arc<rustls::ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl TlsClient {
+    /// For a server of this name or address.
+    pub fn new(name: &str, trust: &Trust) -> Result<TlsClient, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Config)?;
+        let mut config = match trust {
+            Trust::Anybody => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+                .with_no_client_auth(),
+            Trust::Authorities(pem) => {
+                let known: Vec<_> = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect();
+                let mut roots = RootCertStore::empty();
+                let (taken, _) = roots.add_parsable_certificates(known.iter().cloned());
+                if taken == 0 {
+                    return Err(TlsError::Pem("no certificate authority is known".into()));
+                }
+                let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .build()
+                    .map_err(|error| TlsError::Pem(error.to_string()))?;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(KnownCertificate { signed, known }))
+                    .with_no_client_auth()
+            }
+        };
+        config.resumption = Resumption::store(Arc::new(Tickets::default()));
+        let name = ServerName::try_from(name.to_owned())
+            .map_err(|_| TlsError::Pem(format!("{name} is no name that a certificate can bear")))?;
+        Ok(TlsClient { config: Arc::new(config), name })
+    }
+
+    /// Does a handshake.
+    pub(super) async fn connect<S>(&self, io: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let connection =
+            ClientConnection::new(self.config.clone(), self.name.clone()).map_err(io::Error::other)?;
+        TlsStream::handshake(io, connection.into(), false).await
+    }
+}
+
+/// The sessions of one control connection. A ticket of TLS 1.3 serves once; the data connection that it served brings
+/// another, which has to be read also where data goes the other way, or they run out after a few uploads.
+#[derive(Default)]
+struct Tickets {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: VecDeque<Tls13ClientSessionValue>,
+}
+
+impl Tickets {
+    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+        work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Tickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tickets")
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.with(|kept| kept.group = Some(group));
+    }
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.with(|kept| kept.group)
+    }
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.with(|kept| kept.tls12 = Some(value));
+    }
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.with(|kept| kept.tls12.clone())
+    }
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.with(|kept| kept.tls12 = None);
+    }
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.with(|kept| {
+            if kept.tls13.len() == TICKETS {
+                kept.tls13.pop_front();
+            }
+            kept.tls13.push_back(value);
+        });
+    }
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        // The newest lives longest; the older ones are for when a server gives none in return.
+        self.with(|kept| kept.tls13.pop_back())
+    }
+}
+
+/// Takes what the authorities have signed, and a certificate that is one of those that were named.
+#[derive(Debug)]
+struct KnownCertificate {
+    signed: Arc<WebPkiServerVerifier>,
+    known: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for KnownCertificate {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.known.iter().any(|known| known.as_ref() == certificate.as_ref()) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.signed.verify_server_cert(certificate, between, name, ocsp, now)
+    }
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, certificate, signed)
+    }
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, certificate, signed)
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
+    }
+}
+
+/// Takes every certificate, and makes sure that the server has its key.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,526 @@
+//! What people want of a client: files here, files there, whole trees, and from one server to another.
+//!
+//! A file is written beside the name that it will have, and gets it once its size, and where the server offers it its
+//! hash, is that of the original.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use inhost_base::{Duration, Instant};
+use inhost_socket::both;
+
+use super::files::hash;
+use super::{Clock, Connection, Flow, Network};
+use crate::client::{Answer, ClientError, DataVia, Listed, Operation, Transfer, parse_listing};
+use crate::protocol::{Kind, Parameters, UnixTime, parse_time, time_text};
+use crate::server::Digest;
+use crate::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
+
+/// Jobs of a mirror that wait; a directory beyond is left for when there is room.
+const JOBS: usize = 1 << 20;
+/// How often a worker without work looks for some.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// How files are moved.
+#[derive(Clone, Copy, Debug)]
+pub struct GetOptions {
+    /// Go on where an earlier attempt was broken off.
+    pub resume: bool,
+    /// Compare hashes, where the server offers them.
+    pub hash: bool,
+    /// How data connections come about.
+    pub via: DataVia,
+    /// Upload under the final name, for servers that let nobody rename.
+    pub in_place: bool,
+}
+
+impl Default for GetOptions {
+    fn default() -> Self {
+        GetOptions { resume: true, hash: true, via: DataVia::Passive, in_place: false }
+    }
+}
+
+/// What was moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Moved {
+    /// Octets of the whole file.
+    pub size_bytes: u64,
+    /// Those that were there already.
+    pub resumed_bytes: u64,
+    /// Whether hashes were compared.
+    pub hashed: bool,
+}
+
+fn local(error: StorageError, name: &VirtualPath) -> ClientError {
+    ClientError::Local(format!("{}: {error}", name.name().unwrap_or("/")))
+}
+
+fn transfer(command: String, options: GetOptions) -> Transfer {
+    Transfer { command, parameters: Parameters::IMAGE, restart: None, size_bytes: None, via: options.via }
+}
+
+/// The size of a file there, where the server tells it.
+async fn remote_size<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    remote: &str,
+) -> Result<Option<u64>, ClientError> {
+    connection.command("TYPE I").await?;
+    match connection.command(format!("SIZE {remote}")).await {
+        Ok(reply) => Ok(reply.last().trim().parse().ok()),
+        Err(ClientError::Refused(..)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// When a file there was changed, where the server tells it.
+async fn remote_time<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    remote: &str,
+) -> Result<Option<UnixTime>, ClientError> {
+    if !connection.features().has("MDTM") {
+        return Ok(None);
+    }
+    match connection.command(format!("MDTM {remote}")).await {
+        Ok(reply) => Ok(parse_time(reply.last().trim())),
+        Err(ClientError::Refused(..)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The hash of a file there, where the server offers one that we know.
+async fn remote_hash<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    remote: &str,
+) -> Result<Option<(Digest, String)>, ClientError> {
+    let Some(offered) = connection.features().argument("HASH").map(str::to_owned) else { return Ok(None) };
+    let known = |digest: &Digest| offered.split(';').any(|name| name.trim_end_matches('*') == digest.name());
+    let Some(digest) = Digest::ALL.into_iter().find(known) else { return Ok(None) };
+    if !offered.split(';').any(|name| name.strip_suffix('*') == Some(digest.name())) {
+        connection.command(format!("OPTS HASH {}", digest.name())).await?;
+    }
+    match connection.command(format!("HASH {remote}")).await {
+        Ok(reply) => {
+            let hash = reply.last().split_ascii_whitespace().nth(2).unwrap_or_default();
+            Ok(Some((digest, hash.to_ascii_lowercase())))
+        }
+        Err(ClientError::Refused(..)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the hash there is that of `source`; false when the server tells none.
+async fn verified<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    remote: &str,
+    source: &dyn Source,
+) -> Result<bool, ClientError> {
+    let Some((digest, theirs)) = remote_hash(connection, remote).await? else { return Ok(false) };
+    let (ours, _) = hash(source, digest).await.map_err(|error| ClientError::Local(error.to_string()))?;
+    match ours == theirs {
+        true => Ok(true),
+        false => Err(ClientError::Verify(format!(
+            "{} of {remote} is {theirs} there and {ours} here",
+            digest.name()
+        ))),
+    }
+}
+
+/// Fetches `remote` to `name` in `folder`. A file that was resumed and turns out to be another one is fetched anew.
+pub async fn get<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    remote: &str,
+    folder: &Folder,
+    name: &VirtualPath,
+    options: GetOptions,
+) -> Result<Moved, ClientError> {
+    let size = remote_size(connection, remote).await?;
+    let time = remote_time(connection, remote).await?;
+    let file = Remote { path: remote, size, time };
+    match get_known(connection, &file, folder, name, options).await {
+        Err(ClientError::Verify(_)) if options.resume => {
+            get_known(connection, &file, folder, name, GetOptions { resume: false, ..options }).await
+        }
+        other => other,
+    }
+}
+
+/// A file there, with what is known of it.
+struct Remote<'a> {
+    path: &'a str,
+    size: Option<u64>,
+    time: Option<UnixTime>,
+}
+
+async fn get_known<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    remote: &Remote<'_>,
+    folder: &Folder,
+    name: &VirtualPath,
+    options: GetOptions,
+) -> Result<Moved, ClientError> {
+    let Remote { path, size, time } = *remote;
+    let there = match options.resume {
+        true => folder.partial_bytes(name).await.unwrap_or(0),
+        false => 0,
+    };
+    // What is longer than the original is the beginning of another file.
+    let start = if size.is_some_and(|size| there <= size) { there } else { 0 };
+    let how = if start > 0 { Store::At(start) } else { Store::Replace };
+    let storing = folder.store(name, how, 0o022).await.map_err(|error| local(error, name))?;
+    let (storing, end) = if start > 0 && size == Some(start) {
+        (storing, start)
+    } else {
+        let request =
+            Transfer { restart: (start > 0).then_some(start), ..transfer(format!("RETR {path}"), options) };
+        let flowed = connection.transfer(request, Flow::Down(storing)).await?;
+        flowed.stored.ok_or_else(|| ClientError::Data("nothing came".into()))?
+    };
+    if let Some(size) = size.filter(|&size| size != end) {
+        return Err(ClientError::Verify(format!("{path} has {size} bytes there and {end} came")));
+    }
+    let hashed = options.hash && verified(connection, path, &*storing.sink.read_back()).await?;
+    storing.sink.commit(end).await.map_err(|error| local(error, name))?;
+    if let Some(time) = time {
+        folder.set_modified(name, time).await.map_err(|error| local(error, name))?;
+    }
+    Ok(Moved { size_bytes: end, resumed_bytes: start, hashed })
+}
+
+/// Sends `name` of `folder` to `remote`.
+pub async fn put<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    folder: &Folder,
+    name: &VirtualPath,
+    remote: &str,
+    options: GetOptions,
+) -> Result<Moved, ClientError> {
+    match put_once(connection, folder, name, remote, options).await {
+        Err(ClientError::Verify(_)) if options.resume => {
+            put_once(connection, folder, name, remote, GetOptions { resume: false, ..options }).await
+        }
+        other => other,
+    }
+}
+
+async fn put_once<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    folder: &Folder,
+    name: &VirtualPath,
+    remote: &str,
+    options: GetOptions,
+) -> Result<Moved, ClientError> {
+    let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
+    let size = source.size_bytes();
+    let beside = if options.in_place { remote.to_owned() } else { format!("{remote}.part") };
+    let there = match options.resume {
+        true => remote_size(connection, &beside).await?.unwrap_or(0),
+        false => 0,
+    };
+    let start = if there <= size { there } else { 0 };
+    if start == 0 || start < size {
+        let request = Transfer {
+            restart: (start > 0).then_some(start),
+            size_bytes: Some(size - start),
+            ..transfer(format!("STOR {beside}"), options)
+        };
+        connection.transfer(request, Flow::Up(source, start)).await?;
+    }
+    // A size that the server does not tell was heard as its 226.
+    if let Some(stored) = remote_size(connection, &beside).await?.filter(|&stored| stored != size) {
+        return Err(ClientError::Verify(format!("{remote} has {size} bytes here and {stored} there")));
+    }
+    let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
+    let hashed = options.hash && verified(connection, &beside, &*source).await?;
+    if let Some(time) = folder.facts(name).await.ok().and_then(|facts| facts.modified)
+        && connection.features().has("MFMT")
+    {
+        // The time is no part of the file; a server may refuse it.
+        let _ = connection.command(format!("MFMT {} {beside}", time_text(time))).await;
+    }
+    if !options.in_place {
+        rename(connection, &beside, remote).await?;
+    }
+    Ok(Moved { size_bytes: size, resumed_bytes: start, hashed })
+}
+
+async fn rename<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    from: &str,
+    to: &str,
+) -> Result<(), ClientError> {
+    connection.command(format!("RNFR {from}")).await?;
+    if let Err(ClientError::Refused(..)) = connection.command(format!("RNTO {to}")).await {
+        // Some servers rename to no name that there is.
+        connection.command(format!("DELE {to}")).await?;
+        connection.command(format!("RNFR {from}")).await?;
+        connection.command(format!("RNTO {to}")).await?;
+    }
+    Ok(())
+}
+
+/// What is in a directory there.
+pub async fn list<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    directory: &str,
+    via: DataVia,
+) -> Result<Vec<Listed>, ClientError> {
+    let facts = connection.features().has("MLST");
+    let verb = if facts { "MLSD" } else { "LIST" };
+    let command = format!("{verb} {directory}").trim_end().to_owned();
+    let request =
+        Transfer { command, parameters: Parameters::default(), restart: None, size_bytes: None, via };
+    let text = connection.transfer(request, Flow::Text).await?.text;
+    Ok(parse_listing(&text, facts))
+}
+
+/// Moves a file between two servers, neither of which is here; one of them has to allow it.
+pub async fn copy<N: Network, C: Clock + Clone + 'static>(
+    from: &mut Connection<N, C>,
+    source: &str,
+    to: &mut Connection<N, C>,
+    target: &str,
+    options: GetOptions,
+) -> Result<Moved, ClientError> {
+    let size = remote_size(from, source).await?;
+    let beside = if options.in_place { target.to_owned() } else { format!("{target}.part") };
+    let parameters = Parameters::IMAGE;
+    // Whoever offers listens, and the other calls; if not one way, then the other.
+    match offered(to.perform(Operation::Offer(parameters)).await) {
+        Ok(at) if called(from, at).await.is_ok() => {}
+        _ => {
+            let at = offered(from.perform(Operation::Offer(parameters)).await)?;
+            to.perform(Operation::Call(parameters, at)).await?;
+        }
+    }
+    // Each may wait for the other before it says 150.
+    let (storing, sending) = both(
+        to.perform(Operation::Begin(format!("STOR {beside}"))),
+        from.perform(Operation::Begin(format!("RETR {source}"))),
+    )
+    .await;
+    storing?;
+    sending?;
+    let (stored, sent) = both(to.perform(Operation::Finish), from.perform(Operation::Finish)).await;
+    sent?;
+    stored?;
+    let arrived = remote_size(to, &beside).await?;
+    if let (Some(size), Some(arrived)) = (size, arrived)
+        && size != arrived
+    {
+        return Err(ClientError::Verify(format!("{source} has {size} bytes, and {arrived} arrived")));
+    }
+    let mut hashed = false;
+    if options.hash
+        && let (Some((one, here)), Some((other, there))) =
+            (remote_hash(from, source).await?, remote_hash(to, &beside).await?)
+        && one == other
+    {
+        if here != there {
+            return Err(ClientError::Verify(format!(
+                "{source} is {here} there and {there} where it arrived"
+            )));
+        }
+        hashed = true;
+    }
+    if !options.in_place {
+        rename(to, &beside, target).await?;
+    }
+    Ok(Moved { size_bytes: size.or(arrived).unwrap_or(0), resumed_bytes: 0, hashed })
+}
+
+fn offered(answer: Result<Answer, ClientError>) -> Result<inhost_base::Endpoint, ClientError> {
+    match answer? {
+        Answer::Offered(at) => Ok(at),
+        Answer::Reply(reply) => Err(ClientError::Protocol(format!("no address in {reply}"))),
+    }
+}
+
+async fn called<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    at: inhost_base::Endpoint,
+) -> Result<(), ClientError> {
+    connection.perform(Operation::Call(Parameters::IMAGE, at)).await.map(|_| ())
+}
+
+/// A tree that is being mirrored by several connections.
+pub struct MirrorPlan {
+    folder: Folder,
+    options: GetOptions,
+    upload: bool,
+    jobs: RefCell<VecDeque<Job>>,
+    busy: Cell<usize>,
+    /// Files that were moved.
+    pub files: Cell<u64>,
+    /// Files that were there already.
+    pub kept: Cell<u64>,
+    /// Octets of the files that were moved.
+    pub bytes: Cell<u64>,
+    /// What went wrong, file by file.
+    pub failures: RefCell<Vec<String>>,
+}
+
+enum Job {
+    Directory { there: String, here: VirtualPath },
+    File { there: String, here: VirtualPath, listed: Listed },
+}
+
+impl MirrorPlan {
+    /// Of `there` to `folder`, or with `upload` of `folder` to `there`.
+    pub fn new(folder: Folder, there: &str, upload: bool, options: GetOptions) -> MirrorPlan {
+        let there = there.trim_end_matches('/').to_owned();
+        let first = Job::Directory { there, here: VirtualPath::root() };
+        MirrorPlan {
+            folder,
+            options,
+            upload,
+            jobs: RefCell::new(VecDeque::from([first])),
+            busy: Cell::new(0),
+            files: Cell::new(0),
+            kept: Cell::new(0),
+            bytes: Cell::new(0),
+            failures: RefCell::default(),
+        }
+    }
+    fn push(&self, job: Job) {
+        let mut jobs = self.jobs.borrow_mut();
+        match jobs.len() < JOBS {
+            true => jobs.push_back(job),
+            false => self.failures.borrow_mut().push("too many files at once; mirror again".to_owned()),
+        }
+    }
+}
+
+/// Works on a plan until nothing is left of it. Several may, each on its connection; what fails is noted and the rest
+/// goes on, but for a lost connection.
+pub async fn mirror<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    clock: &C,
+    plan: &MirrorPlan,
+) -> Result<(), ClientError> {
+    loop {
+        let job = plan.jobs.borrow_mut().pop_front();
+        let Some(job) = job else {
+            if plan.busy.get() == 0 {
+                return Ok(());
+            }
+            let until: Instant = clock.now() + LOOK_AGAIN;
+            clock.sleep_until(until).await;
+            continue;
+        };
+        plan.busy.set(plan.busy.get() + 1);
+        let name = match &job {
+            Job::Directory { there, .. } | Job::File { there, .. } => there.clone(),
+        };
+        let done = match (job, plan.upload) {
+            (Job::Directory { there, here }, false) => fetch_directory(connection, plan, there, here).await,
+            (Job::Directory { there, here }, true) => send_directory(connection, plan, there, here).await,
+            (Job::File { there, here, listed }, upload) => {
+                let moved = match upload {
+                    false => {
+                        let remote =
+                            Remote { path: &there, size: Some(listed.size_bytes), time: listed.modified };
+                        get_known(connection, &remote, &plan.folder, &here, plan.options).await
+                    }
+                    true => put(connection, &plan.folder, &here, &there, plan.options).await,
+                };
+                moved.map(|moved| {
+                    plan.files.set(plan.files.get() + 1);
+                    plan.bytes.set(plan.bytes.get() + moved.size_bytes - moved.resumed_bytes);
+                })
+            }
+        };
+        plan.busy.set(plan.busy.get() - 1);
+        match done {
+            Err(ClientError::Connection(why)) => return Err(ClientError::Connection(why)),
+            Err(error) => plan.failures.borrow_mut().push(format!("{name}: {error}")),
+            Ok(()) => {}
+        }
+    }
+}
+
+async fn fetch_directory<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    plan: &MirrorPlan,
+    there: String,
+    here: VirtualPath,
+) -> Result<(), ClientError> {
+    let listed = list(connection, if there.is_empty() { "/" } else { &there }, plan.options.via).await?;
+    if here != VirtualPath::root() {
+        match plan.folder.make_directory(&here, 0o022).await {
+            Ok(()) | Err(StorageError::Exists) => {}
+            Err(error) => return Err(local(error, &here)),
+        }
+    }
+    for listed in listed {
+        // The name is one part of a path; the parser lets no other through.
+        let (there, here) = (format!("{there}/{}", listed.name), here.join(&listed.name));
+        match listed.kind {
+            Kind::Directory => plan.push(Job::Directory { there, here }),
+            Kind::File => {
+                let own = plan.folder.facts(&here).await.ok();
+                let is_same = own.is_some_and(|own| {
+                    own.size_bytes == listed.size_bytes
+                        && listed
+                            .modified
+                            .is_none_or(|time| own.modified.is_some_and(|t| t.seconds == time.seconds))
+                });
+                match is_same {
+                    true => plan.kept.set(plan.kept.get() + 1),
+                    false => plan.push(Job::File { there, here, listed }),
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn send_directory<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    plan: &MirrorPlan,
+    there: String,
+    here: VirtualPath,
+) -> Result<(), ClientError> {
+    let known = match list(connection, if there.is_empty() { "/" } else { &there }, plan.options.via).await {
+        Ok(listed) => listed,
+        Err(ClientError::Refused(..)) => {
+            connection.command(format!("MKD {there}")).await?;
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
+    let mut listing = plan.folder.list(&here).await.map_err(|error| local(error, &here))?;
+    loop {
+        let (rest, batch) = listing.next().await;
+        let batch = batch.map_err(|error| local(error, &here))?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        for (name, facts) in batch {
+            let (there, here) = (format!("{there}/{name}"), here.join(&name));
+            match facts.kind {
+                Kind::Directory => {
+                    let is_known = known.iter().any(|listed| listed.name == name);
+                    if !is_known {
+                        connection.command(format!("MKD {there}")).await?;
+                    }
+                    plan.push(Job::Directory { there, here });
+                }
+                Kind::File => {
+                    let size_bytes = facts.size_bytes;
+                    let is_same = known.iter().any(|listed| {
+                        let same_time = listed.modified.is_none_or(|time| Some(time) == facts.modified);
+                        listed.name == name && listed.size_bytes == size_bytes && same_time
+                    });
+                    let listed = Listed { name, kind: Kind::File, size_bytes, modified: facts.modified };
+                    match is_same {
+                        true => plan.kept.set(plan.kept.get() + 1),
+                        false => plan.push(Job::File { there, here, listed }),
+                    }
+                }
+                _ => {}
+            }
+        }
+        listing = rest;
+    }
+}

@@ -1,0 +1,190 @@
+//! What a fuzzer calls. Random octets go to each machine, in pieces that the octets choose themselves; what must hold
+//! whatever they are is asserted.
+
+use std::rc::Rc;
+
+use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
+
+use crate::client::{Action as ClientAction, Client, DataVia, Operation, Transfer, parse_listing};
+use crate::codec::{Decoded, Decoder, Encoder};
+use crate::protocol::{
+    Family, Mode, Parameters, Representation, Structure, parse_facts, parse_time, time_text,
+};
+use crate::server::{
+    Action, FileReply, LogIn, Rights, ServerConfig, Session, TlsPolicy, TransferError, TransferEvent,
+};
+use crate::storage::{StorageError, VirtualPath};
+
+/// Octets that a server may say for one command: HELP and FEAT are the longest.
+const PER_COMMAND: usize = 2048;
+/// Octets said unasked, and for what is no command.
+const SPARE: usize = 1024;
+
+/// A session whose client, users, files and transfers are the input.
+pub fn fuzz_server(input: &[u8]) {
+    let mut now = Instant::from_millis(1);
+    let end = |last, port| Endpoint::new(Ipv4Addr::new(192, 0, 2, last), port);
+    let tls = match input.first().map(|octet| octet % 3) {
+        Some(0) => TlsPolicy::Off,
+        Some(1) => TlsPolicy::Offered,
+        _ => TlsPolicy::Required,
+    };
+    let config = ServerConfig { tls, third_party: input.len().is_multiple_of(2), ..ServerConfig::default() };
+    let mut session = Session::new(Rc::new(config), end(1, 21), end(9, 4000), false, now);
+    let mut said = 0;
+    let mut encrypted = false;
+    for (index, piece) in pieces(input).enumerate() {
+        now += Duration::from_millis(u64::from(piece[0]) * 20);
+        let chosen = piece.len() + index;
+        if session.takes_input() {
+            session.network(piece, now);
+        }
+        for _ in 0..piece.len() + 64 {
+            let Some(action) = session.action() else { break };
+            match action {
+                Action::Authenticate { user, .. } => {
+                    assert!(tls != TlsPolicy::Required || encrypted, "no password in clear text");
+                    let rights = Rights { write: user.len() % 2 == 0 };
+                    let account = (chosen % 5 == 0).then(|| "account".to_owned());
+                    let granted = LogIn::Granted { rights, account };
+                    session.authenticated(if chosen % 4 == 0 { LogIn::Denied } else { granted }, now);
+                }
+                Action::StartTls => {
+                    encrypted = chosen % 7 != 0;
+                    session.tls_started(encrypted, now);
+                }
+                Action::EndTls => {
+                    assert!(encrypted);
+                    encrypted = false;
+                    session.tls_ended(true, now);
+                }
+                Action::File(_) if chosen % 3 == 0 => session.file_done(Err(StorageError::NotFound), now),
+                Action::File(_) => session.file_done(Ok(FileReply::Done), now),
+                Action::Listen(_) => session.listening((chosen % 6 != 0).then(|| end(1, 30_000)), now),
+                Action::Transfer(request) => {
+                    assert!(session.user().is_some(), "no transfer for nobody: {request:?}");
+                    assert!(request.protected || tls != TlsPolicy::Required);
+                    if chosen % 2 == 0 {
+                        let opened = TransferEvent::Opened { size_bytes: Some(1), name: None };
+                        session.transfer_event(opened, now);
+                    }
+                    if chosen % 3 != 0 {
+                        let failed = Err(TransferError::Lost("lost".into()));
+                        let outcome = if chosen % 5 == 0 { failed } else { Ok(1) };
+                        session.transfer_event(TransferEvent::Ended(outcome), now);
+                    }
+                }
+                Action::StopListening | Action::AbortTransfer | Action::Close(_) => {}
+            }
+        }
+        session.timeout(now);
+        said += session.pending().len();
+        session.sent(session.pending().len());
+    }
+    let lines = input.iter().filter(|&&octet| octet == b'\n').count();
+    let options = input.iter().filter(|&&octet| octet == 0xff).count();
+    let limit = SPARE + PER_COMMAND * (lines + 1) + 2 * crate::protocol::LINE_BYTES * lines + 3 * options;
+    assert!(said <= limit, "{said} octets for {} in", input.len());
+}
+
+/// A client whose server is the input.
+pub fn fuzz_client(input: &[u8]) {
+    let mut client = Client::new(if input.len().is_multiple_of(2) { Family::V4 } else { Family::V6 });
+    let transfer = || {
+        Operation::Transfer(Transfer {
+            command: "RETR x".into(),
+            parameters: Parameters::IMAGE,
+            restart: Some(1),
+            size_bytes: Some(2),
+            via: if input.len().is_multiple_of(3) { DataVia::Active } else { DataVia::Passive },
+        })
+    };
+    client.begin(Operation::Greet);
+    let mut done = 0usize;
+    for piece in pieces(input) {
+        client.network(piece);
+        for _ in 0..piece.len() + 8 {
+            match client.action() {
+                None => break,
+                Some(ClientAction::Done(_)) => {
+                    done += 1;
+                    let login = || Operation::LogIn { user: "u".into(), password: "p".into(), account: None };
+                    client.begin(match done % 5 {
+                        1 => Operation::Secure,
+                        2 => login(),
+                        3 => Operation::Offer(Parameters::IMAGE),
+                        4 => Operation::Command("STAT".into()),
+                        _ => transfer(),
+                    });
+                }
+                Some(ClientAction::StartTls) => client.tls_started(),
+                Some(ClientAction::Listen) => client.listening(Endpoint::new(Ipv4Addr::LOCALHOST, 9)),
+                Some(ClientAction::Move) => client.data_ended(Ok(())),
+                Some(ClientAction::Connect(_) | ClientAction::DropData) => {}
+            }
+        }
+        client.sent(client.pending().len());
+    }
+    let text = String::from_utf8_lossy(input);
+    for facts in [true, false] {
+        for listed in parse_listing(&text, facts) {
+            assert!(!listed.name.contains('/') && listed.name != "..", "{:?} leads out", listed.name);
+        }
+    }
+    if let Some((facts, _)) = parse_facts(&text)
+        && let Some(time) = facts.modified
+    {
+        assert!(parse_time(&time_text(time)).is_some_and(|again| again.seconds == time.seconds));
+    }
+    let path = VirtualPath::root().join(&text).relative();
+    assert!(path.split('/').all(|part| part != ".."), "{path:?} leads out");
+}
+
+/// Data that anybody sent, and a file that is sent and received.
+pub fn fuzz_data(input: &[u8]) {
+    let Some((&first, rest)) = input.split_first() else { return };
+    let representation = match first % 4 {
+        0 => Representation::Image,
+        1 => Representation::Ebcdic(Default::default()),
+        2 => Representation::Local(8),
+        _ => Representation::default(),
+    };
+    let structure = if first & 4 == 0 { Structure::File } else { Structure::Record };
+    let mode = [Mode::Stream, Mode::Block, Mode::Compressed][usize::from(first >> 3) % 3];
+    let parameters = Parameters { representation, structure, mode };
+    let (mut decoder, mut file) = (Decoder::new(parameters), Vec::new());
+    'wire: for mut piece in pieces(rest) {
+        loop {
+            match decoder.decode(&mut piece, &mut file) {
+                Ok(Decoded::More) => break,
+                Ok(Decoded::Marker(_)) => {}
+                Ok(Decoded::End) | Err(_) => break 'wire,
+            }
+        }
+    }
+    // A repetition of 63 in two octets is the most that comes of little.
+    assert!(file.len() <= 64 * rest.len() + 1);
+    let (mut encoder, mut wire) = (Encoder::new(parameters, 0), Vec::new());
+    pieces(rest).for_each(|piece| encoder.encode(piece, &mut wire));
+    encoder.finish(&mut wire);
+    let (mut decoder, mut back) = (Decoder::new(parameters), Vec::new());
+    let mut left = &wire[..];
+    while !left.is_empty() {
+        if decoder.decode(&mut left, &mut back) == Ok(Decoded::End) {
+            break;
+        }
+    }
+    assert_eq!(decoder.finish(&mut back), Ok(()));
+    assert_eq!(back, rest, "{parameters:?}");
+}
+
+/// The input in pieces whose lengths are its own octets.
+fn pieces(input: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = input;
+    core::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let (piece, after) = rest.split_at(rest.len().min(1 + usize::from(first % 64)));
+        rest = after;
+        Some(piece)
+    })
+}
