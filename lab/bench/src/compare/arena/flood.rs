@@ -2,6 +2,7 @@
 //! when once, twice and four times as many come as can be worked off.
 
 use super::place::{KERNEL, PROCESS};
+use inhost_base::Instant;
 use inhost_runtime::Clock;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -14,6 +15,8 @@ const DATAGRAMS_AN_ANSWER: u64 = 32;
 const WINDOW: u64 = 4 * DATAGRAMS_AN_ANSWER;
 /// Without an answer for so long, what is under way counts as lost.
 const STALL: Duration = Duration::from_millis(50);
+/// The longest wait for the first answer.
+const STARTING: Duration = Duration::from_secs(5);
 /// Datagrams sent between two looks at what came back.
 const BURST: u64 = 16;
 /// Loads beyond the capacity, with the names of their figures.
@@ -24,6 +27,7 @@ const LOADS: [(&str, &str, f64); 3] =
 struct Flood {
     socket: UdpSocket,
     clock: Clock,
+    began: Instant,
     sent: u64,
     /// The first answer of this phase, and the last: when, and the count in it.
     answers: Option<[(f64, u64); 2]>,
@@ -37,9 +41,13 @@ pub fn run(phase: Duration) -> Result<Vec<(String, f64)>, String> {
     let socket = UdpSocket::bind((KERNEL, 9)).map_err(|e| format!("port 9: {e}"))?;
     socket.connect((PROCESS, 9)).map_err(|e| e.to_string())?;
     socket.set_nonblocking(true).map_err(|e| e.to_string())?;
-    let mut flood = Flood { socket, clock: Clock::start(), sent: 0, answers: None, heard_at: 0.0, heard: 0 };
-    // Once to get going, once to measure.
-    flood.windowed(phase.mul_f64(0.5));
+    let clock = Clock::start();
+    let began = clock.now();
+    let mut flood = Flood { socket, clock, began, sent: 0, answers: None, heard_at: 0.0, heard: 0 };
+    // The consumer's device may take a while to come up.
+    while flood.heard == 0 && flood.now() < STARTING.as_secs_f64() {
+        flood.windowed(STALL);
+    }
     flood.answers = None;
     flood.windowed(phase);
     let capacity = flood.goodput();
@@ -57,8 +65,9 @@ pub fn run(phase: Duration) -> Result<Vec<(String, f64)>, String> {
 }
 
 impl Flood {
+    /// Seconds since the beginning.
     fn now(&self) -> f64 {
-        self.clock.now().as_nanos() as f64 / 1e9
+        self.clock.now().since(self.began).as_secs_f64()
     }
     /// As many as are answered.
     fn windowed(&mut self, length: Duration) {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The share of the time that goes by before anything is counted.
 const WARM_UP: f64 = 0.3;
-/// The share of the time that each load of a flood takes; with getting going there are four and a half of them.
+/// The share of the time that each load of a flood takes; there are four of them.
 const FLOOD_PHASE: f64 = 0.25;
 /// Seconds that a process runs beyond what is counted.
 const SLACK_S: f64 = 0.5;
