@@ -48,7 +48,8 @@ impl Links {
                 (driver, config)
             }
         };
-        let config = with_addresses(config, &spec);
+        let config =
+            InterfaceConfig { runs: spec.runs, coalesce: spec.coalesce, ..with_addresses(config, &spec) };
         let what = driver.describe();
         let addresses = match config.addresses.as_slice() {
             [] => "no address given".to_owned(),

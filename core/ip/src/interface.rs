@@ -66,6 +66,12 @@ pub struct InterfaceConfig {
     pub any_address: bool,
     /// Whether new addresses are tested. Default: before use.
     pub duplicate_detection: DuplicateDetection,
+    /// Whether a transport decides on several full segments at once, which are then cut above a device that does not cut
+    /// them itself. Default: yes.
+    pub runs: bool,
+    /// Whether segments that come in one batch and follow each other are joined before the transport sees them. Default:
+    /// yes. Cost: a run of many is acknowledged as one.
+    pub coalesce: bool,
 }
 
 impl InterfaceConfig {
@@ -84,6 +90,8 @@ impl InterfaceConfig {
             accept_redirects: ethernet,
             any_address: false,
             duplicate_detection: DuplicateDetection::BeforeUse,
+            runs: true,
+            coalesce: true,
         }
     }
     /// With one more address.

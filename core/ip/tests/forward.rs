@@ -515,3 +515,52 @@ fn a_links_mtu_may_change_while_it_runs() {
     assert_eq!(host.ip.set_mtu(LinkId(9), 1500), Err(ConfigureError::NoLink));
     host.is_tidy();
 }
+
+/// A TCP packet of `payload` bytes whose checksum is left to a device, and whose segments bear `segment_bytes`.
+fn unfinished(payload_bytes: usize) -> Vec<u8> {
+    let tcp = inhost_wire::tcp::TcpHeader { window: 9, ..Default::default() };
+    let mut segment = vec![0; 20];
+    assert_eq!(tcp.emit(&mut segment), 20);
+    segment.extend((0..payload_bytes).map(|i| i as u8));
+    let (source, destination) = (v4("10.1.0.2").into(), v4("10.2.0.2").into());
+    let sum = inhost_wire::checksum::pseudo_header(source, destination, protocol::TCP, segment.len() as u32);
+    segment[16..18].copy_from_slice(&sum.folded().to_be_bytes());
+    let header = Ipv4Header::new(v4("10.1.0.2"), v4("10.2.0.2"), protocol::TCP, 0);
+    ipv4_packet(header, &[], &segment)
+}
+fn hear_unfinished(host: &mut Host, packet: &[u8], segment_bytes: u16) {
+    let bytes = frame(CARD, PEER_CARD, EtherType::IPV4, packet);
+    let mut packet = host.pool.take(bytes.len()).unwrap();
+    packet.append(&bytes);
+    (packet.segment_bytes, packet.checksum) = (segment_bytes, inhost_buf::Checksum::Partial);
+    host.with(|ip, env| ip.receive(WEST, &mut packet, env));
+    host.pool.give(packet);
+}
+
+#[test]
+fn what_a_device_put_together_goes_on_as_the_packets_that_it_was() {
+    let mut host = router();
+    hear_unfinished(&mut host, &unfinished(4_000), 1_400);
+    let sent = packets(host.said(EAST));
+    let mut data = Vec::new();
+    for packet in &sent {
+        let view = Ipv4View::new(packet).unwrap();
+        assert!(view.checksum_ok() && packet.len() <= 1_500 && view.time_to_live() == 63);
+        let segment = inhost_wire::tcp::TcpView::new(view.payload()).unwrap();
+        assert!(segment.checksum_ok(view.source().into(), view.destination().into()));
+        assert_eq!(segment.sequence().0 as usize, data.len());
+        data.extend_from_slice(segment.payload());
+    }
+    assert_eq!((sent.len(), data), (3, (0..4_000).map(|i| i as u8).collect::<Vec<u8>>()));
+    assert_eq!(host.pool.outstanding_bytes(), 0);
+}
+
+#[test]
+fn a_checksum_that_was_left_to_the_device_is_made_before_a_packet_goes_on() {
+    let mut host = router();
+    hear_unfinished(&mut host, &unfinished(333), 0);
+    let sent = packets(host.said(EAST));
+    let view = Ipv4View::new(&sent[0]).unwrap();
+    let segment = inhost_wire::tcp::TcpView::new(view.payload()).unwrap();
+    assert!(sent.len() == 1 && segment.checksum_ok(view.source().into(), view.destination().into()));
+}

@@ -8,6 +8,7 @@
 
 mod apply;
 mod bind;
+mod coalesce;
 mod cookie;
 mod counters;
 mod echo;

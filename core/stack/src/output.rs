@@ -18,8 +18,6 @@ use inhost_wire::{ethernet, ipv4, protocol, tcp};
 const SEGMENTS_PER_TURN: usize = 4;
 /// The same where the device cuts large frames: one of 64 KiB costs little more than one of 1,500 bytes.
 const LARGE_SEGMENTS_PER_TURN: usize = 44;
-/// The same where the device cuts large frames: what one of them holds, and no more bytes than that in a turn.
-const SEGMENTS_PER_LARGE_TURN: usize = 64;
 /// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.
 const LARGE_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
 /// Room for the largest headers: link, IP and TCP with all options.
@@ -85,6 +83,8 @@ struct Segments<'a, 'b> {
     options: Option<&'a HeaderOptions>,
     local_port: u16,
     remote_port: u16,
+    /// See [`inhost_ip::InterfaceConfig::runs`].
+    runs: bool,
 }
 
 impl Segments<'_, '_> {
@@ -170,7 +170,7 @@ impl Segments<'_, '_> {
     }
     /// Whether a run may be one large frame: its pieces differ in nothing that only IP knows.
     fn takes_runs(&self) -> bool {
-        self.how.dont_fragment && self.options.is_none()
+        self.runs && self.how.dont_fragment && self.options.is_none()
     }
     fn kind(&self) -> Large {
         if self.path.destination.is_ipv4() { Large::TcpV4 } else { Large::TcpV6 }
@@ -374,6 +374,7 @@ impl Stack {
         how.hop_limit = flow.hop_limit;
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
         let options = if flow.is_routed() { self.routed_options(key, &path, now) } else { None };
+        let runs = self.links.get(usize::from(link.0)).is_none_or(|link| link.runs);
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
         let mut output = Segments {
             ip: &mut self.ip,
@@ -384,11 +385,10 @@ impl Stack {
             options: options.as_ref(),
             local_port,
             remote_port,
+            runs,
         };
         let mut environment = tcp_environment!(self, now, key, sink);
         let before = output.device.frames;
-        // On a device that cuts, a frame is worth many segments, but a turn no more than one frame's bytes.
-        let budget = if output.device.offers.cuts(output.kind()) { SEGMENTS_PER_LARGE_TURN } else { budget };
         let outcome = flow.connection.transmit(&mut environment, budget, &mut output);
         let stuck = output.device.frames == before;
         let more = flow.connection.wants_transmit(now);
@@ -463,6 +463,7 @@ impl Stack {
                         options: None,
                         local_port: header.source_port,
                         remote_port: header.destination_port,
+                        runs: false,
                     };
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => self.counters.resets_sent += u64::from(header.flags.rst()),

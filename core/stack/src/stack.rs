@@ -148,6 +148,10 @@ pub(crate) struct Link {
     pub(crate) counters: LinkCounters,
     /// When the flows that rest try again.
     pub(crate) rest_ends: Option<Instant>,
+    /// See [`InterfaceConfig::runs`].
+    pub(crate) runs: bool,
+    /// See [`InterfaceConfig::coalesce`].
+    pub(crate) coalesces: bool,
 }
 
 /// The list of a link's sockets that are ready to send.
@@ -240,10 +244,15 @@ impl Stack {
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
         let mut environment = ip_environment!(self, now, &mut Ignore);
+        // What a router joined it would have to cut again.
+        let (runs, coalesces) = (config.runs, config.coalesce && self.config.ip.forwarding.is_none());
         let link = self.ip.add_interface(config, &mut environment)?;
         let count = usize::from(link.0) + 1;
         if self.links.len() < count {
             self.links.resize_with(count, Link::default);
+        }
+        if let Some(kept) = self.links.get_mut(usize::from(link.0)) {
+            *kept = Link { runs, coalesces, ..core::mem::take(kept) };
         }
         self.sending.grow(count * 3);
         Ok(link)
@@ -288,7 +297,11 @@ impl Stack {
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         self.tick(now);
         let (mask, mut run) = (sink.mask(), Run::default());
+        let coalesces = self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
         while let Some(mut packet) = batch.pop() {
+            if coalesces && !batch.is_empty() {
+                packet = self.coalesced(link, packet, batch);
+            }
             if !self.straight_input(link, &mut packet, &mut run, mask, now, sink) {
                 self.end_run(&mut run, now, sink);
                 self.frame(link, packet, now, sink);

@@ -51,6 +51,7 @@ fn host_on(kind: &str, keys: &str, v6: bool) -> (Runtime, String, String) {
     let address: Cidr = format!("{ours}/{bits}").parse().unwrap();
     let mut config = interface("inoff0", &*driver).with_address(address);
     config.duplicate_detection = DuplicateDetection::Off;
+    (config.runs, config.coalesce) = (spec.runs, spec.coalesce);
     let host = runtime.host().clone();
     runtime.add_link(&host, config, driver).unwrap();
     (runtime, ours.to_owned(), theirs.to_owned())
@@ -137,18 +138,23 @@ fn large_frames_carry_both_streams_whole() {
 #[test]
 fn without_offload_no_frame_exceeds_the_mtu_and_both_streams_arrive_whole() {
     for (kind, v6) in [("tun", false), ("tap", true)] {
-        if !own_namespace() {
-            return;
+        for keys in ["", ",runs=off", ",coalesce=off", ",runs=off,coalesce=off"] {
+            if !own_namespace() {
+                return;
+            }
+            let keys = format!(",offload=off,mtu=1400{keys}");
+            let passed = streams_cross(kind, &keys, v6, 3_000_000);
+            assert!(passed.transmitted_bytes / passed.transmitted_frames < 1_414);
+            assert_eq!(passed.discarded_in_all(), 0);
         }
-        let passed = streams_cross(kind, ",offload=off,mtu=1400", v6, 3_000_000);
-        assert!(passed.transmitted_bytes / passed.transmitted_frames < 1_414);
-        assert_eq!(passed.discarded_in_all(), 0);
     }
 }
 
 #[test]
 fn losses_on_the_link_are_repaired_with_offload_and_without() {
-    for (keys, v6) in [("", false), ("", true), (",offload=off", false), (",mtu=1280", true)] {
+    for (keys, v6) in
+        [("", false), ("", true), (",offload=off", false), (",runs=off,coalesce=off,mtu=1280", true)]
+    {
         if !own_namespace() {
             return;
         }

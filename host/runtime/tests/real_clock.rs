@@ -70,6 +70,41 @@ fn a_sleep_takes_its_time_and_no_more_than_it_must() {
 }
 
 #[test]
+fn a_runtime_that_polls_looks_again_for_a_while_and_then_sleeps() {
+    let (a, _b) = memory::pair(&memory::Config { doorbell: true, ..memory::Config::default() }).unwrap();
+    let mut runtime = on_link(a, "10.1.0.1/24");
+    let host = runtime.host().clone();
+    let rounds_of_a_nap = |runtime: &mut Runtime| {
+        let before = runtime.rounds();
+        runtime.run(host.sleep(Duration::from_millis(20))).unwrap();
+        runtime.rounds() - before
+    };
+    let asleep = rounds_of_a_nap(&mut runtime);
+    runtime.set_busy_poll(Duration::from_secs(1));
+    let polling = rounds_of_a_nap(&mut runtime);
+    assert!(polling > 100 + asleep, "{polling} rounds against {asleep}");
+    runtime.set_busy_poll(Duration::from_micros(10));
+    let seldom = rounds_of_a_nap(&mut runtime);
+    assert!(seldom < polling / 2, "{seldom} rounds against {polling}");
+}
+
+#[test]
+fn a_sleep_of_microseconds_is_not_rounded_up() {
+    let mut runtime = Runtime::new(StackConfig::default()).unwrap();
+    let host = runtime.host().clone();
+    let mut took: Vec<_> = (0..50)
+        .map(|_| {
+            let began = time::Instant::now();
+            runtime.run(host.sleep(Duration::from_micros(200))).unwrap();
+            began.elapsed()
+        })
+        .collect();
+    took.sort();
+    // The machine may do much else; a clock of milliseconds would show in the quickest.
+    assert!(took[0] < time::Duration::from_micros(900), "{:?}", took[0]);
+}
+
+#[test]
 fn an_idle_runtime_sleeps() {
     let (a, b) = memory::pair(&memory::Config { doorbell: true, ..memory::Config::default() }).unwrap();
     let mut runtime = on_link(a, "10.1.0.1/24");

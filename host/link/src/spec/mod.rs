@@ -94,6 +94,10 @@ pub struct Spec {
     pub host_addresses: Vec<Cidr>,
     /// Whether checksums and the cutting of large frames are left to the device (`tap`, `tun`).
     pub offload: bool,
+    /// Whether several full segments are decided on at once, and cut here where the device does not.
+    pub runs: bool,
+    /// Whether segments that come together and follow each other are joined.
+    pub coalesce: bool,
     /// Whether guests may reach the operating system's loopback through the gateway's address (`user`).
     pub reach_loopback: bool,
     /// Bits a second (`serial`).
@@ -123,6 +127,8 @@ impl fmt::Display for Spec {
             forwards,
             host_addresses,
             offload,
+            runs,
+            coalesce,
             reach_loopback,
             baud,
             framing,
@@ -135,8 +141,10 @@ impl fmt::Display for Spec {
         mtu_bytes.iter().try_for_each(|m| write!(f, ",mtu={m}"))?;
         forwards.iter().try_for_each(|forward| write!(f, ",forward={forward}"))?;
         host_addresses.iter().try_for_each(|a| write!(f, ",host={a}"))?;
-        if !*offload {
-            f.write_str(",offload=off")?;
+        for (key, on) in [("offload", offload), ("runs", runs), ("coalesce", coalesce)] {
+            if !*on {
+                write!(f, ",{key}=off")?;
+            }
         }
         if *reach_loopback {
             f.write_str(",loopback=yes")?;

@@ -57,6 +57,8 @@ fn head(text: &str) -> Result<Spec, SpecError> {
         forwards: Vec::new(),
         host_addresses: Vec::new(),
         offload: true,
+        runs: true,
+        coalesce: true,
         reach_loopback: false,
         baud: DEFAULT_BAUD,
         framing: Framing::default(),
@@ -115,13 +117,20 @@ impl Spec {
                 }
                 self.host_addresses.push(address);
             }
-            "offload" => {
-                only(&[Kind::Tap, Kind::Tun])?;
-                self.offload = match value {
+            "offload" | "runs" | "coalesce" => {
+                let on = match value {
                     "on" => true,
                     "off" => false,
                     _ => return Err(wrong("on or off")),
                 };
+                match key {
+                    "runs" => self.runs = on,
+                    "coalesce" => self.coalesce = on,
+                    _ => {
+                        only(&[Kind::Tap, Kind::Tun])?;
+                        self.offload = on;
+                    }
+                }
             }
             "loopback" => {
                 only(&[Kind::User])?;
@@ -173,7 +182,8 @@ mod tests {
             "user",
             "user,forward=127.0.0.1:2323->23,forward=udp:[::1]:2007->7,loopback=yes,loss=5%,seed=7",
             "tap:in0,address=10.9.0.2/24,address=fd00::2/64,gateway=10.9.0.1,mtu=1500,host=10.9.0.1/24",
-            "tun:in2,host=10.9.0.1/24,offload=off",
+            "tun:in2,host=10.9.0.1/24,offload=off,runs=off,coalesce=off",
+            "user,runs=off",
             "tun:in1,address=10.9.1.2/30,loss=0.1%,delay=20ms,corrupt=1%,duplicate=2%,reorder=3%,seed=42",
             "serial:/dev/ttyS0,address=10.0.5.2/24,baud=9600,framing=llp,offer=10.0.5.3",
             "serial:/dev/ptmx,baud=300,framing=slip,noise=0.1%,seed=9",
@@ -239,6 +249,7 @@ mod tests {
             reorder: share(&mut draw),
             seed: u64::from(draw(u32::MAX)),
         };
+        (spec.runs, spec.coalesce) = (draw(2) == 0, draw(2) == 0);
         match spec.kind {
             Kind::User => {
                 spec.reach_loopback = draw(2) == 0;

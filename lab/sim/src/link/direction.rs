@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use inhost_base::{Duration, Instant, Random};
-use inhost_buf::Packet;
+use inhost_buf::{Offers, Packet};
 use inhost_wire::ethernet;
 
 use super::spoil::spoil;
@@ -94,12 +94,22 @@ impl Direction {
     }
     /// Whether the sender's device refuses a frame of so many bytes; then when it may try again.
     pub(crate) fn refuses(&mut self, bytes: usize, now: Instant, buffers: &mut Buffers) -> Option<Instant> {
-        let queue = &self.config.queue;
-        if queue.when_full != WhenFull::Refuse || queue.discipline != Discipline::TailDrop {
+        if !self.may_refuse() {
             return None;
         }
         self.advance(now, buffers);
         (!self.queue.has_room(&self.config.queue, bytes)).then_some(self.free_at)
+    }
+    fn may_refuse(&self) -> bool {
+        let queue = &self.config.queue;
+        queue.when_full == WhenFull::Refuse && queue.discipline == Discipline::TailDrop
+    }
+    /// What the sender's device finishes.
+    pub(crate) fn offers(&self) -> Offers {
+        match self.config.offloads && !self.may_refuse() {
+            true => Offers { udp: false, ..Offers::ALL },
+            false => Offers::NONE,
+        }
     }
     /// Takes a frame to send, whatever becomes of it.
     pub(crate) fn send(&mut self, frame: Packet, now: Instant, buffers: &mut Buffers) {

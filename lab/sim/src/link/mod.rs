@@ -22,6 +22,8 @@ pub struct LinkConfig {
     pub rate_bits_per_second: Option<u64>,
     /// What waits to be sent.
     pub queue: QueueConfig,
+    /// The sender's device makes checksums and cuts large frames, as far as its queue never refuses any. Default: no.
+    pub offloads: bool,
     /// After the first frame that comes, a receiver is told only so much later, together with what else has come: a
     /// card's moderated interrupts. Makes runs faster. Default: at once.
     pub coalescing: Duration,
@@ -44,6 +46,7 @@ impl Default for LinkConfig {
             jitter: Duration::ZERO,
             rate_bits_per_second: None,
             queue: QueueConfig::default(),
+            offloads: false,
             coalescing: Duration::ZERO,
             mtu_bytes: None,
             loss: Loss::None,

@@ -1,7 +1,9 @@
 //! What happens at one instant, and when the next one is.
 
 use inhost_base::{Duration, Instant};
-use inhost_buf::{Device, Frame, Full, Packet};
+use inhost_buf::{Device, Frame, Full, Offers, Offload, Packet};
+use inhost_wire::ethernet;
+use inhost_wire::large::{Cut, finish_checksum, sum_of};
 
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};
@@ -287,16 +289,45 @@ struct Sending<'a> {
 
 impl Device for Sending<'_> {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
-        let length = frame.len();
-        if let Some(at) = self.direction.refuses(length, self.seen.at, self.buffers) {
+        if let Some(at) = self.direction.refuses(frame.len(), self.seen.at, self.buffers) {
             self.room_at = Some(at);
             self.watch.checker.excuse(self.host, at);
             return Err(Full);
         }
-        let mut packet = self.buffers.take(length);
+        let network_offset = if self.seen.is_ethernet { ethernet::LENGTH } else { 0 };
+        match frame.offload {
+            Offload::None => self.send(frame),
+            Offload::Checksum { .. } => self.send_finished(frame, network_offset),
+            Offload::Segment { .. } => {
+                let Some(mut cut) = Cut::new(frame, network_offset) else { return Ok(()) };
+                for index in 0..cut.count() {
+                    let payload = cut.payload(index);
+                    self.send(&cut.frame(index, payload, sum_of(&payload)));
+                }
+            }
+        }
+        Ok(())
+    }
+    fn offers(&self) -> Offers {
+        self.direction.offers()
+    }
+}
+
+impl Sending<'_> {
+    fn send(&mut self, frame: &Frame<'_>) {
+        let mut packet = self.buffers.take(frame.len());
         frame.write_to(packet.bytes_mut());
+        self.put(packet);
+    }
+    /// Sends a frame whose checksum is left to the device.
+    fn send_finished(&mut self, frame: &Frame<'_>, network_offset: usize) {
+        let mut packet = self.buffers.take(frame.len());
+        frame.write_to(packet.bytes_mut());
+        finish_checksum(packet.bytes_mut(), network_offset);
+        self.put(packet);
+    }
+    fn put(&mut self, packet: Packet) {
         self.watch.sent(self.host, &Seen { bytes: packet.bytes(), ..self.seen });
         self.direction.send(packet, self.seen.at, self.buffers);
-        Ok(())
     }
 }

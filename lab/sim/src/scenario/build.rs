@@ -68,7 +68,8 @@ impl Scenario {
         }
         match self.shape {
             Shape::Pair => {
-                let ends = [0, 1].map(|host| (host, interface(host, self.is_ethernet, self.mtu_bytes)));
+                let ends =
+                    [0, 1].map(|host| (host, self.fitted(interface(host, self.is_ethernet, self.mtu_bytes))));
                 network.join(ends, self.links[0].clone(), self.seed)?;
             }
             Shape::Star => {
@@ -88,10 +89,13 @@ impl Scenario {
         }
         Ok(network)
     }
+    fn fitted(&self, config: InterfaceConfig) -> InterfaceConfig {
+        InterfaceConfig { runs: self.runs, coalesce: self.coalesces, ..config }
+    }
     /// Hosts on switches, in turn.
     fn plug_in(&self, network: &mut Network, switches: &[usize]) -> Result<(), ConfigureError> {
         for host in 0..self.hosts.len() {
-            let end = (host, interface(host, true, self.mtu_bytes));
+            let end = (host, self.fitted(interface(host, true, self.mtu_bytes)));
             let (switch, seed) = (switches[host % switches.len()], self.seed ^ host as u64);
             network.join_switch(end, switch, self.links[host].clone(), seed)?;
         }
@@ -109,7 +113,7 @@ impl Scenario {
             let medium = |end: usize| card(end * ROUTERS + host, self.is_ethernet);
             let own = with_gateway(interface_in(subnet, 1, medium(0), self.mtu_bytes), subnet, 2);
             let its = interface_in(subnet, 2, medium(1), self.mtu_bytes);
-            let ends = [(host, own), (routers[host % 2], its)];
+            let ends = [(host, self.fitted(own)), (routers[host % 2], its)];
             network.join(ends, self.links[host].clone(), self.seed ^ host as u64)?;
         }
         let between = self.hosts.len();

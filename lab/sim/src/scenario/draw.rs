@@ -39,6 +39,10 @@ impl Scenario {
         let mtu_bytes = draw.of([1500, 1500, 1500, 1280, 9000, 1500 - 8]);
         let worst = draw.of([0, 10, 30, 120]);
         let mut links: Vec<_> = (0..link_count).map(|_| [draw.link(worst), draw.link(worst)]).collect();
+        // From a source of their own: what else a seed means is older.
+        let large = &mut Draw(Random::from_number(seed ^ 0x00c0_a1e5_ced0));
+        let (runs, coalesces) = (!large.one_in(4), !large.one_in(4));
+        links.iter_mut().flatten().for_each(|direction| direction.offloads = large.one_in(2));
         if shape == Shape::Dumbbell
             && draw.one_in(2)
             && let Some(between) = links.last_mut()
@@ -67,7 +71,7 @@ impl Scenario {
         let mut events: Vec<_> =
             (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
         events.extend(draw.widths(link_count as u32, &calls, &mut hosts));
-        Scenario { seed, shape, is_ethernet, mtu_bytes, links, hosts, calls, events }
+        Scenario { seed, shape, is_ethernet, mtu_bytes, runs, coalesces, links, hosts, calls, events }
     }
 }
 
@@ -93,6 +97,7 @@ impl Draw {
             jitter: if self.one_in(4) { self.micros(0, 10_000) } else { Duration::ZERO },
             rate_bits_per_second: self.of(rates),
             queue: self.queue(),
+            offloads: false,
             coalescing: self.of([Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::from_micros(50)]),
             mtu_bytes: None,
             loss: self.loss(worst),
@@ -218,8 +223,8 @@ impl Draw {
             3 => What::Pause { host, time },
             4 => What::Memory { host, limit_bytes: self.of([64 << 10, 256 << 10, 1 << 20]), time },
             _ => {
-                let LinkConfig { mtu_bytes, corrupted_per_million, .. } = links[link][end];
-                let config = LinkConfig { mtu_bytes, corrupted_per_million, ..self.link(worst) };
+                let LinkConfig { mtu_bytes, corrupted_per_million, offloads, .. } = links[link][end];
+                let config = LinkConfig { mtu_bytes, corrupted_per_million, offloads, ..self.link(worst) };
                 What::Change { link, end, config }
             }
         };

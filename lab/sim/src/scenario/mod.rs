@@ -23,6 +23,10 @@ pub struct Scenario {
     pub is_ethernet: bool,
     /// Bytes of the largest packet at the hosts.
     pub mtu_bytes: u16,
+    /// Whether hosts decide on several segments at once, and join those that come together.
+    pub runs: bool,
+    /// See `runs`.
+    pub coalesces: bool,
     /// Each link, in both directions, in the order in which [`Shape`] makes them.
     pub links: Vec<[LinkConfig; 2]>,
     /// The hosts that talk.
