@@ -62,8 +62,8 @@ func host(link stack.LinkEndpoint, address tcpip.Address, bufferBytes int) (*sta
 
 func address(a, b, c, d byte) tcpip.Address { return tcpip.AddrFrom4([4]byte{a, b, c, d}) }
 
-// two are hosts at both ends of a pipe, and n connections between them.
-func two(mtu uint32, withoutChecksums bool, bufferBytes, n int) (callers, called []net.Conn, err error) {
+// pair is two hosts at both ends of a pipe: how to call from one to the other, and where calls are accepted.
+func pair(mtu uint32, withoutChecksums bool, bufferBytes int) (func() (*gonet.TCPConn, error), *gonet.TCPListener, error) {
 	near, far := pipe.New("", "", mtu)
 	links := [2]stack.LinkEndpoint{near, far}
 	if withoutChecksums {
@@ -79,11 +79,17 @@ func two(mtu uint32, withoutChecksums bool, bufferBytes, n int) (callers, called
 	}
 	at := tcpip.FullAddress{NIC: nic, Addr: address(10, 0, 0, 2), Port: 80}
 	listener, err := gonet.ListenTCP(b, at, ipv4.ProtocolNumber)
+	return func() (*gonet.TCPConn, error) { return gonet.DialTCP(a, at, ipv4.ProtocolNumber) }, listener, err
+}
+
+// two are n connections between such hosts.
+func two(mtu uint32, withoutChecksums bool, bufferBytes, n int) (callers, called []net.Conn, err error) {
+	dial, listener, err := pair(mtu, withoutChecksums, bufferBytes)
 	if err != nil {
 		return nil, nil, err
 	}
 	for range n {
-		caller, err := gonet.DialTCP(a, at, ipv4.ProtocolNumber)
+		caller, err := dial()
 		if err != nil {
 			return nil, nil, err
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 const usage = "usage: inhost-bench-gvisor MEASUREMENT SECONDS\n" +
-	"measurements: memory-bulk-MTU[-trusted]  echo-memory  memory\n" +
+	"measurements: memory-bulk-MTU[-trusted]  echo-memory  connect  memory\n" +
 	"  LINK:LOAD of tun-plain packet-offload and send receive echo consume\n"
 
 // answer is what is printed: figures by name, and the settings under which they came about.
@@ -59,6 +59,9 @@ func measure(word string, length time.Duration) (answer, error) {
 	case "echo-memory":
 		runtime.GOMAXPROCS(1)
 		return memoryEcho(length)
+	case "connect":
+		runtime.GOMAXPROCS(1)
+		return connects(length)
 	case "memory":
 		return memoryPerConnection()
 	}

@@ -120,6 +120,30 @@ func echoes(at net.Conn, length time.Duration, group int) (map[string]float64, e
 	return map[string]float64{"p50": each[len(each)/2], "p99": each[len(each)*99/100]}, nil
 }
 
+func connects(length time.Duration) (answer, error) {
+	dial, listener, err := pair(1500, false, 0)
+	if err != nil {
+		return answer{}, err
+	}
+	began, core, count := time.Now(), coreSeconds(), 0
+	// Well below the ports that one pair of addresses has while they are in TIME-WAIT.
+	for ; time.Since(began) < length && count < 30_000; count++ {
+		caller, err := dial()
+		if err != nil {
+			return answer{}, err
+		}
+		called, err := listener.Accept()
+		if err != nil {
+			return answer{}, err
+		}
+		caller.Close()
+		called.Close()
+	}
+	rate := float64(count) / (coreSeconds() - core)
+	return answer{map[string]float64{"rate": rate}, "one address pair, TIME-WAIT of 60 s, nothing else open; GOMAXPROCS 1, " +
+		"pipe link"}, nil
+}
+
 func memoryPerConnection() (answer, error) {
 	warm, _, err := two(1500, false, 0, 10)
 	if err != nil {

@@ -26,12 +26,10 @@ pub enum Program {
 /// Where a subject works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In its own process, without a link.
+    /// In a process of its own. A word with a colon is a link, whose other end is the kernel's, and a load.
     Alone,
     /// Like `Alone`, once for each size of segments; the word is what follows the size.
     Sizes,
-    /// At one end of a link whose other end is the kernel's; the word is the link and the load.
-    Link,
 }
 
 /// One stack under one measurement.
@@ -99,7 +97,7 @@ pub struct Trial {
 const INHOST: &str = "inhost";
 /// No stack: what the memory allows.
 const MEMORY: &str = "memory";
-/// The kernel's.
+/// The kernel's, over veth where it is not said otherwise.
 const LINUX: &str = "Linux";
 
 const fn of(stack: &'static str, program: Program, word: &'static str) -> Subject {
@@ -124,8 +122,8 @@ const fn goodput(
 
 /// What is worked off under overload stays what it is without.
 const FLAT: &[(&str, Goal)] = &[(INHOST, Goal::AtLeast(95.0))];
-const SURELY_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::SurelyTimesOf(1.0, "Linux veth"))];
-const CHEAP_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::AtMostTimesOf(1.0, "Linux veth"))];
+const SURELY_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::SurelyTimesOf(1.0, LINUX))];
+const CHEAP_AS_LINUX: &[(&str, Goal)] = &[(INHOST, Goal::AtMostTimesOf(1.0, LINUX))];
 
 /// All trials, in the order of the table.
 pub const TRIALS: &[Trial] = &[
@@ -136,7 +134,7 @@ pub const TRIALS: &[Trial] = &[
         place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "memory-bulk-1500"),
-            of("inhost without LTO", Program::OursWithoutLto, "memory-bulk-1500"),
+            of("inhost, no LTO", Program::OursWithoutLto, "memory-bulk-1500"),
             of("smoltcp", Program::Smoltcp, "memory-bulk-1500"),
             of("smoltcp AVX2", Program::SmoltcpAvx2, "memory-bulk-1500"),
             of("lwIP", Program::Lwip, "memory-bulk-1500"),
@@ -156,7 +154,7 @@ pub const TRIALS: &[Trial] = &[
         subjects: &[
             of(INHOST, Program::Ours, "memory-bulk-65535-trusted"),
             of("inhost zero-copy", Program::Ours, "memory-bulk-65535-trusted-lend"),
-            of("inhost without LTO", Program::OursWithoutLto, "memory-bulk-65535-trusted"),
+            of("inhost, no LTO", Program::OursWithoutLto, "memory-bulk-65535-trusted"),
             of("smoltcp", Program::Smoltcp, "memory-bulk-65535-trusted"),
             of("gVisor", Program::Gvisor, "memory-bulk-65535-trusted"),
         ],
@@ -209,13 +207,13 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "tun-send",
         conditions: "to the kernel over TUN without offload, MTU 1500; the bare writer replays such a flow without a stack",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tun-plain:send"),
             of("smoltcp", Program::Smoltcp, "tun-plain:send"),
             of("gVisor", Program::Gvisor, "tun-plain:send"),
             of("bare writer", Program::Bare, "tun-plain:send"),
-            of("Linux veth", Program::Ours, "veth-plain:send"),
+            of(LINUX, Program::Ours, "veth-plain:send"),
         ],
         figures: &[
             rate("tun-send", &[(INHOST, Goal::TimesOf(0.9, "bare writer"))]),
@@ -225,12 +223,12 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "tun-receive",
         conditions: "from the kernel over TUN without offload, MTU 1500",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tun-plain:receive"),
             of("smoltcp", Program::Smoltcp, "tun-plain:receive"),
             of("gVisor", Program::Gvisor, "tun-plain:receive"),
-            of("Linux veth", Program::Ours, "veth-plain:receive"),
+            of(LINUX, Program::Ours, "veth-plain:receive"),
         ],
         figures: &[
             rate("tun-receive", &[(INHOST, Goal::TimesOf(1.3, "smoltcp"))]),
@@ -240,12 +238,13 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "tun-send-offload",
         conditions: "to the kernel over TUN with segmentation and checksums left to the device; gVisor by a packet socket on veth",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tun-offload:send"),
             of("smoltcp", Program::Smoltcp, "tun-offload:send"),
             of("gVisor", Program::Gvisor, "packet-offload:send"),
-            of("Linux veth", Program::Ours, "veth-offload:send"),
+            of(LINUX, Program::Ours, "veth-offload:send"),
+            of("Linux loopback", Program::Ours, "lo-offload:send"),
         ],
         figures: &[rate("tun-send-offload", SURELY_AS_LINUX), cpu("tun-send-offload-cpu", CHEAP_AS_LINUX)],
     },
@@ -253,12 +252,12 @@ pub const TRIALS: &[Trial] = &[
         name: "tun-receive-offload",
         conditions: "from the kernel over TUN with segmentation and checksums left to the device; gVisor by a packet socket on \
                      veth",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tun-offload:receive"),
             of("smoltcp", Program::Smoltcp, "tun-offload:receive"),
             of("gVisor", Program::Gvisor, "packet-offload:receive"),
-            of("Linux veth", Program::Ours, "veth-offload:receive"),
+            of(LINUX, Program::Ours, "veth-offload:receive"),
         ],
         figures: &[
             rate("tun-receive-offload", SURELY_AS_LINUX),
@@ -268,7 +267,7 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "tap-send",
         conditions: "to the kernel over TAP without offload, MTU 1500",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tap-plain:send"),
             of("smoltcp", Program::Smoltcp, "tap-plain:send"),
@@ -278,7 +277,7 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "tap-receive",
         conditions: "from the kernel over TAP without offload, MTU 1500",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tap-plain:receive"),
             of("smoltcp", Program::Smoltcp, "tap-plain:receive"),
@@ -288,35 +287,36 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "tap-send-offload",
         conditions: "to the kernel over TAP with segmentation and checksums left to the device",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tap-offload:send"),
             of("smoltcp", Program::Smoltcp, "tap-offload:send"),
-            of("Linux veth", Program::Ours, "veth-offload:send"),
+            of(LINUX, Program::Ours, "veth-offload:send"),
         ],
         figures: &[rate("tap-send-offload", &[]), cpu("tap-send-offload-cpu", &[])],
     },
     Trial {
         name: "tap-receive-offload",
         conditions: "from the kernel over TAP with segmentation and checksums left to the device",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tap-offload:receive"),
             of("smoltcp", Program::Smoltcp, "tap-offload:receive"),
-            of("Linux veth", Program::Ours, "veth-offload:receive"),
+            of(LINUX, Program::Ours, "veth-offload:receive"),
         ],
         figures: &[rate("tap-receive-offload", &[]), cpu("tap-receive-offload-cpu", &[])],
     },
     Trial {
         name: "echo-kernel",
         conditions: "one byte to the kernel and back, both ends on one core, each asleep until it is woken",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tap-plain:echo"),
             of("inhost TUN", Program::Ours, "tun-plain:echo"),
             of("smoltcp", Program::Smoltcp, "tap-plain:echo"),
             of("gVisor", Program::Gvisor, "tun-plain:echo"),
-            of("Linux veth", Program::Ours, "veth-plain:echo"),
+            of(LINUX, Program::Ours, "veth-plain:echo"),
+            of("Linux loopback", Program::Ours, "lo-offload:echo"),
         ],
         figures: &[
             Figure {
@@ -332,12 +332,12 @@ pub const TRIALS: &[Trial] = &[
         name: "overload",
         conditions: "datagrams of 200 bytes over TUN to a consumer that takes 20 us for each: what it works off when 1, 2 and 4 \
                      times as many come as it can, in percent of that",
-        place: Place::Link,
+        place: Place::Alone,
         subjects: &[
             of(INHOST, Program::Ours, "tun-plain:consume"),
             of("smoltcp", Program::Smoltcp, "tun-plain:consume"),
             of("gVisor", Program::Gvisor, "tun-plain:consume"),
-            of("Linux veth", Program::Ours, "veth-plain:consume"),
+            of(LINUX, Program::Ours, "veth-plain:consume"),
         ],
         figures: &[
             Figure { key: "capacity", measurement: "overload-capacity", unit: "/s", goals: &[] },
@@ -349,9 +349,13 @@ pub const TRIALS: &[Trial] = &[
     Trial {
         name: "connect",
         conditions: "connections opened and closed in memory, one thread, both ends, by time of the core; keyed ISNs, TIME-WAIT, 64 address pairs, \
-                     100,000 others open",
+                     100,000 others open; gVisor and Linux, which is met over veth, without those",
         place: Place::Alone,
-        subjects: &[of(INHOST, Program::Ours, "connect")],
+        subjects: &[
+            of(INHOST, Program::Ours, "connect"),
+            of("gVisor", Program::Gvisor, "connect"),
+            of(LINUX, Program::Ours, "veth-plain:connect"),
+        ],
         figures: &[Figure {
             key: "rate",
             measurement: "connect",

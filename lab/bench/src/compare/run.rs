@@ -78,6 +78,7 @@ fn build(trials: &[&Trial], extent: &Extent) -> Result<BTreeMap<Program, PathBuf
 
 fn one(trial: &Trial, subject: &Subject, program: &Path, seconds: f64) -> Result<Answer, String> {
     match trial.place {
+        Place::Alone if subject.word.contains(':') => arena::run(program, subject.word, seconds),
         Place::Alone if subject.program == Program::Counting => {
             ask(Command::new(program).args(["memory", "--json", subject.word]))
         }
@@ -91,7 +92,6 @@ fn one(trial: &Trial, subject: &Subject, program: &Path, seconds: f64) -> Result
                 .collect();
             runs.and_then(|runs| fit::answer(&runs))
         }
-        Place::Link => arena::run(program, subject.word, seconds),
     }
     .map_err(|why| format!("{}, {}: {why}", trial.name, subject.stack))
 }

@@ -4,7 +4,7 @@ use super::result::Row;
 use std::fmt::Write;
 
 /// Width of the column of names.
-const NAME: usize = 20;
+const NAME: usize = 18;
 
 /// Columns of a person's terminal.
 const WIDTH: usize = 100;
@@ -12,7 +12,7 @@ const WIDTH: usize = 100;
 /// A block for each measurement, under its conditions; with `settings`, each stack's own below it.
 pub fn render(rows: &[Row], settings: bool) -> String {
     let mut text = format!(
-        "{:<NAME$} {:>9} {:>9} {:>9}  {:<8} {:>6} {:>6}  {:<19} met\n",
+        "{:<NAME$} {:>9} {:>9} {:>9}  {:<8} {:>6} {:>6}  {:<21} met\n",
         "", "median", "least", "most", "unit", "noise", "ratio", "goal"
     );
     let mut conditions = "";
@@ -71,7 +71,7 @@ fn line(text: &mut String, row: &Row) {
     match (&row.goal, row.met) {
         (Some(goal), met) => {
             let met = met.map_or("-", |met| if met { "yes" } else { "NO" });
-            let _ = writeln!(text, "  {goal:<19} {met}");
+            let _ = writeln!(text, "  {goal:<21} {met}");
         }
         (None, _) => text.push('\n'),
     }

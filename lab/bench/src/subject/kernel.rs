@@ -1,4 +1,4 @@
-//! The kernel's own sockets at one end of a veth pair; the kernel is at the other end, too.
+//! The kernel's own sockets at one end of a veth pair, or of the loopback; the kernel is at the other end, too.
 
 use crate::answer::Answer;
 use inhost_runtime::Clock;
@@ -17,6 +17,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     let clock = Clock::start();
     let until = clock.now() + length.into();
     let settings = match link {
+        "lo-offload" => "loopback, CUBIC, buffers as they size themselves",
         "veth-offload" => "veth, CUBIC, buffers as they size themselves, segmentation left to the far end",
         _ => {
             "veth, CUBIC, buffers as they size themselves, one segment at a time, checksums left to the far end"
@@ -24,6 +25,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     };
     let answer = Answer::new(settings);
     let port = match load {
+        "connect" => return connect(answer, clock, length),
         "consume" => return crate::consume::kernels(answer, clock, until),
         "send" => 9,
         "receive" => 10,
@@ -57,4 +59,18 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         }
     }
     Ok(answer)
+}
+
+/// Calls, and waits until the other end has closed, again and again.
+fn connect(answer: Answer, clock: Clock, length: Duration) -> Result<Answer, String> {
+    let began = clock.now();
+    let mut count = 0u32;
+    let mut place = [0; 16];
+    while clock.now().since(began) < length.into() {
+        let mut stream = TcpStream::connect((KERNEL, 11)).map_err(|e| e.to_string())?;
+        // The end of the stream, or a reset where it comes first.
+        let _ = stream.read(&mut place);
+        count += 1;
+    }
+    Ok(answer.with("rate", f64::from(count) / clock.now().since(began).as_secs_f64()))
 }

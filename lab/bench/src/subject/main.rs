@@ -20,7 +20,8 @@ use std::time::Duration;
 const USAGE: &str = "\
 usage: inhost-subject MEASUREMENT SECONDS
 measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  limits
-  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload and send receive echo consume";
+  LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload lo-offload and send receive echo
+  consume connect";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +51,8 @@ fn measure(measurement: &str, length: Duration) -> Result<Answer, String> {
         return bulk::memory(words, length);
     }
     if let Some((link, load)) = measurement.split_once(':') {
-        let measure = if link.starts_with("veth") { kernel::measure } else { link::measure };
+        let measure =
+            if link.starts_with("veth") || link.starts_with("lo") { kernel::measure } else { link::measure };
         return measure(link, load, length);
     }
     match measurement {

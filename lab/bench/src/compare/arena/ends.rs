@@ -24,6 +24,8 @@ pub enum Load {
     Receive,
     /// It sends a byte to port 7 and waits for it.
     Echo,
+    /// It calls port 11 and is closed, again and again.
+    Connect,
     /// It receives datagrams at port 9, works on each for a declared time, and says how many there were.
     Consume,
 }
@@ -35,6 +37,7 @@ impl FromStr for Load {
             "send" => Ok(Load::Send),
             "receive" => Ok(Load::Receive),
             "echo" => Ok(Load::Echo),
+            "connect" => Ok(Load::Connect),
             "consume" => Ok(Load::Consume),
             _ => Err(format!("{word:?} is no load")),
         }
@@ -44,12 +47,13 @@ impl FromStr for Load {
 impl Load {
     /// Whether both ends share a core: waking somebody on another one costs more than everything else here.
     pub fn is_on_one_core(self) -> bool {
-        self == Load::Echo
+        matches!(self, Load::Echo | Load::Connect)
     }
     fn port(self) -> u16 {
         match self {
             Load::Send => 9,
             Load::Receive => 10,
+            Load::Connect => 11,
             // Nobody calls there while datagrams are sent.
             Load::Echo | Load::Consume => 7,
         }
@@ -128,6 +132,8 @@ impl Shared {
 fn serve(load: Load, listener: &TcpListener, shared: &Shared) {
     while !shared.stopped.load(Ordering::Relaxed) {
         match listener.accept() {
+            // Dropped, it is closed, and its TIME-WAIT is at this end.
+            Ok(_) if load == Load::Connect => {}
             Ok((stream, _)) => {
                 let ready = stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true));
                 if ready.is_err() {
@@ -137,14 +143,25 @@ fn serve(load: Load, listener: &TcpListener, shared: &Shared) {
                 let _ = match load {
                     Load::Send => sink(stream, shared),
                     Load::Receive => source(stream, shared),
-                    Load::Echo | Load::Consume => echo(stream),
+                    Load::Echo | Load::Connect | Load::Consume => echo(stream),
                 };
                 return;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock && load == Load::Connect => {
+                wait_for_call(listener)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => park_timeout(Duration::from_millis(2)),
             Err(_) => return,
         }
     }
+}
+
+/// Sleeps until somebody calls, for a while.
+fn wait_for_call(listener: &TcpListener) {
+    let limit = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let mut one = [rustix::event::PollFd::new(listener, rustix::event::PollFlags::IN)];
+    // Whatever it says, the next look will show.
+    let _ = rustix::event::poll(&mut one, Some(&limit));
 }
 
 fn sink(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {

@@ -17,6 +17,8 @@ const WINDOW: u64 = 4 * DATAGRAMS_AN_ANSWER;
 const STALL: Duration = Duration::from_millis(50);
 /// The longest wait for the first answer.
 const STARTING: Duration = Duration::from_secs(5);
+/// What a queue of the longest kind takes to be worked off.
+const DRAINING: Duration = Duration::from_millis(30);
 /// Datagrams sent between two looks at what came back.
 const BURST: u64 = 16;
 /// Loads beyond the capacity, with the names of their figures.
@@ -29,10 +31,9 @@ struct Flood {
     clock: Clock,
     began: Instant,
     sent: u64,
-    /// The first answer of this phase, and the last: when, and the count in it.
-    answers: Option<[(f64, u64); 2]>,
     /// When the last answer came, in seconds.
     heard_at: f64,
+    /// The count in it.
     heard: u64,
 }
 
@@ -43,22 +44,22 @@ pub fn run(phase: Duration) -> Result<Vec<(String, f64)>, String> {
     socket.set_nonblocking(true).map_err(|e| e.to_string())?;
     let clock = Clock::start();
     let began = clock.now();
-    let mut flood = Flood { socket, clock, began, sent: 0, answers: None, heard_at: 0.0, heard: 0 };
+    let mut flood = Flood { socket, clock, began, sent: 0, heard_at: 0.0, heard: 0 };
     // The consumer's device may take a while to come up.
     while flood.heard == 0 && flood.now() < STARTING.as_secs_f64() {
         flood.windowed(STALL);
     }
-    flood.answers = None;
-    flood.windowed(phase);
-    let capacity = flood.goodput();
+    flood.drain();
+    let capacity = flood.goodput(phase, |flood| flood.windowed(phase));
     if capacity == 0.0 {
         return Err("the consumer does not answer".into());
     }
     let mut figures = vec![("capacity".to_owned(), capacity)];
     for (goodput, offered, factor) in LOADS {
-        flood.answers = None;
-        let sent = flood.paced(capacity * factor, phase);
-        figures.push((goodput.into(), 100.0 * flood.goodput() / capacity));
+        flood.drain();
+        let mut sent = 0.0;
+        let worked_off = flood.goodput(phase, |flood| sent = flood.paced(capacity * factor, phase));
+        figures.push((goodput.into(), 100.0 * worked_off / capacity));
         figures.push((offered.into(), sent / capacity));
     }
     Ok(figures)
@@ -111,15 +112,20 @@ impl Flood {
             let count = u64::from_be_bytes(place[..8].try_into().unwrap_or_default());
             self.heard = self.heard.max(count);
             self.heard_at = self.now();
-            let last = (self.heard_at, self.heard);
-            self.answers = Some([self.answers.map_or(last, |[first, _]| first), last]);
         }
     }
-    /// Datagrams worked off in a second of this phase.
-    fn goodput(&self) -> f64 {
-        match self.answers {
-            Some([first, last]) if last.0 > first.0 => (last.1 - first.1) as f64 / (last.0 - first.0),
-            _ => 0.0,
+    /// Lets the consumer work off what still waits.
+    fn drain(&mut self) {
+        let until = self.now() + DRAINING.as_secs_f64();
+        while self.now() < until {
+            self.listen();
         }
+    }
+    /// Datagrams worked off in a second of `phase`, by the last count that was said in it.
+    fn goodput(&mut self, phase: Duration, load: impl FnOnce(&mut Flood)) -> f64 {
+        let before = self.heard;
+        load(self);
+        self.listen();
+        (self.heard - before) as f64 / phase.as_secs_f64()
     }
 }

@@ -83,7 +83,7 @@ fn measure(
 fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f64)>, String> {
     match ends.load {
         Load::Send | Load::Receive => {}
-        Load::Echo => return Ok(Vec::new()),
+        Load::Echo | Load::Connect => return Ok(Vec::new()),
         Load::Consume => return flood::run(Duration::from_secs_f64(seconds * FLOOD_PHASE)),
     }
     ends.wait_for_connection(PATIENCE, || child.try_wait().is_ok_and(|ended| ended.is_none()))?;

@@ -1,4 +1,5 @@
-//! The links: a TUN or TAP device whose kernel's end is ours to serve, or a veth pair into a second namespace.
+//! The links: a TUN or TAP device whose kernel's end is ours to serve, a veth pair into a second namespace, or the
+//! kernel's loopback.
 
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
@@ -28,6 +29,8 @@ enum Kind {
     Tap,
     /// A kernel at both ends.
     Veth,
+    /// The kernel alone, by its loopback.
+    Loopback,
     /// Like veth, but the kernel has no address at the process's end: whoever is there brings a stack of its own.
     Bare,
 }
@@ -44,6 +47,7 @@ impl FromStr for Link {
             "tun" => Kind::Tun,
             "tap" => Kind::Tap,
             "veth" => Kind::Veth,
+            "lo" => Kind::Loopback,
             "packet" => Kind::Bare,
             _ => return Err(format!("{word:?} is no link")),
         };
@@ -66,6 +70,11 @@ impl Place {
             let mode = if link.kind == Kind::Tun { "tun" } else { "tap" };
             ip(&["tuntap", "add", "dev", DEVICE, "mode", mode])?;
             bring_up(Some(KERNEL))?;
+            return Ok(Place { kernel, process });
+        }
+        if link.kind == Kind::Loopback {
+            let kernel = process.try_clone().map_err(|e| e.to_string())?;
+            ip(&["address", "add", &format!("{KERNEL}/24"), "dev", "lo"])?;
             return Ok(Place { kernel, process });
         }
         let kernel = enter_new()?;
