@@ -125,3 +125,30 @@ fn a_host_without_memory_still_empties_the_device_and_a_deleted_interface_is_tol
     let mut pool = Pool::new(1 << 20);
     assert!(tunnel.receive(&mut pool, &mut batch).is_err());
 }
+
+#[test]
+fn several_queues_share_one_interface_and_a_frame_comes_by_one_of_them() {
+    if !own_namespace() {
+        return;
+    }
+    let config = TunnelConfig {
+        host_addresses: vec!["10.80.0.1/24".parse().unwrap()],
+        multi_queue: true,
+        ..TunnelConfig::new("intest3", false)
+    };
+    let mut queues = [Tunnel::open(config.clone()).unwrap(), Tunnel::open(config).unwrap()];
+    let mut seen = [0, 0];
+    for port in 0..32 {
+        let sender = std::net::UdpSocket::bind("10.80.0.1:0").unwrap();
+        sender.send_to(b"datagram", ("10.80.0.2", 1000 + port)).unwrap();
+    }
+    let (mut pool, mut batch) = (Pool::new(1 << 22), Batch::new());
+    for (queue, seen) in queues.iter_mut().zip(&mut seen) {
+        queue.receive(&mut pool, &mut batch).unwrap();
+        while let Some(packet) = batch.pop() {
+            *seen += usize::from(packet.bytes().first() == Some(&0x45) && packet.bytes().get(9) == Some(&17));
+            pool.give(packet);
+        }
+    }
+    assert!(seen[0] + seen[1] == 32 && seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
