@@ -158,10 +158,6 @@ impl Batch {
         self.packets.push_back(packet);
         Ok(())
     }
-    /// The packet that is oldest but for `index` others, to look at.
-    pub fn get(&self, index: usize) -> Option<&Packet> {
-        self.packets.get(index)
-    }
     /// The oldest packet.
     pub fn pop(&mut self) -> Option<Packet> {
         self.packets.pop_front()

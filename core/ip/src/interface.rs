@@ -69,8 +69,8 @@ pub struct InterfaceConfig {
     /// Whether a transport decides on several full segments at once, which are then cut above a device that does not cut
     /// them itself. Default: yes.
     pub runs: bool,
-    /// Whether segments that come in one batch and follow each other are joined before the transport sees them. Default:
-    /// yes. Cost: a run of many is acknowledged as one.
+    /// Whether segments that come in one batch and follow each other are one run to the transport: what follows from them
+    /// is done once, after the last. Default: yes. Cost: a run of many is acknowledged as one.
     pub coalesce: bool,
 }
 

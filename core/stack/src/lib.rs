@@ -8,7 +8,6 @@
 
 mod apply;
 mod bind;
-mod coalesce;
 mod cookie;
 mod counters;
 mod echo;

@@ -244,8 +244,7 @@ impl Stack {
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
         let mut environment = ip_environment!(self, now, &mut Ignore);
-        // What a router joined it would have to cut again.
-        let (runs, coalesces) = (config.runs, config.coalesce && self.config.ip.forwarding.is_none());
+        let (runs, coalesces) = (config.runs, config.coalesce);
         let link = self.ip.add_interface(config, &mut environment)?;
         let count = usize::from(link.0) + 1;
         if self.links.len() < count {
@@ -299,11 +298,11 @@ impl Stack {
         let (mask, mut run) = (sink.mask(), Run::default());
         let coalesces = self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
         while let Some(mut packet) = batch.pop() {
-            if coalesces && !batch.is_empty() {
-                packet = self.coalesced(link, packet, batch);
-            }
-            if !self.straight_input(link, &mut packet, &mut run, mask, now, sink) {
+            let straight = self.straight_input(link, &mut packet, &mut run, mask, now, sink);
+            if !straight || !coalesces {
                 self.end_run(&mut run, now, sink);
+            }
+            if !straight {
                 self.frame(link, packet, now, sink);
             }
         }

@@ -55,7 +55,6 @@ pub mod quoted;
 pub mod slip;
 pub mod straight;
 pub mod tcp;
-pub mod train;
 pub mod udp;
 
 pub use bounded::Bounded;

@@ -96,7 +96,7 @@ pub struct Spec {
     pub offload: bool,
     /// Whether several full segments are decided on at once, and cut here where the device does not.
     pub runs: bool,
-    /// Whether segments that come together and follow each other are joined.
+    /// Whether segments that come together and follow each other are one run to the transport.
     pub coalesce: bool,
     /// Whether guests may reach the operating system's loopback through the gateway's address (`user`).
     pub reach_loopback: bool,

@@ -23,7 +23,7 @@ pub struct Scenario {
     pub is_ethernet: bool,
     /// Bytes of the largest packet at the hosts.
     pub mtu_bytes: u16,
-    /// Whether hosts decide on several segments at once, and join those that come together.
+    /// Whether hosts decide on several segments at once, and act once on those that come together.
     pub runs: bool,
     /// See `runs`.
     pub coalesces: bool,
