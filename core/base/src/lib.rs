@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod growth;
 mod random;
 mod sequence;
 mod slab;
@@ -18,6 +19,7 @@ mod time;
 
 pub use address::{Cidr, Endpoint, HardwareAddress, InvalidCidr};
 pub use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+pub use growth::make_room;
 pub use random::{Random, SipKey};
 pub use sequence::Sequence;
 pub use slab::{Key, Slab};

@@ -1,5 +1,7 @@
 //! A table whose keys stay valid while their entry lives, and never name a later one.
 
+use crate::make_room;
+
 /// Names an entry of a [`Slab`]. A key of an entry that was removed finds nothing, even when its place is taken again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
@@ -73,6 +75,8 @@ impl<T> Slab<T> {
                 Key { index, generation }
             }
             None => {
+                let length = self.slots.len() + 1;
+                make_room(&mut self.slots, length);
                 self.slots.push(Slot::Full { generation: 0, value });
                 Key { index: self.slots.len() as u32 - 1, generation: 0 }
             }

@@ -16,6 +16,9 @@ const CLASSES_BYTES: [usize; 8] = {
     [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
 };
 
+/// Most of a pool's memory that is kept from senders: a batch of packets.
+const MOST_RESERVE_BYTES: usize = 64 * 4 * LEAST_BUFFER_BYTES;
+
 /// Idle buffers kept for reuse in each class, by the bytes they hold in all.
 const KEPT_BYTES: usize = 8 << 20;
 
@@ -56,6 +59,17 @@ impl Pool {
     /// Like [`Pool::take`] without headroom, for bytes that never become a packet.
     pub fn take_bare(&mut self, bytes: usize) -> Option<Packet> {
         self.take_storage(bytes).map(|storage| Packet::from_storage(storage, 0))
+    }
+    /// Like [`Pool::take_bare`], for bytes that wait to be sent. They leave a reserve, a sixteenth of the limit or a batch
+    /// of packets, whichever is less: what is sent is only let go by the acknowledgment, and that must be received.
+    pub fn take_to_send(&mut self, bytes: usize) -> Option<Packet> {
+        let reserve_bytes = (self.limit_bytes / 16).min(MOST_RESERVE_BYTES);
+        let size = CLASSES_BYTES.iter().find(|&&size| size >= bytes)?;
+        if self.outstanding_bytes + size + reserve_bytes > self.limit_bytes {
+            self.refused += 1;
+            return None;
+        }
+        self.take_bare(bytes)
     }
     /// Takes a buffer back. A packet without memory is welcome too.
     pub fn give(&mut self, packet: Packet) {
@@ -124,6 +138,18 @@ mod tests {
             let packet = pool.take_bare(bytes).unwrap();
             assert!(packet.capacity() <= 2 * bytes, "{bytes} bytes in {}", packet.capacity());
             pool.give(packet);
+        }
+    }
+
+    #[test]
+    fn senders_leave_room_for_acknowledgments() {
+        for limit_bytes in [64 << 10, 1 << 20, 64 << 20] {
+            let mut pool = Pool::new(limit_bytes);
+            let queued: Vec<Packet> = core::iter::from_fn(|| pool.take_to_send(16 << 10)).collect();
+            let reserve_bytes = limit_bytes - pool.outstanding_bytes();
+            assert!(reserve_bytes >= (limit_bytes / 16).min(MOST_RESERVE_BYTES));
+            assert!(pool.take(1500).is_some() && pool.take_to_send(16 << 10).is_none());
+            assert!(!queued.is_empty());
         }
     }
 

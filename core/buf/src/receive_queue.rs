@@ -64,6 +64,13 @@ impl ReceiveQueue {
         }
         done
     }
+    /// Takes the first packet out, with the bytes that wait in it. Whoever has it gives it back to the pool.
+    pub fn take(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= packet.len();
+        self.capacity_bytes -= packet.capacity();
+        Some(packet)
+    }
     /// The first bytes that lie in one piece; empty when none waits.
     pub fn front(&self) -> &[u8] {
         self.packets.front().map_or(&[], Packet::bytes)

@@ -73,7 +73,7 @@ impl SendQueue {
                 }
                 _ => BULK_CHUNK_BYTES,
             };
-            let Some(packet) = pool.take_bare(size) else { break };
+            let Some(packet) = pool.take_to_send(size) else { break };
             self.capacity_bytes += packet.capacity();
             let grid = self.grid(cells);
             self.chunks.push_back(Chunk::owned(self.end(), packet, grid));

@@ -101,7 +101,7 @@ impl Stack {
         if self.is_broadcast(&path, to) {
             return Err(DatagramError::Broadcast);
         }
-        let Some(mut copied) = self.pool.take_bare(data.len()) else {
+        let Some(mut copied) = self.pool.take_to_send(data.len()) else {
             self.starve(socket.0, now);
             return Err(DatagramError::WouldBlock);
         };

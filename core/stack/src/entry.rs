@@ -30,13 +30,11 @@ pub(crate) struct Flow {
     listener: Key,
     /// The state of IP's tables from which the way follows.
     pub(crate) generation: u32,
-    pub(crate) local_port: u16,
-    pub(crate) remote_port: u16,
+    local_port: u16,
+    remote_port: u16,
     link: LinkId,
     mtu_bytes: u16,
-    pub(crate) local_address: IpAddr,
-    pub(crate) remote_address: IpAddr,
-    next_hop: IpAddr,
+    addresses: Addresses,
     path_hop_limit: u8,
     /// Of the source route that it keeps to.
     option_bytes: u8,
@@ -120,9 +118,7 @@ impl Flow {
             remote_port,
             link,
             mtu_bytes,
-            local_address: source,
-            remote_address: destination,
-            next_hop,
+            addresses: Addresses::new(source, destination, next_hop),
             path_hop_limit: hop_limit,
             option_bytes,
             marks,
@@ -131,10 +127,17 @@ impl Flow {
         }
     }
     pub(crate) fn local(&self) -> Endpoint {
-        Endpoint { address: self.local_address, port: self.local_port }
+        Endpoint { address: self.addresses.all().0, port: self.local_port }
     }
     pub(crate) fn remote(&self) -> Endpoint {
-        Endpoint { address: self.remote_address, port: self.remote_port }
+        Endpoint { address: self.addresses.all().1, port: self.remote_port }
+    }
+    /// Whether it leads from the one end to the other.
+    #[inline]
+    pub(crate) fn is_between(&self, local: Endpoint, remote: Endpoint) -> bool {
+        self.local_port == local.port
+            && self.remote_port == remote.port
+            && self.addresses.are(local.address, remote.address)
     }
     pub(crate) fn link(&self) -> LinkId {
         self.link
@@ -152,11 +155,12 @@ impl Flow {
     }
     /// The way that its packets take.
     pub(crate) fn path(&self) -> Path {
+        let (source, destination, next_hop) = self.addresses.all();
         Path {
             link: self.link,
-            next_hop: self.next_hop,
-            source: self.local_address,
-            destination: self.remote_address,
+            next_hop,
+            source,
+            destination,
             mtu_bytes: self.mtu_bytes,
             hop_limit: self.path_hop_limit,
             option_bytes: self.option_bytes,
@@ -175,10 +179,54 @@ impl Flow {
             option_bytes,
             generation,
         } = *path;
-        (self.link, self.next_hop, self.mtu_bytes) = (link, next_hop, mtu_bytes);
+        let (source, destination, _) = self.addresses.all();
+        self.addresses = Addresses::new(source, destination, next_hop);
+        (self.link, self.mtu_bytes) = (link, mtu_bytes);
         (self.path_hop_limit, self.option_bytes, self.generation) = (hop_limit, option_bytes, generation);
     }
 }
+
+/// Our address, the peer's, and where packets go first. The longer ones lie in a box, so that an entry is small where
+/// there are many.
+#[derive(Debug)]
+enum Addresses {
+    V4(Ipv4Addr, Ipv4Addr, Ipv4Addr),
+    Long(Box<(IpAddr, IpAddr, IpAddr)>),
+}
+
+impl Addresses {
+    fn new(local: IpAddr, remote: IpAddr, next_hop: IpAddr) -> Self {
+        match (local, remote, next_hop) {
+            (IpAddr::V4(local), IpAddr::V4(remote), IpAddr::V4(next_hop)) => {
+                Addresses::V4(local, remote, next_hop)
+            }
+            long => Addresses::Long(Box::new(long)),
+        }
+    }
+    #[inline]
+    fn all(&self) -> (IpAddr, IpAddr, IpAddr) {
+        match self {
+            Addresses::V4(local, remote, next_hop) => {
+                (IpAddr::V4(*local), IpAddr::V4(*remote), IpAddr::V4(*next_hop))
+            }
+            Addresses::Long(long) => **long,
+        }
+    }
+    /// Whether they lead from `local` to `remote`.
+    #[inline]
+    fn are(&self, local: IpAddr, remote: IpAddr) -> bool {
+        match (self, local, remote) {
+            (Addresses::V4(own, peer, _), IpAddr::V4(local), IpAddr::V4(remote)) => {
+                *own == local && *peer == remote
+            }
+            (Addresses::Long(long), ..) => long.0 == local && long.1 == remote,
+            _ => false,
+        }
+    }
+}
+
+// What a million of them cost is decided here.
+const _: () = assert!(size_of::<Socket>() <= 416);
 
 /// The other end of what has none.
 pub(crate) const NOWHERE: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };

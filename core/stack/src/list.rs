@@ -1,5 +1,7 @@
 //! Doubly linked lists over table places, for everything a socket can wait in.
 
+use inhost_base::make_room;
+
 /// No place, or no list.
 const NONE: u32 = u32::MAX;
 
@@ -89,6 +91,7 @@ impl Lists {
         self.remove(place);
         self.grow(list + 1);
         if self.nodes.len() <= place {
+            make_room(&mut self.nodes, place + 1);
             self.nodes.resize(place + 1, Node { next: NONE, previous: NONE, list: NONE });
         }
         let head = self.heads[list];

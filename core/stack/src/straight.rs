@@ -2,7 +2,7 @@
 //! what an established connection gets unless something is out of the ordinary; everything else, and everything
 //! doubtful, is left untouched for the general road (DEC §4).
 
-use crate::entry::{Flow, Marks, Socket};
+use crate::entry::{Marks, Socket};
 use crate::stack::{Stack, tcp_environment};
 use crate::table::Name;
 use inhost_base::{Endpoint, Instant, Key, LinkId};
@@ -74,8 +74,10 @@ impl Stack {
     /// The flow of a packet: mostly that of the last.
     #[inline]
     fn straight_flow(&self, run: &Run, straight: &Straight) -> Option<Key> {
+        let local = Endpoint { address: straight.destination, port: straight.destination_port };
+        let remote = Endpoint { address: straight.source, port: straight.source_port };
         let is_it = |key: Key| match self.sockets.at(key) {
-            Some(Socket::Flow(flow)) => flow.is_of(straight),
+            Some(Socket::Flow(flow)) => flow.is_between(local, remote) && !flow.marks.any(Marks::UNLISTED),
             _ => false,
         };
         if let Some(key) = run.key
@@ -83,12 +85,7 @@ impl Stack {
         {
             return Some(key);
         }
-        let name = Name {
-            protocol: protocol::TCP,
-            local: Endpoint { address: straight.destination, port: straight.destination_port },
-            remote: Endpoint { address: straight.source, port: straight.source_port },
-        };
-        self.flows.find_where(&name, is_it)
+        self.flows.find_where(&Name { protocol: protocol::TCP, local, remote }, is_it)
     }
     #[inline]
     fn count_straight(&mut self, link: LinkId, bytes: usize, mask: Mask, now: Instant, sink: &mut dyn Sink) {
@@ -110,17 +107,5 @@ impl Stack {
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
         flow.connection.received_predicted(&mut tcp_environment!(self, now, key, sink), &mut outcome);
         self.apply(key, outcome, now, sink);
-    }
-}
-
-impl Flow {
-    /// Whether a packet comes from its other end, for its own.
-    #[inline]
-    fn is_of(&self, straight: &Straight) -> bool {
-        self.local_port == straight.destination_port
-            && self.remote_port == straight.source_port
-            && self.remote_address == straight.source
-            && self.local_address == straight.destination
-            && !self.marks.any(Marks::UNLISTED)
     }
 }

@@ -11,10 +11,12 @@ use crate::socket::{Accepted, Readiness, SocketId};
 use crate::socket_options::Inherited;
 use crate::stack::{Stack, ip_environment, tcp_environment};
 use crate::table::Name;
+use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, Key};
+use inhost_buf::Packet;
 use inhost_event::{Sink, TcpPhase};
 use inhost_ip::Path;
-use inhost_tcp::{Connection, Outcome, SendError, SendHow, SoftError};
+use inhost_tcp::{Connection, Environment, Outcome, SendError, SendHow, SoftError};
 use inhost_wire::ipv4::{self, Ipv4Header};
 use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::protocol;
@@ -264,6 +266,31 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
+        let length = bytes.len();
+        self.add_to_stream(socket, length, now, sink, |connection, env| connection.send(bytes, how, env))
+    }
+    /// As [`Stack::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until the
+    /// peer has acknowledged it. The sum of each segment is made once, when it first leaves by a device that wants it.
+    pub fn lend(
+        &mut self,
+        socket: SocketId,
+        bytes: &mut Bytes,
+        how: SendHow,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        let length = bytes.len();
+        self.add_to_stream(socket, length, now, sink, |connection, env| connection.lend(bytes, how, env))
+    }
+    #[inline]
+    fn add_to_stream(
+        &mut self,
+        socket: SocketId,
+        length: usize,
+        now: Instant,
+        sink: &mut dyn Sink,
+        add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
+    ) -> Result<usize, StreamError> {
         self.tick(now);
         claimed(self.sockets.at_mut(socket.0))?;
         if self.pool.is_under_pressure() && self.takes_more_than_its_share(socket.0, now, sink) {
@@ -272,7 +299,7 @@ impl Stack {
         }
         let flow = claimed(self.sockets.at_mut(socket.0))?;
         let mut environment = tcp_environment!(self, now, socket.0, sink);
-        let sent = flow.connection.send(bytes, how, &mut environment);
+        let sent = add(&mut flow.connection, &mut environment);
         if flow.marks.any(Marks::DEFERRED) {
             self.undefer(socket.0, now, sink);
         }
@@ -283,9 +310,30 @@ impl Stack {
             self.starve(socket.0, now);
         }
         match sent {
-            Ok(0) if !bytes.is_empty() => Err(StreamError::WouldBlock),
+            Ok(0) if length > 0 => Err(StreamError::WouldBlock),
             other => other.map_err(StreamError::from),
         }
+    }
+    /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
+    /// Its memory is the host's; [`Stack::give_back`] releases it.
+    pub fn borrow(
+        &mut self,
+        socket: SocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Packet, StreamError> {
+        self.tick(now);
+        let flow = claimed(self.sockets.at_mut(socket.0))?;
+        let borrowed = flow.connection.borrow(&mut tcp_environment!(self, now, socket.0, sink));
+        if flow.marks.any(Marks::DEFERRED) {
+            self.undefer(socket.0, now, sink);
+        }
+        self.follow(socket.0, now);
+        borrowed.map_err(StreamError::from)
+    }
+    /// Takes back what [`Stack::borrow`] gave.
+    pub fn give_back(&mut self, packet: Packet) {
+        self.pool.give(packet);
     }
     /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
     /// stream.

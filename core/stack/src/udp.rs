@@ -209,7 +209,7 @@ impl Stack {
         if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
             return Err(DatagramError::Broadcast);
         }
-        let Some(mut payload) = self.pool.take_bare(bytes.len().max(LEAST_BYTES)) else {
+        let Some(mut payload) = self.pool.take_to_send(bytes.len().max(LEAST_BYTES)) else {
             self.starve(socket.0, now);
             return Err(DatagramError::WouldBlock);
         };

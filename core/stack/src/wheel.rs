@@ -1,7 +1,7 @@
 //! Timers of all sockets: arm, disarm and expiry in constant time.
 
 use crate::list::Lists;
-use inhost_base::Instant;
+use inhost_base::{Instant, make_room};
 
 /// Nanoseconds in a tick, as a power of two: 65.5 us.
 const TICK_BITS: u32 = 16;
@@ -57,6 +57,7 @@ impl Wheel {
             return;
         }
         if self.at.len() <= place {
+            make_room(&mut self.at, place + 1);
             self.at.resize(place + 1, Instant::FAR_FUTURE);
         }
         self.at[place] = at;

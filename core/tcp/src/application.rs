@@ -5,8 +5,9 @@ use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
+use bytes::Bytes;
 use inhost_base::{Instant, Sequence};
-use inhost_buf::Cells;
+use inhost_buf::{Cells, Packet};
 use inhost_event::TcpPhase;
 
 impl Connection {
@@ -22,38 +23,74 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
+        self.may_add()?;
+        let room = self.writable_bytes();
+        let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
+        let cells = self.cells();
+        let taken = if fits.is_empty() { 0 } else { self.buffers_mut().send.write(fits, cells, env.pool) };
+        self.added(taken, bytes.len(), how, env)
+    }
+    /// As [`Connection::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until
+    /// the peer has acknowledged it.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn lend(
+        &mut self,
+        bytes: &mut Bytes,
+        how: SendHow,
+        env: &mut Environment<'_>,
+    ) -> Result<usize, SendError> {
+        self.may_add()?;
+        let length = bytes.len();
+        let taken = self.writable_bytes().min(length);
+        if taken > 0 {
+            let cells = self.cells();
+            let part = bytes.split_to(taken);
+            self.buffers_mut().send.lend(part, cells);
+        }
+        self.added(taken, length, how, env)
+    }
+    /// Whether the application may add to the stream at all.
+    fn may_add(&self) -> Result<(), SendError> {
         if let Some(error) = self.error {
             return Err(SendError::Connection(error));
         }
         if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return Err(SendError::Closed);
         }
-        let room = self.writable_bytes();
-        let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let cells = self.cells();
-        let taken = if fits.is_empty() { 0 } else { self.buffers_mut().send.write(fits, cells, env.pool) };
+        Ok(())
+    }
+    /// `taken` of `length` bytes were added to the queue.
+    fn added(
+        &mut self,
+        taken: usize,
+        length: usize,
+        how: SendHow,
+        env: &mut Environment<'_>,
+    ) -> Result<usize, SendError> {
         // A write that just filled the buffer is owed the news as well: whoever looks for room before he writes
         // never makes the write that fails.
-        if taken < bytes.len() || self.writable_bytes() == 0 {
+        if taken < length || self.writable_bytes() == 0 {
             self.marks.set(Marks::WRITER_WAITS);
         }
-        if taken == 0 && !bytes.is_empty() {
+        if taken == 0 && length > 0 {
             self.settle(env);
             return Err(SendError::WouldBlock);
         }
         self.marks.clear(Marks::REFUSED);
         let end = self.end_of_queue();
-        if how.urgent && taken == bytes.len() && taken > 0 {
+        if how.urgent && taken == length && taken > 0 {
             self.send.urgent = end;
             self.marks.set(Marks::ANNOUNCE_URGENT);
         }
-        if how.end_of_record && taken == bytes.len() && taken > 0 {
+        if how.end_of_record && taken == length && taken > 0 {
             let unacknowledged = self.send.unacknowledged;
             self.buffers_mut().seals.add(end, Seal::Record, unacknowledged);
         }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
         // write that was cut short is followed by the rest.
-        let pushed = how.push && !how.more && taken == bytes.len();
+        let pushed = how.push && !how.more && taken == length;
         if pushed {
             self.send.push = end;
         }
@@ -118,6 +155,33 @@ impl Connection {
         self.after_reading(env);
         Ok(count)
     }
+    /// Takes the packet with the first bytes that wait, so that they are read where the device put them; an empty one at
+    /// the stream's end. What lies beyond the urgent mark stays. Whoever has the packet gives it back to the pool; until
+    /// then its memory counts there, and no longer against the window.
+    ///
+    /// # Errors
+    /// As [`Connection::read`].
+    pub fn borrow(&mut self, env: &mut Environment<'_>) -> Result<Packet, ReceiveError> {
+        let most = self.readable_to_mark(usize::MAX)?;
+        let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
+        else {
+            return self.borrow_copied(most, env);
+        };
+        let packet = buffers.receive.take().unwrap_or_default();
+        self.size_receive_buffer(packet.len(), env);
+        self.after_reading(env);
+        Ok(packet)
+    }
+    /// The urgent mark lies within the first packet: what is before it is copied out.
+    fn borrow_copied(&mut self, most: usize, env: &mut Environment<'_>) -> Result<Packet, ReceiveError> {
+        let Some(mut packet) = env.pool.take_bare(most).filter(|_| most > 0) else {
+            return Ok(Packet::default());
+        };
+        if let Some(place) = packet.extend(most) {
+            self.read(place, env)?;
+        }
+        Ok(packet)
+    }
     /// Copies bytes without taking them; otherwise as [`Connection::read`].
     ///
     /// # Errors
@@ -168,9 +232,15 @@ impl Connection {
     }
     fn after_reading(&mut self, env: &mut Environment<'_>) {
         self.receive.urgent = self.receive.urgent.later(self.read_position());
+        let was_due = self.marks.has(Marks::ACKNOWLEDGE);
         self.acknowledge_what_was_read();
         self.consider_window_update();
-        self.settle(env);
+        if was_due == self.marks.has(Marks::ACKNOWLEDGE) {
+            // Nothing else that is sent depends on what is read.
+            self.settle_receiving(false, env);
+        } else {
+            self.settle(env);
+        }
     }
 
     /// Closes our side: FIN follows what is queued (RFC 9293 §3.10.4). The peer's data still arrives.

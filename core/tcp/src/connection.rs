@@ -183,11 +183,19 @@ impl Connection {
     ) -> Outcome {
         let deadline = self.deadline();
         let mut outcome = Outcome::default();
-        self.transmit_pass(env, budget_segments, out);
+        let why = self.transmit_pass(env, budget_segments, out);
         if self.config.not_sent_low_water_bytes != usize::MAX {
             self.tell_writer(&mut outcome);
         }
-        self.settle(env);
+        match why {
+            // It was asked for just now, and what was done since changes nothing about it.
+            Some(cause) => {
+                debug_assert_eq!(self.next_segment(), Err(cause));
+                self.marks.clear(Marks::WANTS);
+                self.settle_as(Err(cause), env);
+            }
+            None => self.settle(env),
+        }
         self.tell(&mut outcome, deadline);
         outcome
     }
@@ -354,7 +362,12 @@ impl Connection {
     }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
     pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
-        let cause = match self.decide() {
+        let next = self.decide();
+        self.settle_as(next, env);
+    }
+    /// The same, where what is to be sent next is known.
+    pub(crate) fn settle_as(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
+        let cause = match next {
             // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
             // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
             _ if self.phase.opens() => SendCause::Opening,
@@ -368,7 +381,11 @@ impl Connection {
             self.progress_at = env.now;
             self.arm_retransmission(env.now);
         }
-        let mut changed = self.accounts.send_waits_for(cause, env.now);
+        let changed = self.accounts.send_waits_for(cause, env.now);
+        self.settle_receiving(changed, env);
+    }
+    /// The receiving side's part of it; `changed` says that the sending side's cause has.
+    pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
         changed |= self.accounts.receive_waits_for(self.receive_cause(), env.now);
         if changed {
             let (socket, send, receive) =

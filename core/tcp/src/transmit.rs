@@ -283,29 +283,29 @@ impl Connection {
         (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
     }
 
-    /// Sends until nothing more may, the budget is spent, or `out` is full.
+    /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
     pub(crate) fn transmit_pass(
         &mut self,
         env: &mut Environment<'_>,
         budget_segments: usize,
         out: &mut dyn SegmentOutput,
-    ) {
+    ) -> Option<SendCause> {
         let before = self.send.next;
-        self.transmit_segments(env, budget_segments, out);
+        let why = self.transmit_segments(env, budget_segments, out);
         if self.send.next != before && !self.phase.opens() {
             self.arm_tail_probe(env.now);
         }
+        why
     }
     fn transmit_segments(
         &mut self,
         env: &mut Environment<'_>,
         budget_segments: usize,
         out: &mut dyn SegmentOutput,
-    ) {
+    ) -> Option<SendCause> {
         self.restart_after_idle(env.now);
         let first = self.send.next;
-        // Whoever comes to the end of the budget, or of the link's room, would send more.
-        let mut why = SendCause::Link;
+        let mut why = None;
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
         let mut sums = [None; SUMS];
@@ -313,7 +313,7 @@ impl Connection {
             let next = match self.next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
-                    why = cause;
+                    why = Some(cause);
                     break;
                 }
             };
@@ -347,7 +347,9 @@ impl Connection {
                 }
             }
         }
-        self.nothing_more(why, first, env.now);
+        // Whoever comes to the end of the budget, or of the link's room, would send more.
+        self.nothing_more(why.unwrap_or(SendCause::Link), first, env.now);
+        why
     }
     /// Looks up the sums of the payloads of `next`, and says for how many segments.
     fn known_sums(&mut self, next: Next, sums: &mut [Option<u16>; SUMS]) -> usize {
