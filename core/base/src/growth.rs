@@ -3,12 +3,12 @@
 /// The least that a table grows by, in elements.
 const LEAST_STEP: usize = 16;
 
-/// Makes room in `table` for `length` elements in all. It grows by an eighth: of a million connections hardly any memory
+/// Makes room in `table` for `length` elements in all. It grows by a sixteenth: of a million connections hardly any memory
 /// lies idle, and an element is still moved only a few times, however many there come to be.
 pub fn make_room<T>(table: &mut Vec<T>, length: usize) {
     let capacity = table.capacity();
     if length > capacity {
-        let step = (capacity / 8).max(LEAST_STEP);
+        let step = (capacity / 16).max(LEAST_STEP);
         table.reserve_exact(length.max(capacity + step) - table.len());
     }
 }
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_grows_by_an_eighth() {
+    fn it_grows_by_a_sixteenth() {
         let mut table = Vec::new();
         let mut moves = 0;
         for n in 0..100_000 {
@@ -26,8 +26,8 @@ mod tests {
             make_room(&mut table, n + 1);
             moves += usize::from(table.capacity() != before);
             table.push(n);
-            assert!(table.capacity() <= table.len() + table.len() / 8 + LEAST_STEP);
+            assert!(table.capacity() <= table.len() + table.len() / 16 + LEAST_STEP);
         }
-        assert!(moves < 100, "{moves}");
+        assert!(moves < 200, "{moves}");
     }
 }

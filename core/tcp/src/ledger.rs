@@ -60,6 +60,7 @@ pub(crate) struct Accounts {
     opening_ns: u64,
     idle_ns: u64,
     awaiting_acknowledgment_ns: u64,
+    link_ns: u64,
     awaiting_data_ns: u64,
     application_slow_ns: u64,
     others: Option<Box<Others>>,
@@ -82,6 +83,7 @@ impl Accounts {
             opening_ns: 0,
             idle_ns: 0,
             awaiting_acknowledgment_ns: 0,
+            link_ns: 0,
             awaiting_data_ns: 0,
             application_slow_ns: 0,
             others: None,
@@ -108,6 +110,7 @@ impl Accounts {
             SendCause::Opening => &mut self.opening_ns,
             SendCause::ApplicationIdle => &mut self.idle_ns,
             SendCause::AwaitingAcknowledgment => &mut self.awaiting_acknowledgment_ns,
+            SendCause::Link => &mut self.link_ns,
             _ if elapsed_ns == 0 => &mut self.idle_ns,
             other => &mut self.others.get_or_insert_default().send_ns[other as usize],
         };
@@ -149,6 +152,7 @@ impl Accounts {
         send[SendCause::ApplicationIdle as usize] = Duration::from_nanos(self.idle_ns);
         send[SendCause::AwaitingAcknowledgment as usize] =
             Duration::from_nanos(self.awaiting_acknowledgment_ns);
+        send[SendCause::Link as usize] = Duration::from_nanos(self.link_ns);
         send[self.send as usize] += now.since(self.send_since);
         let receive = &mut ledgers.receive.0;
         receive[ReceiveCause::Opening as usize] = Duration::from_nanos(self.opening_ns);
