@@ -295,6 +295,13 @@ impl Stack {
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         self.tick(now);
+        if !batch.is_empty() {
+            self.receive_batch(link, batch, now, sink);
+        }
+        self.wake_resolved();
+        self.run_loopback(now, sink);
+    }
+    fn receive_batch(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         let (mask, mut run) = (sink.mask(), Run::default());
         let coalesces = self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
         while let Some(mut packet) = batch.pop() {
@@ -307,8 +314,6 @@ impl Stack {
             }
         }
         self.end_run(&mut run, now, sink);
-        self.wake_resolved();
-        self.run_loopback(now, sink);
     }
     /// Does what is due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {

@@ -1,7 +1,6 @@
 //! The connection's hot state and what its caller may do with it.
 
 use crate::buffers::Buffers;
-use crate::config::PushPlacement;
 use crate::history::History;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
@@ -63,6 +62,8 @@ pub struct Connection {
     pub(crate) receive: ReceiveSpace,
     pub(crate) recovery: Recovery,
     pub(crate) timestamps: Timestamps,
+    /// Transmissions that the peer got before the queues' box was last freed.
+    pub(crate) delivered_segments: u32,
     /// Second of the host's time in which challenge acknowledgments are counted.
     pub(crate) challenge_second: u32,
     pub(crate) challenges: u8,
@@ -229,11 +230,9 @@ impl Connection {
     pub fn clear(&mut self, pool: &mut Pool) {
         self.marks.clear(Marks::PACED);
         if let Some(mut buffers) = self.buffers.take() {
-            let delivered = buffers.flight.delivered_segments;
-            if delivered > 0 && self.phase != TcpPhase::Closed && self.config.push == PushPlacement::Linux {
-                self.history_mut().delivered_segments += delivered;
-            }
+            self.delivered_segments += buffers.flight.delivered_segments;
             buffers.clear(pool);
+            self.congestion.tidy();
         }
     }
     /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
@@ -473,7 +472,7 @@ impl Connection {
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
             delivered_segments: u32::from(!self.phase.opens())
-                + history.delivered_segments
+                + self.delivered_segments
                 + buffers.map_or(0, |b| b.flight.delivered_segments),
             syn_data_taken: self.marks.has(Marks::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),

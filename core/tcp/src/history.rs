@@ -8,8 +8,6 @@ pub(crate) struct History {
     pub retransmitted_bytes: u64,
     pub retransmitted_segments: u32,
     pub timeouts: u32,
-    /// Transmissions that the peer got before the queues' box was last freed.
-    pub delivered_segments: u32,
     /// How often data overtook other data of ours on its way.
     pub reorderings: u32,
     /// Reports of data that came twice.

@@ -91,6 +91,7 @@ impl Connection {
             receive: ReceiveSpace { scale: scale_for(config), ..ReceiveSpace::default() },
             recovery: Recovery::new(initial),
             timestamps: Timestamps { offset: open.timestamp_offset, ..Timestamps::default() },
+            delivered_segments: 0,
             challenge_second: 0,
             challenges: 0,
             keep_alive_probes: 0,
