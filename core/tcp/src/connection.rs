@@ -189,13 +189,13 @@ impl Connection {
             self.tell_writer(&mut outcome);
         }
         match why {
-            // It was asked for just now, and what was done since changes nothing about it.
-            Some(cause) => {
+            // It was asked for just now, and nothing that it depends on has changed since.
+            Some(cause) if outcome.changes.is_empty() => {
                 debug_assert_eq!(self.next_segment(), Err(cause));
                 self.marks.clear(Marks::WANTS);
                 self.settle_as(Err(cause), env);
             }
-            None => self.settle(env),
+            _ => self.settle(env),
         }
         self.tell(&mut outcome, deadline);
         outcome
