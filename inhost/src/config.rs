@@ -291,6 +291,28 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_ftp_is_right() {
+        let page = include_str!("../../docs/ftp.md");
+        let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        let minute = Config::parse(examples.next().unwrap()).unwrap();
+        minute.ftp.check().unwrap();
+        assert!(minute.ftp.enabled && minute.ftp.user[0].quota_bytes().unwrap() == Some(10 << 30));
+        minute.link[0].parse::<inhost_link::Spec>().unwrap();
+        let all = examples.next().unwrap();
+        assert_eq!(Config::parse(all).unwrap(), Config::default(), "what stands there is the default");
+        let all: String =
+            all.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
+        let ftp = Config::parse(&all).unwrap().ftp;
+        ftp.check().unwrap();
+        assert!(ftp.root.is_some() && ftp.anonymous.is_some() && ftp.key.is_some());
+        assert_eq!(ftp.ports().unwrap(), Some(50_000..=50_099));
+        for wrong in ["passive_ports = \"9-1\"", "tls = \"required\"", "rights = \"all\"", "key = \"x\""] {
+            let config = Config::parse(&format!("[ftp]\n{wrong}\n")).unwrap();
+            assert!(config.ftp.check().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn every_link_that_the_pages_show_is_one() {
         let pages = [
             include_str!("../../README.md"),

@@ -2,12 +2,12 @@
 
 use crate::telnet::connection::{Connection, Connector, Maker};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
-use inhost_ftp::driver::{Accept, Network};
+use inhost_ftp::driver::{Accept, HostNetwork, Network};
 use inhost_ftp::storage::LocalFuture;
 use inhost_runtime::AsyncFd;
 use inhost_runtime::control::Client;
 use inhost_socket::Listener;
-use inhost_stack::{ConnectOptions, ListenOptions, Local};
+use inhost_stack::{ConnectOptions, Local};
 use inhost_telnet::driver::Connect;
 use std::io;
 use std::net::SocketAddr;
@@ -44,9 +44,7 @@ impl Network for ClientNetwork {
 
     fn listen(&self, at: Endpoint) -> io::Result<DataListener> {
         match &self.0.maker {
-            Maker::Private { host, .. } => {
-                host.listen(at, ListenOptions::default()).map(DataListener).map_err(io::Error::other)
-            }
+            Maker::Private { host, .. } => HostNetwork(host.clone()).listen(at).map(DataListener),
             Maker::Running { .. } => {
                 Err(io::Error::other("active mode needs a private host; leave --active out, or give --link"))
             }

@@ -152,6 +152,10 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     pub fn moved(&self) -> Rc<Cell<u64>> {
         self.moved.clone()
     }
+    /// Has the next data connection begin a TLS session of its own, as clients do that know nothing of resumption.
+    pub fn forget_tickets(&mut self) {
+        self.tls = self.tls.take().map(TlsClient::without_tickets);
+    }
     /// Whether all is encrypted.
     pub fn is_protected(&self) -> bool {
         self.protected

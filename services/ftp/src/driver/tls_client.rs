@@ -70,6 +70,13 @@ impl TlsClient {
         Ok(TlsClient { config: Arc::new(config), name })
     }
 
+    /// The same, with no session to resume.
+    pub(super) fn without_tickets(self) -> TlsClient {
+        let mut config = (*self.config).clone();
+        config.resumption = Resumption::disabled();
+        TlsClient { config: Arc::new(config), ..self }
+    }
+
     /// Does a handshake.
     pub(super) async fn connect<S>(&self, io: S) -> io::Result<TlsStream<S>>
     where

@@ -1,0 +1,249 @@
+//! curl, lftp, Debian's ftp and Python's ftplib against our FTP server on a TAP device, in a network namespace of its
+//! own. Needs root.
+
+mod common;
+
+use common::{Folder, Pattern, Serve, own_namespace, wait};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const LINK: &str = "tap:inftp0,address=10.9.0.2/24,address=fd09::2/64,host=10.9.0.1/24,host=fd09::1/64";
+
+/// A host with the files of `ada`, of whom `big` is one.
+fn serve_in(folder: &Path, name: &str, more: &str) -> Serve {
+    let at = folder.display();
+    fs::create_dir_all(folder.join("root/sub")).unwrap();
+    let mut big = vec![0; 5_000_000];
+    Pattern::default().fill(&mut big);
+    fs::write(folder.join("root/big"), &big).unwrap();
+    fs::write(folder.join("root/sub/a.txt"), "hello\n").unwrap();
+    let (key, certificate) = (format!("{at}/key.pem"), format!("{at}/cert.pem"));
+    common::run(
+        "openssl",
+        &[
+            &["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=inhost.test"][..],
+            &["-addext", "subjectAltName=IP:10.9.0.2", "-keyout", &key, "-out", &certificate],
+        ]
+        .concat(),
+    );
+    let text = format!(
+        "link = [\"{LINK}\"]\n[little]\nenabled = false\n[ftp]\nenabled = true\nroot = \"{at}/root\"\n\
+         rights = \"write\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\nimplicit_port = 990\n\
+         passive_ports = \"50000-50009\"\n{more}"
+    );
+    fs::write(folder.join("host.toml"), text).unwrap();
+    let config = folder.join("host.toml");
+    let serve = Serve::start(name, &["--config", config.to_str().unwrap()]);
+    // Both addresses are tested for doubles first.
+    for at in ["10.9.0.2:21", "[fd09::2]:21"] {
+        drop(common::connect(at));
+    }
+    serve
+}
+
+/// Runs a program of others in the folder; it must end well within a minute.
+fn runs(folder: &Path, program: &str, arguments: &[&str], input: &str) -> String {
+    use std::io::Write;
+    let mut child = Command::new("timeout")
+        .args(["60", program])
+        .args(arguments)
+        .current_dir(folder)
+        .env("HOME", folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|e| panic!("{program} is needed ({e}); lab/interop/peers installs it"));
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{program} {arguments:?}: {:?}\n{text}{errors}", done.status);
+    text
+}
+
+fn same(folder: &Path, one: &str, other: &str) {
+    let read = |name: &str| fs::read(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    assert!(read(one) == read(other), "{one} and {other} differ");
+}
+
+#[test]
+fn clients_of_others() {
+    if !own_namespace() {
+        return;
+    }
+    let folder = Folder::new("ftp-clients");
+    let at = &folder.0;
+    let serve = serve_in(at, "ftp-clients", "");
+    curl(at);
+    lftp(at);
+    debians_ftp(at);
+    runs(at, "python3", &["-c", FTPLIB, common::PASSWORD], "");
+    assert!(serve.end().success());
+}
+
+fn curl(at: &Path) {
+    let user = format!("ada:{}", common::PASSWORD);
+    let cases: [(&str, &[&str]); 8] = [
+        ("ftp://10.9.0.2/big", &[]),
+        ("ftp://10.9.0.2/big", &["--disable-epsv"]),
+        ("ftp://10.9.0.2/big", &["-P", "-"]),
+        ("ftp://[fd09::2]/big", &["-g"]),
+        ("ftp://[fd09::2]/big", &["-g", "-P", "-"]),
+        ("ftp://10.9.0.2/big", &["--ssl-reqd", "--cacert", "cert.pem"]),
+        ("ftp://10.9.0.2/big", &["--ssl-reqd", "--cacert", "cert.pem", "-P", "-"]),
+        ("ftps://10.9.0.2/big", &["--cacert", "cert.pem"]),
+    ];
+    for (number, (url, more)) in cases.into_iter().enumerate() {
+        let (got, sent) = (format!("curl{number}"), format!("sent{number}"));
+        runs(at, "curl", &[&["-sS", "-u", &user, "-o", &got, url], more].concat(), "");
+        same(at, &got, "root/big");
+        let to = url.replace("/big", &format!("/{sent}"));
+        runs(at, "curl", &[&["-sS", "-u", &user, "-T", &got, &to], more].concat(), "");
+        same(at, &format!("root/{sent}"), "root/big");
+    }
+    // REST: the first part is there.
+    let big = fs::read(at.join("root/big")).unwrap();
+    fs::write(at.join("more"), &big[..2_000_000]).unwrap();
+    runs(at, "curl", &["-sS", "-u", &user, "-C", "-", "-o", "more", "ftp://10.9.0.2/big"], "");
+    same(at, "more", "root/big");
+    // An upload that was killed goes on; until then it has no name.
+    let mut child = Command::new("curl")
+        .args(["-sS", "-u", &user, "--limit-rate", "500K", "-T", "more", "ftp://10.9.0.2/killed"])
+        .current_dir(at)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait(3000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait(500);
+    assert!(!at.join("root/killed").exists(), "half a file has a name");
+    assert!(at.join("root/.killed.inhost-part").exists());
+    runs(at, "curl", &["-sS", "-u", &user, "-C", "-", "-T", "more", "ftp://10.9.0.2/killed"], "");
+    same(at, "root/killed", "root/big");
+}
+
+fn lftp(at: &Path) {
+    let user = format!("ada,{}", common::PASSWORD);
+    let plain = format!(
+        "set net:timeout 10; set ftp:ssl-allow no; open -u {user} 10.9.0.2; ls; get big -o lftp1; \
+         put lftp1 -o lftp2; mirror sub lsub; mirror -R lsub lback"
+    );
+    runs(at, "lftp", &["-c", &plain], "");
+    let secure = format!(
+        "set net:timeout 10; set ftp:ssl-force yes; set ftp:ssl-protect-data yes; set ssl:ca-file cert.pem; \
+         set ssl:check-hostname no; open -u {user} 10.9.0.2; ls; get big -o lftp3; put lftp3 -o lftp4; ls"
+    );
+    runs(at, "lftp", &["-c", &secure], "");
+    for (one, other) in
+        [("lftp1", "root/big"), ("root/lftp2", "root/big"), ("lftp3", "root/big"), ("root/lftp4", "root/big")]
+    {
+        same(at, one, other);
+    }
+    same(at, "root/lback/a.txt", "root/sub/a.txt");
+}
+
+fn debians_ftp(at: &Path) {
+    let script = format!(
+        "user ada {}\nbinary\nls\nget big inet1\nput inet1 inet2\npassive\nget big inet3\nsize big\n\
+         ascii\nget sub/a.txt inet4\nquit\n",
+        common::PASSWORD
+    );
+    runs(at, "inetutils-ftp", &["-n", "-v", "10.9.0.2"], &script);
+    same(at, "inet1", "root/big");
+    same(at, "root/inet2", "root/big");
+    same(at, "inet3", "root/big");
+    same(at, "inet4", "root/sub/a.txt");
+}
+
+/// Both families, active and passive, in clear text and in TLS with the session resumed as Python's users do it; then
+/// without, which is refused, and an abort.
+const FTPLIB: &str = r"
+import ftplib, ssl, io, sys
+big = open('root/big', 'rb').read()
+class Tls(ftplib.FTP_TLS):
+    def ntransfercmd(self, cmd, rest=None):
+        conn, size = ftplib.FTP.ntransfercmd(self, cmd, rest)
+        if self._prot_p:
+            conn = self.context.wrap_socket(conn, server_hostname=self.host, session=self.sock.session)
+        return conn, size
+def go(f, tls):
+    f.login('ada', sys.argv[1])
+    if tls: f.prot_p()
+    facts = dict(f.mlsd())
+    assert facts['big']['size'] == '5000000' and facts['sub']['type'] == 'dir', facts
+    b = io.BytesIO(); f.retrbinary('RETR big', b.write); assert b.getvalue() == big
+    b = io.BytesIO(); f.retrbinary('RETR big', b.write, rest=4999990); assert b.getvalue() == big[-10:]
+    f.storbinary('STOR py', io.BytesIO(b'x' * 3000000)); assert f.size('py') == 3000000
+    f.storlines('STOR lines', io.BytesIO(b'a\nb\n')); assert open('root/lines').read() == 'a\nb\n'
+    f.rename('py', 'py2'); f.delete('py2'); f.mkd('d'); f.rmd('d')
+    names = []; f.retrlines('LIST', names.append); assert any(n.endswith(' big') for n in names)
+    assert 'big' in f.nlst() and f.nlst('b*') == ['big']
+    assert f.sendcmd('SITE CHMOD 600 lines').startswith('200')
+    assert ' a.txt' in f.sendcmd('STAT sub')
+    f.quit()
+for active in (False, True):
+    for host in ('10.9.0.2', 'fd09::2'):
+        f = ftplib.FTP(host, timeout=20); f.set_pasv(not active); go(f, False)
+        c = ssl.create_default_context(cafile='cert.pem'); c.check_hostname = False
+        f = Tls(host, context=c, timeout=20); f.set_pasv(not active); go(f, True)
+c = ssl.create_default_context(cafile='cert.pem'); c.check_hostname = False
+f = ftplib.FTP_TLS('10.9.0.2', context=c, timeout=20); f.login('ada', sys.argv[1]); f.prot_p()
+try:
+    f.retrlines('LIST')
+    raise SystemExit('a session that is not resumed was taken')
+except (ftplib.Error, ssl.SSLError, OSError): pass
+f = ftplib.FTP('10.9.0.2', timeout=20); f.login('ada', sys.argv[1]); f.voidcmd('TYPE I')
+s = f.transfercmd('RETR big'); s.recv(1000)
+assert f.abort().startswith('426'); s.close()
+assert f.voidresp().startswith('226') and f.pwd() == '/'
+";
+
+/// Killed in mid-transfer, host or client leaves no half file under its name, and the next attempt goes on.
+#[test]
+fn whoever_is_killed_leaves_no_half_file() {
+    if !own_namespace() {
+        return;
+    }
+    let slow = |at: &Path| {
+        format!("[[ftp.user]]\nname = \"ada\"\nroot = \"{}/root\"\nrate = \"1M\"\n", at.display())
+    };
+    let folder = Folder::new("ftp-killed");
+    let at = &folder.0;
+    let start = || serve_in(at, "ftp-killed", &slow(at));
+    let put = |serve: &Serve| {
+        let mut ftp = serve.inhost();
+        ftp.env("INHOST_FTP_PASSWORD", common::PASSWORD).current_dir(at);
+        // Through the running host, which serves itself at 10.9.0.2.
+        ftp.args(["ftp", "put", "root/big", "ftp://ada@10.9.0.2/sent"]);
+        ftp
+    };
+    let there = || fs::metadata(at.join("root/.sent.part.inhost-part")).map_or(0, |m| m.len());
+    let half = |what: &str| {
+        let named = at.join("root/sent").exists() || at.join("root/sent.part").exists();
+        assert!(!named && there() > 0, "after {what}: {named}, {} bytes", there());
+    };
+    let first = start();
+    let mut sending = put(&first).stderr(Stdio::null()).spawn().unwrap();
+    wait(2000);
+    common::run("kill", &["-9", &first.id().to_string()]);
+    let _ = sending.wait();
+    half("the host was killed");
+    drop(first);
+    let before = there();
+    let second = start();
+    let mut sending = put(&second).stderr(Stdio::null()).spawn().unwrap();
+    wait(2000);
+    sending.kill().unwrap();
+    sending.wait().unwrap();
+    wait(500);
+    half("the client was killed");
+    assert!(there() > before, "it goes on: {before} and {} bytes", there());
+    let done = put(&second).output().unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && text.contains("were there; size and hash agree"), "{text}{done:?}");
+    same(at, "root/sent", "root/big");
+    assert!(second.end().success());
+}

@@ -1,0 +1,250 @@
+//! Our two ends with each other: every mode, TLS, restarts, and what is broken off.
+
+mod place;
+
+use inhost_base::{Duration, Endpoint};
+use inhost_ftp::client::{ClientError, DataVia, Operation, Transfer};
+use inhost_ftp::driver::{Flow, GetOptions, MirrorPlan, copy, get, mirror, put};
+use inhost_ftp::protocol::{Mode, Parameters, Representation, Structure};
+use inhost_ftp::server::{ServerConfig, TlsPolicy};
+use inhost_ftp::storage::{Storage, Store, VirtualPath};
+use place::{Client, HERE, Place, pattern, world};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn path(name: &str) -> VirtualPath {
+    VirtualPath::root().join(name)
+}
+
+async fn retrieve(
+    client: &mut Client,
+    place: &Place,
+    name: &str,
+    parameters: Parameters,
+    restart: Option<u64>,
+) -> Result<(), ClientError> {
+    let how = restart.map_or(Store::Replace, Store::At);
+    let storing = place.folder("client").store(&path(name), how, 0o022).await.unwrap();
+    let request = Transfer {
+        command: format!("RETR {name}"),
+        parameters,
+        restart,
+        size_bytes: None,
+        via: DataVia::Passive,
+    };
+    let flowed = client.transfer(request, Flow::Down(storing)).await?;
+    let (storing, end) = flowed.stored.unwrap();
+    storing.sink.commit(end).await.unwrap();
+    Ok(())
+}
+
+async fn store(
+    client: &mut Client,
+    place: &Place,
+    name: &str,
+    parameters: Parameters,
+) -> Result<(), ClientError> {
+    let source = place.folder("client").retrieve(&path(name)).await.unwrap();
+    let request = Transfer {
+        command: format!("STOR {name}"),
+        parameters,
+        restart: None,
+        size_bytes: None,
+        via: DataVia::Active,
+    };
+    client.transfer(request, Flow::Up(source, 0)).await.map(|_| ())
+}
+
+/// Every TYPE, STRU and MODE, both ways, passive and active, with a file that has everything in it.
+#[test]
+fn every_mode_between_our_ends() {
+    let place = Place::new("modes");
+    let mut data: Vec<u8> = pattern(300_000);
+    data.extend_from_slice(b"lines\nof text  \xff\r\n\n\0\0\0\0\0end");
+    place.write("server/file", &data);
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        for representation in ["A", "E", "I", "L 8"] {
+            for structure in [Structure::File, Structure::Record] {
+                for mode in [Mode::Stream, Mode::Block, Mode::Compressed] {
+                    let representation = Representation::parse(representation).unwrap();
+                    let parameters = Parameters { representation, structure, mode };
+                    retrieve(&mut client, &place, "file", parameters, None).await.unwrap();
+                    assert!(place.read("client/file").unwrap() == data, "{parameters:?}");
+                    store(&mut client, &place, "file", parameters).await.unwrap();
+                    assert!(place.read("server/file").unwrap() == data, "{parameters:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn tls_with_resumption_for_forty_transfers() {
+    let place = Place::new("tls");
+    let data = pattern(1_000_000);
+    place.write("client/file", &data);
+    let config = ServerConfig { tls: TlsPolicy::Required, ..ServerConfig::default() };
+    world(&place, config, async |world| {
+        assert!(matches!(world.client("ada", false).await, Err(ClientError::Refused(..))), "no clear text");
+        let mut client = world.client("ada", true).await.unwrap();
+        let (here, options) = (place.folder("client"), GetOptions::default());
+        // More uploads than there were tickets at first: each brings another.
+        for number in 0..40 {
+            let moved = put(&mut client, &here, &path("file"), &format!("f{number}"), options).await.unwrap();
+            assert!(moved.hashed && moved.size_bytes == data.len() as u64);
+        }
+        get(&mut client, "f39", &here, &path("back"), options).await.unwrap();
+        assert!(place.read("client/back").unwrap() == data);
+        // CCC is refused where TLS is required.
+        let refused = client.command("CCC").await;
+        assert!(matches!(refused, Err(ClientError::Refused(_, reply)) if reply.code == 534));
+    });
+}
+
+/// A data connection of TLS that is not the control connection's session is somebody else's.
+#[test]
+fn tls_without_resumption_is_refused_where_it_is_required() {
+    let place = Place::new("resumption");
+    for (required, wanted) in [(true, false), (false, true)] {
+        let config = ServerConfig {
+            tls: TlsPolicy::Offered,
+            resumption_required: required,
+            ..ServerConfig::default()
+        };
+        world(&place, config, async |world| {
+            let mut client = world.client("ada", true).await.unwrap();
+            // The tickets of this session are thrown away by beginning one of another name.
+            client.forget_tickets();
+            let listed = inhost_ftp::driver::list(&mut client, "/", DataVia::Passive).await;
+            assert_eq!(listed.is_ok(), wanted, "{listed:?}");
+        });
+    }
+}
+
+#[test]
+fn a_restart_in_stream_and_in_block_mode() {
+    let place = Place::new("restart");
+    let data = pattern(3 << 20);
+    place.write("server/file", &data);
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        let block = Parameters { mode: Mode::Block, ..Parameters::IMAGE };
+        for (parameters, at) in
+            [(Parameters::IMAGE, 1_234_567), (block, 2 << 20), (Parameters::IMAGE, data.len())]
+        {
+            // What is there of it is right; its second half would be wrong if it were not asked for.
+            place.write("client/.file.inhost-part", &data[..at]);
+            retrieve(&mut client, &place, "file", parameters, Some(at as u64)).await.unwrap();
+            assert!(place.read("client/file").unwrap() == data, "{at}");
+        }
+        let beyond = retrieve(&mut client, &place, "other", Parameters::IMAGE, Some(0)).await;
+        assert!(beyond.is_err());
+        // Text counts what was sent of it.
+        place.write("server/text", b"one\ntwo\n");
+        let mut raw = world.raw_user().await;
+        raw.says("REST 5").await;
+        assert!(raw.says("PORT 127,0,0,1,0,9").await.starts_with("504 "));
+    });
+}
+
+#[test]
+fn a_transfer_is_aborted_at_once_and_told_of_meanwhile() {
+    let place = Place::new("abort");
+    place.write("server/big", &vec![7; 50_000_000]);
+    world(&place, ServerConfig::default(), async |world| {
+        let mut raw = world.raw().await;
+        raw.says("USER slow").await;
+        raw.says("PASS engine").await;
+        raw.says("TYPE I").await;
+        let reply = raw.says("EPSV").await;
+        let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
+        let mut data = world.host.connect(Endpoint::new(HERE, port)).await.unwrap();
+        assert!(raw.says("RETR big").await.starts_with("150 "));
+        let mut some = vec![0; 100_000];
+        data.read_exact(&mut some).await.unwrap();
+        let status = raw.says("STAT").await;
+        assert!(status.starts_with("213 /big: ") && status.contains("of 50000000 bytes"), "{status}");
+        raw.stream.send_urgent(b"\xff\xf4\xff\xf2").await.unwrap();
+        let began = world.host.now();
+        assert!(raw.says("ABOR").await.starts_with("426 "));
+        assert!(raw.line().await.starts_with("226 "));
+        assert!(world.host.now().since(began) < Duration::from_secs(1));
+        assert!(raw.says("PWD").await.starts_with("257 "));
+    });
+}
+
+#[test]
+fn what_is_broken_off_has_no_name_and_is_gone_on_with() {
+    let place = Place::new("broken");
+    let data = pattern(2_000_000);
+    place.write("client/file", &data);
+    world(&place, ServerConfig::default(), async |world| {
+        // A client that vanishes in the middle: both connections end like those of one that is done.
+        let mut raw = world.raw_user().await;
+        raw.says("TYPE I").await;
+        let reply = raw.says("EPSV").await;
+        let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
+        let mut half = world.host.connect(Endpoint::new(HERE, port)).await.unwrap();
+        assert!(raw.says("STOR file.part").await.starts_with("150 "));
+        half.write_all(&data[..700_000]).await.unwrap();
+        world.host.sleep(Duration::from_millis(200)).await;
+        drop((raw, half));
+        world.host.sleep(Duration::from_millis(500)).await;
+        assert!(place.read("server/file.part").is_none(), "half a file has a name");
+        let mut client = world.client("ada", false).await.unwrap();
+        let here = place.folder("client");
+        let moved = put(&mut client, &here, &path("file"), "file", GetOptions::default()).await.unwrap();
+        assert_eq!((moved.resumed_bytes, moved.hashed), (700_000, true));
+        assert!(place.read("server/file").unwrap() == data);
+        // What ALLO announced and did not come is no file either.
+        let mut raw = world.raw_user().await;
+        raw.says("TYPE I").await;
+        raw.says("ALLO 100").await;
+        let reply = raw.says("EPSV").await;
+        let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
+        let mut short = world.host.connect(Endpoint::new(HERE, port)).await.unwrap();
+        assert!(raw.says("STOR short").await.starts_with("150 "));
+        short.write_all(b"ten octets").await.unwrap();
+        drop(short);
+        assert!(raw.line().await.starts_with("426 Less came"));
+        assert!(place.read("server/short").is_none());
+        // A download of which another beginning is there is found out by its hash, and fetched anew.
+        place.write("client/.back.inhost-part", &[0; 1000]);
+        let got = get(&mut client, "file", &here, &path("back"), GetOptions::default()).await.unwrap();
+        assert_eq!((got.resumed_bytes, got.hashed), (0, true));
+        assert!(place.read("client/back").unwrap() == data);
+    });
+}
+
+#[test]
+fn a_tree_and_a_third_party() {
+    let place = Place::new("tree");
+    for number in 0..50 {
+        let folder = format!("client/tree/{}", number % 4);
+        std::fs::create_dir_all(place.0.join(&folder)).unwrap();
+        place.write(&format!("{folder}/file {number}"), &pattern(number * 31));
+    }
+    let config = ServerConfig { third_party: true, ..ServerConfig::default() };
+    world(&place, config, async |world| {
+        let mut one = world.client("ada", false).await.unwrap();
+        let mut two = world.client("ada", false).await.unwrap();
+        let options = GetOptions::default();
+        let up = MirrorPlan::new(place.folder("client/tree"), "/there", true, options);
+        let (a, b) =
+            inhost_socket::both(mirror(&mut one, &world.host, &up), mirror(&mut two, &world.host, &up)).await;
+        a.and(b).unwrap();
+        assert_eq!((up.files.get(), up.failures.borrow().len()), (50, 0), "{:?}", up.failures.borrow());
+        std::fs::create_dir(place.0.join("client/back")).unwrap();
+        for (moved, kept) in [(50, 0), (0, 50)] {
+            let down = MirrorPlan::new(place.folder("client/back"), "/there", false, options);
+            mirror(&mut one, &world.host, &down).await.unwrap();
+            assert_eq!((down.files.get(), down.kept.get()), (moved, kept), "{:?}", down.failures.borrow());
+        }
+        assert_eq!(place.read("client/back/1/file 33"), Some(pattern(33 * 31)));
+        // 127.0.0.1 is the client's own address here, so that each server calls the other.
+        place.write("server/big", &pattern(1_000_000));
+        let moved = copy(&mut one, "/big", &mut two, "/copied", options).await.unwrap();
+        assert!(moved.hashed && place.read("server/copied") == place.read("server/big"));
+        one.perform(Operation::Command("QUIT".into())).await.unwrap();
+    });
+}

@@ -1,0 +1,226 @@
+//! A server and its clients on one host under the real clock.
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_ftp::client::{ClientError, Operation};
+use inhost_ftp::driver::{
+    Connection, Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsClient, TlsServer,
+    Trust, serve_session,
+};
+use inhost_ftp::protocol::UnixTime;
+use inhost_ftp::server::{Rights, ServerConfig};
+use inhost_ftp::storage::{Folder, LocalFuture};
+use inhost_runtime::Runtime;
+use inhost_socket::{Host, Stream};
+use inhost_stack::{ListenOptions, StackConfig};
+use inhost_telnet::server::{Admission, AdmissionLimits};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+pub const PORT: u16 = 21;
+pub const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// Folders of its own: `server` is the users' root, `client` the other side.
+pub struct Place(pub PathBuf);
+
+impl Place {
+    pub fn new(name: &str) -> Place {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("inhost-ftp-{name}-{}-{number}", std::process::id()));
+        for folder in ["server", "client"] {
+            std::fs::create_dir_all(path.join(folder)).unwrap();
+        }
+        Place(path)
+    }
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.join(name)).ok()
+    }
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(name), bytes).unwrap();
+    }
+    pub fn folder(&self, name: &str) -> Folder {
+        Folder::open(&self.0.join(name)).unwrap()
+    }
+}
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub struct Server {
+    pub host: Host,
+    network: HostNetwork,
+    ports: PassivePorts<HostNetwork>,
+    admission: Admission,
+    folder: Folder,
+    tls: Option<TlsServer>,
+    rate: Option<u64>,
+    pub stored: Cell<u32>,
+    pub log: RefCell<Vec<String>>,
+}
+
+impl Services for Server {
+    type Clock = Host;
+    type Network = HostNetwork;
+    fn clock(&self) -> &Host {
+        &self.host
+    }
+    fn unix_time(&self) -> UnixTime {
+        UnixTime { seconds: 1_795_300_000, nanoseconds: 0 }
+    }
+    fn network(&self) -> &HostNetwork {
+        &self.network
+    }
+    fn ports(&self) -> &PassivePorts<HostNetwork> {
+        &self.ports
+    }
+    fn admission(&self) -> &Admission {
+        &self.admission
+    }
+    fn tls(&self) -> Option<TlsServer> {
+        self.tls.clone()
+    }
+    fn log_in(&self, user: String, password: String) -> LocalFuture<Entry> {
+        let entry = match (&*user, &*password) {
+            ("ada" | "slow", "engine") => Entry::Granted(Granted {
+                storage: Rc::new(self.folder.clone()),
+                rights: Rights { write: true },
+                account: None,
+                rate_bytes_per_second: self.rate.filter(|_| user == "slow"),
+            }),
+            _ => Entry::Denied,
+        };
+        Box::pin(std::future::ready(entry))
+    }
+    fn record(&self, event: SessionEvent<'_>) {
+        self.log.borrow_mut().push(format!("{event:?}"));
+    }
+}
+
+/// A certificate for 127.0.0.1 with its key, in PEM.
+pub fn certificate() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+pub struct World {
+    pub host: Host,
+    pub server: Rc<Server>,
+    pub certificate: String,
+}
+
+/// Runs a test with a server on a host of its own.
+pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: impl FnOnce(World) -> F) {
+    let mut runtime = Runtime::new(StackConfig::default()).unwrap();
+    let host = runtime.host().clone();
+    let network = HostNetwork(host.clone());
+    let (certificate, key) = certificate();
+    let limits = AdmissionLimits {
+        sessions: 1100,
+        sessions_per_peer: 1100,
+        connections_per_window: 5000,
+        ..AdmissionLimits::default()
+    };
+    let server = Rc::new(Server {
+        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004)),
+        network,
+        admission: Admission::new(limits),
+        folder: place.folder("server"),
+        tls: Some(TlsServer::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap()),
+        rate: Some(1_000_000),
+        stored: Cell::new(0),
+        log: RefCell::default(),
+        host: host.clone(),
+    });
+    let listener = host.listen(Endpoint::new(HERE, PORT), ListenOptions::default()).unwrap();
+    let (serving, config, accepting) = (server.clone(), Rc::new(config), host.clone());
+    host.spawn(async move {
+        while let Ok(stream) = listener.accept().await {
+            let (local, peer) = (stream.local(), stream.remote());
+            let (config, serving) = (config.clone(), serving.clone());
+            accepting.spawn(serve_session(stream, local, peer, false, config, serving)).detach();
+        }
+    })
+    .detach();
+    let world = World { host: host.clone(), server, certificate };
+    let limit = host.sleep(Duration::from_secs(120));
+    let test = test(world);
+    let ended = runtime.run(inhost_socket::race(test, limit)).unwrap();
+    assert!(matches!(ended, inhost_socket::Either::First(())), "the test takes too long");
+    host.stop();
+}
+
+pub type Client = Connection<HostNetwork, Host>;
+
+impl World {
+    /// Our client, logged in.
+    pub async fn client(&self, user: &str, tls: bool) -> Result<Client, ClientError> {
+        let network = Rc::new(HostNetwork(self.host.clone()));
+        let at = Endpoint::new(HERE, PORT);
+        let stream = self.host.connect(at).await.unwrap();
+        let trust = Trust::Authorities(self.certificate.clone().into_bytes());
+        let tls = tls.then(|| TlsClient::new("127.0.0.1", &trust).unwrap());
+        let mut client =
+            Connection::open(network, self.host.clone(), stream, (HERE.into(), at), tls, false).await?;
+        let login = Operation::LogIn { user: user.into(), password: "engine".into(), account: None };
+        client.perform(login).await?;
+        Ok(client)
+    }
+    /// A connection by hand.
+    pub async fn raw(&self) -> Raw {
+        let stream = self.host.connect(Endpoint::new(HERE, PORT)).await.unwrap();
+        let mut raw = Raw { stream, heard: Vec::new() };
+        assert!(raw.line().await.starts_with("220 "));
+        raw
+    }
+    pub async fn raw_user(&self) -> Raw {
+        let mut raw = self.raw().await;
+        raw.says("USER ada").await;
+        assert!(raw.says("PASS engine").await.starts_with("230 "));
+        raw
+    }
+}
+
+pub struct Raw {
+    pub stream: Stream,
+    heard: Vec<u8>,
+}
+
+impl Raw {
+    pub async fn line(&mut self) -> String {
+        loop {
+            if let Some(end) = self.heard.iter().position(|&octet| octet == b'\n') {
+                let line: Vec<u8> = self.heard.drain(..=end).collect();
+                return String::from_utf8(line).unwrap().trim_end().to_owned();
+            }
+            let mut place = [0; 1024];
+            let count = self.stream.read(&mut place).await.unwrap_or(0);
+            if count == 0 {
+                return "(end)".to_owned();
+            }
+            self.heard.extend_from_slice(&place[..count]);
+        }
+    }
+    pub async fn says(&mut self, line: &str) -> String {
+        self.stream.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
+        self.line().await
+    }
+}
+
+/// Octets without a short period.
+pub fn pattern(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
