@@ -178,13 +178,14 @@ async fn mirror_all(
 ) -> Result<(), ClientError> {
     let show = Show::new(&opener.host, url.name(), opener.options.quiet);
     let first = opener.open(url, who).await?;
-    let mut workers = vec![opener.host.spawn(work(opener.clone(), first, plan.clone()))];
+    let mut workers =
+        vec![opener.host.spawn(work(opener.clone(), first, url.clone(), who.clone(), plan.clone()))];
     for _ in 1..connections {
         let (theirs, url, who, plan) = (opener.clone(), url.clone(), who.clone(), plan.clone());
         workers.push(opener.host.spawn(async move {
             // A server that gives one user fewer connections is served with those.
             match theirs.open(&url, &who).await {
-                Ok(session) => work(theirs, session, plan).await,
+                Ok(session) => work(theirs, session, url, who, plan).await,
                 Err(_) => Ok(()),
             }
         }));
@@ -214,8 +215,19 @@ async fn mirror_all(
     }
 }
 
-async fn work(opener: Opener, mut session: Session, plan: Rc<MirrorPlan>) -> Result<(), ClientError> {
-    mirror(&mut session, &opener.host, &plan).await?;
-    leave(session).await;
-    Ok(())
+async fn work(
+    opener: Opener,
+    mut session: Session,
+    url: Url,
+    who: Credentials,
+    plan: Rc<MirrorPlan>,
+) -> Result<(), ClientError> {
+    loop {
+        let done = mirror(&mut session, &opener.host, &plan).await;
+        leave(session).await;
+        match done {
+            Err(ClientError::Data(_)) => session = opener.open(&url, &who).await?,
+            done => return done,
+        }
+    }
 }

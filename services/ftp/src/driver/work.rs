@@ -18,6 +18,8 @@ use crate::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
 
 /// Jobs of a mirror that wait; a directory beyond is left for when there is room.
 const JOBS: usize = 1 << 20;
+/// Jobs of one mirror that are begun anew on another connection.
+const AGAIN: u32 = 256;
 /// How often a worker without work looks for some.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -349,6 +351,8 @@ pub struct MirrorPlan {
     upload: bool,
     jobs: RefCell<VecDeque<Job>>,
     busy: Cell<usize>,
+    /// Jobs that may still be begun anew on another connection.
+    again: Cell<u32>,
     /// Files that were moved.
     pub files: Cell<u64>,
     /// Files that were there already.
@@ -359,6 +363,7 @@ pub struct MirrorPlan {
     pub failures: RefCell<Vec<String>>,
 }
 
+#[derive(Clone)]
 enum Job {
     Directory { there: String, here: VirtualPath },
     File { there: String, here: VirtualPath, listed: Listed },
@@ -375,6 +380,7 @@ impl MirrorPlan {
             upload,
             jobs: RefCell::new(VecDeque::from([first])),
             busy: Cell::new(0),
+            again: Cell::new(AGAIN),
             files: Cell::new(0),
             kept: Cell::new(0),
             bytes: Cell::new(0),
@@ -391,7 +397,8 @@ impl MirrorPlan {
 }
 
 /// Works on a plan until nothing is left of it. Several may, each on its connection; what fails is noted and the rest
-/// goes on, but for a lost connection.
+/// goes on, but for a lost connection. [`ClientError::Data`] asks for another connection to go on with: on this one no
+/// data moves any more.
 pub async fn mirror<N: Network, C: Clock + Clone + 'static>(
     connection: &mut Connection<N, C>,
     clock: &C,
@@ -411,6 +418,7 @@ pub async fn mirror<N: Network, C: Clock + Clone + 'static>(
         let name = match &job {
             Job::Directory { there, .. } | Job::File { there, .. } => there.clone(),
         };
+        let kept = job.clone();
         let done = match (job, plan.upload) {
             (Job::Directory { there, here }, false) => fetch_directory(connection, plan, there, here).await,
             (Job::Directory { there, here }, true) => send_directory(connection, plan, there, here).await,
@@ -432,6 +440,14 @@ pub async fn mirror<N: Network, C: Clock + Clone + 'static>(
         plan.busy.set(plan.busy.get() - 1);
         match done {
             Err(ClientError::Connection(why)) => return Err(ClientError::Connection(why)),
+            // A server that wants the session resumed and gave no ticket for that gives some to whoever comes anew.
+            Err(ClientError::Refused(said, reply))
+                if connection.is_protected() && matches!(reply.code, 425 | 522) && plan.again.get() > 0 =>
+            {
+                plan.again.set(plan.again.get() - 1);
+                plan.push(kept);
+                return Err(ClientError::Data(format!("{said}: {reply}")));
+            }
             Err(error) => plan.failures.borrow_mut().push(format!("{name}: {error}")),
             Ok(()) => {}
         }
@@ -482,10 +498,13 @@ async fn send_directory<N: Network, C: Clock + Clone + 'static>(
     here: VirtualPath,
 ) -> Result<(), ClientError> {
     let known = match list(connection, if there.is_empty() { "/" } else { &there }, plan.options.via).await {
-        Ok(listed) => listed,
-        Err(ClientError::Refused(..)) => {
-            connection.command(format!("MKD {there}")).await?;
-            Vec::new()
+        Ok(listed) if !listed.is_empty() => listed,
+        Ok(_) | Err(ClientError::Refused(..)) => {
+            // Some servers list what is not there as empty. One that has it refuses, and then all is well.
+            match connection.command(format!("MKD {there}")).await {
+                Ok(_) | Err(ClientError::Refused(..)) => Vec::new(),
+                Err(error) => return Err(error),
+            }
         }
         Err(error) => return Err(error),
     };
