@@ -8,8 +8,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 const WIDTH: u32 = 960;
 /// Height of one panel.
 const PANEL_HEIGHT: u32 = 300;
-/// Height of the title and of the legend.
-const HEAD_HEIGHT: u32 = 64;
+/// Height of the title and of the legend, which may have two rows.
+const HEAD_HEIGHT: u32 = 84;
 /// Colours that can be told apart by most eyes (Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0x00, 0x00, 0x00),
@@ -215,14 +215,18 @@ fn head<'a>(
     let (top, below) = area.split_vertically(HEAD_HEIGHT);
     let style = ("sans-serif", 18).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
     top.draw(&Text::new(title.to_owned(), (WIDTH as i32 / 2, 10), style))?;
-    let mut x = 60;
+    let (mut x, mut y) = (60, 48);
     for (number, name) in series.iter().enumerate() {
-        let colour = COLOURS[number % COLOURS.len()];
-        top.draw(&Circle::new((x, 50), 5, colour.filled()))?;
-        let style = ("sans-serif", 14).into_font().color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
-        top.draw(&Text::new(name.clone(), (x + 10, 50), style))?;
         // Roughly what the words take.
-        x += 40 + 7 * name.chars().count() as i32;
+        let width = 40 + 7 * name.chars().count() as i32;
+        if x + width > WIDTH as i32 {
+            (x, y) = (60, y + 20);
+        }
+        let colour = COLOURS[number % COLOURS.len()];
+        top.draw(&Circle::new((x, y), 5, colour.filled()))?;
+        let style = ("sans-serif", 14).into_font().color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+        top.draw(&Text::new(name.clone(), (x + 10, y), style))?;
+        x += width;
     }
     Ok(below)
 }
