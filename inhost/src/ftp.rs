@@ -7,15 +7,14 @@ mod show;
 mod url;
 
 use crate::args::{Ftp, FtpCommand, FtpOptions};
+use crate::client::ClientHost;
+use crate::connection::{Connector, Family};
 use crate::failure::Failure;
-use crate::telnet::connection::{Connector, Family, Maker};
-use crate::through::{Private, Way};
+use crate::through::Way;
 use inhost_base::Duration;
 use inhost_ftp::client::ClientError;
 use inhost_ftp::driver::{MirrorPlan, copy, get, mirror, put};
 use inhost_ftp::storage::{Folder, VirtualPath};
-use inhost_runtime::Runtime;
-use inhost_stack::StackConfig;
 use network::ClientNetwork;
 use session::{Credentials, Opener, Session, credentials};
 use show::Show;
@@ -23,8 +22,6 @@ use std::path::Path;
 use std::rc::Rc;
 use url::Url;
 
-/// How long a private host waits at its end for connections to close.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// How often the connections of a mirror are looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -112,27 +109,14 @@ fn on_host<F: Future<Output = Result<(), ClientError>>>(
     implicit: bool,
     work: impl FnOnce(Opener) -> F,
 ) -> Result<(), Failure> {
-    let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
-    let (mut runtime, _gateways, maker) = match Way::find(&options.through)? {
-        Way::Private(private) => {
-            let Private { runtime, links, names, reaches_loopback } = *private;
-            let host = runtime.host().clone();
-            (runtime, links.gateways, Maker::Private { host, names: Rc::new(names), reaches_loopback })
-        }
-        Way::Running(path) => {
-            let idle = Runtime::new(StackConfig::default());
-            let idle = idle.map_err(|e| failed("the client cannot start", e))?;
-            let reactor = idle.handle().clone();
-            (idle, Vec::new(), Maker::Running { path, reactor })
-        }
-    };
+    let mut client = ClientHost::start(Way::find(&options.through)?)?;
     let family = Family::of(options.ipv4, options.ipv6);
-    let network = ClientNetwork(Connector { maker, family });
+    let network = ClientNetwork(Connector { maker: client.maker.clone(), family });
     let needs_trust = options.tls || implicit;
-    let opener = Opener::new(network, &runtime, options, needs_trust)?;
-    let done = runtime.run(work(opener)).map_err(|e| failed("the client cannot wait", e))?;
-    // What closes a connection has to cross the link before the private host is gone.
-    runtime.shutdown(CLOSE_WITHIN).map_err(|e| failed("unclean shutdown", e))?;
+    let opener = Opener::new(network, &client.runtime, options, needs_trust)?;
+    let done = client.runtime.run(work(opener));
+    let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
+    client.end()?;
     done.map_err(|error| Failure::operation(format!("ftp: {error}")))
 }
 

@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod client;
 mod config;
+mod connection;
 mod failure;
 mod ftp;
 mod links;

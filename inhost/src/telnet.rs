@@ -1,43 +1,22 @@
 //! `inhost telnet`: the client on this terminal.
 
-pub mod connection;
-
 use crate::args::Telnet;
+use crate::client::ClientHost;
+use crate::connection::{Connector, Family};
 use crate::failure::Failure;
-use crate::through::{Private, Way};
-use connection::{Connector, Family, Maker};
-use inhost_base::Duration;
-use inhost_runtime::Runtime;
-use inhost_stack::StackConfig;
+use crate::through::Way;
 use inhost_telnet::client::{Emulation, Settings, Start, Transmit};
 use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
 use inhost_telnet::protocol::Config;
 use inhost_telnet::terminal::Terminal;
-use std::rc::Rc;
-
-/// How long a private host waits at its end for connections to close.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Runs the client until it is told to end.
 pub fn run(arguments: &Telnet) -> Result<(), Failure> {
     let settings = settings(arguments)?;
     let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
-    // The gateways of a private host's links live as long as the client.
-    let (mut runtime, _gateways, maker) = match Way::find(&arguments.through)? {
-        Way::Private(private) => {
-            let Private { runtime, links, names, reaches_loopback } = *private;
-            let host = runtime.host().clone();
-            (runtime, links.gateways, Maker::Private { host, names: Rc::new(names), reaches_loopback })
-        }
-        // The running host makes the connections; this one only waits for descriptors and time.
-        Way::Running(path) => {
-            let idle = Runtime::new(StackConfig::default());
-            let idle = idle.map_err(|e| failed("the client cannot start", e))?;
-            let reactor = idle.handle().clone();
-            (idle, Vec::new(), Maker::Running { path, reactor })
-        }
-    };
-    let connector = Connector { maker, family: Family::of(arguments.ipv4, arguments.ipv6) };
+    let mut client = ClientHost::start(Way::find(&arguments.through)?)?;
+    let connector =
+        Connector { maker: client.maker.clone(), family: Family::of(arguments.ipv4, arguments.ipv6) };
     let mut terminal = Terminal::enter().map_err(|e| failed("the terminal cannot be used", e))?;
     let start = Start {
         open: arguments.host.clone().map(|host| (host, arguments.port)),
@@ -45,14 +24,14 @@ pub fn run(arguments: &Telnet) -> Result<(), Failure> {
         settings,
         window: terminal.window(),
     };
-    let clock = runtime.host().clone();
-    let end = runtime
+    let clock = client.runtime.host().clone();
+    let end = client
+        .runtime
         .run(run_client(&mut terminal, &connector, &clock, start))
         .map_err(|e| failed("the client cannot wait", e))?
         .map_err(|e| failed("the terminal failed", e))?;
     drop(terminal);
-    // What closes a connection has to cross the link before the private host is gone.
-    runtime.shutdown(CLOSE_WITHIN).map_err(|e| failed("unclean shutdown", e))?;
+    client.end()?;
     match end {
         ClientEnd::NeverConnected(why) => Err(Failure::operation(why)),
         ClientEnd::Done => Ok(()),

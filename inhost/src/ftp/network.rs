@@ -1,6 +1,6 @@
 //! The client's connections: the private host's own, or those that the running host makes.
 
-use crate::telnet::connection::{Connection, Connector, Maker};
+use crate::connection::{Connection, Connector, Maker};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_ftp::driver::{Accept, HostNetwork, Network};
 use inhost_ftp::storage::LocalFuture;
