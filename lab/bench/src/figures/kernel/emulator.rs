@@ -184,14 +184,21 @@ impl Works {
                     let wires = wires.map(|config| Wire::new(config, now));
                     self.paths.insert(id, Joined { ends, wires, count, capture });
                 }
-                Order::Cut(id) => {
-                    // Its devices close with it, and with them the watch.
-                    self.paths.remove(&id);
-                }
+                Order::Cut(id) => self.cut(id)?,
                 Order::End => return Ok(false),
             }
         }
         Ok(true)
+    }
+    /// Lets go of a path. The kernel takes tens of milliseconds to close a device, which the packets of the other
+    /// paths cannot wait for: another thread closes them.
+    fn cut(&mut self, id: u64) -> io::Result<()> {
+        let Some(path) = self.paths.remove(&id) else { return Ok(()) };
+        for end in &path.ends {
+            let descriptor = end.descriptor().ok_or(io::ErrorKind::NotFound)?;
+            epoll::delete(&self.epoll, descriptor)?;
+        }
+        std::thread::Builder::new().name("closing".into()).spawn(move || drop(path)).map(drop)
     }
     /// Takes what a device has, within a turn.
     fn read(&mut self, token: u64) {
