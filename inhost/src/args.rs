@@ -1,10 +1,12 @@
 //! The words of the command line.
 
 mod ftp;
+mod tftp;
 
 use clap::{Args, Parser, Subcommand};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 use std::path::PathBuf;
+pub use tftp::{Tftp, TftpCommand, TftpOptions};
 
 /// An Internet host in a process.
 #[derive(Parser, Debug)]
@@ -27,6 +29,9 @@ pub enum Command {
     /// Fetch and send files
     #[command(after_help = ftp::FTP_EXAMPLES)]
     Ftp(Box<Ftp>),
+    /// Fetch or send a file by the trivial protocol of boot loaders and network devices
+    #[command(after_help = tftp::TFTP_EXAMPLES)]
+    Tftp(Tftp),
     /// Ask whether a host answers, and how fast
     #[command(after_help = PING_EXAMPLES)]
     Ping(Ping),

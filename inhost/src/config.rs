@@ -4,6 +4,7 @@
 
 mod ftp;
 mod tcp;
+mod tftp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 pub use tcp::Tcp;
+pub use tftp::Tftp;
 
 /// The name that is looked for in the current folder when `--config` names none.
 pub const FILE_NAME: &str = "host.toml";
@@ -39,6 +41,8 @@ pub struct Config {
     pub little: Little,
     /// The FTP server.
     pub ftp: Ftp,
+    /// The TFTP server.
+    pub tftp: Tftp,
     /// How connections behave.
     pub tcp: Tcp,
 }
@@ -96,6 +100,7 @@ impl Default for Config {
             telnet: Telnet::default(),
             little: Little::default(),
             ftp: Ftp::default(),
+            tftp: Tftp::default(),
             tcp: Tcp::default(),
         }
     }
@@ -158,6 +163,7 @@ impl Config {
         config.memory_bytes()?;
         config.tcp.connections()?;
         config.ftp.check()?;
+        config.tftp.server()?;
         Ok(config)
     }
 
@@ -309,6 +315,23 @@ mod tests {
         for wrong in ["passive_ports = \"9-1\"", "tls = \"required\"", "rights = \"all\"", "key = \"x\""] {
             let config = Config::parse(&format!("[ftp]\n{wrong}\n")).unwrap();
             assert!(config.ftp.check().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_page_on_tftp_is_right() {
+        let page = include_str!("../../docs/tftp.md");
+        let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        let minute = Config::parse(examples.next().unwrap()).unwrap();
+        assert!(minute.tftp.enabled && minute.tftp.server().is_ok());
+        minute.link[0].parse::<inhost_link::Spec>().unwrap();
+        let all = examples.next().unwrap();
+        assert_eq!(Config::parse(all).unwrap(), Config::default(), "what stands there is the default");
+        for wrong in
+            ["rights = \"all\"", "block_size = 7", "upload = \"much\"", "rollover = 2", "enabled = true"]
+        {
+            let config = Config::parse(&format!("[tftp]\n{wrong}\n")).unwrap();
+            assert!(config.tftp.server().is_err(), "{wrong}");
         }
     }
 

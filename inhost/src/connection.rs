@@ -37,7 +37,8 @@ impl Family {
             _ => Family::Either,
         }
     }
-    fn wants(self, address: &IpAddr) -> bool {
+    /// Whether an address is one of those.
+    pub fn wants(self, address: &IpAddr) -> bool {
         match self {
             Family::Either => true,
             Family::V4 => address.is_ipv4(),

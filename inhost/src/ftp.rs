@@ -3,7 +3,7 @@
 mod interactive;
 mod network;
 mod session;
-mod show;
+pub mod show;
 mod url;
 
 use crate::args::{Ftp, FtpCommand, FtpOptions};

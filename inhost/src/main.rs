@@ -12,6 +12,7 @@ mod netstat;
 mod ping;
 mod serve;
 mod telnet;
+mod tftp;
 mod through;
 mod user;
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(serve),
         Command::Telnet(telnet) => telnet::run(telnet),
         Command::Ftp(ftp) => ftp::run(ftp),
+        Command::Tftp(tftp) => tftp::run(tftp),
         Command::Ping(ping) => ping::run(ping),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),

@@ -2,6 +2,7 @@
 
 mod ftp;
 mod login;
+mod tftp;
 
 use crate::args::Serve;
 use crate::config::Config;
@@ -38,12 +39,18 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let little = start_little(&host, &config)?;
     let login = config.telnet.enabled.then(|| login::start(&runtime, &config.telnet)).transpose()?;
     let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config)).transpose()?;
+    let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
     let control = start_control(&runtime, &config)?;
     answer_names(&runtime, &control, &config, &links);
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     if !flags.quiet {
-        let running = Running { login: login.as_ref(), little: little.is_some(), ftp: ftp.is_some() };
+        let running = Running {
+            login: login.as_ref(),
+            little: little.is_some(),
+            ftp: ftp.is_some(),
+            tftp: tftp.is_some(),
+        };
         let banner = banner(&config, &links, &running, &control);
         let mut out = io::stdout().lock();
         // Who closed our output does not want it.
@@ -60,6 +67,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             break;
         }
         reload(flags, &mut config, login.as_ref(), ftp.as_ref());
+        if let Some(tftp) = &tftp {
+            tftp::reload(tftp, &config.tftp);
+        }
     }
     let limit = Duration::from_secs(config.shutdown_s);
     let ended = end(&mut runtime, &signals, limit)
@@ -121,6 +131,8 @@ fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
         "shutdown_s" => "at once",
         "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
         "ftp.enabled" | "ftp.port" | "ftp.implicit_port" | "ftp.passive_ports" => "after a restart",
+        "tftp.enabled" | "tftp.port" => "after a restart",
+        tftp if tftp.starts_with("tftp.") => "for new transfers",
         ftp if has_ftp && ftp.starts_with("ftp.") => "for new sessions",
         telnet if has_telnet && telnet.starts_with("telnet.") => "for new sessions",
         _ => "after a restart",
@@ -178,6 +190,7 @@ struct Running<'a> {
     login: Option<&'a login::Login>,
     little: bool,
     ftp: bool,
+    tftp: bool,
 }
 
 /// What is served, where, and what to type.
@@ -192,6 +205,9 @@ fn banner(config: &Config, links: &Links, running: &Running<'_>, control: &Serve
     }
     if running.ftp {
         text += &ftp::line(&config.ftp);
+    }
+    if running.tftp {
+        text += &format!("  tftp      port {}\n", config.tftp.port);
     }
     if running.little {
         let names = Service::ALL.map(|s| format!("{} {}", s.name(), s.port()));

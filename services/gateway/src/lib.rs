@@ -30,6 +30,7 @@ mod gateway;
 mod link;
 mod packets;
 mod state;
+mod strangers;
 mod tcp;
 mod udp;
 

@@ -5,11 +5,13 @@ use crate::config::Way;
 use crate::flows::Flows;
 use crate::packets::{self, Unreachable};
 use crate::state::{Counted, State};
+use crate::strangers::is_file_request;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_runtime::{AsyncFd, Interest};
 use inhost_socket::{Task, UdpSocket};
 use inhost_stack::UdpOptions;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -28,10 +30,30 @@ type Pair = (Endpoint, Endpoint);
 /// One conversation of the guest's.
 struct Flow {
     system: Rc<AsyncFd<net::UdpSocket>>,
+    /// Where the other end is, and the port from which it answered; for a request whose answer comes from another.
+    answering: Option<Rc<Answering>>,
     /// To which name server it goes, if it does, and since when that owes an answer.
     resolver: Option<(usize, Rc<Cell<Option<Instant>>>)>,
     _task: Task<()>,
     _counted: Counted,
+}
+
+/// The other end of a conversation that goes on at another port.
+struct Answering {
+    address: net::IpAddr,
+    asked_port: u16,
+    port: Cell<Option<u16>>,
+}
+
+impl Answering {
+    fn new(asked: SocketAddr) -> Rc<Answering> {
+        Rc::new(Answering { address: asked.ip(), asked_port: asked.port(), port: Cell::new(None) })
+    }
+    /// Where a datagram goes: a request to where requests go, the rest to whoever answered.
+    fn end(&self, bytes: &[u8]) -> SocketAddr {
+        let answered = self.port.get().filter(|_| !is_file_request(bytes));
+        SocketAddr::new(self.address, answered.unwrap_or(self.asked_port))
+    }
 }
 
 /// The conversations that go outward over one any-address socket.
@@ -39,12 +61,24 @@ pub(crate) struct Outward {
     state: Rc<State>,
     guest: Rc<UdpSocket>,
     flows: RefCell<Flows<Pair, Flow>>,
+    /// The ends that answered in the place of the one that was asked; one a flow at most.
+    answered: RefCell<BTreeMap<Pair, Endpoint>>,
+}
+
+/// A conversation's socket, and its other end where that is not fixed.
+type Known = (Rc<AsyncFd<net::UdpSocket>>, Option<Rc<Answering>>);
+
+/// What an answer is news for.
+struct News {
+    answered: Option<Rc<Cell<Option<Instant>>>>,
+    answering: Option<Rc<Answering>>,
 }
 
 impl Outward {
     pub(crate) fn new(state: &Rc<State>, guest: UdpSocket) -> Rc<Outward> {
         let flows = RefCell::new(Flows::new(state.config.udp_flows_limit));
-        Rc::new(Outward { state: state.clone(), guest: Rc::new(guest), flows })
+        let answered = RefCell::default();
+        Rc::new(Outward { state: state.clone(), guest: Rc::new(guest), flows, answered })
     }
 
     /// Takes every datagram that the guest sends, to whomever.
@@ -65,7 +99,15 @@ impl Outward {
 
     fn datagram(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8]) {
         let now = self.state.host.now();
-        let Some(system) = self.known(from, to, now).or_else(|| self.begin(from, to, now)) else { return };
+        let known = self.known(from, to, now).or_else(|| self.begin(from, to, bytes, now));
+        let Some((system, answering)) = known else { return };
+        if let Some(answering) = answering {
+            let end = answering.end(bytes);
+            return match system.try_io(Interest::Write, |socket| socket.send_to(bytes, end)) {
+                Ok(_) => self.state.count(|c| c.datagrams_outward += 1),
+                Err(_) => self.state.count(|c| c.datagrams_dropped += 1),
+            };
+        }
         let mut sent = system.try_io(Interest::Write, |socket| socket.send(bytes));
         if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             // That is news of an earlier datagram; this one was not tried yet.
@@ -79,9 +121,10 @@ impl Outward {
     }
 
     /// The socket of a conversation that goes on. One whose name server is silent begins anew, with another.
-    fn known(&self, from: Endpoint, to: Endpoint, now: Instant) -> Option<Rc<AsyncFd<net::UdpSocket>>> {
+    fn known(&self, from: Endpoint, to: Endpoint, now: Instant) -> Option<Known> {
         let mut flows = self.flows.borrow_mut();
-        let flow = flows.touch((from, to), now)?;
+        let asked = self.answered.borrow().get(&(from, to)).copied().unwrap_or(to);
+        let flow = flows.touch((from, asked), now)?;
         if let Some((number, asked)) = &flow.resolver {
             match asked.get() {
                 None => asked.set(Some(now)),
@@ -94,15 +137,10 @@ impl Outward {
                 Some(_) => {}
             }
         }
-        Some(flow.system.clone())
+        Some((flow.system.clone(), flow.answering.clone()))
     }
 
-    fn begin(
-        self: &Rc<Self>,
-        from: Endpoint,
-        to: Endpoint,
-        now: Instant,
-    ) -> Option<Rc<AsyncFd<net::UdpSocket>>> {
+    fn begin(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Option<Known> {
         let state = &self.state;
         let (outside, resolver, idle) = match state.config.way(to) {
             Way::Closed(why) => {
@@ -116,7 +154,8 @@ impl Outward {
                 (resolver.into(), Some(number), state.config.names_idle)
             }
         };
-        let system = match open(state, outside) {
+        let answering = (is_file_request(bytes) && resolver.is_none()).then(|| Answering::new(outside));
+        let system = match open(state, outside, answering.is_none()) {
             Ok(system) => Rc::new(system),
             Err(_) => {
                 state.count(|c| c.datagrams_dropped += 1);
@@ -127,12 +166,19 @@ impl Outward {
         let resolver = resolver.map(|number| (number, Rc::new(Cell::new(Some(now)))));
         let number = self.flows.borrow().next_number();
         let answered = resolver.as_ref().map(|(_, asked)| asked.clone());
-        let answers = self.clone().answers(from, to, number, system.clone(), answered);
-        let task = state.host.spawn(answers);
-        let flow = Flow { system: system.clone(), resolver, _task: task, _counted: Counted::new(state) };
+        let news = News { answered, answering: answering.clone() };
+        let task = state.host.spawn(self.clone().answers(from, to, number, system.clone(), news));
+        let counted = Counted::new(state);
+        let flow = Flow {
+            system: system.clone(),
+            answering: answering.clone(),
+            resolver,
+            _task: task,
+            _counted: counted,
+        };
         let removed = self.flows.borrow_mut().insert((from, to), flow, idle, now);
         drop(removed);
-        Some(system)
+        Some((system, answering))
     }
 
     /// Carries answers back until the conversation has been silent for its time.
@@ -142,21 +188,21 @@ impl Outward {
         to: Endpoint,
         number: u64,
         system: Rc<AsyncFd<net::UdpSocket>>,
-        answered: Option<Rc<Cell<Option<Instant>>>>,
+        news: News,
     ) {
         let host = &self.state.host;
         let mut turn = 0;
         loop {
             let expires = self.flows.borrow().expires((from, to), number);
             let Some(expires) = expires.filter(|&at| at > host.now()) else { break };
-            let next = async { Some(self.answer(from, to, &system).await) };
+            let next = async { Some(self.answer(from, to, &system, news.answering.as_deref()).await) };
             let silence = async {
                 host.sleep_until(expires).await;
                 None
             };
             if futures_lite::future::or(next, silence).await == Some(true) {
                 self.flows.borrow_mut().touch((from, to), host.now());
-                if let Some(asked) = &answered {
+                if let Some(asked) = &news.answered {
                     asked.set(None);
                 }
             }
@@ -165,16 +211,34 @@ impl Outward {
                 futures_lite::future::yield_now().await;
             }
         }
+        if let Some(port) = news.answering.and_then(|answering| answering.port.get()) {
+            self.answered.borrow_mut().remove(&(from, Endpoint { port, ..to }));
+        }
         let over = self.flows.borrow_mut().remove_numbered((from, to), number);
         drop(over);
     }
 
     /// Carries one answer; false when it was bad news instead.
-    async fn answer(&self, from: Endpoint, to: Endpoint, system: &AsyncFd<net::UdpSocket>) -> bool {
+    async fn answer(
+        &self,
+        from: Endpoint,
+        mut to: Endpoint,
+        system: &AsyncFd<net::UdpSocket>,
+        answering: Option<&Answering>,
+    ) -> bool {
         system.readable().await;
         let mut place = self.state.scratch.borrow_mut();
-        let length = match system.try_io(Interest::Read, |socket| socket.recv(&mut place)) {
-            Ok(length) => length,
+        let length = match system.try_io(Interest::Read, |socket| socket.recv_from(&mut place)) {
+            Ok((length, source)) => {
+                if let Some(answering) = answering {
+                    if source.ip().to_canonical() != answering.address.to_canonical() {
+                        return false;
+                    }
+                    self.answers_from(from, to, source.port(), answering);
+                    to.port = source.port();
+                }
+                length
+            }
             Err(error) => {
                 drop(place);
                 match error.kind() {
@@ -193,6 +257,19 @@ impl Outward {
         true
     }
 
+    /// The answers to what `from` asked of `to` come from another port, to which the rest goes.
+    fn answers_from(&self, from: Endpoint, to: Endpoint, port: u16, answering: &Answering) {
+        let mut answered = self.answered.borrow_mut();
+        let before = answering.port.replace(Some(port));
+        if before == Some(port) {
+            return;
+        }
+        if let Some(port) = before {
+            answered.remove(&(from, Endpoint { port, ..to }));
+        }
+        answered.insert((from, Endpoint { port, ..to }), to);
+    }
+
     /// Tells the guest that what it sent did not arrive.
     fn tell(&self, from: Endpoint, to: Endpoint, payload_bytes: usize, why: Unreachable) {
         let network = &self.state.config.network;
@@ -207,20 +284,27 @@ impl Outward {
     }
 }
 
-/// A socket of the system's that talks to `outside` only.
-fn open(state: &State, outside: SocketAddr) -> io::Result<AsyncFd<net::UdpSocket>> {
+/// A socket of the system's that talks to `outside`, and to nobody else when it `is_fixed`.
+fn open(state: &State, outside: SocketAddr, is_fixed: bool) -> io::Result<AsyncFd<net::UdpSocket>> {
     let any: IpAddr = match outside {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = net::UdpSocket::bind((any, 0))?;
-    socket.connect(outside)?;
+    if is_fixed {
+        socket.connect(outside)?;
+    }
     AsyncFd::new(&state.reactor, socket)
 }
+
+/// The guest's side of a conversation, and where its answers come from when that is not fixed.
+type Called = (Rc<UdpSocket>, Option<Rc<Cell<Option<u16>>>>);
 
 /// One conversation that began outside.
 struct Caller {
     guest: Rc<UdpSocket>,
+    /// The guest's port that answered, for a request whose answer comes from another.
+    answering: Option<Rc<Cell<Option<u16>>>>,
     _task: Task<()>,
     _counted: Counted,
 }
@@ -250,13 +334,22 @@ impl Inward {
                 continue;
             };
             let now = self.state.host.now();
-            let known = self.callers.borrow_mut().touch(from, now).map(|caller| caller.guest.clone());
-            let Some(guest) = known.or_else(|| self.begin(from, now)) else {
+            let is_request = is_file_request(&place[..length]);
+            let known = {
+                let mut callers = self.callers.borrow_mut();
+                callers.touch(from, now).map(|caller| (caller.guest.clone(), caller.answering.clone()))
+            };
+            let Some((guest, answering)) = known.or_else(|| self.begin(from, is_request, now)) else {
                 self.state.count(|c| c.datagrams_dropped += 1);
                 continue;
             };
             let context = std::task::Context::from_waker(std::task::Waker::noop());
-            let sent = guest.poll_send(&context, &place[..length], None, None);
+            let to = answering.map(|port| {
+                let (_, address) = self.state.config.network.ends_for(from);
+                let answered = port.get().filter(|_| !is_request);
+                Endpoint { address, port: answered.unwrap_or(self.guest_port) }
+            });
+            let sent = guest.poll_send(&context, &place[..length], to, None);
             let carried = matches!(sent, std::task::Poll::Ready(Ok(())));
             self.state.count(|c| if carried { c.datagrams_inward += 1 } else { c.datagrams_dropped += 1 });
             turn += 1;
@@ -266,22 +359,33 @@ impl Inward {
         }
     }
 
-    fn begin(self: &Rc<Self>, from: SocketAddr, now: Instant) -> Option<Rc<UdpSocket>> {
+    fn begin(self: &Rc<Self>, from: SocketAddr, is_request: bool, now: Instant) -> Option<Called> {
         let (gateway, address) = self.state.config.network.ends_for(from);
         let guest = self.state.host.udp(Endpoint::new(gateway, 0), UdpOptions::default()).ok()?;
-        guest.connect(Endpoint { address, port: self.guest_port }).ok()?;
+        if !is_request {
+            guest.connect(Endpoint { address, port: self.guest_port }).ok()?;
+        }
+        let answering = is_request.then(Rc::default);
         let guest = Rc::new(guest);
         let number = self.callers.borrow().next_number();
-        let answers = self.clone().answers(from, number, guest.clone());
+        let answers = self.clone().answers(from, number, guest.clone(), answering.clone());
         let task = self.state.host.spawn(answers);
-        let caller = Caller { guest: guest.clone(), _task: task, _counted: Counted::new(&self.state) };
+        let counted = Counted::new(&self.state);
+        let caller =
+            Caller { guest: guest.clone(), answering: answering.clone(), _task: task, _counted: counted };
         let idle = self.state.config.udp_idle;
         let removed = self.callers.borrow_mut().insert(from, caller, idle, now);
         drop(removed);
-        Some(guest)
+        Some((guest, answering))
     }
 
-    async fn answers(self: Rc<Self>, to: SocketAddr, number: u64, guest: Rc<UdpSocket>) {
+    async fn answers(
+        self: Rc<Self>,
+        to: SocketAddr,
+        number: u64,
+        guest: Rc<UdpSocket>,
+        answering: Option<Rc<Cell<Option<u16>>>>,
+    ) {
         let host = &self.state.host;
         let scratch = &self.state.scratch;
         loop {
@@ -289,13 +393,20 @@ impl Inward {
             let Some(expires) = expires.filter(|&at| at > host.now()) else { break };
             let next = poll_fn(|context| {
                 let received = guest.poll_receive(context, &mut scratch.borrow_mut());
-                received.map(|received| received.ok().map(|received| received.length_bytes))
+                received.map(Result::ok)
             });
             let silence = async {
                 host.sleep_until(expires).await;
                 None
             };
-            let Some(length) = futures_lite::future::or(next, silence).await else { continue };
+            let Some(received) = futures_lite::future::or(next, silence).await else { continue };
+            let length = received.length_bytes;
+            if let Some(answering) = &answering {
+                if received.from.address != self.state.config.network.ends_for(to).1 {
+                    continue;
+                }
+                answering.set(Some(received.from.port));
+            }
             self.callers.borrow_mut().touch(to, host.now());
             // Nothing else has run since the datagram was put there.
             let place = scratch.borrow();

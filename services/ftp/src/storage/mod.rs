@@ -13,6 +13,7 @@ use std::io;
 
 pub use folder::Folder;
 pub use inhost_telnet::users::LocalFuture;
+pub use partial::is_partial;
 pub use path::VirtualPath;
 pub use quota::Quota;
 
@@ -143,6 +144,8 @@ pub trait Sink: Send {
     fn read_back(&self) -> Box<dyn Source>;
     /// The file is whole and so long: it gets its name.
     fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>>;
+    /// Nobody will go on with it: nothing of what was written is kept.
+    fn discard(self: Box<Self>) -> LocalFuture<()>;
 }
 
 /// Files, as one user has them.

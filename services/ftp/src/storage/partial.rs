@@ -22,8 +22,8 @@ pub(super) fn partial_name(name: &str) -> String {
     format!("{PREFIX}{name}{SUFFIX}")
 }
 
-/// Whether a name is one of those, and no listing's business.
-pub(super) fn is_partial(name: &str) -> bool {
+/// Whether a name is that of a file which is being written: nothing that others should see.
+pub fn is_partial(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
@@ -158,6 +158,13 @@ impl Sink for Partial {
                 quota.release(replaced);
             }
             Ok(())
+        }))
+    }
+
+    fn discard(self: Box<Self>) -> LocalFuture<()> {
+        Box::pin(blocking::unblock(move || {
+            // What is empty goes with its last handle.
+            let _ = self.file.set_len(0);
         }))
     }
 }

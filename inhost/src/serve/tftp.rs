@@ -1,0 +1,47 @@
+//! The TFTP server of a running host: its folder and its log.
+
+use crate::config::Tftp;
+use crate::failure::Failure;
+use inhost_ftp::storage::{Folder, Storage};
+use inhost_socket::Host;
+use inhost_tftp::driver::{Server, ServerEvent, serve};
+use std::rc::Rc;
+
+/// Starts it.
+pub fn start(host: &Host, tftp: &Tftp) -> Result<Server, Failure> {
+    let port = tftp.port;
+    serve(host, port, folder(tftp)?, tftp.server()?, log)
+        .map_err(|why| Failure::operation(format!("cannot serve TFTP at port {port}: {why}")))
+}
+
+/// Takes over what can change for new transfers; what cannot be read leaves all as it was.
+pub fn reload(server: &Server, tftp: &Tftp) {
+    match folder(tftp).and_then(|folder| Ok((folder, tftp.server()?))) {
+        Ok((folder, config)) => server.change(folder, config),
+        Err(failure) => eprintln!("inhost: tftp stays as it was: {failure}"),
+    }
+}
+
+fn folder(tftp: &Tftp) -> Result<Rc<dyn Storage>, Failure> {
+    let root = tftp.root.as_deref().ok_or_else(|| Failure::usage("tftp.root: name a folder"))?;
+    let folder = Folder::open(root)
+        .map_err(|e| Failure::operation(format!("tftp: cannot open the folder {}: {e}", root.display())))?;
+    Ok(Rc::new(folder))
+}
+
+/// One line a happening on standard error. What a client named is quoted: it may hold anything.
+fn log(event: ServerEvent<'_>) {
+    match event {
+        ServerEvent::Refused { peer, why } => eprintln!("inhost: tftp {peer}: refused, {why}"),
+        ServerEvent::Ended { peer, request, outcome } => {
+            let what = if request.is_write { "write" } else { "read" };
+            let name = &request.name;
+            match outcome {
+                Ok(summary) => {
+                    eprintln!("inhost: tftp {peer}: {what} {name:?}, {} bytes", summary.file_bytes)
+                }
+                Err(why) => eprintln!("inhost: tftp {peer}: {what} {name:?} failed: {why}"),
+            }
+        }
+    }
+}

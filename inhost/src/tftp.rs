@@ -1,0 +1,160 @@
+//! `inhost tftp`: one file from or to a server.
+
+mod network;
+mod remote;
+
+use crate::args::{Tftp, TftpCommand, TftpOptions};
+use crate::client::ClientHost;
+use crate::connection::Family;
+use crate::failure::Failure;
+use crate::ftp::show::{Show, size};
+use crate::through::Way;
+use inhost_base::{Duration, Endpoint};
+use inhost_ftp::storage::{Folder, Storage, VirtualPath};
+use inhost_socket::Host;
+use inhost_tftp::driver::{get, put};
+use inhost_tftp::{BLOCK_BYTES, Mode, Options, Request, Rollover, Settings, Summary};
+use remote::Remote;
+use serde_json::json;
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+
+/// What is to be done.
+struct Work {
+    is_put: bool,
+    remote: Remote,
+    folder: Folder,
+    path: VirtualPath,
+}
+
+/// Runs what was asked.
+pub fn run(arguments: &Tftp) -> Result<(), Failure> {
+    match &arguments.command {
+        TftpCommand::Get { remote, file, options } => {
+            let remote = Remote::parse(remote, options.port)?;
+            let own = remote.own_name()?.to_owned();
+            let named = file.clone().unwrap_or_else(|| own.clone().into());
+            let (folder, path) = place(&named, &own)?;
+            on_host(options, Work { is_put: false, remote, folder, path })
+        }
+        TftpCommand::Put { file, remote, options } => {
+            let mut remote = Remote::parse(remote, options.port)?;
+            let (folder, path) = place(file, "")?;
+            if remote.file.is_empty() || remote.file.ends_with('/') {
+                remote.file += path.name().unwrap_or_default();
+            }
+            on_host(options, Work { is_put: true, remote, folder, path })
+        }
+    }
+}
+
+/// The folder of a file here, and its name in there.
+fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure> {
+    let (folder, name) = match file.is_dir() {
+        true => (file, otherwise.to_owned()),
+        false => {
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+            (file.parent().unwrap_or(Path::new("")), name.unwrap_or_default())
+        }
+    };
+    if name.is_empty() {
+        return Err(Failure::usage(format!("{}: name a file", file.display())));
+    }
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let opened = Folder::open(folder)
+        .map_err(|e| Failure::operation(format!("cannot open the folder {}: {e}", folder.display())))?;
+    Ok((opened, VirtualPath::root().join(&name)))
+}
+
+fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
+    let mut client = ClientHost::start(Way::find(&options.through)?)?;
+    let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
+    let moving = async {
+        let family = Family::of(options.ipv4, options.ipv6);
+        let server = network::look_up(&maker, &work.remote, family).await?;
+        let datagrams = network::open(&maker, &server).await?;
+        move_file(&work, options, server, &datagrams, &host).await
+    };
+    let done = client.runtime.run(moving);
+    let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
+    client.end()?;
+    done.map_err(|why| Failure::operation(format!("tftp: {why}")))
+}
+
+async fn move_file(
+    work: &Work,
+    options: &TftpOptions,
+    server: Endpoint,
+    datagrams: &network::Socket,
+    host: &Host,
+) -> Result<(), String> {
+    let mode = if options.mode == "netascii" { Mode::Netascii } else { Mode::Octet };
+    let name = work.remote.file.clone();
+    let request = Request { is_write: work.is_put, name, mode, options: asked(options) };
+    let settings = Settings { rollover: options.rollover.map(rollover), ..Settings::default() };
+    let file = (&work.folder as &dyn Storage, &work.path);
+    let shown = work.path.name().unwrap_or_default();
+    let show = Show::new(host, shown, options.quiet || options.json);
+    let (moved, began) = (Rc::new(Cell::new(0)), host.now());
+    let (world, progress) = ((datagrams, host), moved.clone());
+    let carried = async {
+        match work.is_put {
+            true => put(request, server, file, settings, world, &*progress).await,
+            false => get(request, server, file, settings, world, &*progress).await,
+        }
+    };
+    let outcome = show.during(moved, carried).await;
+    let summary = outcome.map_err(|error| format!("{}: {error}", work.remote))?;
+    let took = host.now().since(began);
+    match (options.json, options.quiet) {
+        (true, _) => println!("{}", report(work, server, &summary, took)),
+        (false, true) => {}
+        (false, false) => println!("{shown}: {}", sentence(&summary, took)),
+    }
+    Ok(())
+}
+
+/// The options that are asked for. What is the protocol's default anyway is not.
+fn asked(options: &TftpOptions) -> Options {
+    if options.no_options {
+        return Options::default();
+    }
+    Options {
+        block_size: (options.block_size != BLOCK_BYTES).then_some(options.block_size),
+        timeout_s: options.timeout,
+        transfer_size: Some(0),
+        window: (options.window > 1).then_some(options.window),
+        rollover: options.rollover.map(rollover),
+    }
+}
+
+fn rollover(number: u8) -> Rollover {
+    if number == 0 { Rollover::ToZero } else { Rollover::ToOne }
+}
+
+fn report(work: &Work, server: Endpoint, summary: &Summary, took: Duration) -> serde_json::Value {
+    let seconds = took.as_secs_f64();
+    json!({
+        "file": work.remote.file,
+        "direction": if work.is_put { "put" } else { "get" },
+        "server": server.to_string(),
+        "bytes": summary.file_bytes,
+        "seconds": seconds,
+        "bytes_per_second": (summary.file_bytes as f64 / seconds.max(1e-9)) as u64,
+        "block_size": summary.agreed.block_size.unwrap_or(BLOCK_BYTES),
+        "window": summary.agreed.window.unwrap_or(1),
+        "blocks_again": summary.blocks_again,
+    })
+}
+
+fn sentence(summary: &Summary, took: Duration) -> String {
+    let rate = size((summary.file_bytes as f64 / took.as_secs_f64().max(0.001)) as u64);
+    let block = summary.agreed.block_size.unwrap_or(BLOCK_BYTES);
+    let window = summary.agreed.window.unwrap_or(1);
+    let again = match summary.blocks_again {
+        0 => String::new(),
+        blocks => format!(", {blocks} of them again"),
+    };
+    format!("{} bytes ({rate}/s) in blocks of {block}, {window} at a time{again}", summary.file_bytes)
+}

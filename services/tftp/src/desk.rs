@@ -1,0 +1,170 @@
+//! Where a server takes requests: what is met, what is refused and how, what is passed over.
+
+use std::collections::BTreeMap;
+
+use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_ftp::storage::{StorageError, VirtualPath, is_partial};
+use inhost_little::{Guard, Rate};
+
+use crate::packet::{ErrorCode, Malformed, Packet, Request};
+
+/// Requests that one address has answered, and all together.
+const REQUESTS_EACH: Rate = Rate { burst: 64, per_second: 32 };
+const REQUESTS_ALL: Rate = Rate { burst: 1024, per_second: 512 };
+/// A request that comes again while its transfer has moved within this time is the same one.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// What may be done with the files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rights {
+    /// They may be read.
+    #[default]
+    Read,
+    /// New ones may come, and none in the place of another.
+    Create,
+    /// Files may come, in the place of others too.
+    Write,
+}
+
+/// How much may go on at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeskLimits {
+    /// Transfers. Default: 64. Cost: a window, and what is read ahead of it, each.
+    pub transfers: usize,
+    /// Transfers of one address. Default: 8.
+    pub transfers_per_client: usize,
+}
+
+impl Default for DeskLimits {
+    fn default() -> Self {
+        DeskLimits { transfers: 64, transfers_per_client: 8 }
+    }
+}
+
+/// What is done with a datagram that came to the server's port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// A transfer begins, in the place of an earlier one of the same port.
+    Start(Request, VirtualPath),
+    /// The sender is told why not.
+    Refuse(ErrorCode, String),
+    /// Nothing is said.
+    Ignore,
+}
+
+#[derive(Debug)]
+struct Active {
+    request: Request,
+    heard: Instant,
+}
+
+/// It.
+#[derive(Debug)]
+pub struct Desk {
+    limits: DeskLimits,
+    rights: Rights,
+    guard: Guard,
+    active: BTreeMap<Endpoint, Active>,
+}
+
+impl Desk {
+    /// One that nobody has come to.
+    pub fn new(limits: DeskLimits, rights: Rights) -> Desk {
+        let guard = Guard::new(REQUESTS_EACH, REQUESTS_ALL);
+        Desk { limits, rights, guard, active: BTreeMap::new() }
+    }
+    /// Other limits and rights from now on, for new transfers.
+    pub fn change(&mut self, limits: DeskLimits, rights: Rights) {
+        (self.limits, self.rights) = (limits, rights);
+    }
+    /// Judges a datagram that `from` has sent to us at `to`. After [`Verdict::Start`] the transfer counts until
+    /// [`Desk::ended`].
+    pub fn request(&mut self, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Verdict {
+        // RFC 1123 §4.2.3.5: a request to all is nobody's.
+        if !is_for_one(to.address) || self.guard.admit(from, to.port, now).is_err() {
+            return Verdict::Ignore;
+        }
+        let request = match Packet::parse(bytes) {
+            Ok(Packet::Request(request)) => request,
+            // An error is never answered with another.
+            Ok(Packet::Error(..)) | Err(Malformed::Short) => return Verdict::Ignore,
+            Ok(_) => return refuse(ErrorCode::UNKNOWN_TRANSFER, "No transfer is at this port"),
+            Err(why) => return refuse(ErrorCode::ILLEGAL, &why.to_string()),
+        };
+        if let Some(active) = self.active.get(&from) {
+            if active.request == request && now.since(active.heard) < QUIET {
+                return Verdict::Ignore;
+            }
+            self.active.remove(&from);
+        }
+        if request.is_write && self.rights == Rights::Read {
+            return refuse(ErrorCode::ACCESS, "Files may be read here, not written");
+        }
+        let path = match path(&request.name) {
+            Ok(path) => path,
+            Err(why) => return refuse(ErrorCode::ACCESS, why),
+        };
+        let of_client = self.active.keys().filter(|end| end.address == from.address).count();
+        if self.active.len() >= self.limits.transfers || of_client >= self.limits.transfers_per_client {
+            return refuse(ErrorCode::OTHER, "Too many transfers, try again later");
+        }
+        self.active.insert(from, Active { request: request.clone(), heard: now });
+        Verdict::Start(request, path)
+    }
+    /// The client's transfer moves.
+    pub fn heard(&mut self, client: Endpoint, now: Instant) {
+        if let Some(active) = self.active.get_mut(&client) {
+            active.heard = now;
+        }
+    }
+    /// The client's transfer is over.
+    pub fn ended(&mut self, client: Endpoint) {
+        self.active.remove(&client);
+    }
+    /// Transfers that go on.
+    pub fn transfers(&self) -> usize {
+        self.active.len()
+    }
+}
+
+fn refuse(code: ErrorCode, why: &str) -> Verdict {
+    Verdict::Refuse(code, why.to_owned())
+}
+
+fn is_for_one(address: IpAddr) -> bool {
+    !address.is_multicast() && !matches!(address, IpAddr::V4(a) if a.is_broadcast())
+}
+
+/// The file that a name means: from the folder that is served, whether or not the name begins with a slash.
+fn path(name: &str) -> Result<VirtualPath, &'static str> {
+    if name.split('/').any(|part| part == "..") {
+        return Err("The name leads out of the folder");
+    }
+    let path = VirtualPath::root().join(name);
+    match path.name() {
+        None => Err("No file is named"),
+        Some(last) if is_partial(last) => Err("A file that is being written has no name yet"),
+        Some(_) if name.chars().any(char::is_control) => Err("That cannot be a file's name"),
+        Some(_) => Ok(path),
+    }
+}
+
+/// What a client is told of a file that cannot be had.
+pub fn told(error: &StorageError) -> ErrorCode {
+    match error {
+        StorageError::NotFound => ErrorCode::NOT_FOUND,
+        StorageError::Exists => ErrorCode::EXISTS,
+        StorageError::Quota | StorageError::Full => ErrorCode::FULL,
+        StorageError::Denied
+        | StorageError::IsDirectory
+        | StorageError::NotDirectory
+        | StorageError::NotFile
+        | StorageError::Name => ErrorCode::ACCESS,
+        StorageError::NotEmpty | StorageError::Busy | StorageError::Position | StorageError::Other(_) => {
+            ErrorCode::OTHER
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

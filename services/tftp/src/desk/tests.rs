@@ -1,0 +1,97 @@
+use super::*;
+use crate::options::Options;
+use crate::packet::Mode;
+
+const SERVER: Endpoint = Endpoint { address: IpAddr::V4(inhost_base::Ipv4Addr::new(10, 9, 0, 2)), port: 69 };
+const NOW: Instant = Instant::from_millis(5_000);
+
+fn client(last: u8, port: u16) -> Endpoint {
+    Endpoint::new([10, 9, 0, last], port)
+}
+
+fn asks(is_write: bool, name: &str) -> Vec<u8> {
+    let options = Options::default();
+    Packet::Request(Request { is_write, name: name.into(), mode: Mode::Octet, options }).bytes()
+}
+
+fn refused(desk: &mut Desk, bytes: &[u8]) -> String {
+    match desk.request(client(1, 2000), SERVER, bytes, NOW) {
+        Verdict::Refuse(code, why) => format!("{} {why}", code.0),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_refused_is_told() {
+    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    for (bytes, told) in [
+        (asks(false, "../../etc/passwd"), "2 The name leads out of the folder"),
+        (asks(false, "a/../../b"), "2 The name leads out of the folder"),
+        (asks(false, "/"), "2 No file is named"),
+        (asks(false, ""), "2 No file is named"),
+        (asks(false, "a\nb"), "2 That cannot be a file's name"),
+        (asks(false, ".x.inhost-part"), "2 A file that is being written has no name yet"),
+        (asks(true, "x"), "2 Files may be read here, not written"),
+        (asks(false, &"x".repeat(600)), "4 The request is longer than 512 octets"),
+        (b"\0\x01name\0mail\0".to_vec(), "4 The mode is neither octet nor netascii"),
+        (b"\0\x07zz".to_vec(), "4 There is no operation 7"),
+        (Packet::Ack(3).bytes(), "5 No transfer is at this port"),
+    ] {
+        assert_eq!(refused(&mut desk, &bytes), told);
+    }
+    assert_eq!(desk.transfers(), 0);
+}
+
+#[test]
+fn a_slash_at_the_beginning_is_the_folder() {
+    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    let verdict = desk.request(client(1, 2000), SERVER, &asks(false, "/etc/passwd"), NOW);
+    let Verdict::Start(_, path) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(path.relative(), "etc/passwd");
+}
+
+#[test]
+fn what_is_passed_over() {
+    let mut desk = Desk::new(DeskLimits::default(), Rights::Write);
+    let mut ignored = |from, to, bytes: &[u8]| {
+        let verdict = desk.request(from, to, bytes, NOW);
+        assert_eq!(verdict, Verdict::Ignore, "{from} {to} {bytes:?}");
+    };
+    // RFC 1123 §4.2.3.5.
+    ignored(client(1, 2000), Endpoint::new([255; 4], 69), &asks(false, "x"));
+    ignored(client(1, 2000), Endpoint::new([224, 0, 0, 1], 69), &asks(false, "x"));
+    // Whoever forges a service's port would have two servers talk to each other.
+    ignored(client(1, 7), SERVER, &asks(false, "x"));
+    ignored(client(1, 2000), SERVER, &Packet::Error(ErrorCode::OTHER, "x".into()).bytes());
+    ignored(client(1, 2000), SERVER, b"x");
+}
+
+#[test]
+fn so_many_transfers_and_no_more() {
+    let mut desk = Desk::new(DeskLimits { transfers: 5, transfers_per_client: 3 }, Rights::Read);
+    let mut asked = |last, port| match desk.request(client(last, port), SERVER, &asks(false, "x"), NOW) {
+        Verdict::Start(..) => "start".to_owned(),
+        Verdict::Refuse(code, why) => format!("{} {why}", code.0),
+        Verdict::Ignore => "ignored".to_owned(),
+    };
+    let full = "0 Too many transfers, try again later";
+    let of_one: Vec<String> = (2000..2004).map(|port| asked(1, port)).collect();
+    assert_eq!(of_one, ["start", "start", "start", full]);
+    let of_others: Vec<String> = (2..5).map(|last| asked(last, 2000)).collect();
+    assert_eq!(of_others, ["start", "start", full]);
+    desk.ended(client(1, 2000));
+    assert!(matches!(desk.request(client(4, 2000), SERVER, &asks(false, "x"), NOW), Verdict::Start(..)));
+}
+
+#[test]
+fn a_request_that_comes_again_is_one_until_its_transfer_is_quiet() {
+    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    let mut at = |millis, name| {
+        desk.request(client(1, 2000), SERVER, &asks(false, name), Instant::from_millis(millis))
+    };
+    assert!(matches!(at(0, "x"), Verdict::Start(..)));
+    assert_eq!(at(1_000, "x"), Verdict::Ignore);
+    assert!(matches!(at(1_100, "y"), Verdict::Start(..)), "another file is another transfer");
+    assert!(matches!(at(4_200, "y"), Verdict::Start(..)), "whoever was started anew asks anew");
+    assert_eq!(desk.transfers(), 1);
+}

@@ -1,0 +1,232 @@
+//! The server on a host: requests at its port, each transfer at a port of its own.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_ftp::storage::{Storage, StorageError, Store, VirtualPath};
+use inhost_socket::{Host, Task, UdpSocket};
+use inhost_stack::UdpOptions;
+
+use super::carry::{Arriving, Progress, carry, linger};
+use crate::desk::{Desk, DeskLimits, Rights, Verdict, told};
+use crate::options::{BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, WINDOW_BYTES_LIMIT};
+use crate::packet::{ErrorCode, Packet, REQUEST_BYTES, Request};
+use crate::transfer::{Settings, Summary, Transfer, TransferError};
+
+/// Permission bits that a file which came does not get.
+const UMASK: u32 = 0o022;
+/// Memory of datagrams that wait, beyond a window: those that come meanwhile.
+const RECEIVE_BYTES: usize = 256 * 1024;
+
+/// How a server behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServerConfig {
+    /// How much may go on at a time.
+    pub desk: DeskLimits,
+    /// What may be done with the files. Default: they may be read.
+    pub rights: Rights,
+    /// What options are granted at most. Default: blocks of 65,464 octets, windows of 64 blocks.
+    pub limits: Limits,
+    /// How each transfer behaves.
+    pub settings: Settings,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        ServerConfig {
+            desk: DeskLimits::default(),
+            rights: Rights::Read,
+            limits: Limits { block_size: BLOCK_BYTES_LIMITS.1, window: 64 },
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum ServerEvent<'a> {
+    /// A request was refused.
+    Refused {
+        /// Whose.
+        peer: Endpoint,
+        /// Why, as the client is told.
+        why: &'a str,
+    },
+    /// A transfer is over.
+    Ended {
+        /// With whom.
+        peer: Endpoint,
+        /// What was asked for.
+        request: &'a Request,
+        /// What came of it.
+        outcome: &'a Result<Summary, TransferError>,
+    },
+}
+
+struct Shared {
+    host: Host,
+    desk: RefCell<Desk>,
+    config: RefCell<ServerConfig>,
+    storage: RefCell<Rc<dyn Storage>>,
+    record: Box<dyn Fn(ServerEvent<'_>)>,
+    transfers: RefCell<BTreeMap<Endpoint, Task<()>>>,
+}
+
+/// A running server. Dropping it ends it, with its transfers.
+#[must_use = "dropping it ends the server"]
+pub struct Server {
+    shared: Rc<Shared>,
+    _task: Task<()>,
+}
+
+/// Starts a server of the files of `storage` at `port` of every address of `host`. Says why it cannot.
+pub fn serve(
+    host: &Host,
+    port: u16,
+    storage: Rc<dyn Storage>,
+    config: ServerConfig,
+    record: impl Fn(ServerEvent<'_>) + 'static,
+) -> Result<Server, String> {
+    let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+    let socket = host.udp(at, UdpOptions::default()).map_err(|error| error.to_string())?;
+    let shared = Rc::new(Shared {
+        host: host.clone(),
+        desk: RefCell::new(Desk::new(config.desk, config.rights)),
+        config: RefCell::new(config),
+        storage: RefCell::new(storage),
+        record: Box::new(record),
+        transfers: RefCell::default(),
+    });
+    let task = host.spawn(take_requests(shared.clone(), socket));
+    Ok(Server { shared, _task: task })
+}
+
+impl Server {
+    /// Other files and another behaviour from now on, for new transfers.
+    pub fn change(&self, storage: Rc<dyn Storage>, config: ServerConfig) {
+        self.shared.desk.borrow_mut().change(config.desk, config.rights);
+        self.shared.config.replace(config);
+        self.shared.storage.replace(storage);
+    }
+    /// Transfers that go on.
+    pub fn transfers(&self) -> usize {
+        self.shared.desk.borrow().transfers()
+    }
+}
+impl Drop for Server {
+    fn drop(&mut self) {
+        let ended = std::mem::take(&mut *self.shared.transfers.borrow_mut());
+        drop(ended);
+    }
+}
+
+async fn take_requests(shared: Rc<Shared>, socket: UdpSocket) {
+    // One octet by which a longer request is known.
+    let mut datagram = vec![0; REQUEST_BYTES + 1];
+    loop {
+        // An error is news of an earlier answer that nobody took.
+        let Ok(received) = socket.receive_from(&mut datagram).await else { continue };
+        let bytes = &datagram[..received.length_bytes.min(datagram.len())];
+        let (from, to) = (received.from, received.to);
+        let verdict = shared.desk.borrow_mut().request(from, to, bytes, shared.host.now());
+        match verdict {
+            Verdict::Ignore => {}
+            Verdict::Refuse(code, why) => {
+                (shared.record)(ServerEvent::Refused { peer: from, why: &why });
+                let error = Packet::Error(code, why).bytes();
+                // Who cannot be reached is not told.
+                let _ = socket.send_from_to(&error, to, from).await;
+            }
+            Verdict::Start(request, path) => {
+                let work = transfer(shared.clone(), to.address, from, request, path);
+                let replaced = shared.transfers.borrow_mut().insert(from, shared.host.spawn(work));
+                drop(replaced);
+            }
+        }
+    }
+}
+
+/// Notes how a client's transfer goes.
+struct Place {
+    shared: Rc<Shared>,
+    client: Endpoint,
+    request: Request,
+}
+
+impl Progress for Place {
+    fn moved(&self, _: u64, now: Instant) {
+        self.shared.desk.borrow_mut().heard(self.client, now);
+    }
+    // Who only answers for the last block takes nobody's place.
+    fn settled(&self, outcome: &Result<Summary, TransferError>) {
+        self.shared.desk.borrow_mut().ended(self.client);
+        let (peer, request) = (self.client, &self.request);
+        (self.shared.record)(ServerEvent::Ended { peer, request, outcome });
+    }
+}
+
+async fn transfer(shared: Rc<Shared>, own: IpAddr, client: Endpoint, request: Request, path: VirtualPath) {
+    let place = Place { shared: shared.clone(), client, request };
+    if let Err((code, message)) = meet(&place, own, &path).await {
+        place.settled(&Err(TransferError::Here { code, message }));
+    }
+    // This is the task that is being removed: it ends by itself.
+    if let Some(task) = shared.transfers.borrow_mut().remove(&client) {
+        task.detach();
+    }
+}
+
+/// Carries the transfer to its end; or says why it did not begin.
+async fn meet(place: &Place, own: IpAddr, path: &VirtualPath) -> Result<(), (ErrorCode, String)> {
+    let Place { shared, client, request } = place;
+    let config = *shared.config.borrow();
+    let granted = request.options.grant(&config.limits, None, request.is_write);
+    let window_bytes =
+        usize::from(granted.window.unwrap_or(1)) * usize::from(granted.block_size.unwrap_or(BLOCK_BYTES));
+    // A packet's buffer may be twice as long as what is in it.
+    let receive_limit_bytes = RECEIVE_BYTES + 2 * window_bytes.min(WINDOW_BYTES_LIMIT);
+    let options = UdpOptions { receive_limit_bytes, ..UdpOptions::default() };
+    let opened = shared.host.udp(Endpoint::new(own, 0), options);
+    let socket = opened.map_err(|error| (ErrorCode::OTHER, error.to_string()))?;
+    let (file, size_bytes) = match open(shared, &config, request, path).await {
+        Ok(opened) => opened,
+        Err((code, message)) => {
+            let error = Packet::Error(code, message.clone()).bytes();
+            // Who cannot be reached is not told.
+            let _ = socket.send_to(&error, *client).await;
+            linger(&shared.host).await;
+            return Err((code, message));
+        }
+    };
+    let (limits, now) = (&config.limits, shared.host.now());
+    let transfer = Transfer::answer(request.clone(), *client, size_bytes, limits, config.settings, now);
+    // What came of it is told as soon as it stands.
+    let _ = carry(transfer, &socket, &shared.host, file, place).await;
+    Ok(())
+}
+
+/// Opens the file that is asked for; or says what the client is told.
+async fn open(
+    shared: &Rc<Shared>,
+    config: &ServerConfig,
+    request: &Request,
+    path: &VirtualPath,
+) -> Result<(Arriving, Option<u64>), (ErrorCode, String)> {
+    let storage = shared.storage.borrow().clone();
+    let refused = |error: StorageError| (told(&error), error.to_string());
+    if !request.is_write {
+        let source = storage.retrieve(path).await.map_err(refused)?;
+        let size_bytes = source.size_bytes();
+        return Ok((Arriving::Source(source), Some(size_bytes)));
+    }
+    if request.options.transfer_size.is_some_and(|bytes| bytes > config.settings.size_limit_bytes) {
+        return Err((ErrorCode::FULL, "The file is longer than this end takes".to_owned()));
+    }
+    if config.rights != Rights::Write && storage.facts(path).await.is_ok() {
+        return Err(refused(StorageError::Exists));
+    }
+    let storing = storage.store(path, Store::Replace, UMASK).await.map_err(refused)?;
+    Ok((Arriving::Sink(storing.sink), None))
+}

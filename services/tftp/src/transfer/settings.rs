@@ -1,0 +1,35 @@
+//! What an end of a transfer is told.
+
+use inhost_base::Duration;
+
+use crate::numbering::Rollover;
+use crate::timer::LONGEST_TIMEOUT;
+
+/// How long a server goes on talking to somebody who has sent a request and nothing else.
+pub(super) const UNMET_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What one end does as it likes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// How long nothing may come before a transfer is given up. Default: 30 seconds.
+    pub patience: Duration,
+    /// How long whoever got a file is there to acknowledge its last block again (RFC 1350 §6). Default: 8 seconds, the
+    /// longest time-out of ours.
+    pub dally: Duration,
+    /// What follows block 65,535 where nothing is agreed on. Default: nothing said; then block 0 follows what is sent,
+    /// and of what comes, in lock-step, either.
+    pub rollover: Option<Rollover>,
+    /// Octets that a file which comes may have. Default: no limit.
+    pub size_limit_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            patience: Duration::from_secs(30),
+            dally: LONGEST_TIMEOUT,
+            rollover: None,
+            size_limit_bytes: u64::MAX,
+        }
+    }
+}
