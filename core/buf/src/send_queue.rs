@@ -13,6 +13,8 @@ const BULK_CHUNK_BYTES: usize = 16 * 1024;
 const FIRST_CHUNK_BYTES: usize = 512;
 /// The size of chunks for segments of which few would fit an ordinary one.
 const LARGE_CHUNK_BYTES: usize = 64 * 1024;
+/// So much at least goes into one of them at once.
+const MOST_OF_LARGE_BYTES: usize = LARGE_CHUNK_BYTES / 2;
 
 /// A stream's bytes from the first unacknowledged one on, in chunks that stay where they are until acknowledged, so
 /// that a segment is lent to the device without a copy. What is written is copied once, and its checksum made in the
@@ -71,6 +73,8 @@ impl SendQueue {
                 BULK_CHUNK_BYTES.. if cells.segment_bytes as usize > BULK_CHUNK_BYTES / 4 => {
                     LARGE_CHUNK_BYTES
                 }
+                // A device that makes the checksums mostly takes large frames, the fewer pieces the better.
+                MOST_OF_LARGE_BYTES.. if cells.segment_bytes == 0 => LARGE_CHUNK_BYTES,
                 _ => BULK_CHUNK_BYTES,
             };
             let Some(packet) = pool.take_to_send(size) else { break };
@@ -120,6 +124,21 @@ impl SendQueue {
             left -= piece.len();
         }
         slices
+    }
+    /// As [`SendQueue::slices`], for one segment, which mostly lies in one piece; with its sum where that is wanted and kept.
+    #[inline]
+    pub fn segment(&mut self, offset: usize, length: usize, wants_sum: bool) -> Slices<'_> {
+        let at = self.first + offset as u64;
+        let index = self.index_of(at);
+        let Some(chunk) = self.chunks.get_mut(index) else { return Slices::EMPTY };
+        let sum = if wants_sum { chunk.sum(at, length) } else { None };
+        let skip = (at - chunk.start()) as usize;
+        if chunk.bytes().len() < skip + length {
+            return self.slices(offset, length).with_sum(sum);
+        }
+        // Asked for once more, so that the borrow ends where the other road is taken.
+        let bytes = self.chunks.get(index).map_or(&[][..], Chunk::bytes);
+        Slices::one(bytes.get(skip..skip + length).unwrap_or(&[])).with_sum(sum)
     }
     /// The sums of `length` bytes from `offset` on, cut into segments of `segment_bytes`: those that are kept go to
     /// the front of `into`, and the others become `None`. Each begins as if at an even offset.

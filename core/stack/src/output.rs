@@ -18,6 +18,8 @@ use inhost_wire::{ethernet, ipv4, protocol, tcp};
 const SEGMENTS_PER_TURN: usize = 4;
 /// The same where the device cuts large frames: one of 64 KiB costs little more than one of 1,500 bytes.
 const LARGE_SEGMENTS_PER_TURN: usize = 44;
+/// Bytes that a pass sends at most, for each frame of its budget.
+const PASS_BYTES_A_FRAME: u64 = 4096;
 /// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.
 const LARGE_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
 /// Room for the largest headers: link, IP and TCP with all options.
@@ -281,7 +283,9 @@ impl Stack {
         self.transmit_replies(link, now, budget_frames, &mut device, sink);
         // No socket has more turns in a pass than there are frames to send.
         let mut turns = self.sending.count(ready_on(link)) + budget_frames;
-        while device.frames < budget_frames && !device.full && turns > 0 {
+        // Where frames are large, fewer of them: what one pass sends stays in the cache until it is acknowledged.
+        let budget_bytes = budget_frames as u64 * PASS_BYTES_A_FRAME;
+        while device.frames < budget_frames && device.bytes < budget_bytes && !device.full && turns > 0 {
             let Some(place) = self.sending.first(ready_on(link)) else { break };
             turns -= 1;
             self.turn(link, place, now, budget_frames, &mut device, sink);

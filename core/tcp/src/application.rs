@@ -102,6 +102,9 @@ impl Connection {
     }
     /// Where the next segments will probably begin and end.
     fn cells(&self) -> Cells {
+        if self.marks.has(Marks::UNSUMMED) {
+            return Cells::NONE;
+        }
         let origin = if self.phase.opens() { 0 } else { self.send.next.since(self.send.unacknowledged) };
         Cells { origin: origin as usize, segment_bytes: self.segment_bytes() }
     }

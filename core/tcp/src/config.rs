@@ -37,8 +37,9 @@ pub struct Config {
     pub push: PushPlacement,
     /// Where PSH is placed as Linux does: segments of one burst at least. Default 2 (Linux's tcp_min_tso_segs).
     pub least_burst_segments: u16,
-    /// WRITABLE is told only while fewer bytes than this are queued and not sent. Default no limit. Less keeps data
-    /// that may become stale with the application.
+    /// WRITABLE is told only while fewer bytes than this are queued and not sent. Default 1 MiB, so that what is written
+    /// is still in the cache when it leaves; `usize::MAX` for no limit. Less keeps data that may become stale with the
+    /// application, and asks for it more often.
     pub not_sent_low_water_bytes: usize,
     /// Probe an idle peer. Default none, which is off (RFC 9293 §3.8.4).
     pub keep_alive: Option<KeepAlive>,
@@ -202,7 +203,7 @@ impl Config {
             aggregation_delay: Duration::from_millis(200),
             push: PushPlacement::QueueEnd,
             least_burst_segments: 2,
-            not_sent_low_water_bytes: usize::MAX,
+            not_sent_low_water_bytes: 1 << 20,
             // spec: RFC9293 MUST-25 (keep-alive is off unless asked for)
             keep_alive: None,
             user_timeout: Duration::from_secs(300),
@@ -257,6 +258,7 @@ impl Config {
         Config {
             // tcp_wmem and tcp_rmem: 4 MiB, and 6 MiB of which half is window; the scale is chosen from 15 MiB.
             send_buffer_limit_bytes: 4 << 20,
+            not_sent_low_water_bytes: usize::MAX,
             send_buffer_initial_bytes: 87_040,
             receive_buffer_limit_bytes: 30 << 20,
             receive_buffer_initial_bytes: 131_072,

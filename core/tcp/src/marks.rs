@@ -62,11 +62,24 @@ impl Marks {
     pub const SEARCHES: Marks = Marks(1 << 25);
     /// `transmit` would send something: what `next_segment` said when last asked.
     pub const WANTS: Marks = Marks(1 << 26);
+    /// Devices make the checksums of what leaves, as far as was seen: nobody asks for sums of payloads.
+    pub const UNSUMMED: Marks = Marks(1 << 28);
     /// What is over as soon as the peer is heard.
     pub const SILENCE: Marks = Marks(Marks::KEEP_ALIVE.0 | Marks::REFUSED.0);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 
+    /// What may ask for a segment, an acknowledgment apart, or keep one back, where all that was queued is out.
+    pub const STIRS: Marks = Marks(
+        Marks::SYNCHRONISE.0
+            | Marks::PROBE.0
+            | Marks::KEEP_ALIVE.0
+            | Marks::ANNOUNCE_URGENT.0
+            | Marks::TAIL_PROBE.0
+            | Marks::REFUSED.0,
+    );
+
+    /// Whether any of `mark` is set.
     pub const fn has(self, mark: Marks) -> bool {
         self.0 & mark.0 != 0
     }

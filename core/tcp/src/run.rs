@@ -8,7 +8,7 @@ use crate::phase::Allows;
 use crate::transmit::{Data, Next};
 use crate::{Connection, Ecn, Header, SegmentOutput};
 use inhost_base::{Instant, Sequence};
-use inhost_buf::Slices;
+use inhost_buf::SendQueue;
 use inhost_wire::tcp::Flags;
 
 impl Next {
@@ -90,16 +90,31 @@ impl Connection {
     }
 }
 
-/// Gives a run to the device; the bytes that it took.
+/// Most segments of a run whose payload's sums are looked up; of others they are made.
+const SUMS: usize = 48;
+
+/// Gives a run, which lies `offset` bytes from the beginning of the queue, to the device; the bytes that it took. How many
+/// were offered goes to `offered`.
+#[inline(never)]
 pub(crate) fn lend_run(
     data: Data,
     header: &Header,
-    payload: Slices<'_>,
-    sums: &[Option<u16>],
+    (send, offset): (&mut SendQueue, usize),
     ecn: Ecn,
+    offered: &mut u32,
     out: &mut dyn SegmentOutput,
 ) -> Result<u32, Blocked> {
+    let mut sums = [None; SUMS];
+    let mut known = 0;
+    if out.wants_sums() {
+        known = (Next::Data(data).segments() as usize).min(SUMS);
+        let places = sums.get_mut(..known).unwrap_or_default();
+        send.sums(offset, data.length as usize, data.step, places);
+    }
+    let sums = sums.get(..known).unwrap_or(&[]);
+    let payload = send.slices(offset, data.length as usize);
     let lent = payload.len() as u32;
+    *offered = lent;
     if lent == data.length {
         return out.large(header, payload, data.step as u16, sums, ecn);
     }

@@ -13,9 +13,6 @@ use inhost_buf::{Pool, Slices};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SegmentSent, SendCause, TcpPhase};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
-/// Most segments of a run whose payload's sums are looked up; of others they are made.
-const SUMS: usize = 48;
-
 /// The next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
@@ -52,7 +49,39 @@ impl Data {
 
 impl Connection {
     /// The next segment to send, or what keeps it from being sent.
+    #[inline]
     pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
+        match self.next_at_rest() {
+            Some(next) => {
+                debug_assert_eq!(next, self.next_in_general());
+                next
+            }
+            None => self.next_in_general(),
+        }
+    }
+    /// The answer of [`Self::next_in_general`] where all that was queued is out and nothing is out of the ordinary, which
+    /// is what is asked most often.
+    #[inline]
+    fn next_at_rest(&self) -> Option<Result<Next, SendCause>> {
+        if self.phase != TcpPhase::Established
+            || self.marks.has(Marks::STIRS)
+            || self.recovery.state != RecoveryState::Open
+        {
+            return None;
+        }
+        let (queued, lost) =
+            self.buffers.as_ref().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
+        if self.send.unacknowledged + queued != self.send.next || lost > 0 {
+            return None;
+        }
+        Some(match () {
+            () if self.marks.has(Marks::ACKNOWLEDGE) => Ok(Next::Acknowledge),
+            () if queued == 0 => Err(SendCause::ApplicationIdle),
+            () if self.marks.has(Marks::WRITER_WAITS) => Err(SendCause::SendBuffer),
+            () => Err(SendCause::AwaitingAcknowledgment),
+        })
+    }
+    fn next_in_general(&self) -> Result<Next, SendCause> {
         if self.phase.opens() && (!self.marks.has(Marks::EARLY) || self.marks.has(Marks::SYNCHRONISE)) {
             return match () {
                 () if self.marks.has(Marks::HELD) => Err(SendCause::Opening),
@@ -308,7 +337,7 @@ impl Connection {
         let mut why = None;
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        let mut sums = [None; SUMS];
+        self.marks.put(Marks::UNSUMMED, !wants_sums);
         while left > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
@@ -320,22 +349,26 @@ impl Connection {
             let next = self.widened(next, left, out.large_bytes(), env.now);
             left -= next.segments();
             let header = self.header_of(next, env.now, env.pool);
-            let known = if wants_sums { self.known_sums(next, &mut sums) } else { 0 };
-            let payload = match (&next, &self.buffers) {
+            let ecn = self.ecn_of(next);
+            let syn_data_bytes = self.syn_data_bytes() as usize;
+            let (mut lent, before) = (0, self.send.unacknowledged);
+            let taken = match (next, &mut self.buffers) {
+                (Next::Data(data), Some(buffers)) if data.step > 0 => {
+                    let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
+                    lend_run(data, &header, (send, offset), ecn, &mut lent, out)
+                }
                 (Next::Data(data), Some(buffers)) => {
-                    let offset = data.start.since(self.send.unacknowledged) as usize;
-                    let sum = sums.first().copied().flatten().filter(|_| known == 1);
-                    buffers.send.slices(offset, data.length as usize).with_sum(sum)
+                    let offset = data.start.since(before) as usize;
+                    let payload = buffers.send.segment(offset, data.length as usize, wants_sums);
+                    lent = payload.len() as u32;
+                    out.segment(&header, payload, ecn).map(|()| lent)
                 }
-                (Next::Synchronise, Some(buffers)) => buffers.send.slices(0, self.syn_data_bytes() as usize),
-                _ => Slices::EMPTY,
-            };
-            let (lent, ecn) = (payload.len() as u32, self.ecn_of(next));
-            let taken = match next {
-                Next::Data(data) if data.step > 0 => {
-                    lend_run(data, &header, payload, sums.get(..known).unwrap_or(&[]), ecn, out)
+                (Next::Synchronise, Some(buffers)) => {
+                    let payload = buffers.send.slices(0, syn_data_bytes);
+                    lent = payload.len() as u32;
+                    out.segment(&header, payload, ecn).map(|()| lent)
                 }
-                _ => out.segment(&header, payload, ecn).map(|()| lent),
+                _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
             };
             match taken {
                 Ok(taken) => self.committed(next, &header, taken, env),
@@ -350,16 +383,6 @@ impl Connection {
         // Whoever comes to the end of the budget, or of the link's room, would send more.
         self.nothing_more(why.unwrap_or(SendCause::Link), first, env.now);
         why
-    }
-    /// Looks up the sums of the payloads of `next`, and says for how many segments.
-    fn known_sums(&mut self, next: Next, sums: &mut [Option<u16>; SUMS]) -> usize {
-        let Next::Data(data) = next else { return 0 };
-        let Some(buffers) = &mut self.buffers else { return 0 };
-        let offset = data.start.since(self.send.unacknowledged) as usize;
-        let step = if data.step > 0 { data.step } else { data.length };
-        let count = (next.segments() as usize).min(SUMS);
-        buffers.send.sums(offset, data.length as usize, step, sums.get_mut(..count).unwrap_or_default());
-        count
     }
     /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
     fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {

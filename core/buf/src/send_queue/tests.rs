@@ -76,7 +76,8 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
                     true => random.public_below(model.len() as u32 + 1) as usize,
                     false => (segment_bytes - into_segment) % segment_bytes,
                 },
-                segment_bytes: segment_bytes as u32,
+                // Now and then no sums are wanted.
+                segment_bytes: if random.public_chance(0.1) { 0 } else { segment_bytes as u32 },
             };
             match random.public_below(6) {
                 0 | 1 if model.len() < 400_000 => {
@@ -108,6 +109,13 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
                         told += usize::from(sum_of.is_some());
                         assert_eq!(sum_of.unwrap_or_else(|| sum(segment)), sum(segment), "round {round}");
                     }
+                    let one = length.min(segment_bytes);
+                    let segment = queue.segment(at, one, true);
+                    let flat: Vec<u8> = segment.iter().flatten().copied().collect();
+                    assert_eq!(flat, &model[at..at + flat.len()]);
+                    assert!(flat.len() == one || segment.iter().count() == Slices::MOST);
+                    assert!(segment.known_sum().is_none_or(|told| told == sum(&flat)));
+                    assert!(queue.segment(at, one, false).known_sum().is_none());
                     let lent = queue.slices(at, length);
                     let flat: Vec<u8> = lent.iter().flatten().copied().collect();
                     assert_eq!(flat, &model[at..at + flat.len()]);

@@ -50,6 +50,8 @@ impl TunnelConfig {
 const LARGEST_PACKET_BYTES: usize = 65_535;
 /// A frame up to this share of a buffer for large ones is copied to one of its size.
 const COPIED_SHARE: usize = 2;
+/// Bytes of large frames that one batch brings, about: as many as a core's own cache holds until they are read.
+const BATCH_BYTES: usize = 512 << 10;
 /// The kernel's header, ours, and the pieces of a payload.
 const PIECES: usize = 2 + Slices::MOST;
 
@@ -213,11 +215,13 @@ impl Driver for Tunnel {
         let (mut received, mut discarded) = (0, 0);
         let mut spare = Packet::default();
         let mut ended = Ok(());
-        while !batch.is_full() && discarded < Batch::LIMIT {
+        let mut bytes = 0;
+        while !batch.is_full() && discarded < Batch::LIMIT && bytes < BATCH_BYTES {
             match self.read_packet(pool, &mut spare) {
                 Ok(Some(packet)) => {
                     self.statistics.received(packet.len());
                     received += 1;
+                    bytes += packet.len();
                     if let Err(packet) = batch.push(packet) {
                         pool.give(packet);
                     }
