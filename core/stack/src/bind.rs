@@ -9,8 +9,10 @@ use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Key, Slab};
 impl Stack {
     /// Puts a socket that binds a local end into the tables.
     pub(crate) fn bind(&mut self, socket: Socket) -> Result<Key, BindError> {
+        let any_address = socket.is_any_address();
         let key = self.sockets.insert(socket).map_err(|_| BindError::TooManySockets)?;
         if self.bindings.insert(&self.sockets, key) {
+            self.population.any_address |= any_address;
             return Ok(key);
         }
         self.sockets.remove(key);

@@ -245,6 +245,14 @@ impl Socket {
             Socket::Listener(_) | Socket::Echo(_) => None,
         }
     }
+    /// Whether it takes what is for others' addresses.
+    pub(crate) fn is_any_address(&self) -> bool {
+        match self {
+            Socket::Listener(listener) => listener.options.any_address,
+            Socket::Udp(udp) => udp.options.any_address,
+            Socket::Echo(_) | Socket::Flow(_) => false,
+        }
+    }
     /// The name of a socket that takes from anybody.
     pub(crate) fn binding_name(&self) -> Option<Name> {
         let (number, local, any_address) = match self {

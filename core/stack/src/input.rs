@@ -156,6 +156,9 @@ impl Stack {
             return Some(exact);
         }
         let any = find(number, any_own, local.port).or_else(|| find(number, any_v6, local.port));
+        if !self.population.any_address {
+            return any;
+        }
         let every = [(any_own, local.port), (any_v6, local.port), (any_own, 0), (any_v6, 0)]
             .into_iter()
             .find_map(|(address, port)| find(number | ANY_ADDRESS, address, port));

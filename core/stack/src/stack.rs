@@ -130,6 +130,8 @@ pub struct Stack {
     pub(crate) time_wait_place: usize,
     /// The only frame lengths of a pass that a sink wants to hear of.
     pub(crate) sent_lengths: Vec<u32>,
+    /// The flow that the last segment on the straight road was for; it may be gone.
+    pub(crate) last_flow: Option<Key>,
     /// The latest time told.
     pub(crate) now: Instant,
 }
@@ -140,6 +142,8 @@ pub(crate) struct Population {
     pub(crate) flows: usize,
     pub(crate) orphans: usize,
     pub(crate) datagram_sockets: usize,
+    /// Some socket took, or takes, what is for any address.
+    pub(crate) any_address: bool,
 }
 
 /// What is kept for each link.
@@ -236,6 +240,7 @@ impl Stack {
             population: Population::default(),
             time_wait_place: 0,
             sent_lengths: Vec::new(),
+            last_flow: None,
             now,
             random,
             config,
@@ -372,6 +377,7 @@ impl Stack {
         self.run_loopback(now, sink);
         let done = match link {
             LinkId(0) => Transmitted::default(),
+            _ if !self.has_output(link) => Transmitted::default(),
             _ => self.transmit_on(link, now, budget_frames, device, sink),
         };
         self.wake_resolved();

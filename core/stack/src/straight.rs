@@ -71,7 +71,7 @@ impl Stack {
         }
         true
     }
-    /// The flow of a packet: mostly that of the last.
+    /// The flow of a packet: mostly that of the last, be it of the batch before.
     #[inline]
     fn straight_flow(&self, run: &Run, straight: &Straight) -> Option<Key> {
         let local = Endpoint { address: straight.destination, port: straight.destination_port };
@@ -80,7 +80,7 @@ impl Stack {
             Some(Socket::Flow(flow)) => flow.is_between(local, remote) && !flow.marks.any(Marks::UNLISTED),
             _ => false,
         };
-        if let Some(key) = run.key
+        if let Some(key) = run.key.or(self.last_flow)
             && is_it(key)
         {
             return Some(key);
@@ -103,6 +103,7 @@ impl Stack {
     #[inline]
     pub(crate) fn end_run(&mut self, run: &mut Run, now: Instant, sink: &mut dyn Sink) {
         let Some(key) = run.key.take() else { return };
+        self.last_flow = Some(key);
         let mut outcome = core::mem::take(&mut run.outcome);
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
         flow.connection.received_predicted(&mut tcp_environment!(self, now, key, sink), &mut outcome);

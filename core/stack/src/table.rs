@@ -2,6 +2,7 @@
 
 use crate::entry::Socket;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use inhost_base::{Endpoint, IpAddr, Key, SipKey, Slab};
 
 /// What a table finds sockets by.
@@ -29,6 +30,9 @@ impl Table {
     }
     /// The socket with this name.
     pub(crate) fn find(&self, sockets: &Slab<Socket>, name: &Name) -> Option<Key> {
+        if self.keys.is_empty() {
+            return None;
+        }
         let is_it = |key: &Key| sockets.at(*key).and_then(self.name).as_ref() == Some(name);
         self.keys.find(self.hash(name), is_it).copied()
     }
@@ -40,13 +44,16 @@ impl Table {
     /// Adds a socket by its name; false when it has none, or another has the same.
     pub(crate) fn insert(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
         let Some(name) = sockets.at(key).and_then(self.name) else { return false };
-        if self.find(sockets, &name).is_some() {
-            return false;
-        }
         let (secret, name_of) = (self.secret, self.name);
         let hash_of = |key: &Key| sockets.at(*key).and_then(name_of).map_or(0, |name| hash(&secret, &name));
-        self.keys.insert_unique(hash(&secret, &name), key, hash_of);
-        true
+        let is_it = |found: &Key| sockets.at(*found).and_then(name_of) == Some(name);
+        match self.keys.entry(hash(&secret, &name), is_it, hash_of) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(key);
+                true
+            }
+        }
     }
     /// Takes a socket out, while it still has its name.
     pub(crate) fn remove(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
