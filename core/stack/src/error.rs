@@ -13,7 +13,8 @@ pub enum ConnectError {
     BadRemote,
     /// The same two ends are connected already, or the local port asked for is a listener's own.
     InUse,
-    /// Every ephemeral port is taken towards that remote end.
+    /// Every ephemeral port is taken towards that remote end, or what comes to the one asked for belongs to another
+    /// shard.
     NoPort,
     /// As many sockets as the host may have.
     TooManySockets,

@@ -27,6 +27,7 @@ mod options;
 mod output;
 mod ports;
 mod reply;
+mod share;
 mod socket;
 mod socket_options;
 mod source_route;
@@ -53,6 +54,7 @@ pub use inhost_tcp::{
 pub use instruments::Queued;
 pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
 pub use ports::PortSelection;
+pub use share::{Share, Steer};
 pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
 pub use socket_options::{ConnectionOptions, SocketOption};
 pub use stack::{Stack, Transmitted};

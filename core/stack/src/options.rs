@@ -2,6 +2,7 @@
 
 use crate::fast_open::{FastOpenCall, FastOpenConfig};
 use crate::ports::PortSelection;
+use crate::share::Share;
 use inhost_base::{Duration, LinkId};
 use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;
@@ -28,6 +29,9 @@ pub struct StackConfig {
     pub ephemeral_ports_last: u16,
     /// How ephemeral ports are chosen. Default: [`PortSelection::DoubleHash`].
     pub port_selection: PortSelection,
+    /// What belongs to this stack, where several with the same addresses stand for one host: see
+    /// [`StackConfig::shares`]. Default: everything.
+    pub share: Option<Share>,
     /// How connections open with data in their SYN. Whether they do is said for each listener and each call.
     pub fast_open: FastOpenConfig,
     /// What every connection begins with, where its own options do not say otherwise.
@@ -47,6 +51,7 @@ impl Default for StackConfig {
             ephemeral_ports_first: 49_152,
             ephemeral_ports_last: 65_535,
             port_selection: PortSelection::DoubleHash,
+            share: None,
             fast_open: FastOpenConfig::default(),
             tcp: Config::default(),
             ip: IpConfig::default(),

@@ -12,7 +12,7 @@ use crate::socket_options::Inherited;
 use crate::stack::{Stack, ip_environment, tcp_environment};
 use crate::table::Name;
 use bytes::Bytes;
-use inhost_base::{Endpoint, Instant, IpAddr, Key};
+use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
 use inhost_buf::Packet;
 use inhost_event::{Sink, TcpPhase};
 use inhost_ip::Path;
@@ -54,14 +54,18 @@ impl Stack {
         if self.sockets.is_full() {
             return Err(ConnectError::TooManySockets);
         }
-        let port = match local.port {
+        let asked = local.port;
+        let port = match asked {
             0 => self.choose_port(&path, remote).ok_or(ConnectError::NoPort)?,
             port => port,
         };
         let local = Endpoint { address: path.source, port };
-        self.give_up_time_wait(local, remote, now);
-        let name = Name { protocol: protocol::TCP, local, remote };
-        if local == remote || self.flows.find(&self.sockets, &name).is_some() {
+        // What a host sends to itself no device brings to another shard.
+        let comes_by_device = path.link != LinkId(0);
+        if self.config.share.is_some_and(|share| comes_by_device && !share.has(local, remote)) {
+            return Err(ConnectError::NoPort);
+        }
+        if local == remote || !(asked == 0 || self.makes_way(local, remote, now)) {
             return Err(ConnectError::InUse);
         }
         let config = tcp.map_or_else(|| self.tcp_config.clone(), Arc::new);
@@ -129,24 +133,27 @@ impl Stack {
         identity.ephemeral_port(config.port_selection, range, Some(address), remote, random, |port| {
             let local = Endpoint { address, port };
             let name = Name { protocol: protocol::TCP, local, remote };
-            flows.find(sockets, &name).is_none()
+            config.share.is_none_or(|share| share.gives_out(port))
+                && flows.find(sockets, &name).is_none()
                 && !crate::bind::is_bound(bindings, sockets, protocol::TCP, local)
         })
     }
     /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
     /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of
-    /// old segments do not fit (RFC 9293 §3.4.3).
-    fn give_up_time_wait(&mut self, local: Endpoint, remote: Endpoint, now: Instant) {
+    /// old segments do not fit (RFC 9293 §3.4.3). Whether there is none any more.
+    fn makes_way(&mut self, local: Endpoint, remote: Endpoint, now: Instant) -> bool {
         let name = Name { protocol: protocol::TCP, local, remote };
-        let Some(key) = self.flows.find(&self.sockets, &name) else { return };
-        let Some(flow) = self.flow(key) else { return };
+        let Some(key) = self.flows.find(&self.sockets, &name) else { return true };
+        let Some(flow) = self.flow(key) else { return true };
         let next = flow.connection.info(now).send_next;
         let (initial, _) = self.identity.initial_sequence(local, remote, now);
         let safe = next.precedes(initial) && flow.marks.any(Marks::ORPHAN);
-        if safe && flow.connection.phase() == TcpPhase::TimeWait {
+        let gives_way = safe && flow.connection.phase() == TcpPhase::TimeWait;
+        if gives_way {
             self.counters.time_wait_reused += 1;
             self.reap(key);
         }
+        gives_way
     }
 
     /// Listens for connections to `local`. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,

@@ -140,7 +140,8 @@ impl Stack {
         // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
         let selection = crate::ports::PortSelection::Random;
         identity.ephemeral_port(selection, range, None, remote, random, |port| {
-            !is_bound(bindings, sockets, protocol::UDP, Endpoint { address, port })
+            config.share.is_none_or(|share| share.gives_out(port))
+                && !is_bound(bindings, sockets, protocol::UDP, Endpoint { address, port })
         })
     }
 

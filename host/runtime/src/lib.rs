@@ -1,7 +1,7 @@
 //! A host under the real clock: the loop that drives links, timers and tasks on one thread, and what that loop needs
 //! of the operating system.
 //!
-//! [`Runtime`] owns hosts and their link drivers. [`Reactor`] and [`AsyncFd`] let the tasks of a host wait for the
+//! [`Runtime`] owns hosts and their link drivers; [`Shards`] are one host on several threads, each with a runtime. [`Reactor`] and [`AsyncFd`] let the tasks of a host wait for the
 //! system's descriptors in the same loop, without a thread: a gateway's sockets, a pty, the control socket.
 //! [`control`] is the control socket, both ends. Nothing here decides anything about a protocol.
 //!
@@ -36,10 +36,12 @@ mod clock;
 pub mod control;
 mod reactor;
 mod runtime;
+mod shards;
 mod signals;
 
 pub use async_fd::AsyncFd;
 pub use clock::{Clock, entropy};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
 pub use runtime::{AddLinkError, LinkReport, Links, Runtime, Shutdown, interface};
+pub use shards::{MAX_SHARDS, Shard, Shards};
 pub use signals::{Signal, Signals};

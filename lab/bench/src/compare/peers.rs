@@ -49,7 +49,6 @@ pub fn build(program: Program) -> Result<PathBuf, String> {
         Program::Bare => {
             compile("bare", None, None, "the bare writer needs a C compiler: apt-get install gcc libc6-dev")
         }
-        Program::Missing(what) => Err(format!("{what}: nothing to build")),
     }
 }
 
@@ -60,7 +59,7 @@ pub fn name(program: Program) -> Option<&'static str> {
         Program::Gvisor => Some("gvisor"),
         Program::Lwip => Some("lwip"),
         Program::Bare => Some("bare"),
-        Program::Ours | Program::Counting | Program::OursWithoutLto | Program::Missing(_) => None,
+        Program::Ours | Program::Counting | Program::OursWithoutLto => None,
     }
 }
 

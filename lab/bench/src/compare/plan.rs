@@ -19,8 +19,6 @@ pub enum Program {
     Lwip,
     /// Frames of a TCP flow written to the device without any stack.
     Bare,
-    /// What does not exist yet, in the words of its row.
-    Missing(&'static str),
 }
 
 /// Where a subject works.
@@ -400,13 +398,30 @@ pub const TRIALS: &[Trial] = &[
         name: "shards",
         conditions: "one listener, mixed flows, two shards beside one: CPU for each segment",
         place: Place::Alone,
-        subjects: &[of("inhost 2 shards", Program::Missing("not built"), "shards")],
-        figures: &[Figure {
-            key: "cost",
-            measurement: "shards",
-            unit: "times one",
-            goals: &[("inhost 2 shards", Goal::AtMost(1.1))],
-        }],
+        subjects: &[of("inhost 2 shards", Program::Ours, "shards")],
+        figures: &[
+            Figure {
+                key: "cost",
+                measurement: "shards",
+                unit: "times one",
+                goals: &[("inhost 2 shards", Goal::AtMost(1.1))],
+            },
+            Figure { key: "load", measurement: "shards-load", unit: "times one", goals: &[] },
+        ],
+    },
+    Trial {
+        name: "shards-tun",
+        conditions: "eight streams from the kernel over a TUN device with a queue for each shard, without offload; the kernel's \
+                     ends share the cores",
+        place: Place::Alone,
+        subjects: &[
+            of("inhost 1 shard", Program::Ours, "tun1-plain:receive"),
+            of("inhost 2 shards", Program::Ours, "tun2-plain:receive"),
+        ],
+        figures: &[
+            rate("shards-tun", &[]),
+            cpu("shards-tun-cpu", &[("inhost 2 shards", Goal::AtMostTimesOf(1.1, "inhost 1 shard"))]),
+        ],
     },
     Trial {
         name: "limits",

@@ -1,6 +1,6 @@
 //! From the figures of all rounds to the rows of the table: medians, spread, ratios, and whether goals are met.
 
-use super::plan::{Figure, Goal, Program, Trial};
+use super::plan::{Figure, Goal, Trial};
 use crate::figures::statistics::{median, median_lower_bound};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl Taken<'_> {
         subjects
             .filter_map(|(subject, series)| {
                 let values: Vec<f64> = values(series, figure.key).into_values().collect();
-                let is_left_out = series.left_out.is_some() || matches!(subject.program, Program::Missing(_));
+                let is_left_out = series.left_out.is_some();
                 if values.is_empty() && !is_left_out {
                     // A stack of the trial that does not have this figure.
                     return None;
@@ -153,7 +153,7 @@ fn is_met(goal: Goal, middle: Option<f64>, ratios: &[f64]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::plan::{Place, Subject};
+    use crate::compare::plan::{Place, Program, Subject};
 
     const fn subject(stack: &'static str, program: Program) -> Subject {
         Subject { stack, program, word: "" }
@@ -166,7 +166,7 @@ mod tests {
             subject("inhost", Program::Ours),
             subject("smoltcp", Program::Smoltcp),
             subject("lwIP", Program::Lwip),
-            subject("inhost later", Program::Missing("not built")),
+            subject("inhost later", Program::OursWithoutLto),
         ],
         figures: &[
             Figure {

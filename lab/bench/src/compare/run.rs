@@ -50,13 +50,8 @@ fn begin<'a>(trial: &'a Trial, extent: &Extent) -> Taken<'a> {
 }
 
 fn left_out(subject: &Subject, extent: &Extent) -> Option<String> {
-    match subject.program {
-        Program::Missing(what) => Some(what.to_owned()),
-        program => {
-            let name = peers::name(program)?;
-            extent.without.iter().any(|word| word == name).then(|| format!("left out by --without {name}"))
-        }
-    }
+    let name = peers::name(subject.program)?;
+    extent.without.iter().any(|word| word == name).then(|| format!("left out by --without {name}"))
 }
 
 /// Builds whatever the trials need.

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::consume;
 use crate::host::SHIPPED;
+use crate::shards;
 use inhost_base::{Cidr, Endpoint, Ipv4Addr};
 use inhost_link::Spec;
 use inhost_runtime::{Clock, Runtime, interface};
@@ -15,14 +16,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// The kernel's end.
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 /// Ours.
-const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 /// The kernel takes a moment to bring up a device that somebody has attached to; until then it sends nothing.
-const COMING_UP: Duration = Duration::from_millis(100);
+pub const COMING_UP: Duration = Duration::from_millis(100);
 /// Bytes of one write, and of one read.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// `tun-plain:send` and its like.
 pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, String> {
+    match link {
+        "tun1-plain" => return shards::over_tun(1, load, length),
+        "tun2-plain" => return shards::over_tun(2, load, length),
+        _ => {}
+    }
     let spec = match link {
         "tun-plain" => "tun:bench,offload=off",
         "tun-offload" => "tun:bench",
@@ -70,7 +76,7 @@ async fn connect(host: &Host, port: u16) -> Result<Stream, String> {
     host.connect(Endpoint::new(KERNEL, port)).await.map_err(|e| e.to_string())
 }
 
-async fn send(host: &Host) -> Result<(), String> {
+pub async fn send(host: &Host) -> Result<(), String> {
     let mut stream = connect(host, 9).await?;
     let text = vec![0x5a; PIECE_BYTES];
     // The kernel's end is stopped when all is counted.
@@ -78,7 +84,7 @@ async fn send(host: &Host) -> Result<(), String> {
     Ok(())
 }
 
-async fn receive(host: &Host) -> Result<(), String> {
+pub async fn receive(host: &Host) -> Result<(), String> {
     let mut stream = connect(host, 10).await?;
     let mut place = vec![0; PIECE_BYTES];
     loop {

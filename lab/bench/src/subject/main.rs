@@ -11,6 +11,7 @@ mod host;
 mod kernel;
 mod limits;
 mod link;
+mod shards;
 mod wire;
 
 use answer::Answer;
@@ -19,7 +20,8 @@ use std::time::Duration;
 
 const USAGE: &str = "\
 usage: inhost-subject MEASUREMENT SECONDS
-measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  limits
+measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  shards
+  limits
   LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload lo-offload and send receive echo
   consume connect";
 
@@ -61,6 +63,7 @@ fn measure(measurement: &str, length: Duration) -> Result<Answer, String> {
         "connect" => connect::full(length),
         "connect-bare" => connect::bare(length),
         "limits" => Ok(limits::measure(length)),
+        "shards" => shards::measure(length),
         _ => Err(format!("no such measurement\n{USAGE}")),
     }
 }

@@ -138,8 +138,16 @@ impl Two {
     }
     /// One pass from the caller to the called.
     pub fn pass_there(&mut self) {
+        self.send_there();
+        self.receive_there();
+    }
+    /// The first half of such a pass: frames lie in the wire's batch.
+    pub fn send_there(&mut self) {
         self.there.fill(&mut self.called);
         self.caller.transmit(LINK, self.now, self.frames_a_pass, &mut self.there, &mut Ignore);
+    }
+    /// The second.
+    pub fn receive_there(&mut self) {
         self.called.receive(LINK, &mut self.there.batch, self.now, &mut Ignore);
     }
     /// One pass from the called to the caller.

@@ -18,9 +18,9 @@ const CONGESTION: &str = "cubic";
 /// What the process under test does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Load {
-    /// It sends a stream to port 9.
+    /// It sends a stream to port 9, or several.
     Send,
-    /// It receives a stream from port 10.
+    /// It receives a stream from port 10, or several.
     Receive,
     /// It sends a byte to port 7 and waits for it.
     Echo,
@@ -71,7 +71,7 @@ pub struct Ends {
 struct Shared {
     bytes: AtomicU64,
     stopped: AtomicBool,
-    connection: Mutex<Option<TcpStream>>,
+    connections: Mutex<Vec<TcpStream>>,
 }
 
 impl Ends {
@@ -103,7 +103,7 @@ impl Ends {
         mut lives: impl FnMut() -> bool,
     ) -> Result<(), String> {
         let mut waited = Duration::ZERO;
-        while self.shared.connection().is_none() {
+        while self.shared.connections().is_empty() {
             if waited > limit || !lives() {
                 return Err("no connection came".into());
             }
@@ -115,7 +115,7 @@ impl Ends {
     /// Ends what is left.
     pub fn stop(&self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
-        if let Some(connection) = &*self.shared.connection() {
+        for connection in self.shared.connections().iter() {
             // It may be over already.
             let _ = connection.shutdown(Shutdown::Both);
         }
@@ -123,13 +123,13 @@ impl Ends {
 }
 
 impl Shared {
-    fn connection(&self) -> std::sync::MutexGuard<'_, Option<TcpStream>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connections(&self) -> std::sync::MutexGuard<'_, Vec<TcpStream>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Serves one connection; an error is its end.
-fn serve(load: Load, listener: &TcpListener, shared: &Shared) {
+/// Serves connections, each on a thread; an error is one's end.
+fn serve(load: Load, listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.stopped.load(Ordering::Relaxed) {
         match listener.accept() {
             // Dropped, it is closed, and its TIME-WAIT is at this end.
@@ -139,13 +139,13 @@ fn serve(load: Load, listener: &TcpListener, shared: &Shared) {
                 if ready.is_err() {
                     return;
                 }
-                *shared.connection() = stream.try_clone().ok();
-                let _ = match load {
-                    Load::Send => sink(stream, shared),
-                    Load::Receive => source(stream, shared),
+                shared.connections().extend(stream.try_clone());
+                let shared = shared.clone();
+                std::thread::spawn(move || match load {
+                    Load::Send => sink(stream, &shared),
+                    Load::Receive => source(stream, &shared),
                     Load::Echo | Load::Connect | Load::Consume => echo(stream),
-                };
-                return;
+                });
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock && load == Load::Connect => {
                 wait_for_call(listener)

@@ -26,6 +26,8 @@ pub struct Link {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Tun,
+    /// With a queue for each shard.
+    TunQueues,
     Tap,
     /// A kernel at both ends.
     Veth,
@@ -45,6 +47,7 @@ impl FromStr for Link {
         };
         let kind = match kind {
             "tun" => Kind::Tun,
+            "tun1" | "tun2" => Kind::TunQueues,
             "tap" => Kind::Tap,
             "veth" => Kind::Veth,
             "lo" => Kind::Loopback,
@@ -65,10 +68,11 @@ impl Place {
     /// Makes the namespaces and the link, with addresses and up.
     pub fn new(link: Link) -> Result<Place, String> {
         let process = enter_new()?;
-        if matches!(link.kind, Kind::Tun | Kind::Tap) {
+        if matches!(link.kind, Kind::Tun | Kind::TunQueues | Kind::Tap) {
             let kernel = process.try_clone().map_err(|e| e.to_string())?;
-            let mode = if link.kind == Kind::Tun { "tun" } else { "tap" };
-            ip(&["tuntap", "add", "dev", DEVICE, "mode", mode])?;
+            let mode = if link.kind == Kind::Tap { "tap" } else { "tun" };
+            let queues: &[&str] = if link.kind == Kind::TunQueues { &["multi_queue"] } else { &[] };
+            ip(&[&["tuntap", "add", "dev", DEVICE, "mode", mode], queues].concat())?;
             bring_up(Some(KERNEL))?;
             return Ok(Place { kernel, process });
         }
