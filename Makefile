@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory mutations \
+.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -50,6 +50,9 @@ bench: ## Ours beside smoltcp, gVisor, lwIP and the kernel, interleaved; BENCH="
 
 memory: ## Bytes of an idle connection, counted at the allocator, beside the kernel's
 	cargo run --release --quiet -p inhost-bench -- memory
+
+million: ## A million established connections in each of two hosts: bytes of an end and of a host, and an echo among them
+	cargo run --release --quiet -p inhost-bench -- memory 1000000
 
 FRAMES ?= 10000000
 hostile: ## FRAMES random, spoilt and forged frames into a host in the middle of transfers

@@ -3,6 +3,7 @@
 use crate::ALLOCATOR;
 use crate::pair::{Pair, STEP};
 use inhost_base::Duration;
+use inhost_stack::SocketId;
 use stats_alloc::Region;
 use std::net::{TcpListener, TcpStream};
 
@@ -16,29 +17,37 @@ const COMPARED: usize = 100_000;
 
 /// Prints a row for each number of connections, and one for the kernel.
 pub fn report(counts: &[usize]) -> Result<(), String> {
-    println!("{:<10} {:>12} {:>14}  how", "stack", "connections", "bytes an end");
+    println!(
+        "{:<10} {:>12} {:>14} {:>12} {:>11}  how",
+        "stack", "connections", "bytes an end", "a host, MiB", "echo, us"
+    );
     for &count in counts {
-        let each = ours(count)?;
+        let Held { each, host, echo_us } = ours(count)?;
         println!(
-            "{:<10} {count:>12} {each:>14.0}  live bytes at the allocator, buffers kept for reuse left out",
-            "inhost"
+            "{:<10} {count:>12} {each:>14.0} {:>12.0} {echo_us:>11.2}  {HOW}",
+            "inhost",
+            host / f64::from(1 << 20)
         );
     }
     match kernels() {
         Ok(each) => println!(
-            "{:<10} {KERNEL_CONNECTIONS:>12} {each:>14.0}  growth of all slabs of /proc/slabinfo, loopback",
-            "linux"
+            "{:<10} {KERNEL_CONNECTIONS:>12} {each:>14.0} {:>12} {:>11}  growth of all slabs of /proc/slabinfo, loopback",
+            "linux", "-", "-"
         ),
         Err(why) => println!("{:<10} {KERNEL_CONNECTIONS:>12} {:>14}  left out: {why}", "linux", "-"),
     }
     Ok(())
 }
 
+/// What the columns of ours say.
+const HOW: &str = "a minute idle; live bytes at the allocator, an end without and a host with buffers kept for reuse; \
+                   a byte there and back on a thousand of them in turn";
+
 /// One line of JSON for the comparison: `idle` of ours, `idle-kernel` of the kernel's.
 pub fn answer(word: &str) -> Result<(), String> {
     let (each, settings) = match word {
         "idle" => (
-            ours(COMPARED)?,
+            ours(COMPARED)?.each,
             format!("{COMPARED} connections, a minute idle; live bytes at the allocator, each end"),
         ),
         "idle-kernel" => (
@@ -53,15 +62,30 @@ pub fn answer(word: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes for each end of `count` established connections that have been idle for a minute.
-fn ours(count: usize) -> Result<f64, String> {
-    let mut pair = Pair::new(count)?;
-    let ports = count.div_ceil(CONNECTIONS_A_PORT);
-    let listeners: Vec<_> = (0..ports).map(|n| pair.listen(80 + n as u16)).collect::<Result<_, _>>()?;
+/// What so many connections hold, and whether they are in each other's way.
+struct Held {
+    /// Bytes of one end of one connection.
+    each: f64,
+    /// Bytes of a host with one end of all of them.
+    host: f64,
+    /// A byte there and back on one of them, both ends, by time of the core.
+    echo_us: f64,
+}
+
+/// `count` established connections that have been idle for a minute.
+fn ours(count: usize) -> Result<Held, String> {
     let region = Region::new(ALLOCATOR);
+    let ports = count.div_ceil(CONNECTIONS_A_PORT);
+    let mut pair = Pair::new(count + ports)?;
+    let listeners: Vec<_> = (0..ports).map(|n| pair.listen(80 + n as u16)).collect::<Result<_, _>>()?;
+    let empty = live_bytes(&region);
+    let mut some = Vec::with_capacity(USED);
     for n in 0..count {
         let port = n / CONNECTIONS_A_PORT;
-        pair.connect(listeners[port], 80 + port as u16)?;
+        let ends = pair.connect(listeners[port], 80 + port as u16)?;
+        if n % count.div_ceil(USED) == 0 {
+            some.push(ends);
+        }
     }
     // The buffers of the handshakes go back, and what was made for them is freed.
     let until = pair.now + Duration::from_secs(60);
@@ -69,11 +93,40 @@ fn ours(count: usize) -> Result<f64, String> {
         pair.now += STEP.times(1_000);
         pair.round();
     }
-    let change = region.change();
-    // What a reallocation adds or frees is in these two already.
-    let live = change.bytes_allocated as i64 - change.bytes_deallocated as i64;
+    let live = live_bytes(&region);
     let pooled = pair.caller.memory().idle_bytes() + pair.called.memory().idle_bytes();
-    Ok((live - pooled as i64) as f64 / (2 * count) as f64)
+    let each = (live - empty - pooled as f64) / (2 * count) as f64;
+    Ok(Held { each, host: live / 2.0, echo_us: echo_us(&mut pair, &some)? })
+}
+
+/// What a reallocation adds or frees is in these two already.
+fn live_bytes(region: &Region<'_, std::alloc::System>) -> f64 {
+    let change = region.change();
+    change.bytes_allocated as f64 - change.bytes_deallocated as f64
+}
+
+/// Connections that are used after all have been idle, and times that each is.
+const USED: usize = 1_000;
+const USES: usize = 20;
+
+fn echo_us(pair: &mut Pair, ends: &[(SocketId, SocketId)]) -> Result<f64, String> {
+    let mut began = 0.0;
+    for turn in 0..=USES {
+        if turn == 1 {
+            // What was freed while all were idle is there again.
+            began = core_seconds();
+        }
+        for &(caller, called) in ends {
+            pair.echo(caller, called)?;
+        }
+    }
+    Ok((core_seconds() - began) / (USES * ends.len()) as f64 * 1e6)
+}
+
+/// Time that a core has spent on this thread.
+fn core_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Bytes for each end of the kernel's connections.

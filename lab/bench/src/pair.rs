@@ -139,6 +139,21 @@ impl Pair {
         transmit_side(&mut self.caller, &mut self.there, self.now);
         receive_side(&mut self.called, &mut self.there, self.now);
     }
+    /// A byte there and back; then time passes.
+    pub fn echo(&mut self, caller: SocketId, called: SocketId) -> Result<(), String> {
+        let mut place = [0; 16];
+        self.caller.send(caller, b"x", self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.pass_there();
+        let heard = self.called.read(called, &mut place, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.called.send(called, &place[..heard], self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.pass_back();
+        match self.caller.read(caller, &mut place, self.now, &mut Ignore) {
+            Ok(1) => {}
+            other => return Err(format!("an echo gave {other:?}")),
+        }
+        self.now += STEP;
+        Ok(())
+    }
     /// One pass from the called to the caller.
     pub fn pass_back(&mut self) {
         self.back.fill(&mut self.caller);

@@ -1,6 +1,6 @@
 //! The main paths, each as a loop of so many times: what callgrind counts.
 
-use crate::pair::{Pair, STEP};
+use crate::pair::Pair;
 use inhost_event::Ignore;
 use inhost_stack::SocketId;
 
@@ -93,18 +93,8 @@ fn bulk(segments: u64) -> Result<(), String> {
 /// One byte at a time, each waited for.
 fn echo(times: u64) -> Result<(), String> {
     let (mut pair, caller, called) = open_pair()?;
-    let mut place = [0; 16];
-    for n in 0..times {
-        pair.caller.send(caller, b"x", pair.now, &mut Ignore).map_err(|e| e.to_string())?;
-        pair.pass_there();
-        let heard = pair.called.read(called, &mut place, pair.now, &mut Ignore).map_err(|e| e.to_string())?;
-        pair.called.send(called, &place[..heard], pair.now, &mut Ignore).map_err(|e| e.to_string())?;
-        pair.pass_back();
-        match pair.caller.read(caller, &mut place, pair.now, &mut Ignore) {
-            Ok(1) => {}
-            other => return Err(format!("echo {n} gave {other:?}")),
-        }
-        pair.now += STEP;
+    for _ in 0..times {
+        pair.echo(caller, called)?;
     }
     Ok(())
 }

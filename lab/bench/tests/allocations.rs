@@ -6,7 +6,7 @@ mod pair;
 
 use inhost_event::Ignore;
 use inhost_stack::SocketId;
-use pair::{Pair, STEP};
+use pair::Pair;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -39,16 +39,9 @@ fn bulk(pair: &mut Pair, [caller, called]: [SocketId; 2], segments: u64) {
 }
 
 fn echo(pair: &mut Pair, [caller, called]: [SocketId; 2], times: u64) {
-    let mut place = [0; 16];
     for _ in 0..times {
-        assert_eq!(pair.caller.send(caller, b"x", pair.now, &mut Ignore), Ok(1));
-        pair.pass_there();
-        assert_eq!(pair.called.read(called, &mut place, pair.now, &mut Ignore), Ok(1));
-        assert_eq!(pair.called.send(called, &place[..1], pair.now, &mut Ignore), Ok(1));
-        pair.pass_back();
-        assert_eq!(pair.caller.read(caller, &mut place, pair.now, &mut Ignore), Ok(1));
+        pair.echo(caller, called).unwrap();
         while pair.caller.ready().is_some() || pair.called.ready().is_some() {}
-        pair.now += STEP;
     }
 }
 
