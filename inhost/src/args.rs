@@ -1,10 +1,12 @@
 //! The words of the command line.
 
 mod ftp;
+mod lookup;
 mod tftp;
 
 use clap::{Args, Parser, Subcommand};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
+pub use lookup::Lookup;
 use std::path::PathBuf;
 pub use tftp::{Tftp, TftpCommand, TftpOptions};
 
@@ -35,6 +37,9 @@ pub enum Command {
     /// Ask whether a host answers, and how fast
     #[command(after_help = PING_EXAMPLES)]
     Ping(Ping),
+    /// Say what a name stands for, who says so, and how long it took
+    #[command(after_help = lookup::LOOKUP_EXAMPLES)]
+    Lookup(Lookup),
     /// Show a running host: interfaces, sockets, and where each connection's time goes
     #[command(after_help = NETSTAT_EXAMPLES)]
     Netstat(Netstat),

@@ -3,12 +3,14 @@
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
 mod ftp;
+mod names;
 mod tcp;
 mod tftp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
 pub use ftp::{Ftp, may_write};
+pub use names::{Names, server};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,6 +45,8 @@ pub struct Config {
     pub ftp: Ftp,
     /// The TFTP server.
     pub tftp: Tftp,
+    /// The caching forwarder.
+    pub names: Names,
     /// How connections behave.
     pub tcp: Tcp,
 }
@@ -101,6 +105,7 @@ impl Default for Config {
             little: Little::default(),
             ftp: Ftp::default(),
             tftp: Tftp::default(),
+            names: Names::default(),
             tcp: Tcp::default(),
         }
     }
@@ -164,6 +169,7 @@ impl Config {
         config.tcp.connections()?;
         config.ftp.check()?;
         config.tftp.server()?;
+        config.names.check()?;
         Ok(config)
     }
 
@@ -333,6 +339,24 @@ mod tests {
             let config = Config::parse(&format!("[tftp]\n{wrong}\n")).unwrap();
             assert!(config.tftp.server().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_page_on_names_is_right() {
+        let page = include_str!("../../docs/names.md");
+        let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        let minute = Config::parse(examples.next().unwrap()).unwrap();
+        minute.names.check().unwrap();
+        assert!(minute.names.enabled && minute.names.table("").look_up("printer").is_some());
+        minute.link[0].parse::<inhost_link::Spec>().unwrap();
+        let all = examples.next().unwrap();
+        assert_eq!(Config::parse(all).unwrap(), Config::default(), "what stands there is the default");
+        let all: String =
+            all.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
+        let names = Config::parse(&all).unwrap().names;
+        names.check().unwrap();
+        let forward = names.forward(&[]).unwrap();
+        assert_eq!((forward.servers.len(), forward.allow.len()), (2, 1));
     }
 
     #[test]

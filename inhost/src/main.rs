@@ -8,6 +8,7 @@ mod connection;
 mod failure;
 mod ftp;
 mod links;
+mod lookup;
 mod netstat;
 mod ping;
 mod serve;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Ftp(ftp) => ftp::run(ftp),
         Command::Tftp(tftp) => tftp::run(tftp),
         Command::Ping(ping) => ping::run(ping),
+        Command::Lookup(lookup) => lookup::run(lookup),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),
     };

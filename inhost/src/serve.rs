@@ -2,6 +2,7 @@
 
 mod ftp;
 mod login;
+mod names;
 mod tftp;
 
 use crate::args::Serve;
@@ -11,14 +12,11 @@ use crate::links::Links;
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_little::{Little, LittleConfig, Service};
-use inhost_names::{Hosts, Names, NamesConfig, Servers};
-use inhost_runtime::control::{self, Failure as Refusal, Reply, Server};
+use inhost_runtime::control::{self, Server};
 use inhost_runtime::{Runtime, Shutdown, Signal, Signals};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
-use std::rc::Rc;
 use std::time::SystemTime;
 
 /// Runs the host.
@@ -40,8 +38,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let login = config.telnet.enabled.then(|| login::start(&runtime, &config.telnet)).transpose()?;
     let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config)).transpose()?;
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
+    let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
-    answer_names(&runtime, &control, &config, &links);
+    names::answer(&runtime, &control, &config, &links)?;
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     if !flags.quiet {
@@ -50,6 +49,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             little: little.is_some(),
             ftp: ftp.is_some(),
             tftp: tftp.is_some(),
+            names: forwarder.is_some(),
         };
         let banner = banner(&config, &links, &running, &control);
         let mut out = io::stdout().lock();
@@ -69,6 +69,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         reload(flags, &mut config, login.as_ref(), ftp.as_ref());
         if let Some(tftp) = &tftp {
             tftp::reload(tftp, &config.tftp);
+        }
+        if let Some(forwarder) = &forwarder {
+            forwarder.reload(&config);
         }
     }
     let limit = Duration::from_secs(config.shutdown_s);
@@ -130,6 +133,8 @@ fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
     match key {
         "shutdown_s" => "at once",
         "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
+        "names.enabled" | "names.port" => "after a restart",
+        names if names.starts_with("names.") => "at once",
         "ftp.enabled" | "ftp.port" | "ftp.implicit_port" | "ftp.passive_ports" => "after a restart",
         "tftp.enabled" | "tftp.port" => "after a restart",
         tftp if tftp.starts_with("tftp.") => "for new transfers",
@@ -164,33 +169,13 @@ fn start_control(runtime: &Runtime, config: &Config) -> Result<Server, Failure> 
     })
 }
 
-/// Lets clients of the control socket look names up: `{"op":"look_up","name":NAME}` gives `"addresses"`.
-fn answer_names(runtime: &Runtime, control: &Server, config: &Config, links: &Links) {
-    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
-    let configured = [&config.nameserver, &links.nameservers].into_iter().find(|list| !list.is_empty());
-    let servers = match configured {
-        Some(list) => Servers::of(list.iter().copied()),
-        None => Servers::parse(&read(Path::new("/etc/resolv.conf"))),
-    };
-    let hosts = Hosts::parse(&read(config.hosts.as_deref().unwrap_or(Path::new("/etc/hosts"))));
-    let names = Rc::new(Names::new(runtime.host(), NamesConfig { hosts, servers, ..NamesConfig::default() }));
-    control.handle("look_up", move |_, request| {
-        let names = names.clone();
-        async move {
-            let name = request["name"].as_str().ok_or_else(|| Refusal::new("give \"name\""))?;
-            let found = names.look_up(name).await.map_err(|e| Refusal::new(e.to_string()))?;
-            let addresses: Vec<String> = found.iter().map(ToString::to_string).collect();
-            Ok(Reply::from(serde_json::json!({ "addresses": addresses })))
-        }
-    });
-}
-
 /// The services that run.
 struct Running<'a> {
     login: Option<&'a login::Login>,
     little: bool,
     ftp: bool,
     tftp: bool,
+    names: bool,
 }
 
 /// What is served, where, and what to type.
@@ -208,6 +193,9 @@ fn banner(config: &Config, links: &Links, running: &Running<'_>, control: &Serve
     }
     if running.tftp {
         text += &format!("  tftp      port {}\n", config.tftp.port);
+    }
+    if running.names {
+        text += &names::line(config);
     }
     if running.little {
         let names = Service::ALL.map(|s| format!("{} {}", s.name(), s.port()));

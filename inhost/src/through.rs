@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::links::Links;
 use inhost_base::IpAddr;
 use inhost_names::{Hosts, Names, NamesConfig, Servers};
-use inhost_runtime::Runtime;
+use inhost_runtime::{Runtime, entropy};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use std::path::PathBuf;
 
@@ -78,8 +78,9 @@ impl Private {
             true => Servers::parse(&read("/etc/resolv.conf")),
             false => Servers::of(links.nameservers.iter().copied()),
         };
-        let config =
-            NamesConfig { hosts: Hosts::parse(&read("/etc/hosts")), servers, ..NamesConfig::default() };
+        let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
+        let hosts = Hosts::parse(&read("/etc/hosts"));
+        let config = NamesConfig { hosts, servers, seed, ..NamesConfig::default() };
         let names = Names::new(runtime.host(), config);
         Ok(Private { runtime, links, names, reaches_loopback })
     }

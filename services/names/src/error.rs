@@ -30,6 +30,11 @@ pub enum LookUpError {
         /// Who was asked.
         servers: Vec<Endpoint>,
     },
+    /// Nobody on the links has the name, which ends in `.local`.
+    NobodyHas {
+        /// What was asked for.
+        name: String,
+    },
     /// No name server answered.
     NoAnswer {
         /// What was asked for.
@@ -83,6 +88,9 @@ impl fmt::Display for LookUpError {
             }
             LookUpError::NoAddress { name, servers } => {
                 write!(f, "{name} exists but has no address, says {}", List(servers))
+            }
+            LookUpError::NobodyHas { name } => {
+                write!(f, "nobody on the link answers to {name}; is it up, and does it speak mDNS?")
             }
             LookUpError::NoAnswer { name, servers, after } => write!(
                 f,

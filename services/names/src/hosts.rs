@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 /// Names kept from one table; what comes after is left out, and [`Hosts::left_out`] counts it.
 pub const NAMES_LIMIT: usize = 100_000;
-/// Addresses kept for one name.
+/// Addresses kept for one name, and names for one address.
 pub const ADDRESSES_LIMIT: usize = 32;
 
 /// Names with the addresses that a hosts file gives them. Names are compared without regard to case and to a final dot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     addresses: BTreeMap<String, Vec<IpAddr>>,
+    names: BTreeMap<IpAddr, Vec<String>>,
     left_out: usize,
 }
 
@@ -36,6 +37,10 @@ impl Hosts {
     pub fn look_up(&self, name: &str) -> Option<&[IpAddr]> {
         self.addresses.get(&folded(name)).map(Vec::as_slice)
     }
+    /// The names that the table gives to `address`, in their order there; the first line's first name is the usual one.
+    pub fn names_of(&self, address: IpAddr) -> Vec<String> {
+        self.names.get(&address).cloned().unwrap_or_default()
+    }
     /// Adds one name with one address.
     pub fn add(&mut self, name: &str, address: IpAddr) {
         let name = folded(name);
@@ -43,7 +48,7 @@ impl Hosts {
             self.left_out += 1;
             return;
         }
-        let addresses = self.addresses.entry(name).or_default();
+        let addresses = self.addresses.entry(name.clone()).or_default();
         if addresses.contains(&address) {
             return;
         }
@@ -52,6 +57,10 @@ impl Hosts {
             return;
         }
         addresses.push(address);
+        let names = self.names.entry(address).or_default();
+        if names.len() < ADDRESSES_LIMIT {
+            names.push(name);
+        }
     }
     /// Entries that the limits left out.
     pub fn left_out(&self) -> usize {

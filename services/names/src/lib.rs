@@ -1,5 +1,6 @@
 //! Names to addresses and connections: literal addresses, a table of hosts, then the DNS over the host's own UDP and
-//! TCP; both families looked up at once and raced (RFC 8305).
+//! TCP, or the link itself for `.local` (RFC 6762); both families looked up at once and raced (RFC 8305). Any record, with
+//! who said so and how long it took ([`Names::records`]); and a caching forwarder for others ([`forward`]).
 //!
 //! This crate asks no operating system anything: the texts of a hosts file and of a resolv.conf are given to it. It
 //! has no thread and no clock of its own, so that it runs in a simulation as it runs under the real clock.
@@ -13,20 +14,44 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod answer;
+mod ask;
+mod asked;
 mod bridge;
+mod cache;
 mod connect;
 mod error;
+mod exchange;
+pub mod forward;
+pub mod fuzz;
+mod health;
 mod hosts;
+mod local;
+pub mod mdns;
 mod race;
+mod records;
 mod resolve;
 mod servers;
 
+pub use answer::{
+    ALIASES_LIMIT, Answer, NEGATIVE_LIMIT, RECORDS_LIMIT, TIME_TO_LIVE_LIMIT, Useless, code_name, shown,
+};
+pub use ask::Asker;
+pub use asked::{Misfit, Question, UDP_ANSWER_BYTES};
+pub use cache::Cache;
 pub use error::{ConnectByNameError, LookUpError};
+pub use exchange::{
+    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISFITS_LIMIT, Outcome, QUESTION_LIMIT, Report, Transport,
+};
+pub use health::{FIRST_REST, Health, LONGEST_REST, SERVERS_REMEMBERED};
+/// The format of messages, names and records, which is hickory's.
+pub use hickory_resolver::proto;
 pub use hosts::Hosts;
+pub use local::{LOCAL_TIME_TO_LIVE_SECONDS, reverse_name};
 pub use race::{Family, Race, RaceConfig, Step};
+pub use records::{Looked, RecordsRequest, Source, data_shown, kinds_of};
 pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};
 
-use connect::Source;
 use inhost_base::IpAddr;
 use inhost_socket::{Host, Stream};
 use resolve::Dns;
@@ -41,6 +66,8 @@ pub struct NamesConfig {
     pub servers: Servers,
     /// How addresses are raced. Default: as RFC 8305 recommends.
     pub race: RaceConfig,
+    /// What identifiers and letters' case are drawn from: entropy that nobody else knows. Default: zeros, for tests.
+    pub seed: [u8; 32],
 }
 
 /// Finds addresses for one host, and connects by name. It belongs to the host's thread, as every local task does.
@@ -49,13 +76,16 @@ pub struct Names {
     hosts: RefCell<Hosts>,
     dns: Option<Dns>,
     race: RaceConfig,
+    servers: Servers,
+    asker: Asker,
 }
 
 impl Names {
     /// A resolver on `host`; it starts one local task, which ends with it.
     pub fn new(host: &Host, config: NamesConfig) -> Names {
-        let NamesConfig { hosts, servers, race } = config;
-        Names { host: host.clone(), hosts: RefCell::new(hosts), dns: Dns::new(host, &servers), race }
+        let NamesConfig { hosts, servers, race, seed } = config;
+        let (dns, hosts) = (Dns::new(host, &servers), RefCell::new(hosts));
+        Names { host: host.clone(), hosts, dns, race, servers, asker: Asker::new(host, seed) }
     }
     /// Puts another table in place of the one that was given, as after a change of the file.
     pub fn set_hosts(&self, hosts: Hosts) {
@@ -66,6 +96,7 @@ impl Names {
         let known = resolve::known(name, &self.hosts.borrow())?;
         let mut addresses = match known {
             Some(addresses) => addresses,
+            None if records::is_of_the_link(name) => self.look_up_on_the_link(name).await?,
             None => resolve::look_up_both(self.dns.as_ref(), name, &self.host).await?,
         };
         connect::order(&self.host, &mut addresses);
@@ -73,8 +104,11 @@ impl Names {
     }
     /// Connects to `port` of `name`: the first of its addresses that accepts (RFC 8305).
     pub async fn connect(&self, name: &str, port: u16) -> Result<Stream, ConnectByNameError> {
-        let known = resolve::known(name, &self.hosts.borrow()).map_err(ConnectByNameError::LookUp)?;
-        let source = known.map_or(Source::Dns(self.dns.as_ref()), Source::Known);
+        let mut known = resolve::known(name, &self.hosts.borrow()).map_err(ConnectByNameError::LookUp)?;
+        if known.is_none() && records::is_of_the_link(name) {
+            known = Some(self.look_up_on_the_link(name).await.map_err(ConnectByNameError::LookUp)?);
+        }
+        let source = known.map_or(connect::Source::Dns(self.dns.as_ref()), connect::Source::Known);
         connect::connect(&self.host, source, name, port, self.race).await
     }
 }

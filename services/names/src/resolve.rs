@@ -179,7 +179,7 @@ pub(crate) fn telling(one: LookUpError, other: LookUpError) -> LookUpError {
         LookUpError::NoAddress { .. } => 0,
         LookUpError::Failed { .. } => 1,
         LookUpError::NoAnswer { .. } => 2,
-        LookUpError::NoSuchName { .. } => 3,
+        LookUpError::NoSuchName { .. } | LookUpError::NobodyHas { .. } => 3,
         LookUpError::NoServers { .. } | LookUpError::NotAName { .. } => 4,
     };
     if weight(&other) > weight(&one) { other } else { one }

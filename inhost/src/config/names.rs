@@ -1,0 +1,141 @@
+//! `[names]`: the caching forwarder.
+
+use super::size_bytes;
+use crate::failure::Failure;
+use inhost_base::{Cidr, Endpoint, IpAddr};
+use inhost_names::forward::{ClientLimits, ForwardConfig};
+use inhost_names::{DNS_PORT, Hosts};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// The least memory for answers that is of use.
+const LEAST_CACHE_BYTES: usize = 64 << 10;
+
+/// The caching forwarder.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Names {
+    /// Whether it runs. Default false.
+    pub enabled: bool,
+    /// Its port, for UDP and TCP. Default 53.
+    pub port: u16,
+    /// Whom it asks, as ADDRESS or ADDRESS:PORT. Default: whom the host itself asks.
+    pub servers: Vec<String>,
+    /// Names of its own, each a line as in /etc/hosts, beside those of the host's table.
+    pub local: Vec<String>,
+    /// Networks that are answered beside loopback and those of the links.
+    pub allow: Vec<String>,
+    /// Memory for answers. Default 8M.
+    pub cache: String,
+    /// Questions that are asked of the servers at a time. Default 256.
+    pub questions: usize,
+    /// Questions of one client that wait for the servers. Default 128.
+    pub questions_per_client: usize,
+    /// Questions that one client may ask in a second. Default 500.
+    pub per_second: u32,
+    /// Connections at a time. Default 64.
+    pub connections: usize,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Names {
+            enabled: false,
+            port: DNS_PORT,
+            servers: Vec::new(),
+            local: Vec::new(),
+            allow: Vec::new(),
+            cache: "8M".into(),
+            questions: 256,
+            questions_per_client: 128,
+            per_second: 500,
+            connections: 64,
+        }
+    }
+}
+
+impl Names {
+    /// What the forwarder is told; `own` are the servers that the host itself asks.
+    pub fn forward(&self, own: &[Endpoint]) -> Result<ForwardConfig, Failure> {
+        let servers = match self.servers.is_empty() {
+            true => own.to_vec(),
+            false => self.servers.iter().map(|text| server(text)).collect::<Result<_, _>>()?,
+        };
+        let allow = self.allow.iter().map(|text| {
+            text.parse::<Cidr>().map_err(|_| {
+                Failure::usage(format!("names.allow {text:?}: give a network such as 192.0.2.0/24"))
+            })
+        });
+        let cache_bytes =
+            size_bytes(&self.cache).filter(|bytes| *bytes >= LEAST_CACHE_BYTES).ok_or_else(|| {
+                Failure::usage(format!("names.cache {:?}: give at least 64K, such as 8M", self.cache))
+            })?;
+        let clients = ClientLimits {
+            waiting_each: self.questions_per_client.max(1),
+            per_second: self.per_second.max(1),
+            burst: self.per_second.max(1).saturating_mul(2),
+            ..ClientLimits::default()
+        };
+        Ok(ForwardConfig {
+            servers,
+            allow: allow.collect::<Result<_, _>>()?,
+            cache_bytes,
+            clients,
+            asked_limit: self.questions.max(1),
+            connections: self.connections.max(1),
+        })
+    }
+    /// The table of hosts with the names of its own in front.
+    pub fn table(&self, hosts: &str) -> Hosts {
+        Hosts::parse(&format!("{}\n{hosts}", self.local.join("\n")))
+    }
+    /// Whether all that is said can be done.
+    pub fn check(&self) -> Result<(), Failure> {
+        for line in &self.local {
+            if Hosts::parse(line).is_empty() {
+                let what = format!("names.local {line:?}: give an address and its names");
+                return Err(Failure::usage(format!("{what}, such as \"10.9.0.7 printer.lan\"")));
+            }
+        }
+        self.forward(&[]).map(drop)
+    }
+}
+
+/// ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT.
+pub fn server(text: &str) -> Result<Endpoint, Failure> {
+    if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        return Ok(Endpoint::new(address, DNS_PORT));
+    }
+    text.parse::<SocketAddr>().map(Endpoint::from).map_err(|_| {
+        Failure::usage(format!("name server {text:?}: give an address such as 10.9.0.1 or [fd00::1]:5353"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_as_people_write_them() {
+        let shown = |text: &str| server(text).map(|at| at.to_string()).map_err(drop);
+        assert_eq!(shown("10.9.0.1"), Ok("10.9.0.1:53".into()));
+        assert_eq!(shown("10.9.0.1:5353"), Ok("10.9.0.1:5353".into()));
+        assert_eq!(shown("fd00::1"), Ok("[fd00::1]:53".into()));
+        assert_eq!(shown("[fd00::1]:54"), Ok("[fd00::1]:54".into()));
+        assert_eq!(shown("resolver.example"), Err(()));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said() {
+        let wrong = [
+            Names { servers: vec!["x".into()], ..Names::default() },
+            Names { allow: vec!["10.0.0.1/99".into()], ..Names::default() },
+            Names { cache: "1K".into(), ..Names::default() },
+            Names { local: vec!["printer".into()], ..Names::default() },
+        ];
+        for names in wrong {
+            assert!(names.check().is_err(), "{names:?}");
+        }
+        assert!(Names::default().check().is_ok());
+    }
+}

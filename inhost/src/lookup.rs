@@ -1,0 +1,175 @@
+//! `inhost lookup`: what a name stands for, who says so, and how long it took.
+
+use crate::args::Lookup;
+use crate::config::server;
+use crate::failure::Failure;
+use crate::through::{Private, Way, seen_at};
+use inhost_names::proto::rr::{RData, Record, RecordType};
+use inhost_names::{Attempt, Looked, Outcome, RecordsRequest, Source, Transport, data_shown, shown};
+use inhost_runtime::control::Client;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::str::FromStr;
+
+mod show;
+
+/// Looks up, and says what was found.
+pub fn run(arguments: &Lookup) -> Result<(), Failure> {
+    let request = request(arguments)?;
+    let report = match Way::find(&arguments.through)? {
+        Way::Running(path) => by_running(&path, &request)?,
+        Way::Private(private) => privately(*private, request)?,
+    };
+    let text = match arguments.json {
+        true => format!("{report}\n"),
+        false => show::text(&report, arguments.trace),
+    };
+    // Who closed our output does not want it.
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match report["found"].as_bool() {
+        Some(true) => Ok(()),
+        _ => Err(Failure::operation(show::why_nothing(&report))),
+    }
+}
+
+fn request(arguments: &Lookup) -> Result<RecordsRequest, Failure> {
+    let mut request = RecordsRequest {
+        name: arguments.name.clone(),
+        over_tcp: arguments.tcp,
+        on_the_link: arguments.mdns,
+        ..RecordsRequest::default()
+    };
+    for word in &arguments.words {
+        match word.strip_prefix('@') {
+            Some(text) => request.server = Some(server(text)?),
+            None => request.kinds.push(kind(word).map_err(Failure::usage)?),
+        }
+    }
+    if request.on_the_link && request.server.is_some() {
+        return Err(Failure::usage("--mdns asks everybody on the link; leave @SERVER out, or --mdns"));
+    }
+    Ok(request)
+}
+
+/// A type of records by its name, or as TYPE65 (RFC 3597 §5).
+fn kind(word: &str) -> Result<RecordType, String> {
+    let upper = word.to_ascii_uppercase();
+    let numbered = upper.strip_prefix("TYPE").and_then(|digits| digits.parse::<u16>().ok());
+    match numbered.map(RecordType::from).or_else(|| RecordType::from_str(&upper).ok()) {
+        Some(kind) => Ok(kind),
+        None => {
+            Err(format!("{word}: no type of records; try A, AAAA, MX, NS, PTR, SOA, SRV, TXT, or @SERVER"))
+        }
+    }
+}
+
+fn privately(private: Private, mut request: RecordsRequest) -> Result<Value, Failure> {
+    let Private { mut runtime, links, names, reaches_loopback } = private;
+    if let Some(server) = &mut request.server {
+        server.address = seen_at(server.address, reaches_loopback);
+    }
+    let found = runtime
+        .run(names.records(&request))
+        .map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?
+        .map_err(|e| Failure::operation(e.to_string()))?;
+    drop(links);
+    Ok(report(&request, &found))
+}
+
+fn by_running(path: &Path, request: &RecordsRequest) -> Result<Value, Failure> {
+    let failed = |what: String| Failure::operation(format!("{}: {what}", path.display()));
+    let mut client = Client::open(path).map_err(|e| failed(e.to_string()))?;
+    let asked = json!({
+        "op": "records", "name": request.name, "types": request.kinds.iter().map(kind_name).collect::<Vec<_>>(),
+        "server": request.server.map(|server| server.to_string()), "tcp": request.over_tcp, "mdns": request.on_the_link,
+    });
+    let (reply, _) = client.request(&asked).map_err(|e| Failure::operation(e.to_string()))?;
+    Ok(reply)
+}
+
+/// What a client of the control socket asks for; see [`by_running`].
+pub fn request_of(asked: &Value) -> Result<RecordsRequest, String> {
+    let words = asked["types"].as_array().cloned().unwrap_or_default();
+    let kinds = words.iter().map(|word| kind(word.as_str().unwrap_or_default())).collect::<Result<_, _>>()?;
+    let server = match asked["server"].as_str() {
+        Some(text) => Some(server(text).map_err(|failure| failure.to_string())?),
+        None => None,
+    };
+    Ok(RecordsRequest {
+        name: asked["name"].as_str().ok_or("give \"name\"")?.to_owned(),
+        kinds,
+        server,
+        over_tcp: asked["tcp"].as_bool().unwrap_or(false),
+        on_the_link: asked["mdns"].as_bool().unwrap_or(false),
+    })
+}
+
+/// Everything that was found out.
+pub fn report(request: &RecordsRequest, found: &[Looked]) -> Value {
+    let is_there = |looked: &Looked| {
+        looked.result.as_ref().is_ok_and(|answer| answer.wanted(looked.question.kind).next().is_some())
+    };
+    json!({
+        "name": request.name,
+        "found": found.iter().any(is_there),
+        "questions": found.iter().map(question).collect::<Vec<_>>(),
+    })
+}
+
+fn question(looked: &Looked) -> Value {
+    let Looked { question, source, result, attempts, took } = looked;
+    let (status, why) = match result {
+        Ok(answer) if answer.is_no_such_name() => ("no such name", None),
+        Ok(answer) if answer.wanted(question.kind).next().is_none() => ("no such record", None),
+        Ok(_) => ("found", None),
+        Err(why) => ("failed", Some(why.to_string())),
+    };
+    let source = match source {
+        Source::Table => "table",
+        Source::Servers => "servers",
+        Source::Link => "link",
+    };
+    let records = result.as_ref().map_or(&[][..], |answer| &answer.records[..]);
+    let left_out = result.as_ref().map_or(0, |answer| answer.left_out);
+    json!({
+        "name": shown(&question.name), "type": kind_name(&question.kind), "status": status, "why": why,
+        "source": source, "took_ns": took.as_nanos(), "left_out_records": left_out,
+        "records": records.iter().map(record).collect::<Vec<_>>(),
+        "attempts": attempts.iter().map(attempt).collect::<Vec<_>>(),
+    })
+}
+
+fn record(record: &Record) -> Value {
+    let mut value = json!({
+        "name": shown(&record.name), "type": kind_name(&record.record_type()), "ttl_s": record.ttl,
+        "data": data_shown(&record.data),
+    });
+    if let RData::MX(mx) = &record.data {
+        value["preference"] = mx.preference.into();
+        value["exchange"] = shown(&mx.exchange).into();
+    }
+    value
+}
+
+fn attempt(attempt: &Attempt) -> Value {
+    let Attempt { server, transport, took, outcome, misfits, .. } = attempt;
+    let passed_over: serde_json::Map<String, Value> =
+        misfits.iter().map(|(misfit, count)| (misfit.to_string(), (*count).into())).collect();
+    json!({
+        "server": server.to_string(), "transport": transport_name(*transport), "took_ns": took.as_nanos(),
+        "answered": matches!(outcome, Outcome::Answered(_)), "outcome": outcome.to_string(), "passed_over": passed_over,
+    })
+}
+
+fn transport_name(transport: Transport) -> String {
+    transport.to_string()
+}
+
+fn kind_name(kind: &RecordType) -> String {
+    match kind {
+        RecordType::Unknown(number) => format!("TYPE{number}"),
+        known => known.to_string(),
+    }
+}

@@ -1,0 +1,188 @@
+//! Any record of a name, with who said so and how long it took: what a person asks for.
+
+use crate::answer::Answer;
+use crate::asked::Question;
+use crate::exchange::{Attempt, Failed, Outcome, Transport};
+use crate::mdns::{self, MdnsReport};
+use crate::{LookUpError, Names, local, reverse_name};
+use futures_lite::future;
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use inhost_base::{Duration, Endpoint, IpAddr};
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// Types asked for at a time.
+const KINDS_LIMIT: usize = 8;
+
+/// What a person asks for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RecordsRequest {
+    /// A name, or an address, whose names are looked for.
+    pub name: String,
+    /// The types; those of [`kinds_of`] where there are none.
+    pub kinds: Vec<RecordType>,
+    /// The server to ask, and nobody else: not the table either.
+    pub server: Option<Endpoint>,
+    /// Asks over TCP from the start.
+    pub over_tcp: bool,
+    /// Asks everybody on the link, whatever the name.
+    pub on_the_link: bool,
+}
+
+/// By whom a question was answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The host's own table, or what RFCs say of the name.
+    Table,
+    /// Name servers.
+    Servers,
+    /// The link: mDNS.
+    Link,
+}
+
+/// One question with what came of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Looked {
+    /// The question.
+    pub question: Question,
+    /// Who was asked.
+    pub source: Source,
+    /// The answer, or why there is none.
+    pub result: Result<Answer, Failed>,
+    /// Each server that was asked, in order; of the link, who answered.
+    pub attempts: Vec<Attempt>,
+    /// How long it took in all.
+    pub took: Duration,
+}
+
+/// The types that are asked for where a person names none: of an address its names, of a name its addresses.
+pub fn kinds_of(name: &str) -> Vec<RecordType> {
+    match address(name) {
+        Some(_) => vec![RecordType::PTR],
+        None => vec![RecordType::A, RecordType::AAAA],
+    }
+}
+
+fn address(text: &str) -> Option<IpAddr> {
+    text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text).parse().ok()
+}
+
+/// Whether a text is a name that is looked for on the link.
+pub(crate) fn is_of_the_link(text: &str) -> bool {
+    Name::from_str(text).is_ok_and(|name| mdns::is_of_the_link(&name))
+}
+
+impl Names {
+    /// The records that `request` asks for, a result for each type. An error only where the name can be none.
+    pub async fn records(&self, request: &RecordsRequest) -> Result<Vec<Looked>, LookUpError> {
+        let name = match address(&request.name) {
+            Some(address) => reverse_name(address),
+            None => full_name(&request.name)?,
+        };
+        let own = kinds_of(&request.name);
+        let kinds = if request.kinds.is_empty() { &own } else { &request.kinds };
+        let mut all = Vec::new();
+        // One after the other would take a dead server's time for each.
+        for pair in kinds[..kinds.len().min(KINDS_LIMIT)].chunks(2) {
+            let question = |kind: &RecordType| Question::new(name.clone(), *kind);
+            match pair {
+                [one, other] => {
+                    let (one, other) = future::zip(
+                        self.record(request, question(one)),
+                        self.record(request, question(other)),
+                    )
+                    .await;
+                    all.extend([one, other]);
+                }
+                one => {
+                    for kind in one {
+                        all.push(self.record(request, question(kind)).await);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+    async fn record(&self, request: &RecordsRequest, question: Question) -> Looked {
+        let began = self.host.now();
+        if request.on_the_link || (request.server.is_none() && mdns::is_of_the_link(&question.name)) {
+            let report = self.asker.ask_link(question).await;
+            return of_link(report, self.host.now().since(began));
+        }
+        let known = match request.server {
+            None => local::answer(&question, &self.hosts.borrow()),
+            Some(_) => None,
+        };
+        if let Some(answer) = known {
+            let (attempts, took) = (Vec::new(), Duration::ZERO);
+            return Looked { question, source: Source::Table, result: Ok(answer), attempts, took };
+        }
+        let servers = request.server.map_or_else(|| self.servers.servers.clone(), |server| vec![server]);
+        let asked = question.clone();
+        let report = self.asker.ask_to_the_end(question, &servers, request.over_tcp).await;
+        Looked {
+            question: asked,
+            source: Source::Servers,
+            result: report.result,
+            attempts: report.attempts,
+            took: self.host.now().since(began),
+        }
+    }
+    /// The addresses that somebody on the link has under `name`.
+    pub(crate) async fn look_up_on_the_link(&self, name: &str) -> Result<Vec<IpAddr>, LookUpError> {
+        let full = full_name(name)?;
+        let ask = |kind| self.asker.ask_link(Question::new(full.clone(), kind));
+        let (six, four) = future::zip(ask(RecordType::AAAA), ask(RecordType::A)).await;
+        let records = |report: MdnsReport| report.answer.map_or(Vec::new(), |answer| answer.records);
+        let found: Vec<IpAddr> = records(six)
+            .into_iter()
+            .chain(records(four))
+            .filter_map(|record| record.data.ip_addr())
+            .collect();
+        match found.is_empty() {
+            true => Err(LookUpError::NobodyHas { name: name.to_owned() }),
+            false => Ok(found),
+        }
+    }
+}
+
+/// A name that is not completed by search domains: it is looked up as it stands.
+fn full_name(text: &str) -> Result<Name, LookUpError> {
+    let parsed = Name::from_str(text).or_else(|_| Name::from_utf8(text));
+    let mut name = parsed.map_err(|_| LookUpError::NotAName { name: text.to_owned() })?;
+    name.set_fqdn(true);
+    Ok(name)
+}
+
+fn of_link(report: MdnsReport, took: Duration) -> Looked {
+    let MdnsReport { question, answer, responders, .. } = report;
+    let attempts = responders
+        .into_iter()
+        .map(|(server, took)| Attempt {
+            server,
+            transport: Transport::Multicast,
+            at: inhost_base::Instant::ZERO,
+            took,
+            outcome: Outcome::Answered(ResponseCode::NoError),
+            misfits: BTreeMap::new(),
+        })
+        .collect();
+    Looked { question, source: Source::Link, result: answer.ok_or(Failed::Silence), attempts, took }
+}
+
+/// The data of a record as people read it: names without their final dot, texts in quotes.
+pub fn data_shown(data: &RData) -> String {
+    let text = match data {
+        RData::CNAME(name) => name.0.to_string(),
+        RData::PTR(name) => name.0.to_string(),
+        RData::NS(name) => name.0.to_string(),
+        RData::MX(mx) => format!("{} {}", mx.preference, mx.exchange),
+        RData::SRV(srv) => format!("{} {} {} {}", srv.priority, srv.weight, srv.port, srv.target),
+        other => return other.to_string(),
+    };
+    match text.strip_suffix('.') {
+        Some(bare) if !bare.is_empty() && !bare.ends_with(' ') => bare.to_owned(),
+        _ => text,
+    }
+}
