@@ -198,6 +198,7 @@ impl Stack {
             Socket::Flow(flow) => Some(flow.path().next_hop),
             Socket::Udp(udp) => udp.outgoing.front().map(|datagram| datagram.path.next_hop),
             Socket::Echo(echo) => echo.outgoing.front().map(|request| request.path.next_hop),
+            Socket::Probe(prober) => prober.outgoing.front().map(|probe| probe.path.next_hop),
             Socket::Listener(_) => None,
         }
     }

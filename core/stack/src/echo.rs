@@ -142,6 +142,7 @@ impl Stack {
     ) {
         let taken = match self.find_echo(reply.identifier) {
             None => Err(Drop::NoSocket),
+            Some(key) if self.probe_echo_input(key, reply.source, reply.sequence) => Ok(()),
             Some(key) => match self.sockets.at_mut(key) {
                 Some(Socket::Echo(echo)) if echo.incoming.len() < QUEUED => {
                     let info = EchoInfo {
@@ -161,7 +162,7 @@ impl Stack {
             self.drop_frame(reply.link, why, now, sink);
         }
     }
-    fn find_echo(&self, identifier: u16) -> Option<Key> {
+    pub(crate) fn find_echo(&self, identifier: u16) -> Option<Key> {
         let nowhere = crate::entry::NOWHERE;
         let local = Endpoint { port: identifier, ..nowhere };
         let name = crate::entry::binding(protocol::ICMPV4, local, false);

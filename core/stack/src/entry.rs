@@ -2,6 +2,7 @@
 
 use crate::echo::Echo;
 use crate::listener::Listener;
+use crate::probe::Prober;
 use crate::table::Name;
 use crate::udp::Udp;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
@@ -20,6 +21,7 @@ pub(crate) enum Socket {
     Listener(Box<Listener>),
     Udp(Box<Udp>),
     Echo(Box<Echo>),
+    Probe(Box<Prober>),
 }
 
 /// A connection with its two ends and its way. There may be many, so what is small stands together.
@@ -242,7 +244,7 @@ impl Socket {
                 let remote = udp.remote?;
                 Some(Name { protocol: protocol::UDP, local: udp.local, remote })
             }
-            Socket::Listener(_) | Socket::Echo(_) => None,
+            Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }
     /// Whether it takes what is for others' addresses.
@@ -250,6 +252,7 @@ impl Socket {
         match self {
             Socket::Listener(listener) => listener.options.any_address,
             Socket::Udp(udp) => udp.options.any_address,
+            Socket::Probe(prober) => prober.binding().2,
             Socket::Echo(_) | Socket::Flow(_) => false,
         }
     }
@@ -262,6 +265,7 @@ impl Socket {
                 let local = Endpoint { port: echo.identifier, ..NOWHERE };
                 return Some(Name { protocol: protocol::ICMPV4, local, remote: NOWHERE });
             }
+            Socket::Probe(prober) => prober.binding(),
             Socket::Flow(_) => return None,
         };
         Some(binding(number, local, any_address))

@@ -18,6 +18,9 @@ impl Stack {
     pub(crate) fn network_error(&mut self, error: &TransportError, now: Instant, sink: &mut dyn Sink) {
         let local = Endpoint { address: error.quoted.source, port: error.quoted.source_port };
         let remote = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
+        if self.probe_error(error) {
+            return;
+        }
         let done = match error.quoted.protocol {
             protocol::TCP => self.tcp_error(error, local, remote, now, sink),
             protocol::UDP => self.udp_error(error, local, remote, now),

@@ -61,7 +61,8 @@ impl Stack {
                 None => return self.flow_input(key, &header, packet, datagram, now, sink),
             }
         }
-        match self.find_listener(datagram.link, local) {
+        let listener = self.find_listener(datagram.link, local);
+        match listener.filter(|&key| !self.probe_tcp_input(key, &header, local, remote)) {
             Some(listener) => {
                 let call = Call { header: &header, datagram, least_sequence };
                 self.listener_input(listener, call, packet, now, sink)
@@ -173,7 +174,7 @@ impl Stack {
         let bound = match self.sockets.at(key?)? {
             Socket::Listener(listener) => listener.options.link,
             Socket::Udp(udp) => udp.options.link,
-            Socket::Flow(_) | Socket::Echo(_) => None,
+            Socket::Flow(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         };
         key.filter(|_| bound.is_none_or(|bound| bound == link))
     }

@@ -98,6 +98,12 @@ impl Stack {
                 info.age = now.since(echo.opened);
                 (info.receive_queue, info.send_queue) = echo.queued_bytes();
             }
+            Socket::Probe(prober) => {
+                info.kind = SocketKind::Probe;
+                info.local = Endpoint { port: prober.port, ..NOWHERE };
+                info.age = now.since(prober.opened);
+                (info.receive_queue, info.send_queue) = prober.queued();
+            }
         }
         info
     }

@@ -26,6 +26,7 @@ mod memory;
 mod options;
 mod output;
 mod ports;
+mod probe;
 mod reply;
 mod share;
 mod socket;
@@ -54,6 +55,7 @@ pub use inhost_tcp::{
 pub use instruments::Queued;
 pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
 pub use ports::PortSelection;
+pub use probe::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};
 pub use share::{Share, Steer};
 pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
 pub use socket_options::{ConnectionOptions, SocketOption};

@@ -90,6 +90,6 @@ fn held_bytes(socket: &Socket, now: Instant) -> usize {
             info.receive_queue_capacity_bytes + info.reassembly_bytes + info.send_queue_capacity_bytes
         }
         Socket::Udp(udp) => udp.held_bytes(),
-        Socket::Listener(_) | Socket::Echo(_) => 0,
+        Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => 0,
     }
 }

@@ -327,6 +327,7 @@ impl Stack {
             Some(Socket::Flow(_)) => self.flow_turn(link, key, now, budget, device, sink),
             Some(Socket::Udp(_)) => self.udp_turn(link, key, now, budget, device, sink),
             Some(Socket::Echo(_)) => self.echo_turn(link, key, now, budget, device, sink),
+            Some(Socket::Probe(_)) => self.probe_turn(link, key, now, budget, device, sink),
             Some(Socket::Listener(_)) | None => Turn::Done,
         };
         if self.sockets.at(key).is_none() {

@@ -124,6 +124,8 @@ pub enum SocketKind {
     Udp,
     /// An echo socket.
     Echo,
+    /// A probe socket.
+    Probe,
 }
 
 /// What instruments show of a socket.

@@ -425,7 +425,7 @@ impl Stack {
             Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => return Err(SocketError::NoSocket),
             Socket::Flow(_) => self.close_flow(key, now, sink),
             Socket::Listener(_) => self.close_listener(key, now, sink),
-            Socket::Udp(_) | Socket::Echo(_) => self.remove_datagram_socket(key),
+            Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_) => self.remove_datagram_socket(key),
         }
         Ok(())
     }
@@ -501,6 +501,7 @@ impl Stack {
             }
             Some(Socket::Udp(udp)) => udp.readiness(),
             Some(Socket::Echo(echo)) => echo.readiness(),
+            Some(Socket::Probe(prober)) => prober.readiness(),
         }
     }
     /// The two ends of a connection, or of a connected UDP socket.
@@ -509,7 +510,7 @@ impl Stack {
             Socket::Flow(flow) => Some((flow.local(), Some(flow.remote()))),
             Socket::Listener(listener) => Some((listener.local, None)),
             Socket::Udp(udp) => Some((udp.local, udp.remote)),
-            Socket::Echo(_) => None,
+            Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }
     /// The trouble of a connection that did not end it.

@@ -287,6 +287,9 @@ impl Stack {
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
         let remote = Endpoint { address: datagram.source, port: header.source_port };
         let Some(key) = self.find_udp(datagram.link, local, remote) else {
+            if self.probe_udp_input(datagram.link, local, remote) {
+                return Ok(());
+            }
             // spec: RFC1122 4.1.3.1-1
             if datagram.to_unicast {
                 let mut environment = ip_environment!(self, now, sink);
@@ -449,7 +452,7 @@ impl Stack {
             self.tell(key);
         }
     }
-    /// Removes a UDP or echo socket with all that it holds.
+    /// Removes a UDP, echo or probe socket with all that it holds.
     pub(crate) fn remove_datagram_socket(&mut self, key: Key) {
         self.unbind(key);
         self.flows.remove(&self.sockets, key);
@@ -463,6 +466,7 @@ impl Stack {
                 outgoing.for_each(|payload| self.pool.give(payload));
             }
             Some(Socket::Echo(echo)) => echo.clear(&mut self.pool),
+            Some(Socket::Probe(prober)) => prober.clear(&mut self.pool),
             _ => return,
         }
         self.population.datagram_sockets -= 1;

@@ -1,10 +1,12 @@
-//! UDP, and echo requests.
+//! UDP, echo requests, and probes.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, IpAddr};
-use inhost_stack::{self as stack, DatagramInfo, EchoInfo, SocketId, UdpOptions};
+use inhost_stack::{
+    self as stack, DatagramInfo, EchoInfo, Probe, ProbeAnswer, ProbeMethod, SocketId, UdpOptions,
+};
 
 use crate::error::{DatagramError, ListenError};
 use crate::host::Host;
@@ -138,6 +140,49 @@ impl EchoSocket {
 }
 
 impl Drop for EchoSocket {
+    fn drop(&mut self) {
+        self.host.close(self.socket);
+    }
+}
+
+/// A socket for probes of one method. Dropping it closes it.
+#[derive(Debug)]
+pub struct ProbeSocket {
+    host: Host,
+    socket: SocketId,
+}
+
+impl ProbeSocket {
+    pub(crate) fn open(host: &Host, method: ProbeMethod) -> Result<ProbeSocket, ListenError> {
+        if host.is_draining() {
+            return Err(ListenError::Stopped);
+        }
+        let socket = host.core(|core| core.stack.probe_open(method, core.now))?;
+        Ok(ProbeSocket { host: host.clone(), socket })
+    }
+    /// The socket's name, for [`Host::with_stack`].
+    pub fn socket(&self) -> SocketId {
+        self.socket
+    }
+    /// Sends a probe; see [`stack::Stack::probe_send`].
+    pub async fn send(&self, probe: &Probe) -> Result<(), DatagramError> {
+        poll_fn(|context| {
+            let sent = self.host.core(|core| core.stack.probe_send(self.socket, probe, core.now));
+            or_wait(&self.host, self.socket, sent, Wait::Write, context)
+        })
+        .await
+    }
+    /// The next answer; or the error that kept a probe from leaving.
+    pub async fn receive(&self) -> Result<ProbeAnswer, DatagramError> {
+        poll_fn(|context| {
+            let received = self.host.core(|core| core.stack.probe_receive(self.socket, core.now));
+            or_wait(&self.host, self.socket, received, Wait::Read, context)
+        })
+        .await
+    }
+}
+
+impl Drop for ProbeSocket {
     fn drop(&mut self) {
         self.host.close(self.socket);
     }

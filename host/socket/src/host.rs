@@ -10,7 +10,8 @@ use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device};
 use inhost_event::{Ignore, Sink, TcpPhase};
 use inhost_stack::{
-    ConnectOptions, ListenOptions, Readiness, SocketId, SocketKind, Stack, Transmitted, UdpOptions,
+    ConnectOptions, ListenOptions, ProbeMethod, Readiness, SocketId, SocketKind, Stack, Transmitted,
+    UdpOptions,
 };
 
 use crate::doorbell::Doorbell;
@@ -20,7 +21,7 @@ use crate::future::{Either, race};
 use crate::remote::{self, RemoteHost};
 use crate::timers::{TimerKey, Timers};
 use crate::waiters::{Wait, Waiters, WakerSet};
-use crate::{EchoSocket, Listener, Stream, UdpSocket};
+use crate::{EchoSocket, Listener, ProbeSocket, Stream, UdpSocket};
 
 /// Sockets whose news is taken from the stack at a time.
 const READY_A_LOOK: usize = 4096;
@@ -147,6 +148,10 @@ impl Host {
     /// Opens a socket for echo requests (ping).
     pub fn echo(&self) -> Result<EchoSocket, ListenError> {
         EchoSocket::open(self)
+    }
+    /// Opens a socket for probes of one method (traceroute).
+    pub fn probe(&self, method: ProbeMethod) -> Result<ProbeSocket, ListenError> {
+        ProbeSocket::open(self, method)
     }
     /// The handle by which other threads reach this host. The first call starts the task that serves them.
     pub fn remote(&self) -> RemoteHost {

@@ -102,6 +102,15 @@ impl Names {
         connect::order(&self.host, &mut addresses);
         Ok(addresses)
     }
+    /// The name of `address`: what the table has for it, or the DNS. `None` where neither says one.
+    pub async fn name_of(&self, address: IpAddr) -> Option<String> {
+        let known = self.hosts.borrow().names_of(address).into_iter().next();
+        match (known, &self.dns) {
+            (Some(name), _) => Some(name),
+            (None, Some(dns)) => dns.name_of(address).await,
+            (None, None) => None,
+        }
+    }
     /// Connects to `port` of `name`: the first of its addresses that accepts (RFC 8305).
     pub async fn connect(&self, name: &str, port: u16) -> Result<Stream, ConnectByNameError> {
         let mut known = resolve::known(name, &self.hosts.borrow()).map_err(ConnectByNameError::LookUp)?;

@@ -87,6 +87,16 @@ impl Dns {
         Ok(addresses)
     }
 
+    /// The name that the DNS gives to an address (RFC 1035 §3.5, RFC 3596 §2.5).
+    pub(crate) async fn name_of(&self, address: IpAddr) -> Option<String> {
+        let answer = self.provider.within(self.resolver.lookup(Name::from(address), RecordType::PTR)).await;
+        let name = answer.ok()?.answers().iter().find_map(|record| match &record.data {
+            RData::PTR(name) => Some(name.0.to_ascii()),
+            _ => None,
+        })?;
+        Some(name.trim_end_matches('.').to_owned())
+    }
+
     fn explain(&self, name: &str, error: NetError, started: Instant, now: Instant) -> LookUpError {
         let (name, servers) = (name.to_owned(), self.servers.clone());
         if error.is_nx_domain() {

@@ -129,7 +129,13 @@ impl Client {
     }
     /// Has the host call `to`.
     pub fn connect(&mut self, to: Endpoint) -> Result<Connected, ClientError> {
-        let (reply, descriptor) = self.request(&json!({"op": "connect", "to": to.to_string()}))?;
+        self.connect_from(None, to)
+    }
+    /// Has the host call `to` from a port of its own, if one is given.
+    pub fn connect_from(&mut self, port: Option<u16>, to: Endpoint) -> Result<Connected, ClientError> {
+        let from = port.map(|port| format!("0.0.0.0:{port}"));
+        let request = json!({"op": "connect", "to": to.to_string(), "from": from});
+        let (reply, descriptor) = self.request(&request)?;
         connected(&reply, descriptor)
     }
     /// Has the host listen at `at`.

@@ -64,6 +64,7 @@ pub(super) fn socket(info: &SocketInfo) -> Value {
             SocketKind::Listener => "listener",
             SocketKind::Udp => "udp",
             SocketKind::Echo => "echo",
+            SocketKind::Probe => "probe",
         },
         "local": local.to_string(),
         "remote": remote.map(|remote| remote.to_string()),

@@ -1,0 +1,417 @@
+//! Probe sockets: packets that are meant to die on their way, and the news of where they did. A trace of a route is made
+//! of them.
+
+use crate::bind::is_bound;
+use crate::entry::{NOWHERE, Socket};
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::output::{Counting, Turn};
+use crate::socket::{Readiness, SocketId};
+use crate::stack::{Stack, ip_environment, ready_on};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Sequence};
+use inhost_buf::{Packet, Pool, Slices};
+use inhost_ip::{ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
+use inhost_tcp::Header;
+use inhost_wire::checksum::Sum;
+use inhost_wire::icmpv4::{self, Icmpv4Message};
+use inhost_wire::icmpv6::Icmpv6Message;
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Flags, Segment};
+use inhost_wire::udp::{self, UdpHeader};
+use std::collections::VecDeque;
+
+/// Probes, and answers, that a socket may hold.
+const QUEUED: usize = 256;
+/// Ports or identifiers that are tried for free ones.
+const TRIES: usize = 64;
+/// Ports that the calls of one socket come from, each in turn: every call is a connection of its own to who answers.
+const CALL_PORTS: u16 = 8192;
+/// The first port that calls may come from; above it lies room for [`CALL_PORTS`], three times over.
+const FIRST_CALL_PORT: u16 = 36_864;
+/// What a probe is filled with.
+static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+/// The window that a call offers.
+const CALL_WINDOW: u16 = 5840;
+
+/// What a probe looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeMethod {
+    /// An ICMP echo request. All have the same identifier and checksum, so that routers that share out the load by
+    /// these send them the same way.
+    Echo,
+    /// A UDP datagram, to this port and as many more as the probe's number says.
+    Datagram {
+        /// The port of number 0.
+        port: u16,
+    },
+    /// A TCP SYN to this port, each from a port of its own. A connection that it opens is reset at once.
+    Call {
+        /// The port that is called.
+        port: u16,
+    },
+}
+
+/// One probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Where it would go.
+    pub to: IpAddr,
+    /// What its answer is known by.
+    pub number: u16,
+    /// Hops that it may take.
+    pub hop_limit: u8,
+    /// Its length with its IP header; made longer where its headers need more.
+    pub packet_bytes: u16,
+}
+
+/// An answer to a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeAnswer {
+    /// The probe's number.
+    pub number: u16,
+    /// Whom the probe was for.
+    pub to: IpAddr,
+    /// Who answers.
+    pub from: IpAddr,
+    /// What.
+    pub news: ProbeNews,
+}
+
+/// What became of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeNews {
+    /// It arrived, and its destination answers: an echo, a datagram, a SYN accepted.
+    Answered,
+    /// It arrived, and its destination refuses the connection.
+    Refused,
+    /// It came to grief on its way, or where it arrived.
+    Error {
+        /// Why.
+        kind: ErrorKind,
+        /// The largest packet that would have gone on, where `kind` is [`ErrorKind::PacketTooBig`].
+        mtu_bytes: Option<u16>,
+    },
+}
+
+/// A probe socket.
+#[derive(Debug)]
+pub(crate) struct Prober {
+    pub(crate) method: ProbeMethod,
+    /// The identifier or source port of all probes, or the first port that calls come from.
+    pub(crate) port: u16,
+    /// Of calls; nobody can guess it.
+    sequence: Sequence,
+    pub(crate) opened: Instant,
+    incoming: VecDeque<ProbeAnswer>,
+    pub(crate) outgoing: VecDeque<Outgoing>,
+    error: Option<DatagramError>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    message: Packet,
+    pub(crate) path: Path,
+    hop_limit: u8,
+}
+
+impl Prober {
+    pub(crate) fn readiness(&self) -> Readiness {
+        let failed = self.error.is_some();
+        Readiness::NONE
+            .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
+            .with_if(Readiness::WRITABLE, failed || self.outgoing.len() < QUEUED)
+            .with_if(Readiness::ERROR, failed)
+    }
+    /// Answers that wait for the application, and bytes that wait for the link.
+    pub(crate) fn queued(&self) -> (usize, usize) {
+        (self.incoming.len(), self.outgoing.iter().map(|probe| probe.message.len()).sum())
+    }
+    pub(crate) fn clear(self, pool: &mut Pool) {
+        self.outgoing.into_iter().for_each(|probe| pool.give(probe.message));
+    }
+    /// Under which it stands in the table of bindings.
+    pub(crate) fn binding(&self) -> (u8, Endpoint, bool) {
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        match self.method {
+            ProbeMethod::Echo => (protocol::ICMPV4, Endpoint { port: self.port, ..NOWHERE }, false),
+            ProbeMethod::Datagram { .. } => {
+                (protocol::UDP, Endpoint { address: any, port: self.port }, false)
+            }
+            // It takes what comes to any port that nobody else has.
+            ProbeMethod::Call { .. } => (protocol::TCP, Endpoint { address: any, port: 0 }, true),
+        }
+    }
+    fn protocol(&self, to: IpAddr) -> u8 {
+        match self.method {
+            ProbeMethod::Echo if to.is_ipv4() => protocol::ICMPV4,
+            ProbeMethod::Echo => protocol::ICMPV6,
+            ProbeMethod::Datagram { .. } => protocol::UDP,
+            ProbeMethod::Call { .. } => protocol::TCP,
+        }
+    }
+    /// The number of the probe that went from port `own` to port `other`.
+    fn number_of(&self, own: u16, other: u16) -> Option<u16> {
+        match self.method {
+            // What stands for ports in an echo request.
+            ProbeMethod::Echo => (own == self.port).then_some(other),
+            ProbeMethod::Datagram { port } => (own == self.port).then_some(other.wrapping_sub(port)),
+            ProbeMethod::Call { port } => {
+                let number = own.wrapping_sub(self.port);
+                (other == port && number < CALL_PORTS).then_some(number)
+            }
+        }
+    }
+    /// Writes the transport's part of a probe; its length, 0 when it does not fit.
+    fn write(&self, probe: &Probe, path: &Path, into: &mut [u8]) -> usize {
+        let (source, destination, number) = (path.source, path.destination, probe.number);
+        let data_bytes = |header_bytes: usize| {
+            usize::from(probe.packet_bytes).saturating_sub(path.ip_header_bytes() + header_bytes)
+        };
+        match self.method {
+            ProbeMethod::Echo => {
+                let mut data = ZEROS;
+                let data = data.get_mut(..data_bytes(icmpv4::LENGTH)).unwrap_or_default();
+                if let Some((front, _)) = data.split_first_chunk_mut::<2>() {
+                    *front = (!number).to_be_bytes();
+                }
+                let identifier = self.port;
+                match (source, destination) {
+                    (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                        let echo = Icmpv6Message::EchoRequest { identifier, sequence: number, data };
+                        echo.emit(source, destination, into)
+                    }
+                    _ => Icmpv4Message::EchoRequest { identifier, sequence: number, data }.emit(into),
+                }
+            }
+            ProbeMethod::Datagram { port } => {
+                let data = ZEROS.get(..data_bytes(udp::LENGTH)).unwrap_or_default();
+                let Some(place) = into.get_mut(..udp::LENGTH + data.len()) else { return 0 };
+                place.fill(0);
+                let header =
+                    UdpHeader { source_port: self.port, destination_port: port.wrapping_add(number) };
+                header.emit(source, destination, data.len(), Sum::of(data), place);
+                udp::LENGTH + data.len()
+            }
+            ProbeMethod::Call { port } => {
+                let segment = Segment {
+                    source_port: self.port + number % CALL_PORTS,
+                    destination_port: port,
+                    sequence: self.sequence,
+                    flags: Flags::SYN,
+                    window: CALL_WINDOW,
+                    payload: ZEROS.get(..data_bytes(inhost_wire::tcp::LENGTH)).unwrap_or_default(),
+                    ..Segment::default()
+                };
+                segment.emit(source, destination, into)
+            }
+        }
+    }
+}
+
+impl Stack {
+    /// A socket for probes of one method.
+    pub fn probe_open(&mut self, method: ProbeMethod, now: Instant) -> Result<SocketId, BindError> {
+        self.tick(now);
+        if self.population.datagram_sockets >= self.config.datagram_socket_limit {
+            return Err(BindError::TooManySockets);
+        }
+        for _ in 0..TRIES {
+            let any = self.random.private_u32() as u16;
+            let port = match method {
+                ProbeMethod::Echo => any,
+                ProbeMethod::Datagram { .. } => self.choose_probe_port().ok_or(BindError::NoPort)?,
+                ProbeMethod::Call { .. } => FIRST_CALL_PORT + any % (2 * CALL_PORTS),
+            };
+            let sequence = Sequence(self.random.private_u32());
+            let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
+            let prober = Prober { method, port, sequence, opened: now, incoming, outgoing, error: None };
+            match self.bind(Socket::Probe(Box::new(prober))) {
+                Ok(key) => {
+                    self.population.datagram_sockets += 1;
+                    return Ok(SocketId(key));
+                }
+                Err(BindError::InUse) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Err(BindError::InUse)
+    }
+    fn choose_probe_port(&mut self) -> Option<u16> {
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let Stack { identity, config, bindings, sockets, random, .. } = self;
+        let range = (config.ephemeral_ports_first, config.ephemeral_ports_last);
+        let remote = Endpoint { address: any, port: 0 };
+        let selection = crate::ports::PortSelection::Random;
+        identity.ephemeral_port(selection, range, None, remote, random, |port| {
+            config.share.is_none_or(|share| share.gives_out(port))
+                && !is_bound(bindings, sockets, protocol::UDP, Endpoint { address: any, port })
+        })
+    }
+    /// Sends a probe. It leaves with the next [`Stack::transmit`], whole, as long as the link takes it: what is known
+    /// of the path behind it does not count, and no router is to fragment it.
+    pub fn probe_send(&mut self, socket: SocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
+        self.tick(now);
+        let prober = self.prober_mut(socket)?;
+        if let Some(error) = prober.error.take() {
+            return Err(error);
+        }
+        if prober.outgoing.len() >= QUEUED {
+            return Err(DatagramError::WouldBlock);
+        }
+        if probe.hop_limit == 0 {
+            return Err(SocketError::Invalid.into());
+        }
+        let path = self.ip.route(probe.to, None, None, now)?;
+        if probe.to.is_multicast() || self.is_broadcast(&path, probe.to) {
+            return Err(DatagramError::Broadcast);
+        }
+        // The longest header of the three methods.
+        let room_bytes =
+            usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
+        let Some(mut message) = self.pool.take_to_send(room_bytes) else {
+            self.starve(socket.0, now);
+            return Err(DatagramError::WouldBlock);
+        };
+        let prober = self.prober_mut(socket)?;
+        let written = prober.write(probe, &path, message.spare_mut());
+        message.extend(written);
+        let first = prober.outgoing.is_empty();
+        prober.outgoing.push_back(Outgoing { message, path, hop_limit: probe.hop_limit });
+        if first {
+            self.sending.push_back(ready_on(path.link), socket.0.index());
+        }
+        Ok(())
+    }
+    /// Takes the next answer; or the error that kept a probe from leaving.
+    pub fn probe_receive(&mut self, socket: SocketId, now: Instant) -> Result<ProbeAnswer, DatagramError> {
+        self.tick(now);
+        let prober = self.prober_mut(socket)?;
+        if let Some(error) = prober.error.take() {
+            return Err(error);
+        }
+        prober.incoming.pop_front().ok_or(DatagramError::WouldBlock)
+    }
+
+    /// Gives an answer to its socket; what there is no room for is lost, as on the way.
+    fn probe_answered(&mut self, key: Key, answer: ProbeAnswer) {
+        if let Some(Socket::Probe(prober)) = self.sockets.at_mut(key)
+            && prober.incoming.len() < QUEUED
+        {
+            prober.incoming.push_back(answer);
+            self.tell(key);
+        }
+    }
+    /// Takes the echo of a probe; false when the socket is none for probes.
+    pub(crate) fn probe_echo_input(&mut self, key: Key, from: IpAddr, number: u16) -> bool {
+        let is_probe = matches!(self.sockets.at(key), Some(Socket::Probe(_)));
+        if is_probe {
+            self.probe_answered(key, ProbeAnswer { number, to: from, from, news: ProbeNews::Answered });
+        }
+        is_probe
+    }
+    /// Takes a datagram in answer to a probe; false when nobody has sent one there.
+    pub(crate) fn probe_udp_input(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
+        let Some(key) = self.find_binding(protocol::UDP, link, local) else { return false };
+        let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
+        let Some(number) = prober.number_of(local.port, remote.port) else { return false };
+        let (to, from) = (remote.address, remote.address);
+        self.probe_answered(key, ProbeAnswer { number, to, from, news: ProbeNews::Answered });
+        true
+    }
+    /// Takes the answer to a call that was a probe: whoever called will not talk, and a reset says so (RFC 9293
+    /// §3.10.7.1). False when `key` is no socket for probes.
+    pub(crate) fn probe_tcp_input(
+        &mut self,
+        key: Key,
+        header: &Header,
+        local: Endpoint,
+        remote: Endpoint,
+    ) -> bool {
+        let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
+        // The SYN is one number, and what it bore may count as well.
+        let acknowledged = header.acknowledgment.since(prober.sequence);
+        let answers = header.flags.ack() && (1..=1 + u32::from(u16::MAX)).contains(&acknowledged);
+        let number = prober.number_of(local.port, remote.port).filter(|_| answers);
+        let news = match header.flags {
+            flags if flags.rst() => Some(ProbeNews::Refused),
+            flags if flags.contains(Flags::SYN) => Some(ProbeNews::Answered),
+            _ => None,
+        };
+        if let (Some(number), Some(news)) = (number, news) {
+            self.probe_answered(key, ProbeAnswer { number, to: remote.address, from: remote.address, news });
+        }
+        true
+    }
+    /// Takes an error about a probe; false when it is about none.
+    pub(crate) fn probe_error(&mut self, error: &TransportError) -> bool {
+        let quoted = &error.quoted;
+        let local = Endpoint { address: quoted.source, port: quoted.source_port };
+        let key = match quoted.protocol {
+            protocol::ICMPV4 | protocol::ICMPV6 => self.find_echo(quoted.source_port),
+            number => self.find_binding(number, error.link, local),
+        };
+        let Some(key) = key else { return false };
+        let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
+        // RFC 5927 §4: what is quoted must be what we sent.
+        let number = prober
+            .number_of(quoted.source_port, quoted.destination_port)
+            .filter(|_| prober.protocol(quoted.destination) == quoted.protocol)
+            .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == prober.sequence));
+        if let Some(number) = number {
+            let news = ProbeNews::Error { kind: error.kind, mtu_bytes: error.mtu_bytes };
+            self.probe_answered(
+                key,
+                ProbeAnswer { number, to: quoted.destination, from: error.reporter, news },
+            );
+        }
+        number.is_some()
+    }
+    /// Sends some of a socket's probes.
+    pub(crate) fn probe_turn(
+        &mut self,
+        link: LinkId,
+        key: Key,
+        now: Instant,
+        budget: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn inhost_event::Sink,
+    ) -> Turn {
+        for _ in 0..budget {
+            let Some(Socket::Probe(prober)) = self.sockets.at_mut(key) else { return Turn::Done };
+            let Some(next) = prober.outgoing.front() else { return Turn::Done };
+            if next.path.link != link {
+                self.sending.push_back(ready_on(next.path.link), key.index());
+                return Turn::Done;
+            }
+            let mut how = HeaderHow::new(prober.protocol(next.path.destination));
+            how.hop_limit = Some(next.hop_limit);
+            (how.dont_fragment, how.beyond_path_mtu) = (true, true);
+            let mut environment = ip_environment!(self, now, sink);
+            let message = Slices::one(next.message.bytes());
+            let sent = self.ip.send_datagram(&next.path, &how, message, &mut environment, device);
+            let failure = match sent {
+                Ok(()) => None,
+                Err(SendDatagramError::Full) => return Turn::Full,
+                Err(SendDatagramError::Pending) => return Turn::Pending,
+                Err(why) => Some(DatagramError::from(why)),
+            };
+            let full = prober.outgoing.len() >= QUEUED;
+            let Some(probe) = prober.outgoing.pop_front() else { return Turn::Done };
+            let failed = failure.is_some();
+            prober.error = failure.or(prober.error);
+            self.pool.give(probe.message);
+            if full || failed {
+                self.tell(key);
+            }
+        }
+        match self.sockets.at(key) {
+            Some(Socket::Probe(prober)) if !prober.outgoing.is_empty() => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+    fn prober_mut(&mut self, socket: SocketId) -> Result<&mut Prober, SocketError> {
+        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Probe(prober) => Ok(prober),
+            _ => Err(SocketError::WrongKind),
+        }
+    }
+}
