@@ -1,0 +1,112 @@
+//! Text from a stranger, made fit to be shown: RFC 1288 §3.3 asks a client to keep from its terminal what that might
+//! obey.
+
+/// Stands where something was that is not shown.
+const SUBSTITUTE: char = '\u{fffd}';
+
+/// Takes octets as they come and gives text: lines end in a newline, control characters are replaced, and octets that
+/// are not UTF-8 are taken for Latin-1, as servers have it that are older than UTF-8.
+#[derive(Clone, Debug, Default)]
+pub struct Cleaner {
+    /// The beginning of a character whose end has not come yet.
+    partial: Vec<u8>,
+    after_return: bool,
+}
+
+impl Cleaner {
+    /// Takes more octets, and puts what they say behind `text`.
+    pub fn take(&mut self, octets: &[u8], text: &mut String) {
+        for &octet in octets {
+            self.partial.push(octet);
+            self.settle(text, false);
+        }
+    }
+    /// Nothing more comes.
+    pub fn end(&mut self, text: &mut String) {
+        self.settle(text, true);
+        if core::mem::take(&mut self.after_return) {
+            text.push('\n');
+        }
+    }
+    /// Shows the characters that are whole, or can never be.
+    fn settle(&mut self, text: &mut String, is_end: bool) {
+        while let Some(&first) = self.partial.first() {
+            let taken = match core::str::from_utf8(&self.partial) {
+                Ok(whole) => {
+                    let whole = whole.to_owned();
+                    whole.chars().for_each(|character| self.show(character, text));
+                    self.partial.len()
+                }
+                // More may make it whole: a character has at most four octets.
+                Err(error) if error.error_len().is_none() && !is_end => return,
+                Err(_) => {
+                    self.show(char::from(first), text);
+                    1
+                }
+            };
+            self.partial.drain(..taken);
+        }
+    }
+    fn show(&mut self, character: char, text: &mut String) {
+        let after_return = core::mem::take(&mut self.after_return);
+        if after_return && character != '\n' {
+            text.push('\n');
+        }
+        match character {
+            '\r' => self.after_return = true,
+            '\n' | '\t' => text.push(character),
+            // RFC 1288 names ^G and escape sequences; what turns the direction of writing deceives as well.
+            c if c.is_control() || is_format(c) => text.push(SUBSTITUTE),
+            c => text.push(c),
+        }
+    }
+}
+
+/// What shows nothing and changes how other characters are shown.
+fn is_format(character: char) -> bool {
+    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(octets: &[u8]) -> String {
+        let mut text = String::new();
+        let mut cleaner = Cleaner::default();
+        cleaner.take(octets, &mut text);
+        cleaner.end(&mut text);
+        // However it comes in pieces, it is the same.
+        for cut in 0..octets.len() {
+            let (mut other, mut cleaner) = (String::new(), Cleaner::default());
+            cleaner.take(&octets[..cut], &mut other);
+            cleaner.take(&octets[cut..], &mut other);
+            cleaner.end(&mut other);
+            assert_eq!(other, text);
+        }
+        text
+    }
+
+    #[test]
+    fn lines_end_as_lines_end_here() {
+        assert_eq!(clean(b"a\r\nb\nc\rd\r"), "a\nb\nc\nd\n");
+        assert_eq!(clean(b"\r\r\n\tx"), "\n\n\tx");
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_replaced() {
+        assert_eq!(clean(b"\x1b[2J\x07!\x7f"), "\u{fffd}[2J\u{fffd}!\u{fffd}");
+        // The same as one octet, alone and as UTF-8; and what turns the direction of writing.
+        assert_eq!(clean(b"\x9b2J"), "\u{fffd}2J");
+        assert_eq!(clean("\u{9b}2J \u{202e}x".as_bytes()), "\u{fffd}2J \u{fffd}x");
+    }
+
+    #[test]
+    fn utf_8_stays_and_latin_1_is_understood() {
+        assert_eq!(clean("Mädchen 東京".as_bytes()), "Mädchen 東京");
+        assert_eq!(clean(b"M\xfcller\r\n"), "Müller\n");
+        assert_eq!(clean(b"caf\xe9"), "café");
+        assert_eq!(clean(b"\xe6\x9d"), "æ\u{fffd}");
+    }
+}

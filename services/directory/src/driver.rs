@@ -1,0 +1,90 @@
+//! One exchange over any stream.
+
+use core::fmt;
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// The longest answer that is taken. The whole of a registry's larger objects is a few hundred kilobytes.
+pub const ANSWER_BYTES: usize = 4 << 20;
+/// Octets of one read.
+const READ_BYTES: usize = 4096;
+
+/// Why there is no answer, or not all of it.
+#[derive(Debug)]
+pub enum AskError {
+    /// The connection failed.
+    Io(io::Error),
+    /// There is more than [`ANSWER_BYTES`].
+    TooLong,
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AskError::Io(error) => error.fmt(f),
+            AskError::TooLong => write!(f, "the answer is longer than {} MiB", ANSWER_BYTES >> 20),
+        }
+    }
+}
+impl std::error::Error for AskError {}
+
+/// Sends `line` and hands what comes back to `take`, piece by piece, until the server closes.
+pub async fn ask<S>(stream: &mut S, line: &str, mut take: impl FnMut(&[u8])) -> Result<(), AskError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    stream.write_all(line.as_bytes()).await.map_err(AskError::Io)?;
+    stream.flush().await.map_err(AskError::Io)?;
+    let (mut place, mut total_bytes) = ([0; READ_BYTES], 0);
+    loop {
+        // Our side stays open: servers exist that take a close for a lack of interest.
+        let count = match stream.read(&mut place).await {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            // Some reset instead of closing, once all was said.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && total_bytes > 0 => return Ok(()),
+            Err(error) => return Err(AskError::Io(error)),
+        };
+        total_bytes += count;
+        if total_bytes > ANSWER_BYTES {
+            return Err(AskError::TooLong);
+        }
+        take(place.get(..count).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_lite::future::{block_on, zip};
+
+    #[test]
+    fn a_line_goes_and_an_answer_comes() {
+        let (mut near, mut far) = tokio::io::duplex(16);
+        let mut heard = Vec::new();
+        let server = async {
+            let mut line = [0; 5];
+            far.read_exact(&mut line).await.unwrap();
+            assert_eq!(&line, b"ada\r\n");
+            far.write_all(&[b'x'; 10_000]).await.unwrap();
+            drop(far);
+        };
+        let client = ask(&mut near, "ada\r\n", |piece| heard.extend_from_slice(piece));
+        let (done, ()) = block_on(zip(client, server));
+        done.unwrap();
+        assert_eq!(heard.len(), 10_000);
+    }
+
+    #[test]
+    fn an_answer_without_end_is_given_up() {
+        let (mut near, mut far) = tokio::io::duplex(1 << 16);
+        let server = async { while far.write_all(&[b'x'; 4096]).await.is_ok() {} };
+        let client = async {
+            let done = ask(&mut near, "\r\n", |_| ()).await;
+            drop(near);
+            done
+        };
+        let (done, ()) = block_on(zip(client, server));
+        assert!(matches!(done, Err(AskError::TooLong)));
+    }
+}
