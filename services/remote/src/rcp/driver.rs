@@ -1,0 +1,167 @@
+//! Fetching: the machine between a stream and a folder.
+
+use super::sink::{Event, Sink};
+use super::{Expected, Folder, Options};
+use core::fmt;
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Octets of one read.
+const READ_BYTES: usize = 64 * 1024;
+
+/// What came of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Files that are whole.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Things that were left out, each of which was told.
+    pub left_out: u64,
+}
+
+impl Report {
+    /// With another's.
+    pub fn and(self, other: Report) -> Report {
+        Report {
+            files: self.files + other.files,
+            bytes: self.bytes + other.bytes,
+            left_out: self.left_out + other.left_out,
+        }
+    }
+}
+
+/// Why a copy did not go on.
+#[derive(Debug)]
+pub enum Failed {
+    /// The connection failed.
+    Io(io::Error),
+    /// The other end ended it, or is none.
+    Other(String),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Io(error) => error.fmt(f),
+            Failed::Other(why) => f.write_str(why),
+        }
+    }
+}
+impl std::error::Error for Failed {}
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        Failed::Io(error)
+    }
+}
+
+/// Takes what the other end's `rcp -f` sends. `tell` hears of what is left out.
+pub async fn fetch<S>(
+    stream: &mut S,
+    options: Options,
+    expected: Expected,
+    folder: &mut Folder,
+    mut tell: impl FnMut(&str),
+) -> Result<Report, Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut taking = Taking {
+        sink: Sink::new(options, expected),
+        folder,
+        report: Report::default(),
+        size_bytes: 0,
+        bad: None,
+    };
+    let mut place = vec![0; READ_BYTES];
+    loop {
+        let output = taking.sink.output();
+        if !output.is_empty() {
+            stream.write_all(&output).await?;
+            stream.flush().await?;
+        }
+        let count = stream.read(&mut place).await?;
+        if count == 0 {
+            taking.folder.abandon();
+            return taking.sink.end().map(|()| taking.report).map_err(Failed::Other);
+        }
+        let mut input = place.get(..count).unwrap_or_default();
+        while let Some(event) = taking.sink.receive(&mut input) {
+            taking.event(event, &mut tell)?;
+        }
+    }
+}
+
+struct Taking<'a> {
+    sink: Sink,
+    folder: &'a mut Folder,
+    report: Report,
+    size_bytes: u64,
+    /// Why the file that is coming cannot be kept.
+    bad: Option<String>,
+}
+
+impl Taking<'_> {
+    fn event(&mut self, event: Event<'_>, tell: &mut impl FnMut(&str)) -> Result<(), Failed> {
+        match event {
+            Event::Enter { name, mode, times } => {
+                let done = self.folder.enter(&name, mode, times);
+                self.verdict(done, &name, tell);
+            }
+            Event::Leave => {
+                let done = self.folder.leave();
+                self.verdict(done, b"a folder", tell);
+            }
+            Event::Begin { name, mode, size_bytes, times } => {
+                (self.size_bytes, self.bad) = (size_bytes, None);
+                let done = self.folder.begin(&name, mode, times);
+                self.verdict(done, &name, tell);
+            }
+            Event::Data(data) => {
+                if self.bad.is_none()
+                    && let Err(error) = self.folder.write(data)
+                {
+                    self.folder.abandon();
+                    self.bad = Some(error.to_string());
+                }
+            }
+            Event::Finished => {
+                let done = match self.bad.take() {
+                    Some(why) => Err(io::Error::other(why)),
+                    None => self.folder.finish(),
+                };
+                if done.is_ok() {
+                    (self.report.files, self.report.bytes) =
+                        (self.report.files + 1, self.report.bytes + self.size_bytes);
+                }
+                self.verdict(done, b"a file", tell);
+            }
+            Event::Spoiled(why) => {
+                self.folder.abandon();
+                self.left_out(&why, tell);
+                self.sink.accept();
+            }
+            Event::Complaint(why) => self.left_out(&why, tell),
+            Event::Refused(name, why) => self.left_out(&format!("{name}: {why}"), tell),
+            Event::Failed(why) => {
+                self.folder.abandon();
+                return Err(Failed::Other(why));
+            }
+        }
+        Ok(())
+    }
+    fn verdict(&mut self, done: io::Result<()>, name: &[u8], tell: &mut impl FnMut(&str)) {
+        match done {
+            Ok(()) => self.sink.accept(),
+            Err(error) => {
+                let why = format!("{}: {error}", crate::answer::shown(name));
+                self.left_out(&why, tell);
+                self.sink.refuse(&why);
+            }
+        }
+    }
+    fn left_out(&mut self, why: &str, tell: &mut impl FnMut(&str)) {
+        self.report.left_out += 1;
+        tell(why);
+    }
+}

@@ -1,0 +1,57 @@
+//! rcp: files to and from another host, over rsh. The protocol is 4.2BSD's: the end that has files announces each in a
+//! line, the end that gets them answers.
+
+mod driver;
+mod folder;
+mod name;
+mod send;
+mod sink;
+#[cfg(test)]
+mod tests;
+
+pub use driver::{Failed, Report, fetch};
+pub use folder::Folder;
+pub use name::{Expected, NameError, check};
+pub use send::send;
+pub use sink::{Event, Sink, Times};
+
+/// Folders within folders that are followed.
+pub const DEPTH_LIMIT: usize = 64;
+
+/// What is wanted beside the bytes of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Folders with all in them.
+    pub recursive: bool,
+    /// Times and permissions as they are at the source.
+    pub preserve: bool,
+}
+
+impl Options {
+    /// The command that makes the other end's rcp send `path` to us.
+    pub fn fetch_command(self, path: &str) -> String {
+        format!("rcp{} -f {}", self.flags(), named(path))
+    }
+    /// The command that makes the other end's rcp take files to `path`, which is to be a folder when there are several.
+    pub fn send_command(self, path: &str, several: bool) -> String {
+        let folder = if several { " -d" } else { "" };
+        format!("rcp{}{folder} -t {}", self.flags(), named(path))
+    }
+    fn flags(self) -> &'static str {
+        match (self.recursive, self.preserve) {
+            (false, false) => "",
+            (true, false) => " -r",
+            (false, true) => " -p",
+            (true, true) => " -r -p",
+        }
+    }
+}
+
+/// A path that is no option. Nothing of it is quoted: the other end's shell is to expand it, as ever with rcp.
+fn named(path: &str) -> String {
+    match path {
+        "" => ".".to_owned(),
+        path if path.starts_with('-') => format!("./{path}"),
+        path => path.to_owned(),
+    }
+}

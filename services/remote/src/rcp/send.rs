@@ -1,0 +1,226 @@
+//! Sending: local files and folders to the other end's `rcp -t`.
+
+use super::driver::{Failed, Report};
+use super::{DEPTH_LIMIT, NameError, Options, check};
+use crate::answer::{Answer, Said};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// Octets of one write.
+const WRITE_BYTES: usize = 64 * 1024;
+
+/// Sends `paths`. `tell` hears of what is left out.
+pub async fn send<S>(
+    stream: &mut S,
+    options: Options,
+    paths: &[PathBuf],
+    tell: impl FnMut(&str),
+) -> Result<Report, Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut sending = Sending { stream, answer: Answer::default(), options, report: Report::default(), tell };
+    if !sending.is_fine().await? {
+        return Ok(sending.report);
+    }
+    for path in paths {
+        sending.tree(path).await?;
+    }
+    Ok(sending.report)
+}
+
+struct Sending<'a, S, T> {
+    stream: &'a mut S,
+    answer: Answer,
+    options: Options,
+    report: Report,
+    tell: T,
+}
+
+/// What is to be sent next.
+enum Next {
+    Entry(PathBuf, usize),
+    Leave,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
+    /// One thing with all in it.
+    async fn tree(&mut self, path: &Path) -> Result<(), Failed> {
+        let mut stack = vec![Next::Entry(path.to_owned(), 0)];
+        while let Some(next) = stack.pop() {
+            let (path, depth) = match next {
+                Next::Leave => {
+                    self.say(b"E\n").await?;
+                    self.is_fine().await?;
+                    continue;
+                }
+                Next::Entry(path, depth) => (path, depth),
+            };
+            match self.entry(&path, depth).await {
+                Ok(entries) if entries.is_empty() => {}
+                Ok(entries) => stack.extend(entries),
+                Err(Left::Out(why)) => self.left_out(&format!("{}: {why}", path.display())),
+                Err(Left::Failed(failed)) => return Err(failed),
+            }
+        }
+        Ok(())
+    }
+    /// One file, or a folder of which what is in it is to be sent next.
+    async fn entry(&mut self, path: &Path, depth: usize) -> Result<Vec<Next>, Left> {
+        let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
+        check(name).map_err(|why: NameError| Left::Out(why.to_string()))?;
+        let about = std::fs::metadata(path)?;
+        if !about.is_dir() && !about.is_file() {
+            return Err(Left::Out("neither a file nor a folder".to_owned()));
+        }
+        if about.is_file() {
+            // It is opened before it is announced: what cannot be read is not promised.
+            let file = File::open(path)?;
+            self.file(file, &about, name).await?;
+            return Ok(Vec::new());
+        }
+        if !self.options.recursive {
+            return Err(Left::Out("a folder; --recursive sends it with all in it".to_owned()));
+        }
+        if depth >= DEPTH_LIMIT {
+            return Err(Left::Out(format!("more than {DEPTH_LIMIT} folders deep")));
+        }
+        let mut inside: Vec<PathBuf> =
+            std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        // From behind, since the last is taken first.
+        inside.sort_by(|a, b| b.cmp(a));
+        if !self.announce(b'D', &about, 0, name).await? {
+            return Ok(Vec::new());
+        }
+        let mut next = vec![Next::Leave];
+        next.extend(inside.into_iter().map(|path| Next::Entry(path, depth + 1)));
+        Ok(next)
+    }
+    /// Announces a file or folder; false when the other end will not have it.
+    async fn announce(
+        &mut self,
+        kind: u8,
+        about: &Metadata,
+        size_bytes: u64,
+        name: &[u8],
+    ) -> Result<bool, Failed> {
+        if self.options.preserve {
+            let times = format!("T{} 0 {} 0\n", about.mtime().max(0), about.atime().max(0));
+            self.say(times.as_bytes()).await?;
+            if !self.is_fine().await? {
+                return Ok(false);
+            }
+        }
+        let mode = about.permissions().mode() & 0o7777;
+        let mut line = vec![kind];
+        line.extend(format!("{mode:04o} {size_bytes} ").into_bytes());
+        line.extend_from_slice(name);
+        line.push(b'\n');
+        self.say(&line).await?;
+        self.is_fine().await
+    }
+    async fn file(&mut self, mut file: File, about: &Metadata, name: &[u8]) -> Result<(), Failed> {
+        let size_bytes = about.len();
+        if !self.announce(b'C', about, size_bytes, name).await? {
+            return Ok(());
+        }
+        let (mut left, mut place, mut trouble) = (size_bytes, vec![0; WRITE_BYTES], None);
+        while left > 0 {
+            let limit = usize::try_from(left).unwrap_or(usize::MAX).min(place.len());
+            let part = place.get_mut(..limit).unwrap_or_default();
+            let count = match file.read(part) {
+                Ok(0) => {
+                    trouble.get_or_insert("the file became shorter while it was sent".to_owned());
+                    0
+                }
+                Ok(count) => count,
+                Err(error) => {
+                    trouble.get_or_insert(error.to_string());
+                    0
+                }
+            };
+            // So many bytes were promised, and the other end counts them.
+            let count = match &trouble {
+                None => count,
+                Some(_) => {
+                    part.fill(0);
+                    limit
+                }
+            };
+            self.say(part.get(..count).unwrap_or_default()).await?;
+            left -= count as u64;
+        }
+        match &trouble {
+            None => self.say(&[0]).await?,
+            Some(why) => self.say(format!("\x01{why}\n").as_bytes()).await?,
+        }
+        let is_taken = self.is_fine().await?;
+        match trouble {
+            Some(why) => self.left_out(&format!("{}: {why}", String::from_utf8_lossy(name))),
+            None if is_taken => {
+                (self.report.files, self.report.bytes) =
+                    (self.report.files + 1, self.report.bytes + size_bytes);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    async fn say(&mut self, octets: &[u8]) -> Result<(), Failed> {
+        match self.stream.write_all(octets).await {
+            Ok(()) => Ok(self.stream.flush().await?),
+            // Why it does not listen any more may be what it said last.
+            Err(error) => match self.listen().await {
+                Ok(Said::Warning(why) | Said::Fatal(why)) if !why.is_empty() => Err(Failed::Other(why)),
+                _ => Err(error.into()),
+            },
+        }
+    }
+    /// The other end's word: whether all is well.
+    async fn is_fine(&mut self) -> Result<bool, Failed> {
+        match self.listen().await? {
+            Said::Fine => Ok(true),
+            Said::Warning(why) => {
+                self.left_out(&why);
+                Ok(false)
+            }
+            Said::Fatal(why) => Err(Failed::Other(why)),
+        }
+    }
+    async fn listen(&mut self) -> Result<Said, Failed> {
+        loop {
+            let mut place = [0];
+            if self.stream.read(&mut place).await? == 0 {
+                let said = self.answer.end();
+                return said.ok_or_else(|| Failed::Other("the other end closed without a word".to_owned()));
+            }
+            if let Some(said) = self.answer.take(&mut &place[..]) {
+                return Ok(said);
+            }
+        }
+    }
+    fn left_out(&mut self, why: &str) {
+        self.report.left_out += 1;
+        (self.tell)(why);
+    }
+}
+
+/// Why something is not sent.
+enum Left {
+    Out(String),
+    Failed(Failed),
+}
+impl From<io::Error> for Left {
+    fn from(error: io::Error) -> Left {
+        Left::Out(error.to_string())
+    }
+}
+impl From<Failed> for Left {
+    fn from(failed: Failed) -> Left {
+        Left::Failed(failed)
+    }
+}

@@ -1,0 +1,272 @@
+//! The end that gets files, as a machine.
+
+use super::name::{Expected, NameError, check};
+use super::{DEPTH_LIMIT, Options};
+use crate::answer::{Answer, Said, shown};
+
+/// The longest line of the other end's.
+const LINE_BYTES: usize = 1024;
+
+/// When a file was changed and read, in seconds since 1970.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// Changed.
+    pub modified_seconds: u64,
+    /// Read.
+    pub accessed_seconds: u64,
+}
+
+/// What the other end says, and what is to be done. Events that say so wait for [`Sink::accept`] or
+/// [`Sink::refuse`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event<'a> {
+    /// A folder begins. Waits; refused, the folder is left out.
+    Enter {
+        /// Its name, checked.
+        name: Vec<u8>,
+        /// Permissions, nine bits.
+        mode: u32,
+        /// Its times, if they are preserved.
+        times: Option<Times>,
+    },
+    /// The folder ends. Waits.
+    Leave,
+    /// A file begins. Waits; refused, the file is left out.
+    Begin {
+        /// Its name, checked.
+        name: Vec<u8>,
+        /// Permissions, nine bits.
+        mode: u32,
+        /// Its length.
+        size_bytes: u64,
+        /// Its times, if they are preserved.
+        times: Option<Times>,
+    },
+    /// Some of the file.
+    Data(&'a [u8]),
+    /// The file is whole. Waits.
+    Finished,
+    /// The file is not: the other end could not read it, and says why. Waits, and is accepted.
+    Spoiled(String),
+    /// Something cannot be sent; the rest goes on.
+    Complaint(String),
+    /// A name that the other end sends is refused; the rest goes on.
+    Refused(String, NameError),
+    /// It is over, and this is why.
+    Failed(String),
+}
+
+/// The machine. In: [`Sink::receive`], [`Sink::accept`], [`Sink::refuse`], [`Sink::end`]. Out: [`Sink::output`].
+#[derive(Clone, Debug)]
+pub struct Sink {
+    options: Options,
+    expected: Expected,
+    state: State,
+    depth: usize,
+    times: Option<Times>,
+    output: Vec<u8>,
+    line: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Line,
+    /// The other end waits for our word on this.
+    Verdict(Pending),
+    Data {
+        left_bytes: u64,
+    },
+    /// What the other end says of the file that it has sent.
+    Trailer(Answer),
+    Over,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pending {
+    Enter,
+    Leave,
+    Begin { size_bytes: u64 },
+    Finish,
+}
+
+impl Sink {
+    /// A machine that takes what was asked for. It speaks first.
+    pub fn new(options: Options, expected: Expected) -> Sink {
+        let (output, line) = (vec![0], Vec::new());
+        Sink { options, expected, state: State::Line, depth: 0, times: None, output, line }
+    }
+    /// What goes to the other end next.
+    pub fn output(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.output)
+    }
+    /// Takes octets from the front of `input`. `None` when there are none left, or the machine waits.
+    pub fn receive<'a>(&mut self, input: &mut &'a [u8]) -> Option<Event<'a>> {
+        while !input.is_empty() {
+            match &mut self.state {
+                State::Verdict(_) | State::Over => return None,
+                State::Data { left_bytes } => {
+                    let count = usize::try_from(*left_bytes).unwrap_or(usize::MAX).min(input.len());
+                    let (data, rest) = input.split_at(count);
+                    *left_bytes -= count as u64;
+                    *input = rest;
+                    if *left_bytes == 0 {
+                        self.state = State::Trailer(Answer::default());
+                    }
+                    return Some(Event::Data(data));
+                }
+                State::Trailer(answer) => {
+                    let said = answer.take(input)?;
+                    return Some(self.trailer(said));
+                }
+                State::Line => {
+                    let (&octet, rest) = input.split_first()?;
+                    *input = rest;
+                    match octet {
+                        b'\n' => {
+                            let line = core::mem::take(&mut self.line);
+                            if let Some(event) = self.line(&line) {
+                                return Some(event);
+                            }
+                        }
+                        _ if self.line.len() >= LINE_BYTES => {
+                            return Some(self.fail("the other end's line is too long"));
+                        }
+                        octet => self.line.push(octet),
+                    }
+                }
+            }
+        }
+        None
+    }
+    fn trailer(&mut self, said: Said) -> Event<'static> {
+        self.state = State::Verdict(Pending::Finish);
+        match said {
+            Said::Fine => Event::Finished,
+            Said::Warning(why) => Event::Spoiled(why),
+            Said::Fatal(why) => self.fail(&why),
+        }
+    }
+    fn line(&mut self, line: &[u8]) -> Option<Event<'static>> {
+        match line {
+            [1, why @ ..] => Some(Event::Complaint(shown(why))),
+            [2, why @ ..] => Some(self.fail(&shown(why))),
+            [b'E', ..] if self.depth > 0 => {
+                self.times = None;
+                self.state = State::Verdict(Pending::Leave);
+                Some(Event::Leave)
+            }
+            [b'T', rest @ ..] => match times(rest) {
+                Some(times) => {
+                    self.times = Some(times);
+                    self.output.push(0);
+                    None
+                }
+                None => Some(self.protocol_error(line)),
+            },
+            [b'C', rest @ ..] => match announced(rest) {
+                Some((mode, size_bytes, name)) => Some(self.announce(name, mode, Some(size_bytes))),
+                None => Some(self.protocol_error(line)),
+            },
+            [b'D', rest @ ..] => match announced(rest) {
+                Some((mode, _, name)) => Some(self.announce(name, mode, None)),
+                None => Some(self.protocol_error(line)),
+            },
+            line => Some(self.protocol_error(line)),
+        }
+    }
+    /// A file, or without a size a folder.
+    fn announce(&mut self, name: &[u8], mode: u32, size_bytes: Option<u64>) -> Event<'static> {
+        let times = self.times.take().filter(|_| self.options.preserve);
+        let asked_for = self.depth > 0 || self.expected.allows(name);
+        let fits = size_bytes.is_some() || (self.options.recursive && self.depth < DEPTH_LIMIT);
+        let checked = match check(name) {
+            Ok(()) if !asked_for || !fits => Err(NameError::NotAskedFor),
+            checked => checked,
+        };
+        if let Err(why) = checked {
+            self.say_no(&why.to_string());
+            return Event::Refused(shown(name), why);
+        }
+        let name = name.to_vec();
+        match size_bytes {
+            Some(size_bytes) => {
+                self.state = State::Verdict(Pending::Begin { size_bytes });
+                Event::Begin { name, mode, size_bytes, times }
+            }
+            None => {
+                self.state = State::Verdict(Pending::Enter);
+                Event::Enter { name, mode, times }
+            }
+        }
+    }
+    fn protocol_error(&mut self, line: &[u8]) -> Event<'static> {
+        let line = shown(line);
+        self.fail(&format!("the other end does not speak as rcp: {line}"))
+    }
+    fn fail(&mut self, why: &str) -> Event<'static> {
+        self.state = State::Over;
+        Event::Failed(why.to_owned())
+    }
+
+    /// What the machine waits for is done.
+    pub fn accept(&mut self) {
+        let State::Verdict(pending) = self.state else { return };
+        self.output.push(0);
+        self.state = match pending {
+            Pending::Begin { size_bytes: 0 } => State::Trailer(Answer::default()),
+            Pending::Begin { size_bytes } => State::Data { left_bytes: size_bytes },
+            Pending::Enter => {
+                self.depth += 1;
+                State::Line
+            }
+            Pending::Leave => {
+                self.depth -= 1;
+                State::Line
+            }
+            Pending::Finish => State::Line,
+        };
+    }
+    /// What the machine waits for cannot be done. The other end goes on with the next.
+    pub fn refuse(&mut self, why: &str) {
+        let State::Verdict(pending) = self.state else { return };
+        self.say_no(why);
+        self.depth -= usize::from(pending == Pending::Leave);
+        self.state = State::Line;
+    }
+    fn say_no(&mut self, why: &str) {
+        self.output.push(1);
+        self.output.extend(why.bytes().filter(|octet| !octet.is_ascii_control()).take(LINE_BYTES));
+        self.output.push(b'\n');
+    }
+    /// Nothing more comes. An error says what is missing.
+    pub fn end(&mut self) -> Result<(), String> {
+        let state = core::mem::replace(&mut self.state, State::Over);
+        match state {
+            State::Line if self.line.is_empty() && self.depth == 0 => Ok(()),
+            State::Line if matches!(self.line.first(), Some(1 | 2)) => Err(shown(&self.line)),
+            State::Line if !self.line.is_empty() => Err(format!("the other end says: {}", shown(&self.line))),
+            State::Over => Ok(()),
+            _ => Err("the connection ended before all had come".to_owned()),
+        }
+    }
+}
+
+/// `MODE SIZE NAME`: permissions in octal, a length in bytes.
+fn announced(rest: &[u8]) -> Option<(u32, u64, &[u8])> {
+    let mut words = rest.splitn(3, |&octet| octet == b' ');
+    let (mode, size, name) = (words.next()?, words.next()?, words.next()?);
+    let mode = u32::from_str_radix(core::str::from_utf8(mode).ok()?, 8).ok()?;
+    let size = core::str::from_utf8(size).ok()?.parse().ok()?;
+    // Neither set-user-ID nor what else stands above the nine bits comes from elsewhere.
+    Some((mode & 0o777, size, name))
+}
+
+/// `SECONDS MICROSECONDS SECONDS MICROSECONDS`: changed, read.
+fn times(rest: &[u8]) -> Option<Times> {
+    let text = core::str::from_utf8(rest).ok()?;
+    let numbers: Vec<u64> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+    match numbers[..] {
+        [modified_seconds, _, accessed_seconds, _] => Some(Times { modified_seconds, accessed_seconds }),
+        _ => None,
+    }
+}

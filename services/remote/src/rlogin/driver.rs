@@ -1,0 +1,158 @@
+//! A session over a terminal and a stream.
+
+use super::machine::{Action, Login, Opening};
+use inhost_telnet::driver::{TerminalChange, TerminalUi, Urgent};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Steps of one poll, after which others get their turn.
+const STEPS: usize = 32;
+/// Octets of one read.
+const READ_BYTES: usize = 4096;
+
+/// How a session ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// As the user or the server wanted.
+    Done,
+    /// The server refused to begin, in these words.
+    Refused(String),
+    /// The connection broke, for this reason.
+    Broken(String),
+}
+
+/// Runs a session until it ends. An error is one of the terminal.
+pub async fn run<U, S>(ui: &mut U, stream: &mut S, opening: &Opening) -> io::Result<End>
+where
+    U: TerminalUi,
+    S: AsyncRead + AsyncWrite + Urgent + Unpin,
+{
+    let mut session = Session { login: Login::new(opening), ui, stream, end: None, keys_ended: false };
+    poll_fn(|context| session.poll(context)).await
+}
+
+struct Session<'a, U, S> {
+    login: Login,
+    ui: &'a mut U,
+    stream: &'a mut S,
+    end: Option<End>,
+    keys_ended: bool,
+}
+
+impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<End>> {
+        for _ in 0..STEPS {
+            let mut busy = self.screen(context)?;
+            if self.end.is_some() && self.login.screen().is_empty() {
+                std::task::ready!(Pin::new(&mut *self.ui).poll_flush(context))?;
+                // Begins the close; dropping the stream leaves the rest to its host.
+                let _ = Pin::new(&mut *self.stream).poll_shutdown(context);
+                return Poll::Ready(Ok(self.end.take().unwrap_or(End::Done)));
+            }
+            if self.end.is_none() {
+                busy |= self.network(context);
+                busy |= self.keyboard(context)?;
+                busy |= self.output(context);
+                busy |= self.actions(context)?;
+            }
+            if !busy {
+                return Poll::Pending;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+    fn screen(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let mut busy = false;
+        while !self.login.screen().is_empty() {
+            match Pin::new(&mut *self.ui).poll_write(context, self.login.screen()) {
+                Poll::Ready(count) => match count? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => self.login.shown(count),
+                },
+                Poll::Pending => break,
+            }
+            busy = true;
+        }
+        if busy {
+            let _ = Pin::new(&mut *self.ui).poll_flush(context)?;
+        }
+        Ok(busy)
+    }
+    fn network(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(ahead) = self.stream.urgent_ahead() {
+            self.login.urgent(ahead);
+        }
+        if !self.login.takes_network() {
+            return false;
+        }
+        let mut place = [0; READ_BYTES];
+        let mut buffer = ReadBuf::new(&mut place);
+        match Pin::new(&mut *self.stream).poll_read(context, &mut buffer) {
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => self.login.network_ended(),
+            Poll::Ready(Ok(())) => self.login.network(buffer.filled()),
+            Poll::Ready(Err(error)) => self.end = Some(End::Broken(error.to_string())),
+            Poll::Pending => return false,
+        }
+        true
+    }
+    fn keyboard(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        let mut busy = false;
+        while let Poll::Ready(TerminalChange::Resized) = self.ui.poll_change(context) {
+            let (columns, rows) = self.ui.window();
+            self.login.resized(columns, rows);
+            busy = true;
+        }
+        if self.keys_ended || !self.login.takes_keys() {
+            return Ok(busy);
+        }
+        let mut place = [0; READ_BYTES];
+        let mut buffer = ReadBuf::new(&mut place);
+        match Pin::new(&mut *self.ui).poll_read(context, &mut buffer) {
+            Poll::Ready(done) => {
+                done?;
+                self.keys_ended = buffer.filled().is_empty();
+                self.login.typed(buffer.filled());
+                Ok(true)
+            }
+            Poll::Pending => Ok(busy),
+        }
+    }
+    fn output(&mut self, context: &mut Context<'_>) -> bool {
+        let mut busy = false;
+        while !self.login.output().is_empty() {
+            match Pin::new(&mut *self.stream).poll_write(context, self.login.output()) {
+                Poll::Ready(Ok(count)) => self.login.sent(count),
+                Poll::Ready(Err(error)) => {
+                    self.end = Some(End::Broken(error.to_string()));
+                    return true;
+                }
+                Poll::Pending => break,
+            }
+            busy = true;
+        }
+        // Keys have ended, and so has what was typed: the server is told, and may still speak.
+        if self.keys_ended && self.login.output().is_empty() {
+            let _ = Pin::new(&mut *self.stream).poll_shutdown(context);
+        }
+        let _ = Pin::new(&mut *self.stream).poll_flush(context);
+        busy
+    }
+    fn actions(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
+        match self.login.action() {
+            None => return Ok(false),
+            Some(Action::Suspend) => {
+                let _ = self.screen(context)?;
+                self.ui.suspend()?;
+                let (columns, rows) = self.ui.window();
+                self.login.resized(columns, rows);
+            }
+            Some(Action::Quit) => self.end = Some(End::Done),
+            Some(Action::Refused(why)) => self.end = Some(End::Refused(why)),
+        }
+        Ok(true)
+    }
+}
