@@ -1,14 +1,20 @@
 //! The words of the command line.
 
+mod directory;
 mod ftp;
 mod lookup;
+mod remote;
 mod tftp;
+mod traceroute;
 
 use clap::{Args, Parser, Subcommand};
+pub use directory::{Asking, Finger, Whois};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
+pub use remote::{Calling, Rcp, Rlogin, Rsh};
 use std::path::PathBuf;
 pub use tftp::{Tftp, TftpCommand, TftpOptions};
+pub use traceroute::{Method, Traceroute};
 
 /// An Internet host in a process.
 #[derive(Parser, Debug)]
@@ -40,6 +46,24 @@ pub enum Command {
     /// Say what a name stands for, who says so, and how long it took
     #[command(after_help = lookup::LOOKUP_EXAMPLES)]
     Lookup(Lookup),
+    /// Show the routers on the way to a host, and how large a packet may be
+    #[command(after_help = traceroute::TRACEROUTE_EXAMPLES)]
+    Traceroute(Traceroute),
+    /// Ask to whom a domain, an address or a number belongs
+    #[command(after_help = directory::WHOIS_EXAMPLES)]
+    Whois(Whois),
+    /// Ask a host who is there, or who somebody is
+    #[command(after_help = directory::FINGER_EXAMPLES)]
+    Finger(Finger),
+    /// Log in to another host as rlogin does
+    #[command(after_help = remote::RLOGIN_EXAMPLES)]
+    Rlogin(Rlogin),
+    /// Run a command on another host
+    #[command(after_help = remote::RSH_EXAMPLES)]
+    Rsh(Rsh),
+    /// Copy files to and from another host
+    #[command(after_help = remote::RCP_EXAMPLES)]
+    Rcp(Rcp),
     /// Show a running host: interfaces, sockets, and where each connection's time goes
     #[command(after_help = NETSTAT_EXAMPLES)]
     Netstat(Netstat),

@@ -45,6 +45,15 @@ impl Family {
             Family::V6 => address.is_ipv6(),
         }
     }
+    /// That a name has no address of it.
+    pub fn missing(self, name: &str) -> String {
+        let family = match self {
+            Family::Either => "",
+            Family::V4 => " IPv4",
+            Family::V6 => " IPv6",
+        };
+        format!("{name} has no{family} address")
+    }
 }
 
 /// Opens the client's connections.
@@ -129,7 +138,7 @@ async fn privately(
     if family != Family::Either || reaches_loopback {
         let found = names.look_up(name).await.map_err(|e| e.to_string())?;
         if family != Family::Either || found.iter().any(IpAddr::is_loopback) {
-            let mut why = no_such_address(name, family);
+            let mut why = family.missing(name);
             for &address in found.iter().filter(|address| family.wants(address)) {
                 match host.connect(Endpoint::new(seen_at(address, reaches_loopback), port)).await {
                     Ok(stream) => return Ok(stream),
@@ -147,7 +156,7 @@ fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result
     let mut client = Client::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
     let addresses = reply["addresses"].as_array().cloned().unwrap_or_default();
-    let mut why = no_such_address(name, family);
+    let mut why = family.missing(name);
     for address in addresses.iter().filter_map(|a| a.as_str()?.parse::<IpAddr>().ok()) {
         if !family.wants(&address) {
             continue;
@@ -162,15 +171,6 @@ fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result
         }
     }
     Err(why)
-}
-
-fn no_such_address(name: &str, family: Family) -> String {
-    let family = match family {
-        Family::Either => "",
-        Family::V4 => " IPv4",
-        Family::V6 => " IPv6",
-    };
-    format!("{name} has no{family} address")
 }
 
 fn lines(tcp: &Value) -> Vec<String> {

@@ -2,20 +2,28 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod asking;
 mod client;
 mod config;
 mod connection;
 mod failure;
+mod finger;
 mod ftp;
 mod links;
 mod lookup;
 mod netstat;
 mod ping;
+mod rcp;
+mod reserved;
+mod rlogin;
+mod rsh;
 mod serve;
 mod telnet;
 mod tftp;
 mod through;
+mod traceroute;
 mod user;
+mod whois;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -30,6 +38,12 @@ fn main() -> ExitCode {
         Command::Tftp(tftp) => tftp::run(tftp),
         Command::Ping(ping) => ping::run(ping),
         Command::Lookup(lookup) => lookup::run(lookup),
+        Command::Traceroute(traceroute) => traceroute::run(traceroute),
+        Command::Whois(whois) => whois::run(whois),
+        Command::Finger(finger) => finger::run(finger),
+        Command::Rlogin(rlogin) => rlogin::run(rlogin),
+        Command::Rsh(rsh) => rsh::run(rsh),
+        Command::Rcp(rcp) => rcp::run(rcp),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),
     };

@@ -57,7 +57,7 @@ fn settings(arguments: &Telnet) -> Result<Settings, Failure> {
 }
 
 /// `^]` or a character of its own.
-fn key(text: &str) -> Option<u8> {
+pub fn key(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [b'^', b'?'] => Some(0x7f),
         [b'^', letter @ b'@'..=b'_'] => Some(letter & 0x1f),

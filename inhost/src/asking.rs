@@ -1,0 +1,82 @@
+//! What `inhost whois` and `inhost finger` have in common: a line to a server, and its answer.
+
+use crate::args::Asking;
+use crate::client::ClientHost;
+use crate::connection::{Connector, Family};
+use crate::failure::Failure;
+use crate::through::Way;
+use futures_lite::future::or;
+use inhost_base::Duration;
+use inhost_directory::ask;
+use inhost_directory::clean::Cleaner;
+use inhost_telnet::driver::Connect;
+use std::future::Future;
+use std::io::Write;
+
+/// Asks servers for a client.
+pub struct Asker {
+    connector: Connector,
+    clock: inhost_socket::Host,
+    wait: Duration,
+}
+
+/// Runs a client that asks, on the host that the flags name.
+pub fn run<T, F>(asking: &Asking, work: impl FnOnce(Asker) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let mut client = ClientHost::start(Way::find(&asking.through)?)?;
+    let family = Family::of(asking.ipv4, asking.ipv6);
+    let connector = Connector { maker: client.maker.clone(), family };
+    let clock = client.runtime.host().clone();
+    let asker = Asker { connector, clock, wait: Duration::from_secs(asking.wait.into()) };
+    let done = client.runtime.run(work(asker));
+    let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
+    client.end()?;
+    done
+}
+
+impl Asker {
+    /// The answer of `host` to `line`, fit to be shown. `tell` hears it as it comes. On failure, why, in one line.
+    pub async fn ask(
+        &self,
+        host: &str,
+        port: u16,
+        line: &str,
+        tell: impl Fn(&str),
+    ) -> Result<String, String> {
+        let (mut cleaner, mut text) = (Cleaner::default(), String::new());
+        let answer = async {
+            let mut connected = self.connector.connect(host, port).await?;
+            let mut shown = 0;
+            let done = ask(&mut connected.stream, line, |piece| {
+                cleaner.take(piece, &mut text);
+                tell(text.get(shown..).unwrap_or_default());
+                shown = text.len();
+            });
+            done.await.map_err(|why| format!("{host} port {port}: {why}"))
+        };
+        let late = async {
+            self.clock.sleep(self.wait).await;
+            Err(format!("{host} port {port}: no whole answer within {} s (--wait)", self.wait.as_secs()))
+        };
+        let done = or(answer, late).await;
+        let before = text.len();
+        cleaner.end(&mut text);
+        tell(text.get(before..).unwrap_or_default());
+        done.map(|()| text)
+    }
+}
+
+/// Puts a text on standard output; who closed it does not want it.
+pub fn show(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The end of a last line that has none.
+pub fn end_line(text: &str) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        show("\n");
+    }
+}

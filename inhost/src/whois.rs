@@ -1,0 +1,69 @@
+//! `inhost whois`: to whom a name or a number belongs, from server to server.
+
+use crate::args::Whois;
+use crate::asking::{self, Asker, end_line, show};
+use crate::failure::Failure;
+use inhost_directory::whois::{ROOT, Search, Server};
+use serde_json::{Value, json};
+
+/// An answer, and whose it is.
+struct Answer {
+    server: Server,
+    text: Result<String, String>,
+}
+
+/// Asks, follows, and shows.
+pub fn run(arguments: &Whois) -> Result<(), Failure> {
+    let server = Server { host: arguments.server.clone(), port: arguments.port };
+    let search = Search::new(&arguments.query, server, !arguments.no_referral)
+        .map_err(|why| Failure::usage(why.to_string()))?;
+    let answers = asking::run(&arguments.common, async |asker| Ok(follow(search, &asker).await))?;
+    match arguments.common.json {
+        true => show(&format!("{}\n", report(&arguments.query, &answers))),
+        false => tell(&answers),
+    }
+    match answers.last() {
+        Some(Answer { text: Err(why), .. }) => Err(Failure::operation(why.clone())),
+        _ => Ok(()),
+    }
+}
+
+async fn follow(mut search: Search, asker: &Asker) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    while let Some((server, line)) = search.question() {
+        let text = asker.ask(&server.host, server.port, &line, |_| ()).await;
+        match &text {
+            Ok(text) => search.answered(text),
+            Err(_) => search.failed(),
+        }
+        answers.push(Answer { server, text });
+    }
+    answers
+}
+
+/// Every answer under its server's name; of the root's, which says only whom to ask, no more than that when it was
+/// followed by others.
+fn tell(answers: &[Answer]) {
+    let many = answers.len() > 1;
+    for Answer { server, text } in answers {
+        let Ok(text) = text else { continue };
+        if many {
+            show(&format!("# {}\n", server.host));
+        }
+        if !(many && server.host == ROOT) {
+            show(text);
+            end_line(text);
+        }
+    }
+}
+
+fn report(query: &str, answers: &[Answer]) -> Value {
+    let answers = answers.iter().map(|Answer { server, text }| {
+        let (text, error) = match text {
+            Ok(text) => (Some(text), None),
+            Err(why) => (None, Some(why)),
+        };
+        json!({ "server": server.host, "port": server.port, "text": text, "error": error })
+    });
+    json!({ "query": query, "answers": answers.collect::<Vec<_>>() })
+}

@@ -1,0 +1,191 @@
+//! `inhost rlogin`, `rsh` and `rcp` against Debian's servers (rsh-redone-server), in a network namespace of their own.
+//! Needs root.
+
+mod common;
+
+use common::{Folder, Pattern, Running, expect, inhost, own_namespace, wait};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A namespace with Debian's servers, which know one user, `ada`, with a home in a folder of the test's.
+struct Servers {
+    folder: Folder,
+    link: String,
+    _servers: Vec<Running>,
+}
+
+/// A user whom nothing on the machine has.
+const ADA: u32 = 6_121;
+
+/// A file of a server that `lab/interop/peers` unpacks.
+fn peer(name: &str, file: &str) -> PathBuf {
+    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
+    let path = peers.join(name).join(file);
+    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
+    path
+}
+
+impl Servers {
+    /// `None` where there is no namespace to be had.
+    fn start(device: &str, net: u8) -> Option<Servers> {
+        if !own_namespace() {
+            return None;
+        }
+        let folder = Folder::new("remote");
+        let home = folder.0.join("home");
+        fs::create_dir(&home).unwrap();
+        fs::write(home.join(".rhosts"), format!("10.{net}.0.2 ada\n")).unwrap();
+        fs::write(home.join(".hushlogin"), "").unwrap();
+        let passwd = format!(
+            "{}ada:x:{ADA}:{ADA}:Ada:{}:/bin/sh\n",
+            fs::read_to_string("/etc/passwd").unwrap(),
+            home.display()
+        );
+        fs::write(folder.0.join("passwd"), passwd).unwrap();
+        let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default() + "ada:*:20000:0:99999:7:::\n";
+        fs::write(folder.0.join("shadow"), shadow).unwrap();
+        let group = format!("{}ada:x:{ADA}:\n", fs::read_to_string("/etc/group").unwrap());
+        fs::write(folder.0.join("group"), group).unwrap();
+        let hosts = format!("127.0.0.1 localhost\n10.{net}.0.1 kernel\n10.{net}.0.2 guest\n");
+        fs::write(folder.0.join("hosts"), hosts).unwrap();
+        let pam = folder.0.join("pam.d");
+        common::run("cp", &["-r", "/etc/pam.d", pam.to_str().unwrap()]);
+        for service in ["rlogin", "rsh"] {
+            fs::copy(peer("in.rshd", &format!("etc/pam.d/{service}")), pam.join(service)).unwrap();
+        }
+        common::run("chown", &["-R", &format!("{ADA}:{ADA}"), home.to_str().unwrap()]);
+        common::run("chmod", &["600", home.join(".rhosts").to_str().unwrap()]);
+        common::run("chmod", &["755", folder.0.to_str().unwrap()]);
+        let servers = [(513, "in.rlogind"), (514, "in.rshd")].map(|(port, name)| {
+            let program = peer("in.rshd", &format!("usr/sbin/{name}"));
+            let program = program.display();
+            // They see users of their own, and have the connection as their standard streams, as inetd gives it.
+            let script = format!(
+                "for file in passwd shadow group hosts pam.d; do mount --bind \"$1/$file\" /etc/$file || exit 1; done\n\
+                 exec socat TCP4-LISTEN:{port},reuseaddr,fork 'SYSTEM:exec {program} 2>&1,nofork'"
+            );
+            let server = common::with_own_signals()
+                .args(["unshare", "--mount", "sh", "-c", &script, "sh", folder.0.to_str().unwrap()])
+                .stdin(Stdio::null())
+                .spawn();
+            Running(server.expect("unshare and socat are needed; lab/interop/peers installs them"))
+        });
+        wait(800);
+        let link = format!("tap:{device},address=10.{net}.0.2/24,host=10.{net}.0.1/24");
+        Some(Servers { folder, link, _servers: servers.into() })
+    }
+    fn command(&self, name: &str) -> Command {
+        let mut command = inhost(&self.folder.0);
+        command.args([name, "--link", &self.link, "--local-user", "ada"]);
+        command
+    }
+    fn home(&self, name: &str) -> std::path::PathBuf {
+        self.folder.0.join("home").join(name)
+    }
+}
+
+fn text(done: &Output) -> String {
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+#[test]
+fn rsh_runs_a_command_with_input_output_errors_and_signals() {
+    let Some(servers) = Servers::start("inrsh0", 21) else { return };
+    let rsh = |arguments: &[&str]| {
+        let mut command = servers.command("rsh");
+        command.args(arguments).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    assert_eq!(text(&rsh(&["10.21.0.1", "id", "-un"])), "ada\n");
+    let done = rsh(&["10.21.0.1", "echo out; echo err >&2"]);
+    assert_eq!(
+        (text(&done), String::from_utf8_lossy(&done.stderr).into_owned()),
+        ("out\n".into(), "err\n".into())
+    );
+    let done = rsh(&["--one-channel", "10.21.0.1", "echo out; echo err >&2"]);
+    assert_eq!((text(&done), done.stderr.len()), ("out\nerr\n".into(), 0));
+    // Input ends, and with it the command.
+    let mut sum = servers
+        .command("rsh")
+        .args(["10.21.0.1", "wc -c"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut sum.stdin.take().unwrap(), &vec![b'x'; 1_000_000]).unwrap();
+    assert_eq!(text(&sum.wait_with_output().unwrap()).trim(), "1000000");
+    // An interrupt here is one there.
+    let trap = "trap 'echo interrupted; exit' INT; echo ready; while :; do sleep 0.1; done";
+    let talk = format!(
+        "spawn {} rsh --link {} --local-user ada 10.21.0.1 {{{trap}}}\nwant ready 2\nsend \"\\003\"\n\
+         want interrupted 3\nended 4\n",
+        env!("CARGO_BIN_EXE_inhost"),
+        servers.link
+    );
+    expect(&talk, &servers.folder.0);
+    // Who may not, is told: this server says that all is well, and then that nothing is.
+    let done = rsh(&["-l", "daemon", "10.21.0.1", "id"]);
+    assert!(String::from_utf8_lossy(&done.stderr).contains("Authentication failure"), "{done:?}");
+    assert_eq!(done.stdout, b"");
+}
+
+#[test]
+fn rlogin_logs_in_and_tells_of_the_window() {
+    let Some(servers) = Servers::start("inrlog0", 22) else { return };
+    let talk = format!(
+        "spawn {} rlogin --link {} --local-user ada 10.22.0.1\nwant {{[$#] $}} 2\n\
+         send \"echo from-\\$((40+2))\\r\"\nwant from-42 3\n\
+         stty rows 33 columns 111 < $spawn_out(slave,name)\nsleep 1\nsend \"stty size\\r\"\nwant {{33 111}} 4\n\
+         send \"yes\\r\"\nsleep 0.3\nsend \"\\003\"\nsleep 1\nsend \"echo to-\\$((40+3))\\r\"\nwant to-43 5\n\
+         send \"exit\\r\"\nended 6\n",
+        env!("CARGO_BIN_EXE_inhost"),
+        servers.link
+    );
+    expect(&talk, &servers.folder.0);
+    // ~. ends it from here.
+    let talk = format!(
+        "spawn {} rlogin --link {} --local-user ada 10.22.0.1\nwant {{[$#] $}} 2\nsend \"\\r~.\"\nended 3\n",
+        env!("CARGO_BIN_EXE_inhost"),
+        servers.link
+    );
+    expect(&talk, &servers.folder.0);
+}
+
+#[test]
+fn rcp_copies_both_ways() {
+    let Some(servers) = Servers::start("inrcp0", 23) else { return };
+    let here = servers.folder.0.join("here");
+    fs::create_dir_all(here.join("tree/inner")).unwrap();
+    let mut content = vec![0; 3_000_001];
+    Pattern::default().fill(&mut content);
+    fs::write(here.join("tree/inner/data"), &content).unwrap();
+    fs::write(here.join("tree/empty"), b"").unwrap();
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(499_137_300);
+    fs::File::options().write(true).open(here.join("tree/empty")).unwrap().set_modified(old).unwrap();
+    let rcp =
+        |arguments: &[&str]| servers.command("rcp").args(arguments).current_dir(&here).output().unwrap();
+    text(&rcp(&["-r", "-p", "tree", "10.23.0.1:"]));
+    assert!(fs::read(servers.home("tree/inner/data")).unwrap() == content);
+    let about = fs::metadata(servers.home("tree/empty")).unwrap();
+    assert_eq!((about.mtime(), about.uid()), (499_137_300, ADA));
+    text(&rcp(&["-r", "-p", "ada@10.23.0.1:tree", "back"]));
+    assert!(fs::read(here.join("back/inner/data")).unwrap() == content);
+    assert_eq!(fs::metadata(here.join("back/empty")).unwrap().mtime(), 499_137_300);
+    // Several, by a pattern that the shell there expands; into a folder only.
+    fs::write(servers.home("a.c"), b"a").unwrap();
+    fs::write(servers.home("b.c"), b"b").unwrap();
+    fs::create_dir(here.join("all")).unwrap();
+    text(&rcp(&["10.23.0.1:*.c", "all"]));
+    assert_eq!(fs::read_to_string(here.join("all/b.c")).unwrap(), "b");
+    let done = rcp(&["10.23.0.1:*.c", "one"]);
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    // What is not there is told of.
+    let done = rcp(&["10.23.0.1:absent", "."]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("No such file"), "{done:?}");
+    let left: Vec<_> = fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".rcp-")), "{left:?}");
+}
