@@ -204,7 +204,7 @@ impl Congestion {
             }
             algorithm => {
                 let cubic = cubic_of(algorithm);
-                cubic.acknowledged(window, acknowledged.bytes, acknowledged.smoothed_round_trip, now);
+                cubic.acknowledged(window, acknowledged);
                 if acknowledged.acknowledged_bytes >= acknowledged.sent_bytes {
                     // Nothing is in flight: from here on the application is the limit, until it sends.
                     cubic.pause(now);

@@ -18,6 +18,8 @@ pub struct Acknowledged {
     pub latest_round_trip: Option<Duration>,
     /// The smoothed round trip (RFC 6298); zero when there is none yet.
     pub smoothed_round_trip: Duration,
+    /// The least round trip of the last minutes; zero when there is none yet.
+    pub least_round_trip: Duration,
     /// Bytes that were in flight before it came.
     pub in_flight_before_bytes: u32,
     /// Whether fast recovery is under way and moves the window: the house's own algorithms then hold still. Repair

@@ -3,8 +3,8 @@
 //!
 //! All in integers, so that a run repeats to the bit on any machine: windows in bytes, time in ticks of 2^-16 s.
 
-use crate::CongestionWindow;
 use crate::congestion::Prior;
+use crate::{Acknowledged, CongestionWindow};
 use inhost_base::{Duration, Instant};
 
 /// `beta_cubic`: what a loss leaves, in percent (RFC 9438 §4.6).
@@ -63,13 +63,9 @@ struct Stage {
 impl Cubic {
     /// `bytes` were acknowledged in congestion avoidance.
     // spec: RFC9438 4.2-2, 4.3-1, 4.4-1, 4.5-1
-    pub fn acknowledged(
-        &mut self,
-        window: &mut CongestionWindow,
-        bytes: u32,
-        round_trip: Duration,
-        now: Instant,
-    ) {
+    pub fn acknowledged(&mut self, window: &mut CongestionWindow, acknowledged: &Acknowledged) {
+        let Acknowledged { bytes, smoothed_round_trip: round_trip, least_round_trip: least, now, .. } =
+            *acknowledged;
         let cwnd = window.window_bytes;
         let curve = &mut self.curve;
         let stage = match &mut curve.stage {
@@ -83,8 +79,9 @@ impl Cubic {
         };
         stage.resume(now);
         let plateau = i64::from(curve.plateau_bytes);
-        // RFC 9438 §4.3: alpha is 1 once the estimate has come to where the loss was.
-        let probing = stage.estimate_bytes >= curve.before_bytes;
+        // RFC 9438 §4.3: alpha is 1 once the estimate has come to where the loss was. Not where data waits as long as
+        // it travels: nothing is left to take there, and a longer queue only delays the next repair.
+        let probing = stage.estimate_bytes >= curve.before_bytes && round_trip <= least.times(2);
         stage.estimate(bytes, window, if probing { ALPHA_DIVISOR } else { ALPHA_DIVIDEND });
         let elapsed = ticks(now.since(stage.start)) - stage.to_plateau_ticks;
         if plateau + cubic(elapsed, window.segment_bytes) < i64::from(stage.estimate_bytes) {

@@ -29,6 +29,7 @@
 //!     sent_bytes: 14_480,
 //!     latest_round_trip: Some(Duration::from_millis(20)),
 //!     smoothed_round_trip: Duration::from_millis(20),
+//!     least_round_trip: Duration::from_millis(20),
 //!     in_flight_before_bytes: 14_480,
 //!     recovering: false,
 //!     rate: None,

@@ -433,12 +433,14 @@ impl Connection {
     /// Tells congestion control of an acknowledgment.
     pub(crate) fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {
         let outstanding = self.send.next.since(self.send.unacknowledged);
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
             bytes,
             acknowledged_bytes: self.acknowledged_bytes,
             sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
             latest_round_trip: heard.round_trip,
             smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: heard.in_flight_before_bytes,
             recovering: self.recovery.reduces(),
             rate: heard.rate,

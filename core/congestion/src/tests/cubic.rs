@@ -75,6 +75,14 @@ fn on_a_short_path_the_window_is_that_of_new_reno() {
     }
     let grown = sender.window() - before;
     assert!((18_000..=21_000).contains(&grown), "{grown}");
+    // Where data waits longer than it travels there is nothing left to take: 9/17 again.
+    sender.least_round_trip = Some(short.divided_by(3));
+    let before = sender.window();
+    for _ in 0..20 {
+        sender.round(short);
+    }
+    let grown = sender.window() - before;
+    assert!((9_500..=11_500).contains(&grown), "{grown}");
 }
 
 // spec: RFC9438 4.7-1

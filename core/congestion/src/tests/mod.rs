@@ -18,6 +18,8 @@ struct Sender {
     congestion: Congestion,
     acknowledged_bytes: u64,
     sent_bytes: u64,
+    /// That of the path with its queue empty, where it is not what is measured.
+    least_round_trip: Option<Duration>,
     now: Instant,
 }
 
@@ -25,7 +27,13 @@ impl Sender {
     fn opened(choice: CongestionChoice) -> Self {
         let mut congestion = Congestion::new(choice);
         congestion.open(10, SEGMENT);
-        Sender { congestion, acknowledged_bytes: 0, sent_bytes: 0, now: Instant::from_millis(1000) }
+        Sender {
+            congestion,
+            acknowledged_bytes: 0,
+            sent_bytes: 0,
+            least_round_trip: None,
+            now: Instant::from_millis(1000),
+        }
     }
     /// One that has left slow start with so many segments, its threshold there.
     fn avoiding(choice: CongestionChoice, segments: u32) -> Self {
@@ -67,6 +75,7 @@ impl Sender {
             sent_bytes: self.sent_bytes,
             latest_round_trip: Some(round_trip),
             smoothed_round_trip: round_trip,
+            least_round_trip: self.least_round_trip.unwrap_or(round_trip),
             in_flight_before_bytes,
             recovering: false,
             rate: None,

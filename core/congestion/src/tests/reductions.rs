@@ -80,6 +80,7 @@ fn nothing_grows_while_fast_recovery_moves_the_window() {
             sent_bytes: 20_000,
             latest_round_trip: Some(ROUND_TRIP),
             smoothed_round_trip: ROUND_TRIP,
+            least_round_trip: ROUND_TRIP,
             in_flight_before_bytes: 20_000,
             recovering: true,
             rate: None,
