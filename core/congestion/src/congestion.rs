@@ -7,7 +7,7 @@ use crate::linux::{self, LinuxCubic};
 use crate::new_reno::NewReno;
 use crate::usage::Usage;
 use crate::window::{MOST_BYTES, initial_window_bytes, smaller_restart_bytes};
-use crate::{Acknowledged, CongestionController, CongestionWindow, PacingGains};
+use crate::{Acknowledged, CongestionController, CongestionWindow, Pace, PacingGains};
 use inhost_base::{Duration, Instant};
 
 /// Which congestion control a connection uses.
@@ -344,19 +344,13 @@ impl Congestion {
         }
         self.first.begin(window);
     }
-    /// The rate at which the window leaves over a path of `smoothed_round_trip`, in bytes a second: for
-    /// [`Pacer::pace`](crate::Pacer::pace).
-    pub fn pacing_rate_bytes_per_s(
-        &self,
-        gains: &PacingGains,
-        in_flight_bytes: u32,
-        smoothed_round_trip: Duration,
-    ) -> u64 {
+    /// How the window leaves over a path of `smoothed_round_trip`: for [`Pacer::pace`](crate::Pacer::pace).
+    pub fn pace(&self, gains: &PacingGains, in_flight_bytes: u32, smoothed_round_trip: Duration) -> Pace {
         let own = match &self.algorithm {
             Algorithm::Custom(own) => own.controller.pacing_rate_bytes_per_s(),
             _ => None,
         };
-        own.unwrap_or_else(|| gains.rate_bytes_per_s(&self.window, in_flight_bytes, smoothed_round_trip))
+        own.map_or_else(|| gains.pace(&self.window, in_flight_bytes, smoothed_round_trip), Pace::of)
     }
     fn initial_bytes(&self, segments: u8) -> u32 {
         match self.algorithm {

@@ -53,7 +53,7 @@ mod window;
 
 pub use congestion::{Congestion, CongestionChoice};
 pub use controller::{Acknowledged, CongestionController};
-pub use pacer::{Pacer, PacingGains};
+pub use pacer::{Pace, Pacer, PacingGains};
 pub use rate::{RateMark, RateSample, RateSampler, SampleBuilder};
 pub use window::CongestionWindow;
 

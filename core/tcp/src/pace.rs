@@ -18,8 +18,7 @@ impl Connection {
         let smoothed = self.round_trip.smoothed();
         let Some(buffers) = &mut self.buffers else { return };
         if let (true, Some(smoothed)) = (self.config.pacing, smoothed) {
-            let rate = self.congestion.pacing_rate_bytes_per_s(&PacingGains::default(), in_flight, smoothed);
-            buffers.pacer.pace(rate);
+            buffers.pacer.pace(self.congestion.pace(&PacingGains::default(), in_flight, smoothed));
         }
     }
     /// `bytes` left: from when on the next may.

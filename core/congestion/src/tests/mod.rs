@@ -106,7 +106,7 @@ fn the_state_is_small() {
     // Window 12, use of the window 8, algorithm 16.
     assert!(size_of::<Congestion>() <= 40, "{}", size_of::<Congestion>());
     assert_eq!(size_of::<RateMark>(), 12);
-    assert_eq!(size_of::<Pacer>(), 24);
+    assert_eq!(size_of::<Pacer>(), 32);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn somebodys_own_control_moves_the_window_alone() {
     sender.acknowledge(1000, Duration::from_millis(1));
     assert_eq!(sender.window(), 5000);
     let gains = PacingGains::default();
-    assert_eq!(sender.congestion.pacing_rate_bytes_per_s(&gains, 0, Duration::from_millis(1)), 123_456);
+    assert_eq!(sender.congestion.pace(&gains, 0, Duration::from_millis(1)), Pace::of(123_456));
     sender.congestion.timed_out(10_000, false, sender.now);
     assert_eq!((sender.window(), sender.threshold()), (1000, 4000));
     assert!(sender.congestion.undo(sender.now));

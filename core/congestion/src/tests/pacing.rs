@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 /// What leaves within a second at `rate`, by a sender that always has more, and wakes `late` after each release.
 fn sent_in_a_second(rate: u64, segment: u32, late: Duration) -> (u64, u64) {
     let mut pacer = Pacer::default();
-    pacer.pace(rate);
+    pacer.pace(Pace::of(rate));
     let mut start = Instant::from_millis(5000);
     // From when it is even, the first burst being out.
     while pacer.holds_until(segment, start).is_none() {
@@ -47,7 +47,7 @@ fn a_second_sends_the_rate_within_a_burst() {
 #[test]
 fn a_pause_gives_a_burst_and_no_more() {
     let mut pacer = Pacer::default();
-    pacer.pace(10_000_000);
+    pacer.pace(Pace::of(10_000_000));
     let burst = |pacer: &mut Pacer, now| {
         let mut sent = 0;
         while pacer.holds_until(1000, now).is_none() {
@@ -72,7 +72,7 @@ fn without_a_pace_nothing_waits_and_a_limit_is_one() {
     }
     pacer.limit(1000);
     assert_eq!(pacer.rate_bytes_per_s(), 1000);
-    pacer.pace(5000);
+    pacer.pace(Pace::of(5000));
     assert_eq!(pacer.rate_bytes_per_s(), 1000);
     pacer.limit(u64::MAX);
     assert_eq!(pacer.rate_bytes_per_s(), 5000);
@@ -84,17 +84,18 @@ fn the_pace_is_twice_the_window_a_round_trip_in_slow_start_and_a_fifth_more_afte
     let mut congestion = Congestion::new(CongestionChoice::Cubic);
     congestion.open(10, 1000);
     let round_trip = Duration::from_millis(10);
-    assert_eq!(congestion.pacing_rate_bytes_per_s(&gains, 0, round_trip), 2_000_000);
+    // As much as a first window together.
+    assert_eq!(congestion.pace(&gains, 0, round_trip), Pace { bytes_per_s: 2_000_000, burst_segments: 10 });
     congestion.window.threshold_bytes = 20_000;
-    assert_eq!(congestion.pacing_rate_bytes_per_s(&gains, 0, round_trip), 1_200_000);
-    assert_eq!(congestion.pacing_rate_bytes_per_s(&gains, 20_000, round_trip), 2_400_000);
+    assert_eq!(congestion.pace(&gains, 0, round_trip), Pace::of(1_200_000));
+    assert_eq!(congestion.pace(&gains, 20_000, round_trip).bytes_per_s, 2_400_000);
     let knob = PacingGains { slow_start_percent: 300, avoidance_percent: 100 };
-    assert_eq!(congestion.pacing_rate_bytes_per_s(&knob, 0, round_trip), 1_000_000);
+    assert_eq!(congestion.pace(&knob, 0, round_trip).bytes_per_s, 1_000_000);
     // The extremes stay within 64 bits.
     congestion.window.window_bytes = 1 << 30;
-    assert!(congestion.pacing_rate_bytes_per_s(&gains, 0, Duration::ZERO) > SECOND);
+    assert!(congestion.pace(&gains, 0, Duration::ZERO).bytes_per_s > SECOND);
     congestion.window.window_bytes = 1;
-    assert_eq!(congestion.pacing_rate_bytes_per_s(&gains, 0, Duration::MAX), 1);
+    assert_eq!(congestion.pace(&gains, 0, Duration::MAX).bytes_per_s, 1);
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn the_room_is_what_would_leave_one_by_one() {
     let mut random = inhost_base::Random::from_number(7);
     for _ in 0..2_000 {
         let mut pacer = Pacer::default();
-        pacer.pace(1_000 + random.public_u64() % 5_000_000_000);
+        pacer.pace(Pace::of(1_000 + random.public_u64() % 5_000_000_000));
         let segment = 1_000 + random.public_below(9_000);
         let mut now = Instant::from_millis(5_000);
         for _ in 0..5 {
