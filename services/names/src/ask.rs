@@ -2,7 +2,7 @@
 
 use crate::answer::Useless;
 use crate::asked::Question;
-use crate::exchange::{Action, Exchange, Failed, Report};
+use crate::exchange::{Action, Exchange, Failed, QUESTION_LIMIT, Report};
 use crate::health::Health;
 use crate::mdns::{self, MdnsReport};
 use futures_lite::future;
@@ -92,10 +92,16 @@ impl Asker {
     }
     /// Asks, and asks on for the name at the end of aliases that the servers did not follow themselves.
     pub async fn ask_to_the_end(&self, question: Question, servers: &[Endpoint], over_tcp: bool) -> Report {
+        let ends = self.host.now() + QUESTION_LIMIT;
         let mut report = self.ask(question, servers, over_tcp).await;
         while let Ok(answer) = &report.result
             && let Some(name) = answer.unfinished.clone()
         {
+            // Slow servers with many aliases do not hold a place for minutes.
+            if self.host.now() >= ends {
+                report.result = Err(Failed::Silence);
+                break;
+            }
             let next = self.ask(Question { name, ..report.question.clone() }, servers, over_tcp).await;
             report.attempts.extend(next.attempts);
             report.result = match next.result {
