@@ -163,7 +163,7 @@ impl Answer {
         for record in self.records.iter_mut().chain(&mut self.proof) {
             record.ttl = record.ttl.saturating_sub(seconds);
         }
-        self.keep_for = self.keep_for - age;
+        self.keep_for -= age;
         self
     }
     /// Whether there is no such name.

@@ -210,8 +210,7 @@ fn a_reply_that_is_too_long_says_so_and_goes_whole_over_tcp() {
 
 #[test]
 fn clients_have_limits_each_and_together() {
-    let clients =
-        ClientLimits { waiting_each: 3, waiting_all: 5, per_second: 10, burst: 8, ..ClientLimits::default() };
+    let clients = ClientLimits { waiting_each: 3, waiting_all: 5, per_second: 10, burst: 8 };
     let mut desk = Desk::new(ForwardConfig { clients, ..ForwardConfig::default() });
     let mut asks =
         |from: &str, n: u32| desk.asks(from, &question(&format!("n{n}.example."), RecordType::A), at(1));
