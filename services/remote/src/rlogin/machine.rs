@@ -39,7 +39,7 @@ pub struct Opening {
     pub window: (u16, u16),
     /// The character that, at the beginning of a line, leads to commands; `None` for none.
     pub escape: Option<u8>,
-    /// Whether the connection tells where urgent data is. Where it does not, a window-size signal is known by where
+    /// Whether the connection tells where urgent data is. Where it does not, a window-size signal is still known by where
     /// servers send it: before anything else.
     pub has_urgent: bool,
 }
@@ -147,7 +147,10 @@ impl Login {
                         self.answered(said);
                     }
                 }
-                (Phase::Fresh, None) if !self.has_urgent && octets.first() == Some(&WINDOW) => {
+                // What servers send before anything else is this signal, though it is not marked any more where another
+                // has followed it: TCP has one mark.
+                (Phase::Fresh, urgent_in) if octets.first() == Some(&WINDOW) => {
+                    self.urgent_in = urgent_in.map(|ahead| ahead - 1);
                     self.phase = Phase::Open;
                     self.signal(WINDOW);
                     octets = octets.get(1..).unwrap_or_default();

@@ -78,8 +78,13 @@ fn flush_throws_away_what_was_not_shown() {
 #[test]
 fn an_octet_that_is_not_urgent_is_data() {
     let mut login = open();
-    login.network(b"\x80\x02\x10");
-    assert_eq!((login.screen(), login.output()), (&b"\x80\x02\x10"[..], &b""[..]));
+    login.network(b"x\x80\x02\x10");
+    assert_eq!((login.screen(), login.output()), (&b"x\x80\x02\x10"[..], &b""[..]));
+    // Of two signals at once the first has lost its mark.
+    let mut login = open();
+    login.urgent(2);
+    login.network(b"\x80\x10$ ");
+    assert_eq!((login.screen(), login.output().len()), (&b"$ "[..], 12));
     // Where nothing tells of urgent data, the server's first octet may be its wish to know the window.
     let mut login = Login::new(&Opening { has_urgent: false, ..opening() });
     login.sent(usize::MAX);
