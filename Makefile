@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed scripts scripts-kernel
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-files scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -76,6 +76,11 @@ figures-flood: ## Transfers beside 100,000 SYNs a second from random addresses, 
 
 figures-speed: ## Segments that the simulator carries in a second of one core
 	$(FIGURES) speed
+
+figures-files: ## TFTP of 100 MB beside tftpd-hpa and atftpd, both ways (root)
+	lab/interop/peers
+	cargo build --release --quiet -p inhost -p inhost-bench
+	target/release/inhost-bench figures files
 
 scripts: ## Every script of lab/script against our stack, in virtual time
 	cargo run --quiet -p inhost-script -- run lab/script/scripts

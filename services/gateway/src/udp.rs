@@ -38,21 +38,53 @@ struct Flow {
     _counted: Counted,
 }
 
+/// Conversations by the ends that answered in the place of the one that was asked.
+type Answered = Rc<RefCell<BTreeMap<Pair, Endpoint>>>;
+
 /// The other end of a conversation that goes on at another port.
 struct Answering {
     address: net::IpAddr,
     asked_port: u16,
     port: Cell<Option<u16>>,
+    /// Where it is found by that port, as long as it lives.
+    found_by: Cell<Option<Pair>>,
+    all: Answered,
 }
 
 impl Answering {
-    fn new(asked: SocketAddr) -> Rc<Answering> {
-        Rc::new(Answering { address: asked.ip(), asked_port: asked.port(), port: Cell::new(None) })
+    fn new(asked: SocketAddr, all: &Answered) -> Rc<Answering> {
+        Rc::new(Answering {
+            address: asked.ip(),
+            asked_port: asked.port(),
+            port: Cell::new(None),
+            found_by: Cell::new(None),
+            all: all.clone(),
+        })
     }
     /// Where a datagram goes: a request to where requests go, the rest to whoever answered.
     fn end(&self, bytes: &[u8]) -> SocketAddr {
         let answered = self.port.get().filter(|_| !is_file_request(bytes));
         SocketAddr::new(self.address, answered.unwrap_or(self.asked_port))
+    }
+    /// The answers to what `from` asked of `to` come from this port, to which the rest goes.
+    fn answers_from(&self, from: Endpoint, to: Endpoint, port: u16) {
+        if self.port.replace(Some(port)) == Some(port) {
+            return;
+        }
+        self.forget();
+        let pair = (from, Endpoint { port, ..to });
+        self.found_by.set(Some(pair));
+        self.all.borrow_mut().insert(pair, to);
+    }
+    fn forget(&self) {
+        if let Some(pair) = self.found_by.take() {
+            self.all.borrow_mut().remove(&pair);
+        }
+    }
+}
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.forget();
     }
 }
 
@@ -61,8 +93,8 @@ pub(crate) struct Outward {
     state: Rc<State>,
     guest: Rc<UdpSocket>,
     flows: RefCell<Flows<Pair, Flow>>,
-    /// The ends that answered in the place of the one that was asked; one a flow at most.
-    answered: RefCell<BTreeMap<Pair, Endpoint>>,
+    /// One a flow at most.
+    answered: Answered,
 }
 
 /// A conversation's socket, and its other end where that is not fixed.
@@ -77,7 +109,7 @@ struct News {
 impl Outward {
     pub(crate) fn new(state: &Rc<State>, guest: UdpSocket) -> Rc<Outward> {
         let flows = RefCell::new(Flows::new(state.config.udp_flows_limit));
-        let answered = RefCell::default();
+        let answered = Rc::default();
         Rc::new(Outward { state: state.clone(), guest: Rc::new(guest), flows, answered })
     }
 
@@ -154,7 +186,8 @@ impl Outward {
                 (resolver.into(), Some(number), state.config.names_idle)
             }
         };
-        let answering = (is_file_request(bytes) && resolver.is_none()).then(|| Answering::new(outside));
+        let answering =
+            (is_file_request(bytes) && resolver.is_none()).then(|| Answering::new(outside, &self.answered));
         let system = match open(state, outside, answering.is_none()) {
             Ok(system) => Rc::new(system),
             Err(_) => {
@@ -211,9 +244,6 @@ impl Outward {
                 futures_lite::future::yield_now().await;
             }
         }
-        if let Some(port) = news.answering.and_then(|answering| answering.port.get()) {
-            self.answered.borrow_mut().remove(&(from, Endpoint { port, ..to }));
-        }
         let over = self.flows.borrow_mut().remove_numbered((from, to), number);
         drop(over);
     }
@@ -234,7 +264,7 @@ impl Outward {
                     if source.ip().to_canonical() != answering.address.to_canonical() {
                         return false;
                     }
-                    self.answers_from(from, to, source.port(), answering);
+                    answering.answers_from(from, to, source.port());
                     to.port = source.port();
                 }
                 length
@@ -255,19 +285,6 @@ impl Outward {
         let carried = matches!(sent, std::task::Poll::Ready(Ok(())));
         self.state.count(|c| if carried { c.datagrams_inward += 1 } else { c.datagrams_dropped += 1 });
         true
-    }
-
-    /// The answers to what `from` asked of `to` come from another port, to which the rest goes.
-    fn answers_from(&self, from: Endpoint, to: Endpoint, port: u16, answering: &Answering) {
-        let mut answered = self.answered.borrow_mut();
-        let before = answering.port.replace(Some(port));
-        if before == Some(port) {
-            return;
-        }
-        if let Some(port) = before {
-            answered.remove(&(from, Endpoint { port, ..to }));
-        }
-        answered.insert((from, Endpoint { port, ..to }), to);
     }
 
     /// Tells the guest that what it sent did not arrive.

@@ -10,6 +10,8 @@ mod result;
 mod run;
 mod table;
 
+pub use arena::{KERNEL, Link, PROCESS, Place};
+
 use crate::figures::chart::{self, Axis, Line};
 use crate::figures::machine;
 use crate::figures::options::Options;

@@ -4,6 +4,7 @@
 mod bulk;
 pub mod chart;
 mod fairness;
+mod files;
 mod flood;
 mod kernel;
 pub mod machine;
@@ -24,6 +25,8 @@ pub const USAGE: &str = "\
                                              one connection at 1 and 10 Gbit/s in simulation
        inhost-bench figures fairness [--repeats N] [--seconds N] [--simulated] [--mixed] [--json]
                                              ten of ours in simulation; five beside five of the kernel's (needs root)
+       inhost-bench figures files [--megabytes N] [--repeats N] [--json]
+                                             TFTP beside other servers and clients (needs root)
        inhost-bench figures flood [--rate SYNS] [--json]
                                              transfers beside a flood of SYNs, in simulation
        inhost-bench figures speed [--segments N] [--json]
@@ -35,6 +38,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     let options = Options::new(rest);
     match *figure {
         "fairness" => fairness::command(options),
+        "files" => files::command(options),
         "flood" => flood::command(options),
         "kernel" => kernel::command(options),
         "speed" => speed::command(options),

@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn the_page_has_the_marks_of_every_figure() {
         let page = include_str!("../../../../docs/figures.md");
-        for name in ["kernel", "capacity", "response", "fairness", "flood", "speed"] {
+        for name in ["kernel", "capacity", "response", "fairness", "flood", "speed", "files"] {
             assert!(between(page, name, "").is_some(), "{name}");
         }
     }

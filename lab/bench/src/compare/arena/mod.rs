@@ -9,7 +9,7 @@ mod place;
 use super::result::Answer;
 use ends::{Ends, Load};
 use machine_time::MachineTime;
-use place::Place;
+pub use place::{KERNEL, Link, PROCESS, Place};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::park_timeout;
