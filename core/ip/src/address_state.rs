@@ -26,6 +26,8 @@ pub enum AddressOrigin {
     Configured,
     /// Made from a prefix that a router advertised, or link-local (RFC 4862, RFC 7217).
     Autoconfigured,
+    /// Lent by a server, or drawn from the link-local block (RFC 2131, RFC 3927): there are others to be had.
+    Leased,
 }
 
 /// Whether an address may be used.
@@ -193,16 +195,17 @@ impl Assigned {
     }
     /// Somebody else uses it. While it is tested it is given up (true). Once it is ours it is kept and stated again,
     /// at most every ten seconds (RFC 5227 §2.4 (c): a host that serves does not give up its address to whoever
-    /// claims it).
+    /// claims it). A leased one is given up at the second claim within that time (RFC 5227 §2.4 (b), RFC 3927 §2.5).
     // spec: RFC5227 2.4, RFC4862 5.4.5
     pub(crate) fn conflict(&mut self, now: Instant) -> Conflict {
-        if self.is_tested() {
+        let is_second = self.defended_at.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);
+        if self.is_tested() || self.is_usable() && is_second && self.origin == AddressOrigin::Leased {
             self.state = AddressState::Duplicate;
             self.step = Step::Idle;
             self.next_at = Instant::FAR_FUTURE;
             return Conflict::Lost;
         }
-        if !self.is_usable() || self.defended_at.is_some_and(|at| now.since(at) < DEFEND_INTERVAL) {
+        if !self.is_usable() || is_second {
             return Conflict::Ignored;
         }
         self.defended_at = Some(now);
@@ -274,6 +277,17 @@ mod tests {
         assigned.test(true, Instant::ZERO, &mut Random::from_number(2));
         assert_eq!(assigned.conflict(Instant::from_millis(20_000)), Conflict::Lost);
         assert_eq!((assigned.state(), assigned.deadline()), (AddressState::Duplicate, Instant::FAR_FUTURE));
+    }
+
+    // RFC 5227 §2.4 (b), RFC 3927 §2.5
+    #[test]
+    fn a_leased_address_is_defended_once_and_given_up_at_the_next_claim() {
+        let mut assigned = Assigned::new("10.0.0.1/24".parse().unwrap(), AddressOrigin::Leased);
+        assert_eq!(assigned.conflict(Instant::from_millis(1)), Conflict::Defended);
+        assert_eq!(assigned.conflict(Instant::from_millis(10_001)), Conflict::Defended, "ten seconds of peace");
+        assert_eq!(assigned.conflict(Instant::from_millis(11_000)), Conflict::Lost);
+        assert_eq!(assigned.state(), AddressState::Duplicate);
+        assert_eq!(assigned.conflict(Instant::from_millis(11_001)), Conflict::Ignored);
     }
 
     // spec: RFC4862 5.5.4

@@ -150,6 +150,16 @@ impl Ip {
     ) -> Result<(), ConfigureError> {
         self.assign(link, Assigned::new(address, AddressOrigin::Configured), true, env)
     }
+    /// Adds an address that a server lends, or that was drawn from the link-local block, as [`Ip::add_address`] does. It
+    /// is given up when another host insists on it: then it stays, of no use, as [`crate::AddressState::Duplicate`].
+    pub fn add_leased_address(
+        &mut self,
+        link: LinkId,
+        address: Cidr,
+        env: &mut IpEnvironment<'_>,
+    ) -> Result<(), ConfigureError> {
+        self.assign(link, Assigned::new(address, AddressOrigin::Leased), true, env)
+    }
     /// Gives a link an address; `connects` when its prefix is on the link.
     // spec: RFC5227 2.1, RFC4862 5.4
     pub(crate) fn assign(

@@ -98,7 +98,7 @@ pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, TransportError};
-pub use route::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
+pub use route::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
 
 use inhost_base::{HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
 use inhost_buf::Pool;
@@ -278,6 +278,11 @@ impl Ip {
     pub fn addresses_settled(&self) -> bool {
         let is_tentative = |assigned: &Assigned| assigned.state() == AddressState::Tentative;
         !self.interfaces.iter().any(|interface| interface.addresses.iter().any(is_tentative))
+    }
+    /// Whether a router of the link has last said that there is configuration to be had by DHCPv6 (RFC 4861 §4.2: its
+    /// M or O flag).
+    pub fn is_dhcpv6_advertised(&self, link: LinkId) -> bool {
+        self.interface(link).is_some_and(|interface| interface.discovery.dhcpv6)
     }
     /// The neighbours of a link, by address.
     pub fn neighbours(&self, link: LinkId) -> Vec<Neighbour> {

@@ -7,6 +7,8 @@ pub(crate) const ROUTE_LIMIT: usize = 256;
 
 /// Preference of what the configuration says; lower is better, and gateways of a list count up from here.
 pub const PREFERENCE_CONFIGURED: u32 = 100;
+/// Preference of what a lease brings (RFC 2132 §3.5); the routers of a lease count up from here.
+pub const PREFERENCE_LEASED: u32 = 500;
 /// Preference of a router that advertises itself as of medium preference (RFC 4191); high is one less, low one more.
 pub(crate) const PREFERENCE_ADVERTISED: u32 = 1001;
 
@@ -17,6 +19,8 @@ pub enum RouteOrigin {
     Connected,
     /// It was configured.
     Configured,
+    /// It came with a lease (RFC 2132, RFC 3442).
+    Leased,
     /// A router advertised it until then (RFC 4861 §6.3.4).
     Advertised(Instant),
 }
@@ -108,7 +112,7 @@ impl RouteTable {
     pub fn deadline(&self) -> Instant {
         let ends = |route: &Route| match route.origin {
             RouteOrigin::Advertised(until) => until,
-            RouteOrigin::Connected | RouteOrigin::Configured => Instant::FAR_FUTURE,
+            RouteOrigin::Connected | RouteOrigin::Configured | RouteOrigin::Leased => Instant::FAR_FUTURE,
         };
         self.routes.iter().map(ends).min().unwrap_or(Instant::FAR_FUTURE)
     }

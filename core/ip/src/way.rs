@@ -55,6 +55,22 @@ impl Ip {
         }
         Err(error)
     }
+    /// The way to everybody on `link` from a host that has no address yet: from 0.0.0.0, which is no source for anything
+    /// else (RFC 1122 §3.2.1.3 (a), RFC 2131 §4.1).
+    pub fn route_unaddressed(&self, link: LinkId) -> Result<Path, RouteError> {
+        let interface = self.interface(link).filter(|interface| !interface.is_loopback());
+        let interface = interface.ok_or(RouteError::NoLink)?;
+        Ok(Path {
+            link,
+            next_hop: IpAddr::V4(Ipv4Addr::BROADCAST),
+            source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            destination: IpAddr::V4(Ipv4Addr::BROADCAST),
+            mtu_bytes: interface.mtu_bytes(false),
+            hop_limit: interface.hop_limit(false),
+            option_bytes: 0,
+            generation: self.generation,
+        })
+    }
     /// The gateway from which the frame that was received last, with a packet of `source`, came in on `link`, when it came
     /// from one: the first choice for what answers a call (UCLA §2.3).
     pub fn came_through(&self, link: LinkId, source: IpAddr) -> Option<IpAddr> {

@@ -210,6 +210,42 @@ impl Stack {
         if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
             return Err(DatagramError::Broadcast);
         }
+        self.udp_queue(socket, bytes, (path, source.port, destination), now)
+    }
+    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: what a host may say on a link that has given
+    /// it no address yet (RFC 2131 §4.1). The socket is bound to its port at any address.
+    pub fn udp_send_unaddressed(
+        &mut self,
+        socket: SocketId,
+        bytes: &[u8],
+        link: LinkId,
+        port: u16,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.tick(now);
+        let udp = self.udp_mut(socket)?;
+        if !udp.local.address.is_unspecified() || udp.local.port == 0 || port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > LARGEST_BYTES {
+            return Err(DatagramError::TooLong);
+        }
+        if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
+            udp.writer_waits = true;
+            return Err(DatagramError::WouldBlock);
+        }
+        let source_port = udp.local.port;
+        let path = self.ip.route_unaddressed(link)?;
+        let destination = Endpoint { address: path.destination, port };
+        self.udp_queue(socket, bytes, (path, source_port, destination), now)
+    }
+    fn udp_queue(
+        &mut self,
+        socket: SocketId,
+        bytes: &[u8],
+        (path, source_port, destination): (Path, u16, Endpoint),
+        now: Instant,
+    ) -> Result<(), DatagramError> {
         let Some(mut payload) = self.pool.take_to_send(bytes.len().max(LEAST_BYTES)) else {
             self.starve(socket.0, now);
             return Err(DatagramError::WouldBlock);
@@ -218,7 +254,7 @@ impl Stack {
         let udp = self.udp_mut(socket)?;
         udp.outgoing_capacity += payload.capacity();
         let first = udp.outgoing.is_empty();
-        udp.outgoing.push_back(Outgoing { payload, path, source_port: source.port, destination });
+        udp.outgoing.push_back(Outgoing { payload, path, source_port, destination });
         if first {
             self.sending.push_back(ready_on(path.link), socket.0.index());
         }
@@ -388,8 +424,12 @@ impl Stack {
             let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Turn::Done };
             let Some(next) = udp.outgoing.front_mut() else { return Turn::Done };
             if next.path.generation != self.ip.generation() {
-                let Path { source, destination, .. } = next.path;
-                match self.ip.route(destination, Some(source), udp.options.link, now) {
+                let Path { source, destination, link, .. } = next.path;
+                let way = match source.is_unspecified() {
+                    true => self.ip.route_unaddressed(link),
+                    false => self.ip.route(destination, Some(source), udp.options.link, now),
+                };
+                match way {
                     Ok(path) => next.path = path,
                     Err(why) => {
                         self.udp_give_up(key, Some(DatagramError::Route(why)));

@@ -3,13 +3,13 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use inhost_base::{Endpoint, IpAddr};
+use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_stack::{
     self as stack, DatagramInfo, EchoInfo, Probe, ProbeAnswer, ProbeMethod, SocketId, UdpOptions,
 };
 
 use crate::error::{DatagramError, ListenError};
-use crate::host::Host;
+use crate::host::{Core, Host};
 use crate::waiters::Wait;
 
 /// A UDP socket. Dropping it closes it.
@@ -61,6 +61,14 @@ impl UdpSocket {
         to: Endpoint,
     ) -> Result<(), DatagramError> {
         self.send_with(bytes, Some(to), Some(from)).await
+    }
+    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: see [`stack::Stack::udp_send_unaddressed`].
+    pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
+        poll_fn(|context| {
+            let send = |core: &mut Core| core.stack.udp_send_unaddressed(self.socket, bytes, link, port, core.now);
+            or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
+        })
+        .await
     }
     async fn send_with(
         &self,

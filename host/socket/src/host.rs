@@ -60,6 +60,9 @@ struct Inner {
     orphans: RefCell<Vec<SocketId>>,
     draining: Cell<bool>,
     drained: RefCell<WakerSet>,
+    /// The stack's generation of paths when those who wait for another were last woken, and they.
+    paths: Cell<u32>,
+    paths_changed: RefCell<WakerSet>,
     remote: OnceCell<RemoteHost>,
 }
 
@@ -95,6 +98,8 @@ impl Host {
                 orphans: RefCell::default(),
                 draining: Cell::new(false),
                 drained: RefCell::default(),
+                paths: Cell::new(0),
+                paths_changed: RefCell::default(),
                 remote: OnceCell::new(),
             }),
         }
@@ -167,6 +172,20 @@ impl Host {
     pub fn with_stack_and_sink<R>(&self, work: impl FnOnce(&mut Stack, Instant, &mut dyn Sink) -> R) -> R {
         self.core(|core| work(&mut core.stack, core.now, &mut *core.sink))
     }
+    /// Waits until addresses or routes are others than at the generation `seen` of [`inhost_stack::Ip`]; gives the
+    /// generation that holds now.
+    pub async fn paths_changed(&self, seen: u32) -> u32 {
+        poll_fn(|context| {
+            let generation = self.core(|core| core.stack.ip().generation());
+            if generation != seen {
+                return Poll::Ready(generation);
+            }
+            let oldest = self.inner.paths_changed.borrow_mut().register(context);
+            wake_all(oldest);
+            Poll::Pending
+        })
+        .await
+    }
     /// Whether the host is going down: [`Host::drain`] was called.
     pub fn is_draining(&self) -> bool {
         self.inner.draining.get()
@@ -206,9 +225,11 @@ impl Host {
         });
         let due = self.inner.timers.borrow_mut().due(self.now());
         wake_all(due);
+        self.wake_paths();
         self.wake_ready();
         let polls = self.inner.executor.run(budget);
         self.close_orphans();
+        self.wake_paths();
         // What the tasks' own calls made ready runs in the next round.
         self.wake_ready();
         polls
@@ -357,6 +378,15 @@ impl Host {
             });
         }
         wake_all(woken);
+    }
+    /// Wakes those who wait for other paths, if they are.
+    fn wake_paths(&self) {
+        let generation = self.core(|core| core.stack.ip().generation());
+        if self.inner.paths.replace(generation) != generation {
+            let mut woken = Vec::new();
+            self.inner.paths_changed.borrow_mut().take(&mut woken);
+            wake_all(woken);
+        }
     }
     pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
         self.core(|core| core.stack.readiness(socket))

@@ -36,11 +36,13 @@ const STABLE_ATTEMPTS: u8 = 3;
 pub(crate) struct Discovery {
     sent: u8,
     next_at: Instant,
+    /// A router has last said that configuration comes by DHCPv6.
+    pub dhcpv6: bool,
 }
 
 impl Default for Discovery {
     fn default() -> Self {
-        Discovery { sent: 0, next_at: Instant::FAR_FUTURE }
+        Discovery { sent: 0, next_at: Instant::FAR_FUTURE, dhcpv6: false }
     }
 }
 
@@ -336,11 +338,12 @@ impl Ip {
     ) -> Result<(), Drop> {
         let NdpMessage::RouterAdvertisement {
             hop_limit,
+            managed,
+            other_configuration,
             router_lifetime_s,
             reachable_time_ms,
             retransmit_timer_ms,
             options,
-            ..
         } = message
         else {
             return Err(Drop::NotCredible);
@@ -362,6 +365,12 @@ impl Ip {
         }
         if *retransmit_timer_ms > 0 {
             interface.neighbours.retransmit = held(*retransmit_timer_ms).min(LONGEST_RETRANSMIT);
+        }
+        let dhcpv6 = *managed || *other_configuration;
+        let is_news = interface.discovery.dhcpv6 != dhcpv6;
+        interface.discovery.dhcpv6 = dhcpv6;
+        if is_news {
+            self.paths_changed();
         }
         if let Some(mtu) = options.mtu {
             self.learn_mtu(link, mtu);

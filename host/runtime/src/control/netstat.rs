@@ -180,6 +180,7 @@ fn routes(stack: &Stack) -> Vec<Value> {
             "origin": match route.origin {
                 RouteOrigin::Connected => "connected",
                 RouteOrigin::Configured => "configured",
+                RouteOrigin::Leased => "leased",
                 RouteOrigin::Advertised(_) => "advertised",
             },
         })
