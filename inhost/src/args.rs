@@ -218,6 +218,8 @@ Examples:
       no privilege, no device: the services are forwarded to 127.0.0.1
   inhost serve --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
       as root: a host at 10.9.0.2 that the kernel reaches through the device in0
+  inhost serve --link tap:in0,address=dhcp
+      as root: the device is the kernel's to bridge, and a DHCP server of that network lends the address
   inhost serve --link serial:/dev/ttyS0,baud=9600,framing=slip,address=10.0.5.2/24
       a serial line with SLIP
   inhost serve --link user,loss=5%,seed=7

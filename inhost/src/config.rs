@@ -2,6 +2,7 @@
 //!
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
+mod dhcp;
 mod ftp;
 mod names;
 mod tcp;
@@ -9,6 +10,7 @@ mod tftp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+pub use dhcp::Dhcp;
 pub use ftp::{Ftp, may_write};
 pub use names::{Names, server};
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,8 @@ pub struct Config {
     pub tftp: Tftp,
     /// The caching forwarder.
     pub names: Names,
+    /// Where leases are kept.
+    pub dhcp: Dhcp,
     /// How connections behave.
     pub tcp: Tcp,
 }
@@ -106,6 +110,7 @@ impl Default for Config {
             ftp: Ftp::default(),
             tftp: Tftp::default(),
             names: Names::default(),
+            dhcp: Dhcp::default(),
             tcp: Tcp::default(),
         }
     }
@@ -297,6 +302,7 @@ mod tests {
             example.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
         let config = Config::parse(&all).unwrap();
         assert!(config.control.is_some() && config.hosts.is_some() && config.nameserver.len() == 1);
+        assert!(config.dhcp.state.is_some());
         let telnet = config.telnet;
         assert_ne!(config.tcp, Tcp::default());
         assert!(telnet.users.is_some() && telnet.shell.is_some() && telnet.news.is_some());
@@ -360,10 +366,28 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_dhcp_is_right() {
+        let page = include_str!("../../docs/dhcp.md");
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let config = Config::parse(example).unwrap();
+        assert!(config.dhcp.state.is_some());
+        let link: inhost_link::Spec = config.link[0].parse().unwrap();
+        assert!(link.dhcp && link.addresses.is_empty());
+        for wrong in ["tun:in0,address=dhcp", "user,address=dhcp", "tap:in0,address=dhcp,address=10.9.0.2/24"]
+        {
+            assert!(wrong.parse::<inhost_link::Spec>().is_err(), "{wrong}");
+        }
+        let both = "tap:in0,address=fd00::2/64,address=dhcp";
+        assert_eq!(both.parse::<inhost_link::Spec>().unwrap().to_string(), both);
+    }
+
+    #[test]
     fn every_link_that_the_pages_show_is_one() {
         let pages = [
             include_str!("../../README.md"),
             include_str!("../../docs/serve.md"),
+            include_str!("../../docs/dhcp.md"),
             crate::args::SERVE_EXAMPLES,
         ];
         let words = pages.iter().flat_map(|page| page.split("--link ").skip(1));

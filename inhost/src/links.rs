@@ -1,7 +1,7 @@
 //! From the links of a configuration to the links of a host.
 
 use crate::failure::Failure;
-use inhost_base::IpAddr;
+use inhost_base::{IpAddr, LinkId};
 use inhost_gateway::{GatewayConfig, LoopbackPorts, Running, user_link};
 use inhost_link::{Driver, Faults, Kind, Spec, Transport};
 use inhost_runtime::{Runtime, entropy, interface};
@@ -18,6 +18,8 @@ pub struct Links {
     pub nameservers: Vec<IpAddr>,
     /// A line on each link, for a person.
     pub lines: Vec<String>,
+    /// Links whose addresses are to be asked for.
+    pub dhcp: Vec<LinkId>,
     /// Addresses at which the other end of a link reaches the host.
     pub addresses: Vec<IpAddr>,
 }
@@ -26,8 +28,8 @@ impl Links {
     /// No links yet. A host that stays tests its addresses before it uses them (RFC 5227, 4862), which takes seconds;
     /// a client that somebody waits for tests them while it works.
     pub fn new(duplicate_detection: DuplicateDetection) -> Links {
-        let (gateways, nameservers, lines, addresses) = Default::default();
-        Links { duplicate_detection, gateways, nameservers, lines, addresses }
+        let (gateways, nameservers, lines, dhcp, addresses) = Default::default();
+        Links { duplicate_detection, gateways, nameservers, lines, dhcp, addresses }
     }
     /// Opens the link of `text` and gives it to the runtime's first host.
     pub fn add(&mut self, runtime: &mut Runtime, text: &str) -> Result<(), Failure> {
@@ -51,16 +53,18 @@ impl Links {
         let config =
             InterfaceConfig { runs: spec.runs, coalesce: spec.coalesce, ..with_addresses(config, &spec) };
         let what = driver.describe();
-        let addresses = match config.addresses.as_slice() {
-            [] => "no address given".to_owned(),
-            list => list.iter().map(|a| a.to_string()).collect::<Vec<_>>().join(", "),
-        };
+        let given = config.addresses.iter().map(|a| a.to_string());
+        let given: Vec<String> = given.chain(spec.dhcp.then(|| "an address by DHCP".to_owned())).collect();
+        let addresses = if given.is_empty() { "no address given".to_owned() } else { given.join(", ") };
         if spec.kind != Kind::User {
             self.addresses.extend(config.addresses.iter().map(|cidr| cidr.address()));
         }
-        runtime
+        let link = runtime
             .add_link(&host, config, driver)
             .map_err(|e| Failure::operation(format!("cannot add the link {text}: {e}")))?;
+        if spec.dhcp {
+            self.dhcp.push(link);
+        }
         self.lines.push(format!("{what}: {addresses}"));
         Ok(())
     }

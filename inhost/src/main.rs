@@ -6,6 +6,7 @@ mod asking;
 mod client;
 mod config;
 mod connection;
+mod dhcp;
 mod failure;
 mod finger;
 mod ftp;

@@ -6,7 +6,7 @@ mod views;
 use crate::args::Netstat;
 use crate::failure::Failure;
 use inhost_runtime::control::{self, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write as _;
 
 pub use views::summary;
@@ -15,7 +15,7 @@ pub use views::summary;
 pub fn run(arguments: &Netstat) -> Result<(), Failure> {
     let path = arguments.via.clone().unwrap_or_else(control::default_path);
     let state = Client::open(&path).map_err(|e| e.to_string());
-    let state = state.and_then(|mut client| client.netstat().map_err(|e| e.to_string())).map_err(|why| {
+    let state = state.and_then(|mut client| ask(&mut client).map_err(|e| e.to_string())).map_err(|why| {
         Failure::operation(format!(
             "no host answers at {}: {why}; start one with inhost serve, or name its socket with --via PATH",
             path.display()
@@ -33,6 +33,20 @@ pub fn run(arguments: &Netstat) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// The host's state, each interface with its lease.
+fn ask(client: &mut Client) -> Result<Value, control::ClientError> {
+    let mut state = client.netstat()?;
+    // A host that is older, or that is no program of ours, knows of none.
+    let leases =
+        client.request(&json!({"op": "leases"})).map_or(Value::Null, |(answer, _)| answer["leases"].clone());
+    for link in state["interfaces"].as_array_mut().into_iter().flatten() {
+        if let Some(lease) = rows(&leases).iter().find(|lease| lease["link"] == link["link"]) {
+            link["dhcp"] = lease.clone();
+        }
+    }
+    Ok(state)
 }
 
 /// The part of the host's state that is asked for, or all of it.
@@ -70,7 +84,6 @@ fn rows(value: &Value) -> &[Value] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     /// A host with the longest addresses that there are.
     fn state() -> Value {
@@ -80,7 +93,12 @@ mod tests {
             "queue_bytes": 0, "bytes": 0});
         json!({
             "interfaces": [{"link": 1, "name": "in0", "medium": "ethernet", "mtu_bytes": 1500,
-                "hardware": "02:00:00:00:00:01", "dropped": {"no such port": 3},
+                "hardware": "02:00:00:00:00:01", "dhcp": {"link": 1, "state": "rebinding",
+                    "address": "255.255.255.254/32", "server": "255.255.255.255", "expires_in_s": 4_294_967_295u64,
+                    "renews_in_s": 2_147_483_647, "link_local": null, "dhcpv6": "informed",
+                    "name_servers": vec!["fd00:1111:2222:3333:4444:5555:6666:7777"; 6],
+                    "search": vec!["a-long-domain.of-a-department.example"; 6]},
+                "dropped": {"no such port": 3},
                 "received_frames": 99_999_999_999u64, "received_bytes": 99_999_999_999_999u64,
                 "addresses": [{"address": "fd00:1111:2222:3333:4444:5555:6666:7777/64", "state": "tentative"},
                     {"address": "fe80:1111:2222:3333:4444:5555:6666:7777/64", "state": "preferred"}],

@@ -7,14 +7,16 @@ mod tftp;
 
 use crate::args::Serve;
 use crate::config::Config;
+use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_little::{Little, LittleConfig, Service};
-use inhost_runtime::control::{self, Server};
+use inhost_runtime::control::{self, Reply, Server};
 use inhost_runtime::{Runtime, Shutdown, Signal, Signals};
 use inhost_stack::{DuplicateDetection, StackConfig};
+use serde_json::json;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -40,7 +42,12 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
-    names::answer(&runtime, &control, &config, &links)?;
+    let dhcp = dhcp::start(&host, &links.dhcp, config.dhcp.state.as_deref(), flags.quiet)?;
+    names::answer(&runtime, &control, &config, &links, dhcp.as_ref())?;
+    control.handle("leases", move |_, _| {
+        let leases = dhcp::views(dhcp.as_ref());
+        async move { Ok(Reply::from(json!({ "leases": leases }))) }
+    });
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     if !flags.quiet {

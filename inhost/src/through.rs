@@ -1,6 +1,7 @@
 //! The host that a client speaks through: a private one on a link of its own.
 
 use crate::args::Through;
+use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use inhost_base::IpAddr;
@@ -73,6 +74,10 @@ impl Private {
             .map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
         let mut links = Links::new(DuplicateDetection::WhileInUse);
         links.add(&mut runtime, &link)?;
+        let host = runtime.host().clone();
+        if let Some(dhcp) = dhcp::start(&host, &links.dhcp, None, true)? {
+            links.nameservers.extend(dhcp::wait(&mut runtime, &dhcp)?);
+        }
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let servers = match links.nameservers.is_empty() {
             true => Servers::parse(&read("/etc/resolv.conf")),

@@ -284,7 +284,11 @@ mod tests {
     fn a_leased_address_is_defended_once_and_given_up_at_the_next_claim() {
         let mut assigned = Assigned::new("10.0.0.1/24".parse().unwrap(), AddressOrigin::Leased);
         assert_eq!(assigned.conflict(Instant::from_millis(1)), Conflict::Defended);
-        assert_eq!(assigned.conflict(Instant::from_millis(10_001)), Conflict::Defended, "ten seconds of peace");
+        assert_eq!(
+            assigned.conflict(Instant::from_millis(10_001)),
+            Conflict::Defended,
+            "ten seconds of peace"
+        );
         assert_eq!(assigned.conflict(Instant::from_millis(11_000)), Conflict::Lost);
         assert_eq!(assigned.state(), AddressState::Duplicate);
         assert_eq!(assigned.conflict(Instant::from_millis(11_001)), Conflict::Ignored);

@@ -34,11 +34,13 @@ fn bare_host() -> Stack {
 fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears() {
     let (mut stack, now, mut wire) = (bare_host(), Instant::from_millis(1), Kept::default());
     let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 68);
-    let socket =
-        stack.udp_bind(here, UdpOptions { broadcast: true, ..UdpOptions::default() }, now).unwrap();
+    let socket = stack.udp_bind(here, UdpOptions { broadcast: true, ..UdpOptions::default() }, now).unwrap();
     let everybody = Endpoint::new(Ipv4Addr::BROADCAST, 67);
     let refused = stack.udp_send_to(socket, b"?", Some(everybody), None, now);
-    assert!(matches!(refused, Err(DatagramError::Route(_))), "an ordinary datagram has a source: {refused:?}");
+    assert!(
+        matches!(refused, Err(DatagramError::Route(_))),
+        "an ordinary datagram has a source: {refused:?}"
+    );
     let nowhere = stack.udp_send_unaddressed(socket, b"?", LinkId(7), 67, now);
     assert_eq!(nowhere, Err(DatagramError::Route(RouteError::NoLink)));
     stack.udp_send_unaddressed(socket, b"who am I?", LINK, 67, now).unwrap();

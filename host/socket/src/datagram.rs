@@ -65,7 +65,8 @@ impl UdpSocket {
     /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: see [`stack::Stack::udp_send_unaddressed`].
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
         poll_fn(|context| {
-            let send = |core: &mut Core| core.stack.udp_send_unaddressed(self.socket, bytes, link, port, core.now);
+            let send =
+                |core: &mut Core| core.stack.udp_send_unaddressed(self.socket, bytes, link, port, core.now);
             or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
         })
         .await

@@ -106,10 +106,38 @@ fn interface_details(state: &Value) -> String {
             _ => text(&assigned["address"]),
         };
         out += &wrapped(4, rows(&link["addresses"]).iter().map(address));
+        out += &lease(&link["dhcp"]);
         let groups: Vec<String> = rows(&link["groups"]).iter().map(text).collect();
         if !groups.is_empty() {
             out += "    member of\n";
             out += &wrapped(6, groups);
+        }
+    }
+    out
+}
+
+/// What DHCP has brought, where it is asked.
+fn lease(dhcp: &Value) -> String {
+    if dhcp.is_null() {
+        return String::new();
+    }
+    let mut out = format!("    DHCP {}", text(&dhcp["state"]));
+    if let Some(address) = dhcp["address"].as_str() {
+        let _ = write!(out, ", {address} from {}", text(&dhcp["server"]));
+        let _ = match dhcp["expires_in_s"].as_u64() {
+            Some(left) => write!(out, ", {left} s left, renewed in {} s", figure(&dhcp["renews_in_s"])),
+            None => write!(out, ", for ever"),
+        };
+    }
+    if let Some(address) = dhcp["link_local"].as_str() {
+        let _ = write!(out, ", {address} meanwhile");
+    }
+    out.push('\n');
+    for (key, title) in [("name_servers", "names are asked of"), ("search", "and searched in")] {
+        let list: Vec<String> = rows(&dhcp[key]).iter().map(text).collect();
+        if !list.is_empty() {
+            let _ = writeln!(out, "      {title}");
+            out += &wrapped(8, list);
         }
     }
     out

@@ -1,10 +1,12 @@
 //! Names of a running host: what its clients look up, and the forwarder for others.
 
 use crate::config::Config;
+use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::lookup;
 use inhost_base::Endpoint;
+use inhost_dhcp::driver::Dhcp;
 use inhost_names::forward::{Forwarding, serve};
 use inhost_names::{Hosts, Names, NamesConfig, Servers};
 use inhost_runtime::control::{Failure as Refusal, Reply, Server};
@@ -22,11 +24,22 @@ pub struct Forwarder {
 
 /// Lets clients of the control socket look names up: `{"op":"look_up","name":NAME}` gives `"addresses"`, and
 /// `{"op":"records",…}` what `inhost lookup --json` prints.
-pub fn answer(runtime: &Runtime, control: &Server, config: &Config, links: &Links) -> Result<(), Failure> {
+pub fn answer(
+    runtime: &Runtime,
+    control: &Server,
+    config: &Config,
+    links: &Links,
+    dhcp: Option<&Dhcp>,
+) -> Result<(), Failure> {
     let hosts = Hosts::parse(&table(config));
     let servers = servers(config, links);
-    let names = NamesConfig { hosts, servers, seed: seed()?, ..NamesConfig::default() };
+    let names = NamesConfig { hosts, servers: servers.clone(), seed: seed()?, ..NamesConfig::default() };
     let names = Rc::new(Names::new(runtime.host(), names));
+    // A lease's servers go before the system's; what is configured goes before both.
+    let is_configured = !config.nameserver.is_empty() || !links.nameservers.is_empty();
+    if let Some(dhcp) = dhcp.filter(|_| !is_configured) {
+        runtime.host().spawn(dhcp::follow(dhcp.clone(), names.clone(), servers)).detach();
+    }
     let asked = names.clone();
     control.handle("look_up", move |_, request| {
         let names = asked.clone();

@@ -229,7 +229,7 @@ impl Said {
 }
 
 fn part(whole: Duration, word: u64) -> Duration {
-    let nanos = u128::from(whole.as_nanos()) * u128::from(word as u32) >> 32;
+    let nanos = (u128::from(whole.as_nanos()) * u128::from(word as u32)) >> 32;
     Duration::from_nanos(nanos as u64)
 }
 /// `wait`, a tenth more or less (RFC 8415 §15).

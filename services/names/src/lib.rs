@@ -56,6 +56,7 @@ use inhost_base::IpAddr;
 use inhost_socket::{Host, Stream};
 use resolve::Dns;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How a host finds addresses.
 #[derive(Clone, Debug, Default)]
@@ -74,9 +75,9 @@ pub struct NamesConfig {
 pub struct Names {
     host: Host,
     hosts: RefCell<Hosts>,
-    dns: Option<Dns>,
+    dns: RefCell<Option<Rc<Dns>>>,
     race: RaceConfig,
-    servers: Servers,
+    servers: RefCell<Servers>,
     asker: Asker,
 }
 
@@ -84,12 +85,18 @@ impl Names {
     /// A resolver on `host`; it starts one local task, which ends with it.
     pub fn new(host: &Host, config: NamesConfig) -> Names {
         let NamesConfig { hosts, servers, race, seed } = config;
-        let (dns, hosts) = (Dns::new(host, &servers), RefCell::new(hosts));
+        let dns = RefCell::new(Dns::new(host, &servers).map(Rc::new));
+        let (hosts, servers) = (RefCell::new(hosts), RefCell::new(servers));
         Names { host: host.clone(), hosts, dns, race, servers, asker: Asker::new(host, seed) }
     }
     /// Puts another table in place of the one that was given, as after a change of the file.
     pub fn set_hosts(&self, hosts: Hosts) {
         self.hosts.replace(hosts);
+    }
+    /// Asks other name servers from now on, as after a new lease; look-ups under way end with those that they began with.
+    pub fn set_servers(&self, servers: &Servers) {
+        self.dns.replace(Dns::new(&self.host, servers).map(Rc::new));
+        self.servers.replace(servers.clone());
     }
     /// All addresses of `name`, of both families, the one to try first in front (RFC 6724 §6). Never empty.
     pub async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, LookUpError> {
@@ -97,7 +104,10 @@ impl Names {
         let mut addresses = match known {
             Some(addresses) => addresses,
             None if records::is_of_the_link(name) => self.look_up_on_the_link(name).await?,
-            None => resolve::look_up_both(self.dns.as_ref(), name, &self.host).await?,
+            None => {
+                let dns = self.dns.borrow().clone();
+                resolve::look_up_both(dns.as_deref(), name, &self.host).await?
+            }
         };
         connect::order(&self.host, &mut addresses);
         Ok(addresses)
@@ -105,7 +115,8 @@ impl Names {
     /// The name of `address`: what the table has for it, or the DNS. `None` where neither says one.
     pub async fn name_of(&self, address: IpAddr) -> Option<String> {
         let known = self.hosts.borrow().names_of(address).into_iter().next();
-        match (known, &self.dns) {
+        let dns = self.dns.borrow().clone();
+        match (known, dns) {
             (Some(name), _) => Some(name),
             (None, Some(dns)) => dns.name_of(address).await,
             (None, None) => None,
@@ -117,7 +128,8 @@ impl Names {
         if known.is_none() && records::is_of_the_link(name) {
             known = Some(self.look_up_on_the_link(name).await.map_err(ConnectByNameError::LookUp)?);
         }
-        let source = known.map_or(connect::Source::Dns(self.dns.as_ref()), connect::Source::Known);
+        let dns = self.dns.borrow().clone();
+        let source = known.map_or(connect::Source::Dns(dns.as_deref()), connect::Source::Known);
         connect::connect(&self.host, source, name, port, self.race).await
     }
 }

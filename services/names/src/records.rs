@@ -118,7 +118,8 @@ impl Names {
             let (attempts, took) = (Vec::new(), Duration::ZERO);
             return Looked { question, source: Source::Table, result: Ok(answer), attempts, took };
         }
-        let servers = request.server.map_or_else(|| self.servers.servers.clone(), |server| vec![server]);
+        let servers =
+            request.server.map_or_else(|| self.servers.borrow().servers.clone(), |server| vec![server]);
         let asked = question.clone();
         let report = self.asker.ask_to_the_end(question, &servers, request.over_tcp).await;
         Looked {

@@ -6,6 +6,7 @@
 //! | key | kinds | value | default |
 //! |---|---|---|---|
 //! | `address` | all | our address with its prefix, as `10.9.0.2/24` or `fd00::2/64`; may be repeated | none |
+//! | `address` | tap | `dhcp`: what a server of the link lends | none |
 //! | `gateway` | all | an address; may be repeated, the preferred first | none |
 //! | `mtu` | all | bytes of the longest IP datagram | the kind's |
 //! | `forward` | user | `[tcp:\|udp:]HOST:PORT->PORT`, TCP where nothing is said; may be repeated | none |
@@ -84,6 +85,8 @@ pub struct Spec {
     pub device: String,
     /// Our addresses on it.
     pub addresses: Vec<Cidr>,
+    /// Whether a server of the link is asked for an address (`tap`).
+    pub dhcp: bool,
     /// Gateways in order of preference.
     pub gateways: Vec<IpAddr>,
     /// The longest IP datagram, where it is not the kind's default.
@@ -122,6 +125,7 @@ impl fmt::Display for Spec {
             kind,
             device: _,
             addresses,
+            dhcp,
             gateways,
             mtu_bytes,
             forwards,
@@ -137,6 +141,9 @@ impl fmt::Display for Spec {
             faults,
         } = self;
         addresses.iter().try_for_each(|a| write!(f, ",address={a}"))?;
+        if *dhcp {
+            f.write_str(",address=dhcp")?;
+        }
         gateways.iter().try_for_each(|g| write!(f, ",gateway={g}"))?;
         mtu_bytes.iter().try_for_each(|m| write!(f, ",mtu={m}"))?;
         forwards.iter().try_for_each(|forward| write!(f, ",forward={forward}"))?;

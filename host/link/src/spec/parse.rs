@@ -52,6 +52,7 @@ fn head(text: &str) -> Result<Spec, SpecError> {
         kind,
         device: device.to_owned(),
         addresses: Vec::new(),
+        dhcp: false,
         gateways: Vec::new(),
         mtu_bytes: None,
         forwards: Vec::new(),
@@ -71,6 +72,10 @@ fn head(text: &str) -> Result<Spec, SpecError> {
 impl Spec {
     /// What only shows when all keys are read.
     fn check(&self) -> Result<(), SpecError> {
+        if self.dhcp && self.addresses.iter().any(|own| own.address().is_ipv4()) {
+            let allowed = "it, or an IPv4 address of your own, not both";
+            return Err(SpecError::Value { key: "address".into(), value: "dhcp".into(), allowed });
+        }
         let Some(offer) = self.offer else { return Ok(()) };
         let wrong =
             |allowed| Err(SpecError::Value { key: "offer".into(), value: offer.to_string(), allowed });
@@ -94,9 +99,13 @@ impl Spec {
             allowed,
         };
         match key {
-            "address" => self.addresses.push(
-                value.parse().map_err(|_| wrong("an address with a prefix length, such as 10.9.0.2/24"))?,
-            ),
+            "address" if value == "dhcp" => {
+                only(&[Kind::Tap])?;
+                self.dhcp = true;
+            }
+            "address" => self.addresses.push(value.parse().map_err(|_| {
+                wrong("an address with a prefix length, such as 10.9.0.2/24, or on a tap link dhcp")
+            })?),
             "gateway" => self.gateways.push(value.parse().map_err(|_| wrong("an IP address"))?),
             "mtu" => {
                 let mtu = value.parse().ok().filter(|mtu| MTU_BYTES.contains(mtu));

@@ -234,7 +234,7 @@ fn a_lease_is_renewed_by_its_server_then_by_any_and_ends() {
     assert_eq!(seen[4].2, "request from 10.0.0.9 to all");
     assert_eq!(seen[6].2, "unconfigure, unassign 10.0.0.9, discover from nowhere, remember");
     assert_eq!((talk.client.remembered().lease, talk.now), (None, at(800)));
-    assert_eq!(talk.asked.as_ref().unwrap().opts().get(OptionCode::RequestedIpAddress).is_some(), true);
+    assert!(talk.asked.as_ref().unwrap().opts().get(OptionCode::RequestedIpAddress).is_some());
 }
 
 #[test]

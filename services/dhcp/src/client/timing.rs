@@ -27,7 +27,7 @@ pub(crate) fn transaction(word: u64) -> u32 {
 }
 /// A random part of `whole`.
 pub(crate) fn part_of(whole: Duration, word: u64) -> Duration {
-    let nanos = u128::from(whole.as_nanos()) * u128::from(word as u32) >> 32;
+    let nanos = (u128::from(whole.as_nanos()) * u128::from(word as u32)) >> 32;
     Duration::from_nanos(nanos as u64)
 }
 /// How long the `attempt`th question, counted from zero, waits for its answer: 4 s, 8, 16, 32, then 64, each one second

@@ -32,8 +32,9 @@ pub(super) async fn run(shared: Rc<Shared>, seed: [u8; 32]) {
     // One octet more than is read: a longer reply shows.
     let (mut v4, mut v6) = ([0; REPLY_BYTES + 1], [0; REPLY_BYTES + 1]);
     let mut paths = shared.host.with_stack(|stack, _| stack.ip().generation());
+    let count = shared.links.borrow().len();
     loop {
-        for place in 0..shared.links.borrow().len() {
+        for place in 0..count {
             settle(&shared, place, &mut random).await;
         }
         let deadline = shared.links.borrow().iter().map(Link::deadline).min().unwrap_or(Instant::FAR_FUTURE);

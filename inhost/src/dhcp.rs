@@ -1,0 +1,119 @@
+//! The DHCP client of a host's links: where it keeps what, whom it tells, and what instruments see of it.
+
+use crate::failure::Failure;
+use inhost_base::{Duration, IpAddr, LinkId};
+use inhost_dhcp::client::News;
+use inhost_dhcp::driver::{Dhcp, Files, Setup, View};
+use inhost_names::{Names, Servers};
+use inhost_runtime::{Runtime, entropy};
+use inhost_socket::Host;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::SystemTime;
+
+/// How long a client's host waits for an address of its own: four questions, and the test of the link's own.
+const CLIENT_WAITS: Duration = Duration::from_secs(30);
+
+/// Starts the clients of `links`; none where there are none. What happens is told on standard error unless `quiet`.
+pub fn start(
+    host: &Host,
+    links: &[LinkId],
+    state: Option<&Path>,
+    quiet: bool,
+) -> Result<Option<Dhcp>, Failure> {
+    if links.is_empty() {
+        return Ok(None);
+    }
+    let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
+    let tell = move |link: &str, news: &News| {
+        if !quiet {
+            eprintln!("inhost: {link}: {news}");
+        }
+    };
+    let setup = Setup {
+        links: links.to_vec(),
+        store: Rc::new(Files::new(state.map_or_else(default_state, Path::to_owned))),
+        unix_seconds,
+        seed,
+        tell: Box::new(tell),
+    };
+    Dhcp::start(host, setup).map(Some).map_err(|e| Failure::operation(e.to_string()))
+}
+
+/// Waits, for a client that somebody waits for, until its links have addresses, and gives the name servers that came with
+/// them.
+pub fn wait(runtime: &mut Runtime, dhcp: &Dhcp) -> Result<Vec<IpAddr>, Failure> {
+    let host = runtime.host().clone();
+    let ready = runtime
+        .run(host.timeout(CLIENT_WAITS, dhcp.ready()))
+        .map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
+    match ready {
+        Ok(()) => Ok(dhcp.resolvers().servers),
+        Err(_) => Err(Failure::operation(format!(
+            "no address came by DHCP in {} s; is a server on the link, or give the link address=A.B.C.D/N",
+            CLIENT_WAITS.as_secs()
+        ))),
+    }
+}
+
+/// Asks the servers that leases bring, as long as nothing else is configured; `otherwise` while they bring none.
+pub async fn follow(dhcp: Dhcp, names: Rc<Names>, otherwise: Servers) {
+    let (mut seen, mut known) = (0, otherwise.clone());
+    loop {
+        let found = dhcp.resolvers();
+        let servers = match found.servers.is_empty() {
+            true => otherwise.clone(),
+            false => Servers { search: found.search, ..Servers::of(found.servers) },
+        };
+        if servers != known {
+            names.set_servers(&servers);
+            known = servers;
+        }
+        seen = dhcp.changed(seen).await;
+    }
+}
+
+/// The clients as JSON, one for each link.
+pub fn views(dhcp: Option<&Dhcp>) -> Value {
+    dhcp.map_or(Vec::new(), Dhcp::views).iter().map(view).collect()
+}
+
+fn view(view: &View) -> Value {
+    let lease = view.lease.as_ref();
+    let settings = lease.map(|lease| &lease.settings);
+    json!({
+        "link": view.link.0,
+        "state": view.state,
+        "address": lease.and_then(|lease| lease.cidr()).map(|cidr| cidr.to_string()),
+        "server": lease.map(|lease| lease.server.to_string()),
+        "expires_in_s": view.expires_in.map(Duration::as_secs),
+        "renews_in_s": view.renews_in.map(Duration::as_secs),
+        "link_local": view.link_local.map(|address| address.to_string()),
+        "name_servers": settings
+            .into_iter()
+            .flat_map(|settings| settings.name_servers.iter().map(ToString::to_string))
+            .chain(view.name_servers_v6.iter().map(ToString::to_string))
+            .collect::<Vec<_>>(),
+        "search": settings
+            .into_iter()
+            .flat_map(|settings| &settings.search)
+            .chain(&view.search_v6)
+            .collect::<Vec<_>>(),
+        "dhcpv6": view.stateless,
+        "refused_datagrams": view.refused,
+    })
+}
+
+/// Where leases are kept when nothing else is said.
+fn default_state() -> PathBuf {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    base.or_else(home).unwrap_or_else(|| PathBuf::from("/var/lib")).join("inhost/dhcp")
+}
+
+// The wall's clock: a lease outlives a restart.
+#[allow(clippy::disallowed_methods)]
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
