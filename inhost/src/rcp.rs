@@ -80,7 +80,7 @@ impl Copying<'_> {
         let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
         let command = self.options.send_command(&to.path, paths.len() > 1);
         let mut stream = self.begin(to, command).await?;
-        send(&mut stream, self.options, &paths, |why| tell(why)).await.map_err(|why| of(to, &why))
+        send(&mut stream, self.options, &paths, tell).await.map_err(|why| of(to, &why))
     }
     async fn fetch(&self, from: &[Option<There>], target: &str) -> Result<Report, Failure> {
         let mut all = Report::default();
@@ -93,8 +93,7 @@ impl Copying<'_> {
                 path => path,
             };
             let mut stream = self.begin(from, self.options.fetch_command(path)).await?;
-            let done =
-                fetch(&mut stream, self.options, Expected::of(path), &mut folder, |why| tell(why)).await;
+            let done = fetch(&mut stream, self.options, Expected::of(path), &mut folder, tell).await;
             all = all.and(done.map_err(|why| of(from, &why))?);
         }
         Ok(all)

@@ -22,6 +22,9 @@ use std::task::{Poll, Waker};
 /// Memory that replies which nobody has read yet may pin, in bytes: a few dozen of them.
 const RECEIVE_LIMIT_BYTES: usize = 64 << 10;
 
+/// Hears what a person may want to know, with the link's name.
+pub type Tell = Box<dyn Fn(&str, &News)>;
+
 /// What the clients of a host need.
 pub struct Setup {
     /// The links, each an Ethernet.
@@ -33,7 +36,7 @@ pub struct Setup {
     /// Randomness for transactions, waits and the host's identifier.
     pub seed: [u8; 32],
     /// Hears what a person may want to know, with the link's name.
-    pub tell: Box<dyn Fn(&str, &News)>,
+    pub tell: Tell,
 }
 
 /// Why the clients did not start.
@@ -70,7 +73,7 @@ struct Shared {
     v6: UdpSocket,
     store: Rc<dyn Store>,
     unix_seconds: fn() -> u64,
-    tell: Box<dyn Fn(&str, &News)>,
+    tell: Tell,
     /// Counts what was done.
     changes: Cell<u64>,
     waiting: RefCell<Vec<Waker>>,
