@@ -121,18 +121,21 @@ fn lease(dhcp: &Value) -> String {
     if dhcp.is_null() {
         return String::new();
     }
-    let mut out = format!("    DHCP {}", text(&dhcp["state"]));
+    let mut parts = vec![format!("DHCP {}", text(&dhcp["state"]))];
     if let Some(address) = dhcp["address"].as_str() {
-        let _ = write!(out, ", {address} from {}", text(&dhcp["server"]));
-        let _ = match dhcp["expires_in_s"].as_u64() {
-            Some(left) => write!(out, ", {left} s left, renewed in {} s", figure(&dhcp["renews_in_s"])),
-            None => write!(out, ", for ever"),
-        };
+        parts.push(format!("{address} from {}", text(&dhcp["server"])));
+        match dhcp["expires_in_s"].as_u64() {
+            Some(left) => {
+                parts.extend([
+                    format!("{left} s left"),
+                    format!("renewed in {} s", figure(&dhcp["renews_in_s"])),
+                ]);
+            }
+            None => parts.push("for ever".to_owned()),
+        }
     }
-    if let Some(address) = dhcp["link_local"].as_str() {
-        let _ = write!(out, ", {address} meanwhile");
-    }
-    out.push('\n');
+    parts.extend(dhcp["link_local"].as_str().map(|address| format!("{address} meanwhile")));
+    let mut out = wrapped(4, parts);
     for (key, title) in [("name_servers", "names are asked of"), ("search", "and searched in")] {
         let list: Vec<String> = rows(&dhcp[key]).iter().map(text).collect();
         if !list.is_empty() {
