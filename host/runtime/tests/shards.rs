@@ -47,9 +47,7 @@ fn attach(shard: &mut Shard) -> io::Result<()> {
 }
 
 /// Answers each call with the number of the shard that took it, and then with what it hears; for the whole time.
-async fn serve(shard: u8, host: inhost_socket::Host) {
-    let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 7);
-    let listener = host.listen(here, ListenOptions::default()).unwrap();
+async fn serve(shard: u8, host: inhost_socket::Host, listener: inhost_socket::Listener) {
     while let Ok(mut caller) = listener.accept().await {
         host.spawn(async move {
             let mut place = [0; 64];
@@ -97,7 +95,10 @@ fn two_shards_are_one_host_that_calls_and_is_called() {
     let shards = Shards::start(2, &StackConfig::default(), move |mut shard| {
         attach(&mut shard)?;
         let (number, host) = (shard.index() as u8, shard.runtime().host().clone());
-        host.spawn(serve(number, host.clone())).detach();
+        let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 7);
+        // Before anybody is told: a call that came earlier would be refused.
+        let listener = host.listen(here, ListenOptions::default()).map_err(io::Error::other)?;
+        host.spawn(serve(number, host.clone(), listener)).detach();
         attached.send(()).map_err(io::Error::other)?;
         let ended = ended.clone();
         let life = async {
