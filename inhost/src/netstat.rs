@@ -37,10 +37,11 @@ pub fn run(arguments: &Netstat) -> Result<(), Failure> {
 
 /// The host's state, each interface with its lease.
 fn ask(client: &mut Client) -> Result<Value, control::ClientError> {
-    let mut state = client.netstat()?;
-    // A host that is older, or that is no program of ours, knows of none.
+    // First, so that the host shows what a lease has put in force. A host that is older, or that is no program of ours,
+    // knows of none.
     let leases =
         client.request(&json!({"op": "leases"})).map_or(Value::Null, |(answer, _)| answer["leases"].clone());
+    let mut state = client.netstat()?;
     for link in state["interfaces"].as_array_mut().into_iter().flatten() {
         if let Some(lease) = rows(&leases).iter().find(|lease| lease["link"] == link["link"]) {
             link["dhcp"] = lease.clone();
