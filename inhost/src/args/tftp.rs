@@ -17,7 +17,7 @@ pub struct Tftp {
 pub enum TftpCommand {
     /// Fetch a file
     Get {
-        /// The file, such as 10.9.0.2:boot.img, [fd09::2]:boot.img or tftp://host/boot.img
+        /// The file, such as 10.9.0.2:boot.img or tftp://host/boot.img; an IPv6 address stands in brackets
         #[arg(value_name = "HOST:FILE")]
         remote: String,
         /// Where to put it: a name, or a folder [default: its own name, here]

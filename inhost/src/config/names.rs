@@ -101,7 +101,7 @@ impl Names {
     }
 }
 
-/// ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT.
+/// ADDRESS, ADDRESS:PORT or `[ADDRESS]:PORT`.
 pub fn server(text: &str) -> Result<Endpoint, Failure> {
     if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return Ok(Endpoint::new(address, DNS_PORT));
