@@ -172,7 +172,7 @@ impl Host {
     pub fn with_stack_and_sink<R>(&self, work: impl FnOnce(&mut Stack, Instant, &mut dyn Sink) -> R) -> R {
         self.core(|core| work(&mut core.stack, core.now, &mut *core.sink))
     }
-    /// Waits until addresses or routes are others than at the generation `seen` of [`inhost_stack::Ip`]; gives the
+    /// Waits until addresses or routes are others than at the generation `seen` of `inhost_stack`'s IP; gives the
     /// generation that holds now.
     pub async fn paths_changed(&self, seen: u32) -> u32 {
         poll_fn(|context| {

@@ -14,7 +14,7 @@ const READ_BYTES: usize = 4096;
 pub enum AskError {
     /// The connection failed.
     Io(io::Error),
-    /// There is more than [`ANSWER_BYTES`].
+    /// There is more than 4 MiB, which is where reading ends.
     TooLong,
 }
 

@@ -2,7 +2,7 @@
 //! ran on.
 //!
 //! The machines are pure: [`rlogin::Login`] is a session on a terminal, [`answer::Answer`] reads what these servers
-//! say first, [`rcp::Sink`] and [`rcp::Source`] are the two ends of rcp. The drivers beside them run over any async
+//! say first, [`rcp::Sink`] and [`rcp::send`] are the two ends of rcp. The drivers beside them run over any async
 //! stream. What a server names never leads out of the folder that it was to fill: [`rcp::Folder`].
 //!
 //! These protocols trust the network: no password is asked for, and everything goes in clear text. The crate never
