@@ -1,19 +1,9 @@
 //! The fuzz corpora of names, replayed without a fuzzer: each file whole, and cut off at every octet.
 
-use std::path::Path;
+#[path = "../../../fuzz/src/replay.rs"]
+mod replay;
 
-fn replay(target: &str, run: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let mut replayed = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        for length in 0..=bytes.len() {
-            run(&bytes[..length]);
-        }
-        replayed += 1;
-    }
-    assert!(replayed > 0, "{} is empty", folder.display());
-}
+use replay::replay;
 
 #[test]
 fn the_corpus_of_answers_holds() {

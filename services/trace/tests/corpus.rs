@@ -1,17 +1,11 @@
 //! The fuzz corpus of the route tracer, replayed without a fuzzer: each file whole, and cut off at every octet.
 
-use std::path::Path;
+#[path = "../../../fuzz/src/replay.rs"]
+mod replay;
+
+use replay::replay;
 
 #[test]
 fn the_corpus_holds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/trace");
-    let mut replayed = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        for length in 0..=bytes.len() {
-            inhost_trace::fuzz::fuzz_trace(&bytes[..length]);
-        }
-        replayed += 1;
-    }
-    assert!(replayed > 0, "{} is empty", folder.display());
+    replay("trace", inhost_trace::fuzz::fuzz_trace);
 }
