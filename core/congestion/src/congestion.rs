@@ -223,7 +223,7 @@ impl Congestion {
             Algorithm::NewReno(state, _) => state.lost(window, in_flight_bytes),
             Algorithm::CubicLinux(state) => state.get_or_insert_default().lost(window),
             Algorithm::Custom(own) => own.controller.lost(window, in_flight_bytes, now),
-            algorithm => cubic_of(algorithm).lost(window, in_flight_bytes),
+            algorithm => cubic_of(algorithm).lost(window),
         }
     }
     /// The peer saw a congestion mark (RFC 3168 §6.1.2): sets the threshold, higher than a loss would (RFC 8511), and
@@ -242,7 +242,7 @@ impl Congestion {
                 own.controller.marked(window, in_flight_bytes, now);
                 false
             }
-            algorithm => cubic_of(algorithm).marked(window, in_flight_bytes),
+            algorithm => cubic_of(algorithm).marked(window),
         };
     }
     /// The retransmission timer expired with `in_flight_bytes` outstanding: one segment may go (RFC 5681 §3.1).

@@ -111,16 +111,18 @@ impl Cubic {
             stage.resume(now);
         }
     }
-    /// A loss, or a mark (RFC 9438 §4.6).
+    /// A loss (RFC 9438 §4.6). Lowered from the window, not from what is in flight: a peer whose window was closed for
+    /// a moment leaves little in flight, and that says nothing of the path. Usage keeps a window that is not in use
+    /// from growing, as §4.6 then asks.
     // spec: RFC9438 4.6-2
-    pub fn lost(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) {
+    pub fn lost(&mut self, window: &mut CongestionWindow) {
         self.reduce(window);
-        window.lower_threshold(in_flight_bytes, LOSS_LEAVES_PERCENT);
+        window.lower_threshold(window.window_bytes, LOSS_LEAVES_PERCENT);
     }
     /// A mark. True when the window is to be less than two segments.
-    pub fn marked(&mut self, window: &mut CongestionWindow, in_flight_bytes: u32) -> bool {
+    pub fn marked(&mut self, window: &mut CongestionWindow) -> bool {
         self.reduce(window);
-        window.lower_threshold(in_flight_bytes, MARK_LEAVES_PERCENT)
+        window.lower_threshold(window.window_bytes, MARK_LEAVES_PERCENT)
     }
     /// RFC 9438 §4.8: the next stage begins at its plateau, wherever slow start ends.
     // spec: RFC9438 4.8-1
