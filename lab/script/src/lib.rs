@@ -78,5 +78,6 @@ pub mod suite;
 pub mod table;
 mod trace;
 
+pub use ours::Offloads;
 pub use run::{Failed, play};
 pub use side::{Came, Figure, Side};

@@ -1,6 +1,7 @@
 //! `inhost-script`: plays scripts against our stack, and against the kernel.
 #![forbid(unsafe_code)]
 
+use inhost_script::Offloads;
 use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
 use serde_json::{Value, json};
@@ -9,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: inhost-script run [--kernel | --linux] [--json] FILE-OR-FOLDER…
+usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] FILE-OR-FOLDER…
                                                                play scripts against our stack, the kernel, or our
-                                                               stack in its `linux` profile
+                                                               stack in its `linux` profile; on a device that cuts
+                                                               and sums for it, with nothing done for several
+                                                               segments at once, or both (default: the host does it)
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md";
 
@@ -27,7 +30,11 @@ const SCRIPTS: &str = "lab/script/scripts";
 const PAGE: &str = "docs/scripts.md";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(offloads) = take_offloads(&mut arguments) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
     let (switches, rest): (Vec<String>, Vec<String>) =
         arguments.into_iter().partition(|argument| argument.starts_with("--"));
     let has = |name: &str| switches.iter().any(|switch| switch == name);
@@ -37,8 +44,8 @@ fn main() -> ExitCode {
         Some((command, files)) if command == "run" && known && !files.is_empty() => {
             let side = match (has("--kernel"), has("--linux")) {
                 (true, _) => Player::Kernel,
-                (false, true) => Player::OursAsLinux,
-                (false, false) => Player::Ours,
+                (false, true) => Player::OursAsLinux(offloads),
+                (false, false) => Player::Ours(offloads),
             };
             run(&paths(files), side, has("--json"))
         }
@@ -61,20 +68,54 @@ fn main() -> ExitCode {
 /// What the scripts are played against.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Player {
-    Ours,
-    OursAsLinux,
+    Ours(&'static [Offloads]),
+    OursAsLinux(&'static [Offloads]),
     Kernel,
+}
+
+/// Takes `--offload WORD` out of the arguments: the devices to play on. `None` where the word is no such word.
+fn take_offloads(arguments: &mut Vec<String>) -> Option<&'static [Offloads]> {
+    let Some(at) = arguments.iter().position(|argument| argument == "--offload") else {
+        return Some(&[Offloads::Software]);
+    };
+    let devices: &[Offloads] = match arguments.get(at + 1)?.as_str() {
+        "on" => &[Offloads::On],
+        "off" => &[Offloads::Off],
+        "both" => &[Offloads::Off, Offloads::On],
+        _ => return None,
+    };
+    arguments.drain(at..at + 2);
+    Some(devices)
+}
+
+/// Plays a script on each device in turn: the first verdict that is not good, or the last.
+fn on_devices(script: &Script, devices: &[Offloads]) -> Verdict {
+    let mut verdict = Verdict::Passed;
+    for &offloads in devices {
+        verdict = suite::on_ours_with(script, offloads);
+        if let Verdict::Failed(failed) = &mut verdict {
+            if offloads != Offloads::default() {
+                failed.reason = format!("with offload {}: {}", offloads.text(), failed.reason);
+            }
+            break;
+        }
+    }
+    verdict
 }
 
 /// Plays the scripts; whether all went as they should.
 fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String> {
     let files = suite::find(paths)?;
     let on_kernel = player == Player::Kernel;
+    let devices = match player {
+        Player::Ours(devices) | Player::OursAsLinux(devices) => devices,
+        Player::Kernel => &[],
+    };
     let mut rows = Vec::new();
     let mut scripts = Vec::new();
     for file in &files {
         match suite::read(file) {
-            Ok(script) if player == Player::OursAsLinux => {
+            Ok(script) if matches!(player, Player::OursAsLinux(_)) => {
                 scripts.push(Script { profile: Profile::Linux, ..script });
             }
             Ok(script) => scripts.push(script),
@@ -83,8 +124,10 @@ fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String>
             }
         }
     }
-    let verdicts =
-        if on_kernel { suite::all_on_kernel(&scripts) } else { scripts.iter().map(suite::on_ours).collect() };
+    let verdicts = match on_kernel {
+        true => suite::all_on_kernel(&scripts),
+        false => scripts.iter().map(|script| on_devices(script, devices)).collect(),
+    };
     for (script, verdict) in scripts.iter().zip(verdicts) {
         let note = if on_kernel { suite::contradiction(&script.kernel, &verdict) } else { None };
         let wrong = if on_kernel { note.is_some() } else { !verdict.passed() };

@@ -2,7 +2,7 @@
 
 use crate::kernel::Kernel;
 use crate::language::{KernelNote, Script, parse_file};
-use crate::ours::Ours;
+use crate::ours::{Offloads, Ours};
 use crate::run::{Failed, play};
 use inhost_base::Duration;
 use std::collections::BTreeMap;
@@ -85,9 +85,13 @@ pub fn read(path: &Path) -> Result<Script, Verdict> {
     })
 }
 
-/// Plays a script against our stack.
+/// Plays a script against our stack on a device that offers nothing.
 pub fn on_ours(script: &Script) -> Verdict {
-    let mut side = match Ours::new(script) {
+    on_ours_with(script, Offloads::default())
+}
+/// Plays a script against our stack on a device that does what `offloads` says.
+pub fn on_ours_with(script: &Script, offloads: Offloads) -> Verdict {
+    let mut side = match Ours::new(script, offloads) {
         Ok(side) => side,
         Err(wrong) => return set_up_failed(script, wrong),
     };

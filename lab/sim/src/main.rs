@@ -10,9 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use inhost_sim::soak::{self, Failure, Summary};
-use inhost_sim::{Capture, Scenario, Seen, Watcher, bulk, describe, hostile, provenance};
+use inhost_sim::{Capture, Offloads, Scenario, Seen, Watcher, bulk, describe, hostile, provenance};
 
-const USAGE: &str = "usage: inhost-sim soak --seeds N [--from S] | replay SEED [FILE.pcapng] | hostile --frames N [--seed S] | bench";
+const USAGE: &str = "\
+usage: inhost-sim soak --seeds N [--from S] [--offload on|off|both]
+       inhost-sim replay SEED [FILE.pcapng] [--offload on|off]
+       inhost-sim hostile --frames N [--seed S]
+       inhost-sim bench
+--offload has every device and host do all for several segments at once, or nothing; without it the seed decides";
 /// Bytes of each transfer of `bench`.
 const BENCH_BYTES: u64 = 1 << 30;
 /// Seeds between two lines of progress.
@@ -22,19 +27,26 @@ const FAILURES_LIMIT: usize = 10;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some(offloads) = take_offloads(&mut words) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    // Where the word was "both".
+    let first = offloads.first().copied().unwrap_or_default();
+    let soak = |from, seeds| offloads.iter().all(|&offloads| soak_seeds(from, seeds, offloads));
     let number = |text: &str| text.parse::<u64>().ok();
     let done = match words[..] {
-        ["soak", "--seeds", seeds] => number(seeds).map(|seeds| soak_seeds(0, seeds)),
+        ["soak", "--seeds", seeds] => number(seeds).map(|seeds| soak(0, seeds)),
         ["soak", "--seeds", seeds, "--from", from] => {
-            number(seeds).zip(number(from)).map(|(seeds, from)| soak_seeds(from, seeds))
+            number(seeds).zip(number(from)).map(|(seeds, from)| soak(from, seeds))
         }
         ["hostile", "--frames", frames] => number(frames).map(|frames| throw(1, frames)),
         ["hostile", "--frames", frames, "--seed", seed] => {
             number(frames).zip(number(seed)).map(|(frames, seed)| throw(seed, frames))
         }
-        ["replay", seed] => number(seed).map(|seed| replay(seed, None)),
-        ["replay", seed, file] => number(seed).map(|seed| replay(seed, Some(Path::new(file)))),
+        ["replay", seed] => number(seed).map(|seed| replay(seed, first, None)),
+        ["replay", seed, file] => number(seed).map(|seed| replay(seed, first, Some(Path::new(file)))),
         ["bench"] => Some(bench()),
         _ => None,
     };
@@ -49,13 +61,33 @@ fn main() -> ExitCode {
 }
 
 /// The command that shows a run again and writes what crossed its links.
-fn again(seed: u64) -> String {
-    format!("cargo run --release -p inhost-sim -- replay {seed} seed-{seed}.pcapng")
+fn again(seed: u64, offloads: Offloads) -> String {
+    let switch = match offloads {
+        Offloads::Drawn => "",
+        Offloads::Off => " --offload off",
+        Offloads::On => " --offload on",
+    };
+    format!("cargo run --release -p inhost-sim -- replay {seed} seed-{seed}.pcapng{switch}")
+}
+
+/// Takes `--offload WORD` out of the words: with what to run each seed. `None` where the word is no such word.
+fn take_offloads(words: &mut Vec<&str>) -> Option<&'static [Offloads]> {
+    let Some(at) = words.iter().position(|word| *word == "--offload") else {
+        return Some(&[Offloads::Drawn]);
+    };
+    let offloads: &[Offloads] = match (*words.get(at + 1)?, words.first()) {
+        ("on", _) => &[Offloads::On],
+        ("off", _) => &[Offloads::Off],
+        ("both", Some(&"soak")) => &[Offloads::Off, Offloads::On],
+        _ => return None,
+    };
+    words.drain(at..at + 2);
+    Some(offloads)
 }
 
 /// Runs a seed; a panic is a failure like any other.
-fn run(seed: u64, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
-    catch_unwind(AssertUnwindSafe(|| soak::run(seed, tap))).unwrap_or_else(|panic| {
+fn run(seed: u64, offloads: Offloads, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
+    catch_unwind(AssertUnwindSafe(|| soak::run_with(seed, offloads, tap))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("of an unknown kind");
         Err(Failure { seed, why: format!("a panic: {text}") })
@@ -69,19 +101,29 @@ struct Tally {
     total: Summary,
 }
 
-fn soak_seeds(from: u64, seeds: u64) -> bool {
+fn soak_seeds(from: u64, seeds: u64, offloads: Offloads) -> bool {
     // How long it takes is told to whoever waits; no run depends on it.
     #[allow(clippy::disallowed_methods)]
     let began = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("soak: seeds {from}..{} on {threads} threads", from + seeds);
+    let how = match offloads {
+        Offloads::Drawn => "",
+        Offloads::Off => ", every offload off",
+        Offloads::On => ", every offload on",
+    };
+    println!("soak: seeds {from}..{} on {threads} threads{how}", from + seeds);
     let (next, tally) = (AtomicU64::new(from), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + seeds || !add(&tally, seed, run(seed, None), began, seeds) {
+                    if seed >= from + seeds {
+                        return;
+                    }
+                    let result = run(seed, offloads, None);
+                    let again = again(seed, offloads);
+                    if !add(&tally, (seed, &again), result, began, seeds) {
                         return;
                     }
                 }
@@ -102,7 +144,7 @@ fn soak_seeds(from: u64, seeds: u64) -> bool {
         println!("commit {}", provenance::commit());
     }
     for &seed in &tally.failed {
-        println!("again: {}", again(seed));
+        println!("again: {}", again(seed, offloads));
     }
     tally.failed.is_empty()
 }
@@ -110,7 +152,7 @@ fn soak_seeds(from: u64, seeds: u64) -> bool {
 /// Adds a result and tells of it; false when enough has failed.
 fn add(
     tally: &Mutex<Tally>,
-    seed: u64,
+    (seed, again): (u64, &str),
     result: Result<Summary, Failure>,
     began: Instant,
     seeds: u64,
@@ -128,7 +170,7 @@ fn add(
         Err(failure) => {
             tally.failed.insert(seed);
             println!("FAILED {failure}");
-            println!("again: {}", again(seed));
+            println!("again: {again}");
         }
     }
     if tally.done % SEEDS_A_LINE == 0 {
@@ -152,10 +194,10 @@ impl Watcher for Print {
     }
 }
 
-fn replay(seed: u64, file: Option<&Path>) -> bool {
+fn replay(seed: u64, offloads: Offloads, file: Option<&Path>) -> bool {
     let tap: Box<dyn Watcher> = match file.map(Capture::create) {
         None => {
-            println!("{:#?}", Scenario::draw(seed));
+            println!("{:#?}", Scenario::draw(seed).with_offloads(offloads));
             Box::new(Print)
         }
         Some(Ok(capture)) => Box::new(capture),
@@ -164,7 +206,7 @@ fn replay(seed: u64, file: Option<&Path>) -> bool {
             return false;
         }
     };
-    match run(seed, Some(tap)) {
+    match run(seed, offloads, Some(tap)) {
         Ok(summary) => println!("seed {seed} is clean: {summary:?}"),
         Err(failure) => {
             println!("FAILED {failure}");

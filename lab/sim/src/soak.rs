@@ -8,7 +8,7 @@ use inhost_socket::{Host, Listener, Stream, Task};
 use inhost_stack::ListenOptions;
 
 use crate::network::{Network, Ran, Watcher};
-use crate::scenario::{Call, Scenario};
+use crate::scenario::{Call, Offloads, Scenario};
 use crate::stream::{Fault, Talk};
 
 /// Rounds after which a run is called endless.
@@ -49,7 +49,12 @@ impl core::error::Error for Failure {}
 /// Runs the scenario of `seed` and checks that what is delivered is what was sent, in order, once; that both ends
 /// close; that all memory comes back; and what [`Checker`](crate::Checker) watches. `tap` sees every frame, too.
 pub fn run(seed: u64, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
-    run_scenario(&Scenario::draw(seed), tap).map_err(|why| Failure { seed, why })
+    run_with(seed, Offloads::Drawn, tap)
+}
+/// As [`run`], with every offload on or off.
+pub fn run_with(seed: u64, offloads: Offloads, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
+    let scenario = Scenario::draw(seed).with_offloads(offloads);
+    run_scenario(&scenario, tap).map_err(|why| Failure { seed, why })
 }
 
 /// How far a call is.

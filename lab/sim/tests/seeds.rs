@@ -1,6 +1,6 @@
 //! A slice of `make soak`: two hundred scenarios under the debug build's checks of arithmetic.
 
-use inhost_sim::soak;
+use inhost_sim::{Offloads, soak};
 
 /// Seeds tried.
 const SEEDS: u64 = 200;
@@ -15,6 +15,19 @@ fn two_hundred_seeds_are_clean() {
         }
     }
     assert!(stream_bytes > SEEDS * 20_000, "{stream_bytes} bytes prove little");
+}
+
+#[test]
+fn seeds_are_clean_with_every_offload_on_and_off() {
+    for (name, offloads) in [("off", Offloads::Off), ("on", Offloads::On)] {
+        for seed in 0..SEEDS / 2 {
+            if let Err(failure) = soak::run_with(seed, offloads, None) {
+                panic!(
+                    "{failure}\nagain: cargo run --release -p inhost-sim -- replay {seed} --offload {name}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,20 +1,24 @@
 //! Our own stack: one host on a raw-IP link, driven by a clock that the script keeps.
 
+mod device;
 mod figures;
 mod options;
+
+pub use device::Offloads;
 
 use crate::language::{Call, CallKind, Failure, Script};
 use crate::packet::Ends;
 use crate::side::{Came, Figure, PEER_PORTS, SERVER_PORT, Side};
+use device::Wire;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
-use inhost_buf::{Batch, Device, Frame, Full};
+use inhost_buf::Batch;
 use inhost_event::Ignore;
 use inhost_stack::{
     ConnectOptions, DuplicateDetection, FastOpenCall, InterfaceConfig, ListenOptions, Local, Medium,
     Readiness, SendHow, SocketId, Stack, StackConfig, StreamError,
 };
 use inhost_tcp::{Config, ConnectionError};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 const LINK: LinkId = LinkId(1);
 /// Rounds that the host may need at one instant.
@@ -51,25 +55,10 @@ struct Fresh {
     later: Vec<(String, String)>,
 }
 
-#[derive(Default)]
-struct Wire {
-    sent: VecDeque<(Instant, Vec<u8>)>,
-    now: Instant,
-}
-
-impl Device for Wire {
-    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
-        let mut bytes = vec![0; frame.len()];
-        if frame.write_to(&mut bytes).is_some() {
-            self.sent.push_back((self.now, bytes));
-        }
-        Ok(())
-    }
-}
-
 impl Ours {
-    /// A host as `script` wants it. An error names a setting that is not known.
-    pub fn new(script: &Script) -> Result<Ours, String> {
+    /// A host as `script` wants it, on a device that does what `offloads` says. An error names a setting that is not
+    /// known.
+    pub fn new(script: &Script, offloads: Offloads) -> Result<Ours, String> {
         let mut config = StackConfig::default();
         let mut listen = ListenOptions::default();
         let mut connect = ConnectOptions::default();
@@ -80,6 +69,7 @@ impl Ours {
             .with_address("fd00::1/64".parse().map_err(|_| "fd00::1/64 is no address")?);
         interface.duplicate_detection = DuplicateDetection::Off;
         interface.accept_router_advertisements = false;
+        offloads.fit(&mut interface);
         for setting in &script.host {
             options::host(setting, &mut config, &mut interface, &mut listen, &mut connect)
                 .map_err(|wrong| format!("{}: {wrong}", setting.place))?;
@@ -88,7 +78,7 @@ impl Ours {
         let tcp = config.tcp.clone();
         let mut stack = Stack::new(config, [42; 32], origin);
         stack.add_link(interface, origin).map_err(|error| format!("{error:?}"))?;
-        let wire = Wire { now: origin, ..Wire::default() };
+        let wire = Wire::new(origin, offloads);
         let mut ours = Ours {
             stack,
             ends,
@@ -285,6 +275,7 @@ impl Side for Ours {
             return Err("the stack has no memory for a packet".into());
         };
         place.append(packet);
+        self.wire.check(&mut place, self.ends.host, self.ends.peer);
         let mut batch = Batch::new();
         if batch.push(place).is_err() {
             return Err("a batch holds no packet".into());

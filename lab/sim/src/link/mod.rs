@@ -24,6 +24,9 @@ pub struct LinkConfig {
     pub queue: QueueConfig,
     /// The sender's device makes checksums and cuts large frames, as far as its queue never refuses any. Default: no.
     pub offloads: bool,
+    /// The receiver's device looks at checksums, and hands up segments of one stream that come together as one large
+    /// segment. Default: no.
+    pub gathers: bool,
     /// After the first frame that comes, a receiver is told only so much later, together with what else has come: a
     /// card's moderated interrupts. Makes runs faster. Default: at once.
     pub coalescing: Duration,
@@ -47,6 +50,7 @@ impl Default for LinkConfig {
             rate_bits_per_second: None,
             queue: QueueConfig::default(),
             offloads: false,
+            gathers: false,
             coalescing: Duration::ZERO,
             mtu_bytes: None,
             loss: Loss::None,

@@ -8,7 +8,9 @@ use inhost_wire::large::{Cut, finish_checksum, sum_of};
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};
 use crate::buffers::Buffers;
+use crate::gather::Gather;
 use crate::link::Direction;
+use crate::segment::Parsed;
 use crate::switch::Onward;
 
 /// Batches taken from one link in a round.
@@ -214,8 +216,13 @@ impl Round<'_> {
     fn receive(&mut self, link: &mut Link, name: usize, end: usize, batch: &mut inhost_buf::Batch) {
         let End::Host { id, .. } = link.ends[end] else { return };
         let (from, host) = (&mut link.directions[1 - end], &self.place.host);
+        let gathers = from.config().gathers;
+        let network_offset = if link.is_ethernet { ethernet::LENGTH } else { 0 };
+        let mut gather = Gather::default();
+        // What is held still is to have room.
+        let most = inhost_buf::Batch::LIMIT - usize::from(gathers);
         for _ in 0..BATCHES_A_ROUND {
-            while !batch.is_full()
+            while batch.len() < most
                 && let Some(flying) = from.arrived(self.now, self.buffers)
             {
                 // A host without memory loses what comes.
@@ -231,9 +238,18 @@ impl Round<'_> {
                     is_intact: flying.is_intact,
                 };
                 self.watch.delivered(self.number, &seen);
-                let _ = batch.push(packet);
+                if gathers {
+                    let is_sound =
+                        flying.is_intact && Parsed::of(&seen).is_some_and(|parsed| parsed.checksums_ok());
+                    host.with_stack(|stack, _| {
+                        gather.add(packet, network_offset, is_sound, stack.pool(), batch)
+                    });
+                } else {
+                    let _ = batch.push(packet);
+                }
             }
-            let is_full = batch.is_full();
+            let is_full = batch.len() >= most;
+            gather.finish(batch);
             host.receive(id, batch, self.shown);
             if !is_full {
                 return;

@@ -43,6 +43,7 @@ impl Scenario {
         let large = &mut Draw(Random::from_number(seed ^ 0x00c0_a1e5_ced0));
         let (runs, coalesces) = (!large.one_in(4), !large.one_in(4));
         links.iter_mut().flatten().for_each(|direction| direction.offloads = large.one_in(2));
+        links.iter_mut().flatten().for_each(|direction| direction.gathers = large.one_in(2));
         if shape == Shape::Dumbbell
             && draw.one_in(2)
             && let Some(between) = links.last_mut()
@@ -98,6 +99,7 @@ impl Draw {
             rate_bits_per_second: self.of(rates),
             queue: self.queue(),
             offloads: false,
+            gathers: false,
             coalescing: self.of([Duration::ZERO, Duration::ZERO, Duration::ZERO, Duration::from_micros(50)]),
             mtu_bytes: None,
             loss: self.loss(worst),
@@ -223,8 +225,9 @@ impl Draw {
             3 => What::Pause { host, time },
             4 => What::Memory { host, limit_bytes: self.of([64 << 10, 256 << 10, 1 << 20]), time },
             _ => {
-                let LinkConfig { mtu_bytes, corrupted_per_million, offloads, .. } = links[link][end];
-                let config = LinkConfig { mtu_bytes, corrupted_per_million, offloads, ..self.link(worst) };
+                let LinkConfig { mtu_bytes, corrupted_per_million, offloads, gathers, .. } = links[link][end];
+                let config =
+                    LinkConfig { mtu_bytes, corrupted_per_million, offloads, gathers, ..self.link(worst) };
                 What::Change { link, end, config }
             }
         };

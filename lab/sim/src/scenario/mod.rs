@@ -10,6 +10,7 @@ use inhost_stack::{IpConfig, StackConfig, TcpConfig};
 
 use crate::clock::Clock;
 use crate::link::LinkConfig;
+use crate::queue::WhenFull;
 use crate::stream::Talk;
 
 /// A whole run, drawn from a seed. Its `Debug` form says all there is to it.
@@ -35,6 +36,18 @@ pub struct Scenario {
     pub calls: Vec<Call>,
     /// What befalls them.
     pub events: Vec<Event>,
+}
+
+/// Whether devices and hosts do anything for several segments at once, whatever the seed means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Offloads {
+    /// As drawn.
+    #[default]
+    Drawn,
+    /// Nothing anywhere: every segment is decided on, summed and acted on alone.
+    Off,
+    /// Everything everywhere: devices cut, sum, check and gather; none refuses a frame, for one that does cuts none.
+    On,
 }
 
 /// How hosts are joined.
@@ -162,6 +175,27 @@ pub struct Call {
 }
 
 impl Scenario {
+    /// The same with every offload on, or off.
+    #[must_use]
+    pub fn with_offloads(mut self, offloads: Offloads) -> Scenario {
+        let on = match offloads {
+            Offloads::Drawn => return self,
+            Offloads::Off => false,
+            Offloads::On => true,
+        };
+        (self.runs, self.coalesces) = (on, on);
+        let later = self.events.iter_mut().filter_map(|event| match &mut event.what {
+            What::Change { config, .. } => Some(config),
+            _ => None,
+        });
+        for direction in self.links.iter_mut().flatten().chain(later) {
+            (direction.offloads, direction.gathers) = (on, on);
+            if on {
+                direction.queue.when_full = WhenFull::Drop;
+            }
+        }
+        self
+    }
     /// Where the caller of a call calls.
     pub fn remote(&self, call: &Call) -> Endpoint {
         Endpoint { address: self.address(call.called, call.is_ipv6), port: call.port }

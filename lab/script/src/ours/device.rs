@@ -1,0 +1,108 @@
+//! The device under our stack: what it finishes for the host, and what the host then does by itself.
+
+use inhost_base::{Instant, IpAddr};
+use inhost_buf::{Checksum, Device, Frame, Full, Offers, Offload, Packet};
+use inhost_stack::InterfaceConfig;
+use inhost_wire::large::{Cut, finish_checksum, sum_of};
+use inhost_wire::tcp::TcpView;
+use inhost_wire::{ipv4, ipv6, protocol};
+use std::collections::VecDeque;
+
+/// Who cuts runs into segments, makes checksums, and acts once on segments that come together. What goes over the wire is
+/// the same whoever does it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Offloads {
+    /// Nobody: every segment is decided on, summed and acted on alone.
+    Off,
+    /// The host itself, as it does above a device that offers nothing.
+    #[default]
+    Software,
+    /// The device, which also checks what comes in.
+    On,
+}
+
+impl Offloads {
+    /// All of them.
+    pub const ALL: [Offloads; 3] = [Offloads::Off, Offloads::Software, Offloads::On];
+
+    /// As the word of a command line, and of a failure.
+    pub fn text(self) -> &'static str {
+        match self {
+            Offloads::Off => "off",
+            Offloads::Software => "software",
+            Offloads::On => "on",
+        }
+    }
+    /// Sets what the host does by itself.
+    pub(super) fn fit(self, interface: &mut InterfaceConfig) {
+        let by_host = self != Offloads::Off;
+        (interface.runs, interface.coalesce) = (by_host, by_host);
+    }
+}
+
+/// The wire, and the device that the host sends to.
+pub(super) struct Wire {
+    /// Packets as they left, and when.
+    pub sent: VecDeque<(Instant, Vec<u8>)>,
+    /// The time of this round.
+    pub now: Instant,
+    offloads: Offloads,
+}
+
+impl Wire {
+    pub fn new(now: Instant, offloads: Offloads) -> Wire {
+        Wire { sent: VecDeque::new(), now, offloads }
+    }
+    fn put(&mut self, frame: &Frame<'_>) -> Option<&mut Vec<u8>> {
+        let mut bytes = vec![0; frame.len()];
+        frame.write_to(&mut bytes)?;
+        self.sent.push_back((self.now, bytes));
+        self.sent.back_mut().map(|(_, bytes)| bytes)
+    }
+    /// Tells the host what the device found when it looked at the checksum.
+    pub fn check(&self, packet: &mut Packet, host: IpAddr, peer: IpAddr) {
+        if self.offloads == Offloads::On && is_sound(packet.bytes(), host, peer) {
+            packet.checksum = Checksum::Verified;
+        }
+    }
+}
+
+/// Whether it is a TCP segment with the right checksum; a device passes on whatever else comes as it is.
+fn is_sound(packet: &[u8], host: IpAddr, peer: IpAddr) -> bool {
+    let payload = if host.is_ipv4() {
+        ipv4::Ipv4View::new(packet)
+            .ok()
+            .filter(|view| view.protocol() == protocol::TCP && !view.is_fragment())
+            .map(|view| view.payload())
+    } else {
+        ipv6::Ipv6View::new(packet)
+            .ok()
+            .filter(|view| view.next_header() == protocol::TCP)
+            .map(|view| view.payload())
+    };
+    payload.and_then(|payload| TcpView::new(payload).ok()).is_some_and(|tcp| tcp.checksum_ok(peer, host))
+}
+
+impl Device for Wire {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        match frame.offload {
+            Offload::None => drop(self.put(frame)),
+            Offload::Checksum { .. } => {
+                if let Some(bytes) = self.put(frame) {
+                    finish_checksum(bytes, 0);
+                }
+            }
+            Offload::Segment { .. } => {
+                let Some(mut cut) = Cut::new(frame, 0) else { return Ok(()) };
+                for index in 0..cut.count() {
+                    let payload = cut.payload(index);
+                    self.put(&cut.frame(index, payload, sum_of(&payload)));
+                }
+            }
+        }
+        Ok(())
+    }
+    fn offers(&self) -> Offers {
+        if self.offloads == Offloads::On { Offers::ALL } else { Offers::NONE }
+    }
+}
