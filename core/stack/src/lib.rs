@@ -10,6 +10,7 @@ mod apply;
 mod bind;
 mod cookie;
 mod counters;
+mod datagram_run;
 mod echo;
 mod entry;
 mod error;
@@ -41,6 +42,7 @@ mod udp;
 mod wheel;
 
 pub use counters::{Counters, LinkCounters};
+pub use datagram_run::MAX_RUN_DATAGRAMS;
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
 pub use fast_open::{FastOpenCall, FastOpenConfig};
 pub use inhost_base::{Endpoint, LinkId};

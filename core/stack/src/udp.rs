@@ -53,10 +53,12 @@ struct Incoming {
 
 #[derive(Debug)]
 pub(crate) struct Outgoing {
-    payload: Packet,
+    pub(crate) payload: Packet,
     pub(crate) path: Path,
-    source_port: u16,
-    destination: Endpoint,
+    pub(crate) source_port: u16,
+    pub(crate) destination: Endpoint,
+    /// Of a run of datagrams, the payload of each but the last; 0 of one datagram.
+    pub(crate) segment_bytes: u16,
 }
 
 impl Udp {
@@ -186,6 +188,17 @@ impl Stack {
         from: Option<Endpoint>,
         now: Instant,
     ) -> Result<(), DatagramError> {
+        self.udp_send(socket, (bytes, 0), to, from, now)
+    }
+    /// As [`Stack::udp_send_to`], with the bytes of each datagram where they are several, else 0.
+    pub(crate) fn udp_send(
+        &mut self,
+        socket: SocketId,
+        (bytes, segment_bytes): (&[u8], u16),
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
         self.tick(now);
         let udp = self.udp_mut(socket)?;
         if let Some(error) = udp.error.take() {
@@ -210,7 +223,10 @@ impl Stack {
         if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
             return Err(DatagramError::Broadcast);
         }
-        self.udp_queue(socket, bytes, (path, source.port, destination), now)
+        if segment_bytes > 0 && udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
+            return Err(DatagramError::TooLong);
+        }
+        self.udp_queue(socket, (bytes, segment_bytes), (path, source.port, destination), now)
     }
     /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: what a host may say on a link that has given
     /// it no address yet (RFC 2131 §4.1). The socket is bound to its port at any address.
@@ -237,12 +253,12 @@ impl Stack {
         let source_port = udp.local.port;
         let path = self.ip.route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        self.udp_queue(socket, bytes, (path, source_port, destination), now)
+        self.udp_queue(socket, (bytes, 0), (path, source_port, destination), now)
     }
     fn udp_queue(
         &mut self,
         socket: SocketId,
-        bytes: &[u8],
+        (bytes, segment_bytes): (&[u8], u16),
         (path, source_port, destination): (Path, u16, Endpoint),
         now: Instant,
     ) -> Result<(), DatagramError> {
@@ -254,7 +270,7 @@ impl Stack {
         let udp = self.udp_mut(socket)?;
         udp.outgoing_capacity += payload.capacity();
         let first = udp.outgoing.is_empty();
-        udp.outgoing.push_back(Outgoing { payload, path, source_port, destination });
+        udp.outgoing.push_back(Outgoing { payload, path, source_port, destination, segment_bytes });
         if first {
             self.sending.push_back(ready_on(path.link), socket.0.index());
         }
@@ -420,7 +436,8 @@ impl Stack {
         device: &mut Counting<'_>,
         sink: &mut dyn Sink,
     ) -> Turn {
-        for _ in 0..budget {
+        let mut left = budget;
+        while left > 0 {
             let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Turn::Done };
             let Some(next) = udp.outgoing.front_mut() else { return Turn::Done };
             if next.path.generation != self.ip.generation() {
@@ -442,6 +459,16 @@ impl Stack {
                 self.sending.push_back(elsewhere, key.index());
                 return Turn::Done;
             }
+            if next.segment_bytes > 0 {
+                match self.udp_run_turn(key, left, now, device, sink) {
+                    Ok(frames) => left -= frames.clamp(1, left),
+                    Err(SendDatagramError::Full) => return Turn::Full,
+                    Err(SendDatagramError::Pending) => return Turn::Pending,
+                    Err(why) => self.udp_give_up(key, Some(why.into())),
+                }
+                continue;
+            }
+            left -= 1;
             let mut how = HeaderHow::new(protocol::UDP);
             how.dscp_ecn = udp.options.differentiated_services << 2;
             how.hop_limit = udp.options.hop_limit;
@@ -477,7 +504,7 @@ impl Stack {
         }
     }
     /// Is done with a socket's first datagram.
-    fn udp_give_up(&mut self, key: Key, error: Option<DatagramError>) {
+    pub(crate) fn udp_give_up(&mut self, key: Key, error: Option<DatagramError>) {
         let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return };
         if let Some(datagram) = udp.take_outgoing() {
             self.pool.give(datagram.payload);

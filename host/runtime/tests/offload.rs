@@ -214,3 +214,48 @@ fn datagrams_that_the_kernel_gives_in_one_frame_come_one_by_one() {
         }
     }
 }
+
+#[test]
+fn a_run_of_datagrams_is_cut_by_the_kernel_or_just_above_the_device() {
+    for (kind, keys, v6, frames) in [
+        ("tun", "", false, 1),
+        ("tun", "", true, 1),
+        ("tap", "", false, 1),
+        ("tap", "", true, 1),
+        ("tun", ",offload=off", false, 21),
+        ("tap", ",offload=off", true, 21),
+        ("tun", ",loss=0.0001%", false, 21),
+    ] {
+        if !own_namespace() {
+            return;
+        }
+        let (mut runtime, ours, theirs) = host_on(kind, keys, v6);
+        let host = runtime.host().clone();
+        let kernel = settled(|| UdpSocket::bind((theirs.as_str(), 9)));
+        kernel.set_read_timeout(Some(core::time::Duration::from_secs(10))).unwrap();
+        let at = Endpoint { address: ours.parse().unwrap(), port: 7 };
+        let to = Endpoint { address: theirs.parse().unwrap(), port: 9 };
+        let socket = host.udp(at, UdpOptions::default()).unwrap();
+        // Neighbours find each other first.
+        let mut place = [0; 2_000];
+        let found = async {
+            socket.send_to(b"where", to).await.unwrap();
+            host.sleep(Duration::from_millis(200)).await;
+        };
+        runtime.run(found).unwrap();
+        assert_eq!(kernel.recv(&mut place).unwrap(), 5, "{kind}{keys}");
+        let before = statistics(&runtime).transmitted_frames;
+        let sent = async {
+            socket.send_run(&part(0, 20_300), 1_000, Some(to)).await.unwrap();
+            host.sleep(Duration::from_millis(50)).await;
+        };
+        runtime.run(sent).unwrap();
+        for index in 0..21 {
+            let length = kernel.recv(&mut place).unwrap();
+            assert_eq!(place[..length], part(index * 1_000, if index < 20 { 1_000 } else { 300 }));
+        }
+        // Neighbours may ask for each other in between.
+        let sent = statistics(&runtime).transmitted_frames - before;
+        assert!((frames..frames + 4).contains(&sent), "{kind}{keys}: {sent} frames");
+    }
+}

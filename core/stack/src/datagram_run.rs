@@ -1,0 +1,167 @@
+//! Several datagrams of one flow that are handed over, queued and given to the device as one: UDP segmentation offload,
+//! and its counterpart in software just above a device that lacks it.
+
+use crate::entry::Socket;
+use crate::error::DatagramError;
+use crate::output::Counting;
+use crate::socket::SocketId;
+use crate::stack::{Stack, ip_environment};
+use inhost_base::{Endpoint, Instant, Key};
+use inhost_buf::{Device, Frame, Full, Large, Offload, Slices};
+use inhost_event::Sink;
+use inhost_ip::{HeaderHow, LinkHeader, Path, Resolution, SendDatagramError};
+use inhost_wire::checksum::pseudo_header;
+use inhost_wire::large::{Cut, UDP_CHECKSUM_OFFSET, segments, sum_of};
+use inhost_wire::{ethernet, ipv4, protocol, udp};
+
+/// Most datagrams of a run: as many as Linux takes in one of its own (`UDP_MAX_SEGMENTS`), so that a kernel at the other
+/// end of a device never refuses one.
+pub const MAX_RUN_DATAGRAMS: usize = 64;
+/// Room for the largest headers: link, IPv4 with all options, which is more than IPv6, and UDP.
+const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES + udp::LENGTH;
+
+/// The headers of a run, as they stand before all of its datagrams at once.
+struct Headers {
+    bytes: [u8; HEADERS_BYTES],
+    length: usize,
+    /// Where UDP's begins.
+    transport: usize,
+}
+
+impl Stack {
+    /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
+    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`Stack::udp_send_to`] would. They are queued
+    /// together and leave with the next [`Stack::transmit`], as one frame where the device cuts it. None of them is ever
+    /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
+    /// [`DatagramError::TooLong`].
+    ///
+    /// What fits one datagram is sent as one, with all that its socket's options say.
+    pub fn udp_send_run(
+        &mut self,
+        socket: SocketId,
+        bytes: &[u8],
+        segment_bytes: u16,
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        if segment_bytes == 0 || bytes.len() <= usize::from(segment_bytes) {
+            return match segment_bytes {
+                0 if !bytes.is_empty() => Err(DatagramError::TooLong),
+                _ => self.udp_send_to(socket, bytes, to, from, now),
+            };
+        }
+        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_RUN_DATAGRAMS {
+            return Err(DatagramError::TooLong);
+        }
+        self.udp_send(socket, (bytes, segment_bytes), to, from, now)
+    }
+
+    /// Sends the run that is first in a socket's queue: as one frame where the device cuts it, else as many of its
+    /// datagrams as the device takes, at most `most`; the rest stays first. Gives the number of frames.
+    pub(crate) fn udp_run_turn(
+        &mut self,
+        key: Key,
+        most: usize,
+        now: Instant,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, SendDatagramError> {
+        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Ok(0) };
+        let Some(run) = udp.outgoing.front() else { return Ok(0) };
+        let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, run.payload.len());
+        if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
+            return Err(SendDatagramError::TooLong);
+        }
+        let mut how = HeaderHow::new(protocol::UDP);
+        how.dscp_ecn = udp.options.differentiated_services << 2;
+        how.hop_limit = udp.options.hop_limit;
+        how.dont_fragment = true;
+        let ports = (run.source_port, run.destination.port);
+        let link_header = match self.ip.resolve(&path, &mut ip_environment!(self, now, sink)) {
+            Resolution::Ready(link_header) => link_header,
+            Resolution::Pending => return Err(SendDatagramError::Pending),
+            Resolution::Failed => return Err(SendDatagramError::Unreachable),
+        };
+        let headers = self.run_headers(&path, link_header, &how, ports, whole_bytes)?;
+        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Ok(0) };
+        let Some(run) = udp.outgoing.front_mut() else { return Ok(0) };
+        let frame = Frame {
+            header: headers.bytes.get(..headers.length).unwrap_or(&[]),
+            payload: Slices::one(run.payload.bytes()),
+            offload: Offload::Segment {
+                of: Large::Udp,
+                segment_bytes,
+                transport_offset: headers.transport as u16,
+            },
+        };
+        let datagrams = segments(whole_bytes, usize::from(segment_bytes));
+        let (frames, sent) = match device.offers().udp && datagrams > 1 {
+            true => {
+                device.transmit(&frame).map(|()| (1, datagrams)).map_err(|Full| SendDatagramError::Full)?
+            }
+            false => {
+                let sent = cut(&frame, link_header.bytes().len(), most, device)?;
+                (sent, sent)
+            }
+        };
+        self.counters.datagrams_sent += sent as u64;
+        if sent == datagrams {
+            self.udp_give_up(key, None);
+        } else {
+            run.payload.trim_front(sent * usize::from(segment_bytes));
+        }
+        Ok(frames)
+    }
+
+    /// All headers of a run, with the lengths of one datagram that carries all of it, and the pseudo-header's sum where
+    /// the checksum belongs.
+    fn run_headers(
+        &mut self,
+        path: &Path,
+        link_header: LinkHeader,
+        how: &HeaderHow,
+        (source_port, destination_port): (u16, u16),
+        payload_bytes: usize,
+    ) -> Result<Headers, SendDatagramError> {
+        let mut bytes = [0; HEADERS_BYTES];
+        let length = udp::LENGTH + payload_bytes;
+        let transport = self.ip.header(path, link_header, how, length, &mut bytes);
+        let place = bytes.get_mut(transport..).and_then(<[u8]>::first_chunk_mut::<{ udp::LENGTH }>);
+        let (Some(place), Ok(length_field), 1..) = (place, u16::try_from(length), transport) else {
+            return Err(SendDatagramError::TooLong);
+        };
+        let pseudo = pseudo_header(path.source, path.destination, protocol::UDP, u32::from(length_field));
+        place[..2].copy_from_slice(&source_port.to_be_bytes());
+        place[2..4].copy_from_slice(&destination_port.to_be_bytes());
+        place[4..6].copy_from_slice(&length_field.to_be_bytes());
+        place[usize::from(UDP_CHECKSUM_OFFSET)..].copy_from_slice(&pseudo.folded().to_be_bytes());
+        Ok(Headers { bytes, length: transport + udp::LENGTH, transport })
+    }
+}
+
+/// Sends the first datagrams of a run one by one, at most `most`, to a device that does not cut it; gives how many it
+/// took, at least one.
+fn cut(
+    frame: &Frame<'_>,
+    network_offset: usize,
+    most: usize,
+    device: &mut Counting<'_>,
+) -> Result<usize, SendDatagramError> {
+    let mut cut = Cut::new(frame, network_offset).ok_or(SendDatagramError::TooLong)?;
+    let sums_there = device.offers().checksum;
+    let wanted = cut.count().min(most.max(1));
+    for index in 0..wanted {
+        let payload = cut.payload(index);
+        let piece = match sums_there {
+            true => cut.frame_without_sum(index, payload),
+            false => cut.frame(index, payload, sum_of(&payload)),
+        };
+        match device.transmit(&piece) {
+            Ok(()) => {}
+            Err(Full) if index > 0 => return Ok(index),
+            Err(Full) => return Err(SendDatagramError::Full),
+        }
+    }
+    Ok(wanted)
+}
