@@ -75,7 +75,9 @@ impl Pool {
     pub fn give(&mut self, packet: Packet) {
         let storage = packet.into_storage();
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
-        if let Some(class) = CLASSES_BYTES.iter().position(|&size| size == storage.len())
+        // Classes are the smallest, doubled so many times.
+        let class = (storage.len() / LEAST_BUFFER_BYTES).trailing_zeros() as usize;
+        if CLASSES_BYTES.get(class) == Some(&storage.len())
             && self.free[class].len() < KEPT_BYTES / CLASSES_BYTES[class]
         {
             self.free[class].push(storage);

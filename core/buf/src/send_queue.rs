@@ -133,7 +133,7 @@ impl SendQueue {
         let Some(chunk) = self.chunks.get_mut(index) else { return Slices::EMPTY };
         let sum = if wants_sum { chunk.sum(at, length) } else { None };
         let skip = (at - chunk.start()) as usize;
-        if chunk.bytes().len() < skip + length {
+        if chunk.len() < skip + length {
             return self.slices(offset, length).with_sum(sum);
         }
         // Asked for once more, so that the borrow ends where the other road is taken.
@@ -172,12 +172,12 @@ impl SendQueue {
         self.first += left as u64;
         while left > 0 {
             let Some(front) = self.chunks.front_mut() else { return };
-            let n = front.bytes().len().min(left);
+            let n = front.len().min(left);
             let released = front.trim_front(n);
             self.capacity_bytes -= released;
             left -= n;
             // A chunk with room left is kept only while bytes in it wait.
-            if front.bytes().is_empty()
+            if front.len() == 0
                 && let Some(empty) = self.chunks.pop_front()
             {
                 self.capacity_bytes -= empty.release(pool);

@@ -13,27 +13,17 @@ impl Stack {
     /// Does what `outcome` asks for: timer, output, news for the application, the end.
     pub(crate) fn apply(&mut self, key: Key, outcome: Outcome, now: Instant, sink: &mut dyn Sink) {
         self.follow(key, now);
-        let Outcome { changes, dropped, reset } = outcome;
+        let Outcome { changes, ref dropped, ref reset } = outcome;
         if changes.is_empty() && dropped.is_none() && reset.is_none() {
             return;
         }
-        let Some(flow) = self.flow(key) else { return };
-        let (link, path) = (flow.link(), flow.path());
-        if let Some(why) = dropped {
-            self.drop_frame(link, why, now, sink);
+        if changes.intersects(Changes::REACHED)
+            && let Some(Socket::Flow(flow)) = self.sockets.at(key)
+        {
+            self.ip.confirm(&flow.path(), now);
         }
-        if let Some(reply) = reset {
-            self.reset_flow(key, reply);
-        }
-        if changes.intersects(Changes::REACHED) {
-            self.ip.confirm(&path, now);
-        }
-        if changes.intersects(Changes::SUSPECT) {
-            let mut environment = crate::stack::ip_environment!(self, now, sink);
-            self.ip.suspect(&path, &mut environment);
-        }
-        if changes.intersects(Changes::CONNECTED) {
-            self.connected(key, now, sink);
+        if changes.intersects(Changes::SUSPECT | Changes::CONNECTED) || dropped.is_some() || reset.is_some() {
+            self.apply_rare(key, &outcome, now, sink);
         }
         let told = Changes::READABLE
             | Changes::WRITABLE
@@ -43,7 +33,8 @@ impl Stack {
             | Changes::ERROR
             | Changes::CLOSED;
         if changes.intersects(told) {
-            let waits = self.flow(key).is_some_and(|flow| flow.marks.any(Marks::AWAITS_DATA));
+            let Some(flow) = self.flow(key) else { return };
+            let waits = flow.marks.any(Marks::AWAITS_DATA);
             if waits && changes.intersects(Changes::READABLE | Changes::PEER_CLOSED) {
                 self.offer_to_accept(key);
             }
@@ -54,6 +45,24 @@ impl Stack {
         }
     }
 
+    /// The part of it that few segments ask for.
+    fn apply_rare(&mut self, key: Key, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.flow(key) else { return };
+        let (link, path) = (flow.link(), flow.path());
+        if let Some(why) = outcome.dropped {
+            self.drop_frame(link, why, now, sink);
+        }
+        if let Some(reply) = outcome.reset {
+            self.reset_flow(key, reply);
+        }
+        if outcome.changes.intersects(Changes::SUSPECT) {
+            let mut environment = crate::stack::ip_environment!(self, now, sink);
+            self.ip.suspect(&path, &mut environment);
+        }
+        if outcome.changes.intersects(Changes::CONNECTED) {
+            self.connected(key, now, sink);
+        }
+    }
     /// Brings a flow's timer and its place among the senders in line with its connection.
     pub(crate) fn follow(&mut self, key: Key, now: Instant) {
         let place = key.index();
@@ -63,7 +72,7 @@ impl Stack {
         if deadline < self.timers.armed(place) {
             self.timers.arm(place, deadline);
         }
-        if self.sending.list_of(place).is_none() && flow.connection.wants_transmit(now) {
+        if flow.connection.wants_transmit(now) && self.sending.list_of(place).is_none() {
             self.sending.push_back(ready_on(flow.link()), place);
         }
     }

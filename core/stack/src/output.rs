@@ -8,7 +8,7 @@ use inhost_base::{Instant, Key, LinkId};
 use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path, Resolution, RouteError};
-use inhost_tcp::{Blocked, Ecn, Header, SegmentOutput};
+use inhost_tcp::{Blocked, Ecn, Header, PlainHeader, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
 use inhost_wire::large::{Cut, TCP_CHECKSUM_OFFSET, sum_of};
 use inhost_wire::straight::{Ends, Written};
@@ -116,10 +116,10 @@ impl Segments<'_, '_> {
     }
     /// The same for a header with nothing out of the ordinary, written straight; gives what stands before the IP header
     /// and what was written.
-    #[inline]
+    #[inline(always)]
     fn plain_headers(
         &self,
-        header: &Header,
+        header: &PlainHeader,
         payload_bytes: usize,
         ecn: Ecn,
         scratch: &mut [u8; HEADERS_BYTES],
@@ -127,7 +127,6 @@ impl Segments<'_, '_> {
         if !self.takes_runs() || self.how.flow_label != 0 {
             return None;
         }
-        let plain = header.plain()?;
         let link = self.link_header.bytes();
         scratch.get_mut(..link.len())?.copy_from_slice(link);
         let ends = Ends {
@@ -138,12 +137,12 @@ impl Segments<'_, '_> {
             dscp_ecn: self.how.dscp_ecn | ecn.bits(),
             hop_limit: self.how.hop_limit.unwrap_or(self.path.hop_limit).max(1),
         };
-        let written = ends.emit(&plain, payload_bytes, scratch.get_mut(link.len()..)?)?;
+        let written = ends.emit(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
         Some((link.len(), written))
     }
     /// Sends a segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
     // spec: RFC9293 MUST-2
-    #[inline]
+    #[inline(always)]
     fn straight(
         &mut self,
         front: usize,
@@ -164,6 +163,24 @@ impl Segments<'_, '_> {
         if let Some(place) = scratch.get_mut(at..at + 2) {
             place.copy_from_slice(&field.to_be_bytes());
         }
+        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+    }
+    /// Sends a segment whose headers IP writes.
+    fn general(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
+            return Err(Blocked::Link);
+        };
+        let pseudo = self.pseudo(end - front + payload.len());
+        let offload = if self.device.offers.checksum {
+            leave_checksum(scratch.get_mut(front..end), pseudo);
+            let transport_offset = front as u16;
+            Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET }
+        } else {
+            tcp::fill_checksum(scratch.get_mut(front..end).unwrap_or_default(), pseudo, sum_of(&payload));
+            Offload::None
+        };
         let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
         self.device.transmit(&frame).map_err(|Full| Blocked::Link)
     }
@@ -210,24 +227,18 @@ fn leave_checksum(place: Option<&mut [u8]>, pseudo: Sum) {
 impl SegmentOutput for Segments<'_, '_> {
     // spec: RFC9293 MUST-2
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
-        let mut scratch = [0; HEADERS_BYTES];
-        if let Some((front, written)) = self.plain_headers(header, payload.len(), ecn, &mut scratch) {
-            return self.straight(front, &written, payload, &mut scratch);
+        if let Some(plain) = header.plain() {
+            return self.plain(&plain, payload, ecn);
         }
-        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
-            return Err(Blocked::Link);
-        };
-        let pseudo = self.pseudo(end - front + payload.len());
-        let offload = if self.device.offers.checksum {
-            leave_checksum(scratch.get_mut(front..end), pseudo);
-            let transport_offset = front as u16;
-            Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET }
-        } else {
-            tcp::fill_checksum(scratch.get_mut(front..end).unwrap_or_default(), pseudo, sum_of(&payload));
-            Offload::None
-        };
-        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
-        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+        self.general(header, payload, ecn)
+    }
+    #[inline]
+    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
+            Some((front, written)) => self.straight(front, &written, payload, &mut scratch),
+            None => self.general(&header.full(), payload, ecn),
+        }
     }
     fn wants_sums(&self) -> bool {
         !self.device.offers.checksum
@@ -244,7 +255,8 @@ impl SegmentOutput for Segments<'_, '_> {
         ecn: Ecn,
     ) -> Result<u32, Blocked> {
         let mut scratch = [0; HEADERS_BYTES];
-        let plain = self.plain_headers(header, payload.len(), ecn, &mut scratch);
+        let plain = header.plain();
+        let plain = plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch));
         let plain = plain.map(|(front, written)| (front + written.ip_bytes, front + written.header_bytes));
         let headers = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
         let Some((front, end)) = headers else { return Err(Blocked::Link) };
@@ -269,8 +281,8 @@ impl Stack {
         device: &mut dyn Device,
         sink: &mut dyn Sink,
     ) -> Transmitted {
-        let mut lengths = core::mem::take(&mut self.sent_lengths);
         let wanted = sink.mask().wants(Mask::LINK);
+        let mut lengths = if wanted { core::mem::take(&mut self.sent_lengths) } else { Vec::new() };
         let offers = device.offers();
         let lengths_wanted = wanted.then_some(&mut lengths);
         let mut device =
@@ -280,7 +292,9 @@ impl Stack {
             let mut environment = ip_environment!(self, now, sink);
             more |= self.ip.transmit(link, &mut environment, budget_frames, &mut device);
         }
-        self.transmit_replies(link, now, budget_frames, &mut device, sink);
+        if self.replies.waits(link) {
+            self.transmit_replies(link, now, budget_frames, &mut device, sink);
+        }
         // No socket has more turns in a pass than there are frames to send.
         let mut turns = self.sending.count(ready_on(link)) + budget_frames;
         // Where frames are large, fewer of them: what one pass sends stays in the cache until it is acknowledged.
@@ -295,10 +309,12 @@ impl Stack {
             link.counters.sent_frames += frames as u64;
             link.counters.sent_bytes += bytes;
         }
-        for length_bytes in lengths.drain(..) {
-            sink.emit(Mask::LINK, now, || Event::FrameSent(FrameSent { link, length_bytes }));
+        if wanted {
+            for length_bytes in lengths.drain(..) {
+                sink.emit(Mask::LINK, now, || Event::FrameSent(FrameSent { link, length_bytes }));
+            }
+            self.sent_lengths = lengths;
         }
-        self.sent_lengths = lengths;
         Transmitted { frames, more: more || self.has_output(link), device_full: full }
     }
 

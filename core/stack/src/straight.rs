@@ -8,7 +8,7 @@ use crate::table::Name;
 use inhost_base::{Endpoint, Instant, Key, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask, Sink};
-use inhost_tcp::Outcome;
+use inhost_tcp::{Environment, Outcome};
 use inhost_wire::protocol;
 use inhost_wire::straight::Straight;
 
@@ -35,30 +35,35 @@ impl Stack {
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(straight) = Straight::of(bytes) else { return false };
         let Some(key) = self.straight_flow(run, &straight) else { return false };
-        let payload_bytes = straight.payload_bytes();
-        let generation = self.ip.generation();
-        let pressed = self.pool.is_under_pressure();
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return false };
+        if run.key.is_some_and(|last| last != key) {
+            self.end_run(run, now, sink);
+        }
+        let Stack { ip, links, pool, random, sockets, .. } = self;
+        let Some(Socket::Flow(flow)) = sockets.at_mut(key) else { return false };
         // That the addresses are good for this link was found out when the flow's way was.
         let ordinary = !flow.marks.any(Marks::CHECK_INPUT)
-            && flow.generation == generation
+            && flow.generation == ip.generation()
             && flow.link() == link
-            && !pressed
-            && flow.connection.is_predicted(&straight.header, payload_bytes)
+            && !pool.is_under_pressure()
+            && flow.connection.is_predicted(&straight.header, straight.payload_bytes())
             && (packet.checksum != Checksum::Unknown || straight.checksum_ok(bytes));
         if !ordinary {
             return false;
         }
-        if run.key != Some(key) {
-            self.end_run(run, now, sink);
-            run.key = Some(key);
+        run.key = Some(key);
+        let length_bytes = packet.len() as u32;
+        if let Some(link) = links.get_mut(usize::from(link.0)) {
+            link.counters.received_frames += 1;
+            link.counters.received_bytes += u64::from(length_bytes);
         }
-        self.count_straight(link, packet.len(), mask, now, sink);
+        ip.count_delivered(link);
+        if mask.wants(Mask::LINK) {
+            sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
+        }
         packet.truncate(at + straight.total_bytes);
         packet.trim_front(at + straight.header_bytes);
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return false };
-        let mut environment = tcp_environment!(self, now, key, sink);
         let tells = mask.wants(Mask::SEGMENT);
+        let mut environment = Environment { now, socket: key, pool: &mut *pool, random, sink };
         flow.connection.receive_predicted(
             &straight.header,
             packet,
@@ -67,7 +72,7 @@ impl Stack {
             &mut run.outcome,
         );
         if packet.capacity() > 0 {
-            self.pool.give(packet.take());
+            pool.give(packet.take());
         }
         true
     }
@@ -87,26 +92,14 @@ impl Stack {
         }
         self.flows.find_where(&Name { protocol: protocol::TCP, local, remote }, is_it)
     }
-    #[inline]
-    fn count_straight(&mut self, link: LinkId, bytes: usize, mask: Mask, now: Instant, sink: &mut dyn Sink) {
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            link.counters.received_frames += 1;
-            link.counters.received_bytes += bytes as u64;
-        }
-        self.ip.count_delivered(link);
-        if mask.wants(Mask::LINK) {
-            let length_bytes = bytes as u32;
-            sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
-        }
-    }
     /// Does what the segments of `run` made due. Nothing else may happen to its flow before that.
     #[inline]
     pub(crate) fn end_run(&mut self, run: &mut Run, now: Instant, sink: &mut dyn Sink) {
         let Some(key) = run.key.take() else { return };
         self.last_flow = Some(key);
-        let mut outcome = core::mem::take(&mut run.outcome);
+        let outcome = core::mem::take(&mut run.outcome);
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        flow.connection.received_predicted(&mut tcp_environment!(self, now, key, sink), &mut outcome);
+        flow.connection.received_predicted(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
     }
 }

@@ -299,19 +299,20 @@ impl Stack {
         add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
         self.tick(now);
-        claimed(self.sockets.at_mut(socket.0))?;
-        if self.pool.is_under_pressure() && self.takes_more_than_its_share(socket.0, now, sink) {
-            self.starve(socket.0, now);
-            return Err(StreamError::WouldBlock);
+        if self.pool.is_under_pressure() {
+            claimed(self.sockets.at_mut(socket.0))?;
+            if self.takes_more_than_its_share(socket.0, now, sink) {
+                self.starve(socket.0, now);
+                return Err(StreamError::WouldBlock);
+            }
         }
         let flow = claimed(self.sockets.at_mut(socket.0))?;
         let mut environment = tcp_environment!(self, now, socket.0, sink);
         let sent = add(&mut flow.connection, &mut environment);
+        let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection.writable_bytes() > 0;
         if flow.marks.any(Marks::DEFERRED) {
             self.undefer(socket.0, now, sink);
         }
-        let flow = claimed(self.sockets.at_mut(socket.0))?;
-        let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection.writable_bytes() > 0;
         self.follow(socket.0, now);
         if lacks_memory {
             self.starve(socket.0, now);

@@ -21,6 +21,7 @@ const DUE: usize = LEVELS * SLOTS;
 #[derive(Debug)]
 pub(crate) struct Wheel {
     lists: Lists,
+    /// When each place expires; far in the future for those that are not armed.
     at: Vec<Instant>,
     occupied: [u64; LEVELS],
     /// Lower bounds of the instants in each slot; exact until an entry leaves.
@@ -44,11 +45,9 @@ impl Wheel {
         }
     }
     /// When the entry of `place` expires; [`Instant::FAR_FUTURE`] when it is not armed.
+    #[inline]
     pub(crate) fn armed(&self, place: usize) -> Instant {
-        match self.lists.list_of(place) {
-            Some(_) => self.at.get(place).copied().unwrap_or(Instant::FAR_FUTURE),
-            None => Instant::FAR_FUTURE,
-        }
+        self.at.get(place).copied().unwrap_or(Instant::FAR_FUTURE)
     }
     /// Lets `place` expire at `at`, instead of when it would have.
     pub(crate) fn arm(&mut self, place: usize, at: Instant) {
@@ -73,6 +72,7 @@ impl Wheel {
     /// Forgets the entry of `place`.
     pub(crate) fn disarm(&mut self, place: usize) {
         if let Some(list) = self.lists.remove(place) {
+            self.at[place] = Instant::FAR_FUTURE;
             self.settle(list);
         }
     }
@@ -125,7 +125,9 @@ impl Wheel {
     }
     /// Takes one expired entry.
     pub(crate) fn pop_due(&mut self) -> Option<usize> {
-        self.lists.pop_front(DUE)
+        let place = self.lists.pop_front(DUE)?;
+        self.at[place] = Instant::FAR_FUTURE;
+        Some(place)
     }
 
     /// The earliest slot in use and the tick at which it starts.

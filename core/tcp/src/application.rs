@@ -2,7 +2,7 @@
 
 use crate::burst::Seal;
 use crate::marks::Marks;
-use crate::outcome::{Changes, Outcome, ResetReply, SendHow};
+use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
 use bytes::Bytes;
@@ -97,7 +97,7 @@ impl Connection {
         if taken > 0 && (!pushed || self.marks.has(Marks::CORKED)) {
             self.aggregate(env.now);
         }
-        self.settle(env);
+        self.settle_sending(env);
         Ok(taken)
     }
     /// Where the next segments will probably begin and end.
@@ -261,12 +261,11 @@ impl Connection {
             self.send.push = self.stream_end();
             self.marks.clear(Marks::REFUSED);
         }
-        self.finish_call(&mut outcome, env);
+        self.settle(env);
         outcome
     }
     /// The application reads no more: what waits is dropped, and so is what still comes.
-    pub fn close_receive(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub fn close_receive(&mut self, env: &mut Environment<'_>) {
         self.marks.set(Marks::RECEIVE_CLOSED);
         if let Some(buffers) = &mut self.buffers {
             buffers.receive.clear(env.pool);
@@ -275,8 +274,7 @@ impl Connection {
             self.linger_at = env.now + self.config.fin_wait_2;
         }
         self.after_reading(env);
-        self.finish_call(&mut outcome, env);
-        outcome
+        self.settle(env);
     }
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -287,8 +285,8 @@ impl Connection {
         {
             return self.abort(env);
         }
-        let mut outcome = self.close(env);
-        outcome.changes |= self.close_receive(env).changes;
+        let outcome = self.close(env);
+        self.close_receive(env);
         outcome
     }
     /// Ends the connection at once, with a reset where the peer knows of it (RFC 9293 §3.10.5).
@@ -316,12 +314,6 @@ impl Connection {
             sequence: self.acknowledgment_sequence(),
             acknowledgment: Some(self.receive.next),
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
-        }
-    }
-    fn finish_call(&mut self, outcome: &mut Outcome, env: &mut Environment<'_>) {
-        self.settle(env);
-        if self.marks.has(Marks::WANTS) {
-            outcome.changes |= Changes::TRANSMIT;
         }
     }
 

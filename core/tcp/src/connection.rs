@@ -148,10 +148,8 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        let deadline = self.deadline();
-        let mut outcome = self.arrive(header, payload, ecn, env);
+        let outcome = self.arrive(header, payload, ecn, env);
         self.settle(env);
-        self.tell(&mut outcome, deadline);
         outcome
     }
     /// Lets the timers that are due by `env.now` fire.
@@ -159,7 +157,6 @@ impl Connection {
         let mut outcome = Outcome::default();
         self.fire(env, &mut outcome);
         self.settle(env);
-        self.tell(&mut outcome, Instant::ZERO);
         outcome
     }
     /// When [`Connection::timeout`] wants to be called next; [`Instant::FAR_FUTURE`] for never.
@@ -175,14 +172,13 @@ impl Connection {
         self.marks.has(Marks::WANTS)
     }
     /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
-    /// `out` refuses one. TRANSMIT among the changes says that more waits.
-    pub fn transmit(
+    /// `out` refuses one.
+    pub fn transmit<O: SegmentOutput + ?Sized>(
         &mut self,
         env: &mut Environment<'_>,
         budget_segments: usize,
-        out: &mut dyn SegmentOutput,
+        out: &mut O,
     ) -> Outcome {
-        let deadline = self.deadline();
         let mut outcome = Outcome::default();
         let why = self.transmit_pass(env, budget_segments, out);
         if self.config.not_sent_low_water_bytes != usize::MAX {
@@ -197,7 +193,6 @@ impl Connection {
             }
             _ => self.settle(env),
         }
-        self.tell(&mut outcome, deadline);
         outcome
     }
     /// The state of RFC 9293 §3.3.2.
@@ -359,13 +354,31 @@ impl Connection {
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         (now.as_millis() as u32).wrapping_add(self.timestamps.offset)
     }
+    /// The timestamps of a segment that leaves at `now`, where they were agreed on.
+    pub(crate) fn timestamps_to_send(&self, now: Instant) -> Option<(u32, u32)> {
+        self.marks.has(Marks::TIMESTAMPS).then(|| (self.timestamp(now), self.timestamps.recent))
+    }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
     pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
         let next = self.decide();
         self.settle_as(next, env);
     }
     /// The same, where what is to be sent next is known.
+    #[inline]
     pub(crate) fn settle_as(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
+        let changed = self.send_waits_as(next, env.now);
+        self.settle_receiving(changed, env);
+    }
+    /// The same, where nothing has happened to the receiving side.
+    pub(crate) fn settle_sending(&mut self, env: &mut Environment<'_>) {
+        let next = self.decide();
+        if self.send_waits_as(next, env.now) {
+            self.tell_causes(env);
+        }
+    }
+    /// Brings the ledger of sending in line with `next`; true when its cause is another than before.
+    #[inline]
+    fn send_waits_as(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
         let cause = match next {
             // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
             // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
@@ -377,22 +390,24 @@ impl Connection {
             && !self.has_outstanding()
             && self.retransmit_at == Instant::FAR_FUTURE
         {
-            self.progress_at = env.now;
-            self.arm_retransmission(env.now);
+            self.progress_at = now;
+            self.arm_retransmission(now);
         }
-        let changed = self.accounts.send_waits_for(cause, env.now);
-        self.settle_receiving(changed, env);
+        self.accounts.send_waits_for(cause, now)
     }
     /// The receiving side's part of it; `changed` says that the sending side's cause has.
     pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
         changed |= self.accounts.receive_waits_for(self.receive_cause(), env.now);
         if changed {
-            let (socket, send, receive) =
-                (env.socket, self.accounts.send_cause(), self.accounts.receive_cause());
-            env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
+            self.tell_causes(env);
         }
     }
+    fn tell_causes(&self, env: &mut Environment<'_>) {
+        let (socket, send, receive) = (env.socket, self.accounts.send_cause(), self.accounts.receive_cause());
+        env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
+    }
     /// Asks what is to be sent next, and keeps whether there is anything: it is asked for more often than it changes.
+    #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.next_segment();
         self.marks.put(Marks::WANTS, next.is_ok());
@@ -416,14 +431,6 @@ impl Connection {
             ReceiveCause::Closed
         } else {
             ReceiveCause::AwaitingData
-        }
-    }
-    fn tell(&self, outcome: &mut Outcome, deadline: Instant) {
-        if self.marks.has(Marks::WANTS) {
-            outcome.changes |= Changes::TRANSMIT;
-        }
-        if self.deadline() < deadline || deadline == Instant::ZERO {
-            outcome.changes |= Changes::DEADLINE;
         }
     }
     fn figures(&self, now: Instant) -> Info {

@@ -277,7 +277,7 @@ impl Connection {
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.send.unacknowledged.precedes(header.acknowledgment) {
-            self.advance(header, false, env, outcome);
+            self.advance(&self.report_of(header), false, env, outcome);
         } else if self.has_outstanding() {
             self.arm_retransmission(env.now);
         } else {

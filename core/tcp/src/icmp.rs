@@ -50,9 +50,6 @@ impl Connection {
             }
         }
         self.settle(env);
-        if self.marks.has(Marks::WANTS) {
-            outcome.changes |= Changes::TRANSMIT;
-        }
         outcome
     }
     /// The host itself knows that nothing can leave: there is no route any more, or the first hop does not answer. That
@@ -69,7 +66,6 @@ impl Connection {
         if self.phase == TcpPhase::SynReceived && self.retransmit_at == Instant::FAR_FUTURE {
             // An answer that never left has no timer yet; without one the handshake would rest for ever.
             self.arm_retransmission(env.now);
-            outcome.changes |= Changes::DEADLINE;
         }
         self.settle(env);
         outcome

@@ -52,6 +52,7 @@ mod history;
 mod icmp;
 mod info;
 mod ledger;
+mod lone;
 mod marks;
 mod open;
 mod options;

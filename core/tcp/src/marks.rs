@@ -79,6 +79,17 @@ impl Marks {
             | Marks::REFUSED.0,
     );
 
+    /// What keeps all that is queued from leaving as one segment with a plain header.
+    pub const RARE: Marks = Marks(
+        Marks::STIRS.0
+            | Marks::PACED.0
+            | Marks::CORKED.0
+            | Marks::OVERRIDE.0
+            | Marks::SEARCHES.0
+            | Marks::ECHO_CONGESTION.0
+            | Marks::WINDOW_REDUCED.0,
+    );
+
     /// Whether any of `mark` is set.
     pub const fn has(self, mark: Marks) -> bool {
         self.0 & mark.0 != 0

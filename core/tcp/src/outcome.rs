@@ -1,13 +1,14 @@
 //! What a call tells its caller.
 
-use crate::{Ecn, Header};
+use crate::{Ecn, Header, PlainHeader};
 use core::ops::{BitOr, BitOrAssign};
 use inhost_base::Sequence;
 use inhost_buf::Slices;
 use inhost_event::Drop;
 use inhost_wire::tcp::{Flags, TcpOptions};
 
-/// What has changed about a connection in one call: a set.
+/// What has changed about a connection in one call: a set. When it wants to be called next, and whether it would send,
+/// are asked of it after every call and not told here.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes(u16);
 
@@ -28,16 +29,12 @@ impl Changes {
     pub const ERROR: Changes = Changes(1 << 5);
     /// The connection is over for good; the stack may reap it once the application has let go.
     pub const CLOSED: Changes = Changes(1 << 6);
-    /// There is something to transmit now.
-    pub const TRANSMIT: Changes = Changes(1 << 7);
-    /// [`Connection::deadline`](crate::Connection::deadline) is earlier than it was.
-    pub const DEADLINE: Changes = Changes(1 << 8);
     /// The peer is there: it acknowledged something new. Advice for the neighbour cache (RFC 4861 §7.3.1).
-    pub const REACHED: Changes = Changes(1 << 9);
+    pub const REACHED: Changes = Changes(1 << 7);
     /// The peer seems not to be there: retransmissions passed R1. Advice for routing (RFC 9293 §3.8.3).
-    pub const SUSPECT: Changes = Changes(1 << 10);
+    pub const SUSPECT: Changes = Changes(1 << 8);
 
-    const NAMES: [(Changes, &'static str); 11] = [
+    const NAMES: [(Changes, &'static str); 9] = [
         (Changes::READABLE, "READABLE"),
         (Changes::WRITABLE, "WRITABLE"),
         (Changes::CONNECTED, "CONNECTED"),
@@ -45,8 +42,6 @@ impl Changes {
         (Changes::URGENT, "URGENT"),
         (Changes::ERROR, "ERROR"),
         (Changes::CLOSED, "CLOSED"),
-        (Changes::TRANSMIT, "TRANSMIT"),
-        (Changes::DEADLINE, "DEADLINE"),
         (Changes::REACHED, "REACHED"),
         (Changes::SUSPECT, "SUSPECT"),
     ];
@@ -164,6 +159,11 @@ impl Default for SendHow {
 pub trait SegmentOutput {
     /// Takes one segment whole, or says why not and takes nothing of it. `ecn` belongs into the IP header.
     fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked>;
+    /// As [`SegmentOutput::segment`], for a header with nothing out of the ordinary.
+    #[inline]
+    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        self.segment(&header.full(), payload, ecn)
+    }
     /// The most payload that [`SegmentOutput::large`] takes at a time, in bytes; 0 where there is no gain in it.
     fn large_bytes(&self) -> u32 {
         0

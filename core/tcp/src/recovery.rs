@@ -3,7 +3,7 @@
 use crate::flight::Delivery;
 use crate::marks::Marks;
 use crate::repair::{Doubt, RateReduction};
-use crate::{Connection, Environment, Header, RecoveryState};
+use crate::{Connection, Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::{Acknowledged, RateSample};
 use inhost_event::{Event, Mask, WindowChanged};
@@ -80,13 +80,14 @@ impl Recovery {
 }
 
 impl Connection {
-    /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is.
+    /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is. `echo`
+    /// is the timestamp that came back with it.
     // spec: RFC5681 4.3-5; RFC6675 5.1-3
     pub(crate) fn recover_by(
         &mut self,
         delivery: &Delivery,
         heard: Heard,
-        header: &Header,
+        echo: Option<u32>,
         env: &mut Environment<'_>,
     ) {
         let state = self.recovery.state;
@@ -98,8 +99,8 @@ impl Connection {
         }
         self.recovery.progressed |= heard.advanced_bytes > 0;
         match state {
-            RecoveryState::Loss => self.continue_loss(delivery, &heard, header, env.now),
-            RecoveryState::Recovery => self.continue_recovery(delivery, &heard, header, env.now),
+            RecoveryState::Loss => self.continue_loss(delivery, &heard, echo, env.now),
+            RecoveryState::Recovery => self.continue_recovery(delivery, &heard, echo, env.now),
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
                 self.undo_by_duplicates(env.now);
             }
@@ -285,9 +286,8 @@ const MOST_REORDERING: u32 = 300;
 
 impl Connection {
     // spec: RFC6675 5-4
-    fn continue_recovery(&mut self, delivery: &Delivery, heard: &Heard, header: &Header, now: Instant) {
+    fn continue_recovery(&mut self, delivery: &Delivery, heard: &Heard, echo: Option<u32>, now: Instant) {
         let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
-        let echo = self.echo_of(header);
         let mistaken = self
             .buffers
             .as_ref()
@@ -317,10 +317,9 @@ impl Connection {
         }
     }
     /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
-    fn continue_loss(&mut self, delivery: &Delivery, heard: &Heard, header: &Header, now: Instant) {
+    fn continue_loss(&mut self, delivery: &Delivery, heard: &Heard, echo: Option<u32>, now: Instant) {
         let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
         let original = delivery.original_end.is_some_and(|end| !self.recovery.recover.precedes(end));
-        let echo = self.echo_of(header);
         let doubt = self.buffers.as_ref().map(|buffers| buffers.doubt).unwrap_or_default();
         let mistaken = doubt.all_were_duplicates() || doubt.original_arrived(echo);
         // Something arrives that left before the time-out and was not sent again: it was not lost.
@@ -378,12 +377,6 @@ impl Connection {
             buffers.doubt.end();
         }
     }
-    /// The echoed timestamp.
-    fn echo_of(&self, header: &Header) -> Option<u32> {
-        let (_, echo) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS))?;
-        Some(echo)
-    }
-
     /// The window after an acknowledgment, which found recovery in `state`.
     fn move_window(
         &mut self,
@@ -431,6 +424,7 @@ impl Connection {
             && self.reordering_segments() > u32::from(self.config.reordering_segments)
     }
     /// Tells congestion control of an acknowledgment.
+    #[inline]
     pub(crate) fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {
         let outstanding = self.send.next.since(self.send.unacknowledged);
         let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());

@@ -31,7 +31,7 @@ impl Connection {
             }
             return;
         }
-        self.acknowledgment_left(next, header);
+        self.acknowledgment_left(next, header.window);
         self.marks.set(Marks::REFUSED);
         self.marks.clear(Marks::TAIL_PROBE);
         if self.has_outstanding() {

@@ -96,13 +96,13 @@ const SUMS: usize = 48;
 /// Gives a run, which lies `offset` bytes from the beginning of the queue, to the device; the bytes that it took. How many
 /// were offered goes to `offered`.
 #[inline(never)]
-pub(crate) fn lend_run(
+pub(crate) fn lend_run<O: SegmentOutput + ?Sized>(
     data: Data,
     header: &Header,
     (send, offset): (&mut SendQueue, usize),
     ecn: Ecn,
     offered: &mut u32,
-    out: &mut dyn SegmentOutput,
+    out: &mut O,
 ) -> Result<u32, Blocked> {
     let mut sums = [None; SUMS];
     let mut known = 0;

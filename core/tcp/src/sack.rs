@@ -14,7 +14,7 @@ impl Connection {
         }
     }
     // spec: RFC2018 4-2
-    fn has_sack_news(&self) -> bool {
+    pub(crate) fn has_sack_news(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
             && self.marks.has(Marks::SACK)
     }

@@ -48,40 +48,7 @@ impl Data {
 }
 
 impl Connection {
-    /// The next segment to send, or what keeps it from being sent.
-    #[inline]
-    pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
-        match self.next_at_rest() {
-            Some(next) => {
-                debug_assert_eq!(next, self.next_in_general());
-                next
-            }
-            None => self.next_in_general(),
-        }
-    }
-    /// The answer of [`Self::next_in_general`] where all that was queued is out and nothing is out of the ordinary, which
-    /// is what is asked most often.
-    #[inline]
-    fn next_at_rest(&self) -> Option<Result<Next, SendCause>> {
-        if self.phase != TcpPhase::Established
-            || self.marks.has(Marks::STIRS)
-            || self.recovery.state != RecoveryState::Open
-        {
-            return None;
-        }
-        let (queued, lost) =
-            self.buffers.as_ref().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
-        if self.send.unacknowledged + queued != self.send.next || lost > 0 {
-            return None;
-        }
-        Some(match () {
-            () if self.marks.has(Marks::ACKNOWLEDGE) => Ok(Next::Acknowledge),
-            () if queued == 0 => Err(SendCause::ApplicationIdle),
-            () if self.marks.has(Marks::WRITER_WAITS) => Err(SendCause::SendBuffer),
-            () => Err(SendCause::AwaitingAcknowledgment),
-        })
-    }
-    fn next_in_general(&self) -> Result<Next, SendCause> {
+    pub(crate) fn next_in_general(&self) -> Result<Next, SendCause> {
         if self.phase.opens() && (!self.marks.has(Marks::EARLY) || self.marks.has(Marks::SYNCHRONISE)) {
             return match () {
                 () if self.marks.has(Marks::HELD) => Err(SendCause::Opening),
@@ -313,24 +280,11 @@ impl Connection {
     }
 
     /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
-    pub(crate) fn transmit_pass(
+    pub(crate) fn transmit_pass<O: SegmentOutput + ?Sized>(
         &mut self,
         env: &mut Environment<'_>,
         budget_segments: usize,
-        out: &mut dyn SegmentOutput,
-    ) -> Option<SendCause> {
-        let before = self.send.next;
-        let why = self.transmit_segments(env, budget_segments, out);
-        if self.send.next != before && !self.phase.opens() {
-            self.arm_tail_probe(env.now);
-        }
-        why
-    }
-    fn transmit_segments(
-        &mut self,
-        env: &mut Environment<'_>,
-        budget_segments: usize,
-        out: &mut dyn SegmentOutput,
+        out: &mut O,
     ) -> Option<SendCause> {
         self.restart_after_idle(env.now);
         let first = self.send.next;
@@ -338,6 +292,12 @@ impl Connection {
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
         self.marks.put(Marks::UNSUMMED, !wants_sums);
+        if left > 0
+            && let Some(data) = self.lone_segment()
+        {
+            let left_whole = self.transmit_lone(data, wants_sums, env, out);
+            left = if left_whole { left - 1 } else { 0 };
+        }
         while left > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
@@ -410,7 +370,7 @@ impl Connection {
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).
-    fn ecn_of(&self, next: Next) -> Ecn {
+    pub(crate) fn ecn_of(&self, next: Next) -> Ecn {
         match next {
             Next::Data(data)
                 if data.again.is_none()
@@ -444,8 +404,7 @@ impl Connection {
     // spec: RFC7323 2.2-4, 3.2-2, 3.2-4; RFC9293 SHLD-12
     fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
         let (field, _) = self.window_to_offer(pool);
-        let timestamps =
-            self.marks.has(Marks::TIMESTAMPS).then(|| (self.timestamp(now), self.timestamps.recent));
+        let timestamps = self.timestamps_to_send(now);
         let mut header = Header {
             // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
             sequence: self.acknowledgment_sequence(),
@@ -528,7 +487,7 @@ impl Connection {
             }
         }
         if header.flags.ack() {
-            self.acknowledgment_left(next, header);
+            self.acknowledgment_left(next, header.window);
         }
         if !header.options.sack.is_empty() {
             self.sack_told();
@@ -549,7 +508,8 @@ impl Connection {
         });
     }
     /// With `next` an acknowledgment left, and a window.
-    pub(crate) fn acknowledgment_left(&mut self, next: Next, header: &Header) {
+    #[inline]
+    pub(crate) fn acknowledgment_left(&mut self, next: Next, window_field: u16) {
         let one_was_due = self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
         self.promptness.acknowledged(one_was_due);
         let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
@@ -559,15 +519,13 @@ impl Connection {
         self.receive.acknowledged = self.receive.next;
         let offered = match next {
             Next::Synchronise if self.config.syn_tells_whole_window => self.window_space(),
-            Next::Synchronise => u32::from(header.window),
-            _ => self.offered_by(header),
+            Next::Synchronise => u32::from(window_field),
+            _ => u32::from(window_field) << self.receive.scale,
         };
         self.receive.edge = self.receive.edge.later(self.receive.next + offered);
     }
-    fn offered_by(&self, header: &Header) -> u32 {
-        u32::from(header.window) << self.receive.scale
-    }
-    fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
+    #[inline]
+    pub(crate) fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
         let now = env.now;
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };

@@ -11,6 +11,16 @@ const FIELD_BYTES: usize = 0xffff;
 /// Memory that is not worth denying: two full segments in their buffers.
 const LEAST_CAPACITY_BYTES: usize = 2 * 2048;
 
+/// What memory allows, in bytes.
+struct Space {
+    /// The window when nothing waits.
+    limit_bytes: u32,
+    /// The window now.
+    now_bytes: u32,
+    /// Memory that waiting data pins.
+    used_bytes: usize,
+}
+
 /// The least shift by which the whole window can be told (RFC 7323 §2.3).
 // spec: RFC7323 2.3-2
 pub(crate) fn scale_for(config: &Config) -> u8 {
@@ -22,27 +32,30 @@ pub(crate) fn scale_for(config: &Config) -> u8 {
 }
 
 impl Connection {
-    /// The window when nothing waits, in bytes.
-    fn window_limit(&self) -> u32 {
-        let limit = self.receive_buffer_bytes() / 2;
-        limit.min(FIELD_BYTES << self.receive.scale) as u32
+    /// The window that memory allows.
+    #[inline]
+    fn space(&self) -> Space {
+        let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
+        let buffer_bytes = self.receive_buffer_bytes();
+        let most = FIELD_BYTES << self.receive.scale;
+        let limit_bytes = (buffer_bytes / 2).min(most) as u32;
+        // Half the free memory: a buffer holds half its size at least ([`tighten`]).
+        let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
+        Space { limit_bytes, now_bytes, used_bytes }
     }
-    /// The window that memory allows now. Half the free memory: a buffer holds half its size at least
-    /// ([`tighten`]).
+    /// The window that memory allows now.
     pub(crate) fn window_space(&self) -> u32 {
-        let used = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
-        let free = self.receive_buffer_bytes().saturating_sub(used);
-        ((free / 2) as u32).min(self.window_limit())
+        self.space().now_bytes
     }
-    /// How far the right edge would move if the peer were told now.
-    fn edge_advance(&self) -> u32 {
-        let edge = self.receive.next + self.window_space();
+    /// How far the right edge would move if the peer were told of `space` now.
+    #[inline]
+    fn edge_advance(&self, space: &Space) -> u32 {
+        let edge = self.receive.next + space.now_bytes;
         if self.receive.edge.precedes(edge) { edge.since(self.receive.edge) } else { 0 }
     }
     /// What is offered however short memory is: who holds next to nothing would else wait for the others.
-    fn least_window(&self) -> u32 {
-        let used = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
-        if used <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
+    fn least_window(&self, space: &Space) -> u32 {
+        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
     }
     /// The window field of a segment that leaves now, and the edge that it offers.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
@@ -50,15 +63,17 @@ impl Connection {
     pub(crate) fn window_to_offer(&self, pool: &Pool) -> (u16, Sequence) {
         let next = self.receive.next;
         let held = self.receive.edge.since(next);
-        let advance = self.edge_advance();
-        let worth = advance >= u32::from(self.receive_mss).min(self.window_limit() / 2);
+        let space = self.space();
+        let advance = self.edge_advance(&space);
+        let worth = advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2);
         let grows = worth && !pool.is_under_pressure();
-        let wanted = if grows { held + advance } else { held.max(self.least_window().min(held + advance)) };
+        let wanted =
+            if grows { held + advance } else { held.max(self.least_window(&space).min(held + advance)) };
         let scale = self.receive.scale;
         // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
         // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
-        if (field << scale) < held && held <= self.window_space() {
+        if (field << scale) < held && held <= space.now_bytes {
             field += 1;
         }
         let field = field.min(FIELD_BYTES as u32);
@@ -74,15 +89,16 @@ impl Connection {
         }
         if self.config.doubled_window_updates {
             let held = self.receive.edge.since(self.receive.next);
-            let advance = self.edge_advance();
+            let advance = self.edge_advance(&self.space());
             if advance > 0 && advance >= held {
                 self.marks.set(Marks::ACKNOWLEDGE);
             }
             return;
         }
-        let limit = self.window_limit();
+        let space = self.space();
+        let limit = space.limit_bytes;
         let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
-        if self.edge_advance() >= enough {
+        if self.edge_advance(&space) >= enough {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
     }

@@ -53,8 +53,8 @@ impl Sum {
     #[must_use]
     pub const fn combine(self, other: Sum, other_is_at_odd_offset: bool) -> Sum {
         // RFC 1071 §2 (B): bytes at an odd offset sum to the swapped sum.
-        let word = if other_is_at_odd_offset { other.folded().swap_bytes() } else { other.folded() };
-        self.add_u16(word)
+        let other = if other_is_at_odd_offset { other.folded().swap_bytes() as u64 } else { other.0 };
+        Sum(fold_once(self.0) + fold_once(other))
     }
     /// The sum as one word, not complemented: what [`Sum::from_folded`] takes back.
     pub const fn folded(self) -> u16 {
@@ -85,8 +85,22 @@ impl Eq for Sum {}
 /// The sum of the pseudo-header that UDP, TCP and ICMPv6 include (RFC 9293 §3.1, RFC 8200 §8.1). `length` is
 /// that of the transport header and payload in bytes. When one address is IPv4 and the other IPv6 there is no
 /// such packet; each address is summed in its own width.
+#[inline]
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8, length: u32) -> Sum {
-    add_address(add_address(Sum::ZERO, source), destination).add_u16(u16::from(protocol)).add_u32(length)
+    let addresses = words_of(source) + words_of(destination);
+    Sum::of_words(addresses + u64::from(protocol) + u64::from(length))
+}
+
+/// The pairs of words in an address, added.
+#[inline]
+pub(crate) fn words_of(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u64::from(u32::from(address)),
+        IpAddr::V6(address) => {
+            let bits = u128::from(address);
+            [bits >> 96, bits >> 64, bits >> 32, bits].iter().map(|&word| u64::from(word as u32)).sum()
+        }
+    }
 }
 
 /// The checksum after one word under it changed from `old` to `new` (RFC 1624 §3, equation 3).
@@ -101,20 +115,7 @@ pub const fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     Sum(!checksum as u64).add_u32(!old).add_u32(new).finish()
 }
 
-fn add_address(sum: Sum, address: IpAddr) -> Sum {
-    match address {
-        IpAddr::V4(a) => sum.add_u32(u32::from(a)),
-        IpAddr::V6(a) => {
-            let bits = u128::from(a);
-            sum.add_u32((bits >> 96) as u32)
-                .add_u32((bits >> 64) as u32)
-                .add_u32((bits >> 32) as u32)
-                .add_u32(bits as u32)
-        }
-    }
-}
-
-/// Below 2^33, so that further words can be added.
+/// Below 2^33, so that further words, and other such sums, can be added.
 const fn fold_once(sum: u64) -> u64 {
     (sum & 0xffff_ffff) + (sum >> 32)
 }

@@ -2,7 +2,7 @@
 //! fragments and without a congestion mark; TCP with an acknowledgment, perhaps PSH, and at most the timestamps in
 //! their usual place. Whatever else a packet is, the general road tells.
 
-use crate::checksum::Sum;
+use crate::checksum::{Sum, words_of};
 use crate::tcp::PlainHeader;
 use crate::{protocol, tcp};
 use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
@@ -184,20 +184,13 @@ impl Ends {
         let length = u16::try_from(tcp_bytes + payload_bytes).ok()?;
         let (ip_bytes, addresses) = match (self.source, self.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                let addresses = u64::from(u32::from(source)) + u64::from(u32::from(destination));
+                let addresses = words_of(self.source) + words_of(self.destination);
                 self.emit_v4(source, destination, addresses, length, into.first_chunk_mut()?)?;
                 (IPV4_BYTES, addresses)
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 self.emit_v6(source, destination, length, into.first_chunk_mut()?);
-                let halves = |address: Ipv6Addr| {
-                    let bits = u128::from(address);
-                    [bits >> 96, bits >> 64, bits >> 32, bits]
-                        .map(|word| u64::from(word as u32))
-                        .iter()
-                        .sum::<u64>()
-                };
-                (IPV6_BYTES, halves(source) + halves(destination))
+                (IPV6_BYTES, words_of(self.source) + words_of(self.destination))
             }
             _ => return None,
         };

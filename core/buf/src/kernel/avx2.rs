@@ -34,7 +34,7 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
         for (place, register) in registers.iter().enumerate() {
             lanes.add(place, load(register));
         }
-        total += lanes.sum(piece.len() / WIDE_BYTES) + portable::sum_rest(rest);
+        total += lanes.sum(piece.len() / WIDE_BYTES) + portable::sum_few(rest);
     }
     total
 }
@@ -64,7 +64,7 @@ pub(super) fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u64 {
             lanes.add(place, wide);
         }
         rest_into.copy_from_slice(rest);
-        total += lanes.sum(from.len() / WIDE_BYTES) + portable::sum_rest(rest);
+        total += lanes.sum(from.len() / WIDE_BYTES) + portable::sum_few(rest);
     }
     total
 }

@@ -29,8 +29,12 @@ pub fn sum(bytes: &[u8]) -> u16 {
 pub fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u16 {
     let n = into.len().min(from.len());
     let (into, from) = (&mut into[..n], &from[..n]);
+    if n < WIDE_FROM_BYTES {
+        into.copy_from_slice(from);
+        return in_network_order(portable::sum_few(into));
+    }
     #[cfg(target_arch = "x86_64")]
-    if n >= WIDE_FROM_BYTES && is_x86_feature_detected!("avx2") {
+    if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor was asked for AVX2 just now.
         #[allow(unsafe_code)]
         return in_network_order(unsafe { avx2::copy_and_sum(into, from) });
@@ -49,8 +53,11 @@ pub fn join_sums(first: u16, second: u16, at_odd: bool) -> u16 {
 /// Words are added in the machine's own order, which gives the swapped sum on a little-endian one (RFC 1071 §2 (B)).
 #[inline]
 fn native_sum(bytes: &[u8]) -> u64 {
+    if bytes.len() < WIDE_FROM_BYTES {
+        return portable::sum_few(bytes);
+    }
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() >= WIDE_FROM_BYTES && is_x86_feature_detected!("avx2") {
+    if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor was asked for AVX2 just now.
         #[allow(unsafe_code)]
         return unsafe { avx2::sum(bytes) };

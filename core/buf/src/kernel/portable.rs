@@ -20,14 +20,14 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
         }
     }
     let whole: u64 = low.iter().chain(&high).map(|part| (part & 0xffff_ffff) + (part >> 32)).sum();
-    whole + sum_rest(rest)
+    whole + sum_few(rest)
 }
 
-/// The sum of fewer than [`STRIDE_BYTES`].
+/// The same for a few bytes, less than a megabyte, without strides.
 #[inline]
-pub(super) fn sum_rest(rest: &[u8]) -> u64 {
+pub(super) fn sum_few(bytes: &[u8]) -> u64 {
     let mut total = 0;
-    let (words, tail) = rest.as_chunks::<8>();
+    let (words, tail) = bytes.as_chunks::<8>();
     for word in words {
         let word = u64::from_ne_bytes(*word);
         total += (word & 0xffff_ffff) + (word >> 32);

@@ -86,7 +86,15 @@ impl Chunk {
     }
     /// The place after the last.
     pub(super) fn end(&self) -> u64 {
-        self.start() + self.bytes().len() as u64
+        self.start() + self.len() as u64
+    }
+    /// Bytes held.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match &self.data {
+            Data::Owned(packet) => packet.len(),
+            Data::Lent(bytes) => bytes.len(),
+        }
     }
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.data {
@@ -128,7 +136,7 @@ impl Chunk {
         let from = (at - self.base) as usize;
         let (cell, within) = self.grid.cell_of(from);
         let begins = within == 0 || from == 0;
-        let held = self.forgotten + self.bytes().len();
+        let held = self.forgotten + self.len();
         let whole = (self.grid.cell_bytes as usize - within).min(held - from);
         if !begins || bytes != whole {
             return None;

@@ -32,6 +32,7 @@ pub(crate) struct Delivery {
 
 impl Flight {
     /// Everything before `to` is acknowledged.
+    #[inline]
     pub fn acknowledge(&mut self, to: Sequence, now: Instant, delivery: &mut Delivery) {
         while let Some(record) = self.records.front_mut() {
             if to.at_or_before(record.start) {

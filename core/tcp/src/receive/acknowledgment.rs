@@ -5,14 +5,28 @@ use crate::flight::{Bounds, Delivery};
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::recovery::Heard;
-use crate::{Connection, Environment, Header, RecoveryState};
+use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::{Drop, TcpPhase};
+use inhost_wire::tcp::SackBlocks;
 
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
 const RESTART_SEGMENTS: usize = 4;
 /// Time that a peer has at least to show that it still has what it said it had.
 const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+
+/// What a segment says about what is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report<'a> {
+    /// Everything before this has arrived.
+    pub acknowledgment: Sequence,
+    /// The timestamp of ours that came back.
+    pub echo: Option<u32>,
+    /// What arrived beyond a hole.
+    pub sack: Option<&'a SackBlocks>,
+    /// The peer saw a congestion mark.
+    pub congestion: bool,
+}
 
 impl Connection {
     /// The fifth step. False when the segment goes no further.
@@ -37,7 +51,7 @@ impl Connection {
             }
             self.open_by(header, env, outcome);
         } else if is_new {
-            self.advance(header, false, env, outcome);
+            self.advance(&self.report_of(header), false, env, outcome);
         } else if !acknowledgment
             .within(unacknowledged.back(self.send.largest_window), self.send.largest_window.saturating_add(1))
         {
@@ -47,7 +61,7 @@ impl Connection {
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
             let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
-                self.advance(header, duplicate, env, outcome);
+                self.advance(&self.report_of(header), duplicate, env, outcome);
             }
         }
         if self.phase == TcpPhase::Closed {
@@ -79,26 +93,63 @@ impl Connection {
             return;
         }
         let measured = self.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
-        let echoed = self.echoed_round_trip(header, now);
+        let echoed =
+            self.echo_of(header.options.timestamps).and_then(|echo| self.echoed_round_trip(echo, now));
         self.round_trip.acknowledged(header.acknowledgment, header.acknowledgment, measured, echoed);
     }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
     /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
     /// the first (RFC 7323 §5.3, R2 before R3), however long ago that left. That is Karn's ambiguity over again.
     // spec: RFC9293 MUST-18
-    pub(crate) fn echoed_round_trip(&self, header: &Header, now: Instant) -> Option<Duration> {
-        let (_, echo) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS))?;
+    pub(crate) fn echoed_round_trip(&self, echo: u32, now: Instant) -> Option<Duration> {
         let stamp = self.timestamp(now);
         let elapsed_ms = stamp.wrapping_sub(echo);
         let counts = elapsed_ms <= stamp.wrapping_sub(self.timestamps.least_echo);
         counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
     }
 
-    /// Takes what the segment says about what is out: its acknowledgment, its SACK blocks, its congestion echo.
-    // spec: RFC7323 4.1-2
+    /// The timestamp that came back, where they were agreed on.
+    #[inline]
+    fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
+        timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)).map(|(_, echo)| echo)
+    }
+    /// What a segment says about what is out.
+    pub(crate) fn report_of<'a>(&self, header: &'a Header) -> Report<'a> {
+        let sack = &header.options.sack;
+        Report {
+            acknowledgment: header.acknowledgment,
+            echo: self.echo_of(header.options.timestamps),
+            sack: (self.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: self.marks.has(Marks::ECN) && header.flags.ece(),
+        }
+    }
+    /// Takes what a segment says about what is out.
     pub(crate) fn advance(
         &mut self,
-        header: &Header,
+        report: &Report<'_>,
+        duplicate: bool,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        self.advance_by(report, duplicate, env, outcome);
+    }
+    /// The same for a plain header with an acknowledgment of something new.
+    #[inline]
+    pub(super) fn advance_plainly(
+        &mut self,
+        header: &PlainHeader,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let (acknowledgment, echo) = (header.acknowledgment, self.echo_of(header.timestamps));
+        self.advance_by(&Report { acknowledgment, echo, sack: None, congestion: false }, false, env, outcome);
+    }
+    /// It is compiled once for each road, so that the straight one is spared the questions whose answers are known.
+    // spec: RFC7323 4.1-2
+    #[inline(always)]
+    fn advance_by(
+        &mut self,
+        report: &Report<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
@@ -106,7 +157,7 @@ impl Connection {
         let now = env.now;
         let before = self.send.unacknowledged;
         // An old acknowledgment says nothing but what its blocks say.
-        let acknowledgment = before.later(header.acknowledgment);
+        let acknowledgment = before.later(report.acknowledgment);
         let mut heard = Heard {
             advanced_bytes: acknowledgment.since(before),
             duplicate,
@@ -116,13 +167,13 @@ impl Connection {
             outstanding_before_bytes: self.send.next.since(before),
             round_trip: None,
             rate: None,
-            congestion: self.marks.has(Marks::ECN) && header.flags.ece(),
+            congestion: report.congestion,
         };
-        let mut delivery = self.deliver(header, acknowledgment, now);
+        let mut delivery = self.deliver(report, acknowledgment, now);
         let advanced = heard.advanced_bytes > 0;
         let mut fin_acknowledged = false;
         if advanced {
-            let echoed = self.echoed_round_trip(header, now);
+            let echoed = report.echo.and_then(|echo| self.echoed_round_trip(echo, now));
             if self.config.measures_every_acknowledgment {
                 self.round_trip.begin(acknowledgment);
             }
@@ -143,7 +194,7 @@ impl Connection {
         if calm {
             self.grow(delivery.bytes, &heard, now);
         } else {
-            self.recover_by(&delivery, heard, header, env);
+            self.recover_by(&delivery, heard, report.echo, env);
         }
         self.release_small();
         let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
@@ -164,23 +215,23 @@ impl Connection {
             self.fin_acknowledged(env, outcome);
         }
     }
-    fn deliver(&mut self, header: &Header, acknowledgment: Sequence, now: Instant) -> Delivery {
+    #[inline(always)]
+    fn deliver(&mut self, report: &Report<'_>, acknowledgment: Sequence, now: Instant) -> Delivery {
         let mut delivery = Delivery::default();
-        let sack = self.marks.has(Marks::SACK) && !header.options.sack.is_empty();
+        if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
+            delivery.echo_at_most = report.echo.and_then(|echo| self.echo_left_by(echo, now));
+        }
         let bounds = Bounds {
-            acknowledgment: header.acknowledgment,
+            acknowledgment: report.acknowledgment,
             unacknowledged: self.send.unacknowledged,
             next: self.send.next,
             segment_bytes: self.segment_bytes().max(1),
             largest_window: self.send.largest_window,
         };
-        if sack || self.recovery.state != RecoveryState::Open {
-            delivery.echo_at_most = self.echo_left_by(header, now);
-        }
         let Some(buffers) = &mut self.buffers else { return delivery };
         delivery.sacked_before = buffers.flight.highest_sacked();
-        if sack {
-            buffers.flight.take_sack(&header.options.sack, bounds, now, &mut delivery);
+        if let Some(sack) = report.sack {
+            buffers.flight.take_sack(sack, bounds, now, &mut delivery);
         }
         buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
         if let Some(sample) = delivery.newest_round_trip {
@@ -190,8 +241,7 @@ impl Connection {
         delivery
     }
     /// The latest instant at which the segment can have left whose timestamp came back.
-    fn echo_left_by(&self, header: &Header, now: Instant) -> Option<Instant> {
-        let (_, echo) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS))?;
+    fn echo_left_by(&self, echo: u32, now: Instant) -> Option<Instant> {
         let elapsed_ms = self.timestamp(now).wrapping_sub(echo);
         let at_ms = now.as_millis().checked_sub(u64::from(elapsed_ms))?;
         // Anything within that millisecond.

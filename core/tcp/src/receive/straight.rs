@@ -2,7 +2,7 @@
 //! acknowledgment and nothing else to think about, and what is done with such a one (DEC §4).
 
 use crate::marks::Marks;
-use crate::outcome::{Changes, Outcome};
+use crate::outcome::Outcome;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_buf::Packet;
 use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
@@ -58,11 +58,8 @@ impl Connection {
         self.arrive_as_predicted(header, payload, env, outcome);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
-    pub fn received_predicted(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
         self.settle(env);
-        if self.marks.has(Marks::WANTS) {
-            outcome.changes |= Changes::TRANSMIT;
-        }
     }
     #[inline]
     pub(super) fn arrive_as_predicted(
@@ -74,7 +71,7 @@ impl Connection {
     ) {
         self.heard(header.sequence, header.timestamps, env.now);
         if header.acknowledgment != self.send.unacknowledged {
-            self.advance(&header.full(), false, env, outcome);
+            self.advance_plainly(header, env, outcome);
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         if !payload.is_empty() {
