@@ -3,8 +3,9 @@
 use crate::answer::Answer;
 use crate::host::{self, SHIPPED};
 use crate::wire::{Two, WireConfig};
+use bytes::Bytes;
 use inhost_event::Ignore;
-use inhost_stack::SocketId;
+use inhost_stack::{SendHow, SocketId};
 use std::time::Duration;
 
 /// Bytes of one write, and of one read.
@@ -19,7 +20,8 @@ const WARM_UP: f64 = 0.2;
 enum Face {
     /// Bytes are copied in and out.
     Copying,
-    /// Received bytes are looked at where they lie: every byte is read once, as a sum of words.
+    /// Bytes are lent to be sent and looked at where they lie when they have come: each end reads every byte once, as a
+    /// sum of words.
     Lending,
 }
 
@@ -49,7 +51,7 @@ pub fn memory(words: &str, length: Duration) -> Result<Answer, String> {
         "{SHIPPED}; MTU {mtu_bytes}, 256 KiB windows, {} frames a pass, one ACK per {each:.1} segments{}{}",
         wire.frames_a_pass(),
         if trusted { ", receiver trusts the wire" } else { "" },
-        if face == Face::Lending { ", receiver reads in place" } else { "" },
+        if face == Face::Lending { ", lent and read in place" } else { "" },
     );
     Ok(Answer::new(settings)
         .with("rate", measured.bytes * 8.0 / measured.core_seconds / 1e9)
@@ -69,7 +71,7 @@ fn run(
     face: Face,
     length: Duration,
 ) -> Result<Measured, String> {
-    let text = vec![0x5a; PIECE_BYTES];
+    let text = Bytes::from(vec![0x5a; PIECE_BYTES]);
     let mut place = vec![0; PIECE_BYTES];
     two.tick();
     let (began, mut received, mut seen) = (two.now, 0, 0u64);
@@ -78,7 +80,10 @@ fn run(
     while two.now < until {
         let before = received;
         for _ in 0..ROUNDS_A_LOOK {
-            while two.caller.send(caller, &text, two.now, &mut Ignore).is_ok() {}
+            match face {
+                Face::Copying => while two.caller.send(caller, &text, two.now, &mut Ignore).is_ok() {},
+                Face::Lending => lend(two, caller, &text, &mut seen),
+            }
             two.pass_there();
             received += match face {
                 Face::Copying => read(two, called, &mut place),
@@ -104,24 +109,42 @@ fn read(two: &mut Two, called: SocketId, place: &mut [u8]) -> usize {
     received
 }
 
+fn lend(two: &mut Two, caller: SocketId, text: &Bytes, seen: &mut u64) {
+    loop {
+        let mut piece = text.clone();
+        let how = SendHow::default();
+        let Ok(taken @ 1..) = two.caller.lend(caller, &mut piece, how, two.now, &mut Ignore) else { return };
+        *seen = seen.wrapping_add(touch(&text[..taken]));
+    }
+}
+
 fn look(two: &mut Two, called: SocketId, seen: &mut u64) -> usize {
     let mut received = 0;
-    while let Ok(front @ [_, ..]) = two.called.front(called) {
-        let count = front.len();
-        *seen = seen.wrapping_add(touch(front));
-        if two.called.consume(called, count, two.now, &mut Ignore).is_err() {
+    while let Ok(packet) = two.called.borrow(called, two.now, &mut Ignore) {
+        let count = packet.len();
+        *seen = seen.wrapping_add(touch(packet.bytes()));
+        two.called.give_back(packet);
+        received += count;
+        if count == 0 {
             break;
         }
-        received += count;
     }
     received
 }
 
 /// Reads every byte.
 pub fn touch(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let sum = words.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)));
-    rest.iter().fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)))
+    let (lines, rest) = bytes.as_chunks::<64>();
+    // Eight sums side by side, so that none waits for another.
+    let mut sums = [0u64; 8];
+    for line in lines {
+        let (words, _) = line.as_chunks::<8>();
+        for (sum, word) in sums.iter_mut().zip(words) {
+            *sum = sum.wrapping_add(u64::from_ne_bytes(*word));
+        }
+    }
+    let sum = rest.iter().fold(0, |sum: u64, byte| sum.wrapping_add(u64::from(*byte)));
+    sums.into_iter().fold(sum, u64::wrapping_add)
 }
 
 /// Time that a core has spent on this thread.
