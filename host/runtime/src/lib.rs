@@ -42,6 +42,9 @@ mod signals;
 pub use async_fd::AsyncFd;
 pub use clock::{Clock, entropy};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
-pub use runtime::{AddLinkError, LinkReport, Links, Runtime, Shutdown, interface};
+pub use runtime::{
+    AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, LinkReport, Links, POLLS_A_ROUND, Runtime, Shutdown,
+    interface,
+};
 pub use shards::{MAX_SHARDS, Shard, Shards};
 pub use signals::{Signal, Signals};

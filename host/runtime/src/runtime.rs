@@ -21,12 +21,13 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::clock::{Clock, entropy};
 use crate::reactor::Reactor;
 
-/// Batches taken from one link in a round.
-const BATCHES_A_ROUND: usize = 4;
-/// Frames sent on one link in a round.
-const FRAMES_A_ROUND: usize = 256;
+/// Batches taken from one link in a round: what more has come waits in the device, or is lost there before any work is
+/// spent on it.
+pub const BATCHES_A_ROUND: usize = 4;
+/// Frames sent on one link in a round, whatever has come in.
+pub const FRAMES_A_ROUND: usize = 256;
 /// Polls of tasks in a round, for each host.
-const POLLS_A_ROUND: usize = 256;
+pub const POLLS_A_ROUND: usize = 256;
 /// While the runtime looks again and again instead of sleeping, it asks for readiness once in so many rounds: links are
 /// asked directly.
 const ROUNDS_A_WAIT: u32 = 8;
