@@ -12,6 +12,7 @@ use crate::args::Serve;
 use crate::failure::Failure;
 pub use dhcp::Dhcp;
 pub use ftp::{Ftp, may_write};
+use inhost_base::Duration;
 pub use names::{Names, server};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,8 @@ pub struct Config {
     pub nameserver: Vec<std::net::IpAddr>,
     /// Seconds that connections get to close when the host ends. Default 5.
     pub shutdown_s: u64,
+    /// Microseconds after anything happened for which the host looks again instead of sleeping. Default 0: it sleeps.
+    pub busy_poll_us: u64,
     /// The Telnet server.
     pub telnet: Telnet,
     /// Echo, discard, daytime and chargen.
@@ -105,6 +108,7 @@ impl Default for Config {
             hosts: None,
             nameserver: Vec::new(),
             shutdown_s: 5,
+            busy_poll_us: 0,
             telnet: Telnet::default(),
             little: Little::default(),
             ftp: Ftp::default(),
@@ -171,6 +175,7 @@ impl Config {
             config.telnet.users = Some(users.clone());
         }
         config.memory_bytes()?;
+        config.busy_poll()?;
         config.tcp.connections()?;
         config.ftp.check()?;
         config.tftp.server()?;
@@ -190,6 +195,16 @@ impl Config {
             _ => Err(Failure::usage(format!(
                 "memory {:?}: give a number with K, M or G, at least 1M, such as 64M",
                 self.memory
+            ))),
+        }
+    }
+
+    /// How long the host looks again after anything happened, instead of sleeping.
+    pub fn busy_poll(&self) -> Result<Duration, Failure> {
+        match self.busy_poll_us {
+            us @ 0..=MOST_BUSY_POLL_US => Ok(Duration::from_micros(us)),
+            us => Err(Failure::usage(format!(
+                "busy_poll_us = {us}: give microseconds from 0 to {MOST_BUSY_POLL_US}"
             ))),
         }
     }
@@ -259,6 +274,8 @@ fn size_bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
+/// A host that never sleeps for longer than this is asked for something else than a quick answer.
+const MOST_BUSY_POLL_US: u64 = 1_000_000;
 /// A host with less cannot hold one batch of large frames.
 const LEAST_MEMORY_BYTES: usize = 1 << 20;
 
@@ -273,6 +290,9 @@ mod tests {
         assert!(wrong.contains("prot") && wrong.contains("port"), "{wrong}");
         let config = Config::parse("memory = \"64M\"\nlink = [\"user\"]\n[telnet]\nport = 2323\n").unwrap();
         assert_eq!((config.telnet.port, config.memory_bytes().unwrap()), (2323, 64 << 20));
+        let polls = |us: u64| Config { busy_poll_us: us, ..Config::default() }.busy_poll();
+        assert_eq!(polls(50).unwrap(), Duration::from_micros(50));
+        assert!(polls(MOST_BUSY_POLL_US + 1).is_err());
         let changes: Vec<String> =
             config.changes_from(&Config::default()).iter().map(ToString::to_string).collect();
         let expected = [

@@ -31,6 +31,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     };
     let mut runtime =
         Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
+    runtime.set_busy_poll(config.busy_poll()?);
     let mut links = Links::new(DuplicateDetection::BeforeUse);
     for link in &config.link {
         links.add(&mut runtime, link)?;
@@ -74,6 +75,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             break;
         }
         reload(flags, &mut config, login.as_ref(), ftp.as_ref());
+        runtime.set_busy_poll(config.busy_poll()?);
         if let Some(tftp) = &tftp {
             tftp::reload(tftp, &config.tftp);
         }
@@ -138,7 +140,7 @@ fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>, ftp:
 /// When a changed key takes effect.
 fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
     match key {
-        "shutdown_s" => "at once",
+        "shutdown_s" | "busy_poll_us" => "at once",
         "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
         "names.enabled" | "names.port" => "after a restart",
         names if names.starts_with("names.") => "at once",
