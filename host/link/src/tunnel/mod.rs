@@ -9,7 +9,7 @@ use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slic
 use request::Kernel;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a TUN or TAP device is opened with.
@@ -52,6 +52,9 @@ const LARGEST_PACKET_BYTES: usize = 65_535;
 const COPIED_SHARE: usize = 2;
 /// Bytes of large frames that one batch brings, about: as many as a core's own cache holds until they are read.
 const BATCH_BYTES: usize = 512 << 10;
+/// Frames up to this length are put together and written in one piece: the copy costs less than what the kernel takes
+/// to gather several.
+const GATHERED_HERE_BYTES: usize = 2048;
 /// The kernel's header, ours, and the pieces of a payload.
 const PIECES: usize = 2 + Slices::MOST;
 
@@ -63,7 +66,7 @@ pub struct Tunnel {
     medium: Medium,
     /// The kernel's queue was full; its descriptor tells when it is not.
     blocked: bool,
-    /// Frames that find no memory are read into this.
+    /// Short frames are put together in this, and those that find no memory are read into it.
     scratch: Vec<u8>,
     /// What the kernel finishes for us.
     offers: Offers,
@@ -100,7 +103,7 @@ impl Tunnel {
         let statistics = Statistics::default();
         let mut tunnel =
             Tunnel { descriptor, config, medium, blocked: false, scratch: Vec::new(), offers, statistics };
-        tunnel.scratch = vec![0; tunnel.longest_bytes()];
+        tunnel.scratch = vec![0; tunnel.front_bytes() + tunnel.longest_bytes()];
         Ok(tunnel)
     }
     /// The longest frame that may come in.
@@ -108,51 +111,74 @@ impl Tunnel {
         let packet = if self.config.offload { LARGEST_PACKET_BYTES } else { self.config.mtu_bytes };
         packet + self.medium.header_bytes()
     }
-    /// Reads a frame behind what `into` holds, with the kernel's header for it.
-    fn read(&self, into: &mut [u8]) -> Result<([u8; vnet::LENGTH], usize), Errno> {
-        let mut header = [0; vnet::LENGTH];
-        if !self.config.offload {
-            return rustix::io::read(&self.descriptor, into).map(|length| (header, length));
-        }
-        let mut pieces = [IoSliceMut::new(&mut header), IoSliceMut::new(into)];
-        let length = rustix::io::readv(&self.descriptor, &mut pieces)?;
-        Ok((header, length.saturating_sub(vnet::LENGTH)))
+    /// Bytes of the kernel's header before each frame.
+    fn front_bytes(&self) -> usize {
+        if self.config.offload { vnet::LENGTH } else { 0 }
     }
     /// Reads one frame into a packet of about its size; `None` when there was no memory for it. `spare` is a packet that
     /// takes any frame, and may be empty.
     fn read_packet(&mut self, pool: &mut Pool, spare: &mut Packet) -> Result<Option<Packet>, Errno> {
+        let front = self.front_bytes();
         if spare.capacity() == 0
-            && let Some(packet) = pool.take(self.longest_bytes())
+            && let Some(mut packet) = pool.take(self.longest_bytes())
         {
+            // The kernel's header goes where headroom is.
+            packet.prepend(front);
+            packet.truncate(0);
             *spare = packet;
         }
-        let (header, mut packet) = if spare.capacity() > 0 {
-            let (header, length) = self.read(spare.spare_mut())?;
-            let is_small = self.config.offload && length <= spare.capacity() / COPIED_SHARE;
-            let packet = match if is_small { pool.take(length) } else { None } {
-                Some(mut packet) => {
-                    packet.append(spare.spare_mut().get(..length).unwrap_or(&[]));
-                    packet
-                }
-                None => {
-                    let mut packet = spare.take();
-                    packet.extend(length);
-                    packet
-                }
-            };
-            (header, packet)
-        } else {
+        if spare.capacity() == 0 {
             // Read all the same: what stays in the kernel would be announced again and again.
-            let mut scratch = core::mem::take(&mut self.scratch);
-            let read = self.read(&mut scratch);
-            self.scratch = scratch;
-            let (header, length) = read?;
-            let Some(mut packet) = pool.take(length) else { return Ok(None) };
-            packet.append(self.scratch.get(..length).unwrap_or(&[]));
-            (header, packet)
-        };
-        vnet::describe(&header, &mut packet);
+            let read = rustix::io::read(&self.descriptor, &mut self.scratch[..])?;
+            let bytes = self.scratch.get(..read).unwrap_or(&[]);
+            return Ok(pool.take(read.saturating_sub(front)).map(|packet| self.copied(bytes, packet)));
+        }
+        let read = rustix::io::read(&self.descriptor, spare.spare_mut())?;
+        let length = read.saturating_sub(front);
+        let is_small = self.config.offload && length <= spare.capacity() / COPIED_SHARE;
+        if is_small && let Some(packet) = pool.take(length) {
+            let bytes = spare.spare_mut().get(..read).unwrap_or(&[]);
+            return Ok(Some(self.copied(bytes, packet)));
+        }
+        let mut packet = spare.take();
+        packet.extend(read);
+        if self.config.offload {
+            let header = packet.bytes().first_chunk().copied().unwrap_or_default();
+            vnet::describe(&header, &mut packet);
+        }
+        packet.trim_front(front);
         Ok(Some(packet))
+    }
+    /// What was read, copied behind what `packet` holds.
+    fn copied(&self, read: &[u8], mut packet: Packet) -> Packet {
+        packet.append(read.get(self.front_bytes()..).unwrap_or(&[]));
+        if self.config.offload {
+            vnet::describe(read.first_chunk().unwrap_or(&[0; vnet::LENGTH]), &mut packet);
+        }
+        packet
+    }
+    /// Writes a frame behind the kernel's header for it.
+    fn write(&mut self, frame: &Frame<'_>, length: usize) -> Result<usize, Errno> {
+        let header = vnet::of(frame);
+        let front = if self.config.offload { &header[..] } else { &[] };
+        if length <= GATHERED_HERE_BYTES
+            && let Some((place, rest)) = self.scratch.split_at_mut_checked(front.len())
+        {
+            place.copy_from_slice(front);
+            if let Some(whole) = frame.write_to(rest) {
+                let bytes = self.scratch.get(..front.len() + whole).unwrap_or(&[]);
+                return rustix::io::write(&self.descriptor, bytes);
+            }
+        }
+        let mut pieces = [IoSlice::new(&[]); PIECES];
+        let mut count = 0;
+        for piece in [front, frame.header].into_iter().chain(frame.payload.iter()).filter(|p| !p.is_empty()) {
+            if let Some(place) = pieces.get_mut(count) {
+                *place = IoSlice::new(piece);
+                count += 1;
+            }
+        }
+        rustix::io::writev(&self.descriptor, pieces.get(..count).unwrap_or(&[]))
     }
 }
 
@@ -177,17 +203,7 @@ impl Device for Tunnel {
             self.statistics.discard(Discard::TooLong);
             return Ok(());
         }
-        let header = vnet::of(frame);
-        let mut pieces = [IoSlice::new(&[]); PIECES];
-        let mut count = 0;
-        let front = if self.config.offload { &header[..] } else { &[] };
-        for piece in [front, frame.header].into_iter().chain(frame.payload.iter()).filter(|p| !p.is_empty()) {
-            if let Some(place) = pieces.get_mut(count) {
-                *place = IoSlice::new(piece);
-                count += 1;
-            }
-        }
-        match rustix::io::writev(&self.descriptor, pieces.get(..count).unwrap_or(&[])) {
+        match self.write(frame, length) {
             Ok(_) => {
                 self.blocked = false;
                 self.statistics.transmitted(length);
