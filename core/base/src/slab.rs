@@ -98,6 +98,7 @@ impl<T> Slab<T> {
         }
     }
     /// The key of the entry at `index`, for lists that hold places only.
+    #[inline]
     pub fn key_at(&self, index: usize) -> Option<Key> {
         match self.slots.get(index)? {
             Slot::Full { generation, .. } => Some(Key { index: index as u32, generation: *generation }),
@@ -105,6 +106,7 @@ impl<T> Slab<T> {
         }
     }
     /// The entry, while it lives.
+    #[inline]
     pub fn at(&self, key: Key) -> Option<&T> {
         match self.slots.get(key.index())? {
             Slot::Full { generation, value } if *generation == key.generation => Some(value),
@@ -112,6 +114,7 @@ impl<T> Slab<T> {
         }
     }
     /// The entry, to change.
+    #[inline]
     pub fn at_mut(&mut self, key: Key) -> Option<&mut T> {
         match self.slots.get_mut(key.index())? {
             Slot::Full { generation, value } if *generation == key.generation => Some(value),

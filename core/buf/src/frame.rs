@@ -20,11 +20,17 @@ impl<'a> Slices<'a> {
 
     /// A payload in one piece.
     pub fn one(piece: &'a [u8]) -> Self {
-        let mut slices: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
-        slices.push(piece);
-        slices
+        Slices::one_of(piece, None)
+    }
+    /// The same, of which the [`crate::sum`] is `sum` where it is known.
+    #[inline]
+    pub(crate) fn one_of(piece: &'a [u8], sum: Option<u16>) -> Self {
+        let mut pieces: [&'a [u8]; PIECES] = [&[]; PIECES];
+        pieces[0] = piece;
+        Slices { pieces, count: usize::from(!piece.is_empty()), sum }
     }
     /// Adds a piece at the end; false when there is no place for it. Empty pieces are left out.
+    #[inline]
     pub fn push(&mut self, piece: &'a [u8]) -> bool {
         if piece.is_empty() {
             return true;
@@ -54,7 +60,13 @@ impl<'a> Slices<'a> {
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         self.pieces[..self.count].iter().copied()
     }
+    /// All of it, where it lies in one piece.
+    #[inline]
+    pub fn as_one(&self) -> Option<&'a [u8]> {
+        (self.count == 1).then_some(self.pieces[0])
+    }
     /// `length` bytes from `offset` on, or what there is of them.
+    #[inline]
     pub fn part(&self, offset: usize, length: usize) -> Slices<'a> {
         let mut part: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
         let (mut skip, mut left) = (offset, length);
@@ -74,10 +86,12 @@ impl<'a> Slices<'a> {
         part
     }
     /// Bytes in all pieces.
+    #[inline]
     pub fn len(&self) -> usize {
         self.iter().map(<[u8]>::len).sum()
     }
     /// Whether there is no payload.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

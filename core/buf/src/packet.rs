@@ -38,6 +38,7 @@ pub struct Packet {
 }
 
 impl Packet {
+    #[inline]
     pub(crate) fn from_storage(storage: Vec<u8>, headroom: usize) -> Self {
         let start = headroom.min(storage.len());
         Packet { storage, start, end: start, checksum: Checksum::Unknown, segment_bytes: 0 }
@@ -74,10 +75,12 @@ impl Packet {
         self.storage.len() - self.end
     }
     /// Hides the first `bytes` of the window (all of it when it is shorter).
+    #[inline]
     pub fn trim_front(&mut self, bytes: usize) {
         self.start = (self.start + bytes).min(self.end);
     }
     /// Keeps the first `bytes` of the window.
+    #[inline]
     pub fn truncate(&mut self, bytes: usize) {
         self.end = self.end.min(self.start.saturating_add(bytes));
     }
@@ -96,6 +99,7 @@ impl Packet {
         self.storage.get_mut(from..self.end)
     }
     /// Copies as much of `bytes` behind the window as there is room for, and says how much.
+    #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.tailroom());
         crate::copy(&mut self.storage[self.end..self.end + fits], &bytes[..fits]);
@@ -104,6 +108,7 @@ impl Packet {
     }
     /// As [`Packet::append`], and gives the [`crate::sum`] of what was copied instead: all of `bytes`, when there is
     /// room for it.
+    #[inline]
     pub(crate) fn append_and_sum(&mut self, bytes: &[u8]) -> u16 {
         let fits = bytes.len().min(self.tailroom());
         let sum = crate::copy_and_sum(&mut self.storage[self.end..self.end + fits], &bytes[..fits]);

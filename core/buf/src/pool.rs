@@ -52,26 +52,25 @@ impl Pool {
     }
     /// An empty packet with [`HEADROOM_BYTES`] before it and room for at least `bytes`, or `None` when the limit
     /// is reached or no class is so large.
+    #[inline]
     pub fn take(&mut self, bytes: usize) -> Option<Packet> {
-        self.take_storage(bytes.checked_add(HEADROOM_BYTES)?)
+        self.take_storage(bytes.checked_add(HEADROOM_BYTES)?, 0)
             .map(|storage| Packet::from_storage(storage, HEADROOM_BYTES))
     }
     /// Like [`Pool::take`] without headroom, for bytes that never become a packet.
+    #[inline]
     pub fn take_bare(&mut self, bytes: usize) -> Option<Packet> {
-        self.take_storage(bytes).map(|storage| Packet::from_storage(storage, 0))
+        self.take_storage(bytes, 0).map(|storage| Packet::from_storage(storage, 0))
     }
     /// Like [`Pool::take_bare`], for bytes that wait to be sent. They leave a reserve, a sixteenth of the limit or a batch
     /// of packets, whichever is less: what is sent is only let go by the acknowledgment, and that must be received.
+    #[inline]
     pub fn take_to_send(&mut self, bytes: usize) -> Option<Packet> {
         let reserve_bytes = (self.limit_bytes / 16).min(MOST_RESERVE_BYTES);
-        let size = CLASSES_BYTES.iter().find(|&&size| size >= bytes)?;
-        if self.outstanding_bytes + size + reserve_bytes > self.limit_bytes {
-            self.refused += 1;
-            return None;
-        }
-        self.take_bare(bytes)
+        self.take_storage(bytes, reserve_bytes).map(|storage| Packet::from_storage(storage, 0))
     }
     /// Takes a buffer back. A packet without memory is welcome too.
+    #[inline]
     pub fn give(&mut self, packet: Packet) {
         let storage = packet.into_storage();
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
@@ -117,10 +116,12 @@ impl Pool {
         self.refused
     }
 
-    fn take_storage(&mut self, bytes: usize) -> Option<Vec<u8>> {
+    /// A buffer for `bytes`, if `reserve_bytes` are left beside it.
+    #[inline]
+    fn take_storage(&mut self, bytes: usize, reserve_bytes: usize) -> Option<Vec<u8>> {
         let class = CLASSES_BYTES.iter().position(|&size| size >= bytes)?;
         let size = CLASSES_BYTES[class];
-        if self.outstanding_bytes + size > self.limit_bytes {
+        if self.outstanding_bytes + size + reserve_bytes > self.limit_bytes {
             self.refused += 1;
             return None;
         }

@@ -30,6 +30,7 @@ impl ReceiveQueue {
         self.capacity_bytes
     }
     /// Adds the visible bytes of `payload` at the end. Small ones are copied and their buffer returned to `pool`.
+    #[inline]
     pub fn push(&mut self, payload: Packet, pool: &mut Pool) {
         let length = payload.len();
         if length == 0 {
@@ -53,6 +54,7 @@ impl ReceiveQueue {
         self.keep(payload);
     }
     /// Moves bytes from the front into `into`; gives their number.
+    #[inline]
     pub fn read(&mut self, into: &mut [u8], pool: &mut Pool) -> usize {
         let mut done = 0;
         while done < into.len() {
@@ -101,10 +103,12 @@ impl ReceiveQueue {
         (self.bytes, self.capacity_bytes) = (0, 0);
     }
 
+    #[inline]
     fn keep(&mut self, packet: Packet) {
         self.capacity_bytes += packet.capacity();
         self.packets.push_back(packet);
     }
+    #[inline]
     fn discard_front(&mut self, bytes: usize, pool: &mut Pool) {
         let Some(front) = self.packets.front_mut() else { return };
         front.trim_front(bytes);

@@ -56,18 +56,12 @@ impl SendQueue {
         self.capacity_bytes
     }
     /// Copies `bytes` in at the end, up to what `pool` has memory for; gives the number taken.
+    #[inline]
     pub fn write(&mut self, bytes: &[u8], cells: Cells, pool: &mut Pool) -> usize {
-        let mut done = 0;
+        let mut done = self.chunks.back_mut().map_or(0, |back| back.append(bytes));
+        self.bytes += done;
         while done < bytes.len() {
             let rest = &bytes[done..];
-            if let Some(back) = self.chunks.back_mut() {
-                let taken = back.append(rest);
-                self.bytes += taken;
-                done += taken;
-                if taken > 0 {
-                    continue;
-                }
-            }
             let size = match rest.len() {
                 0..=FIRST_CHUNK_BYTES if self.chunks.is_empty() => FIRST_CHUNK_BYTES,
                 BULK_CHUNK_BYTES.. if cells.segment_bytes as usize > BULK_CHUNK_BYTES / 4 => {
@@ -79,8 +73,13 @@ impl SendQueue {
             };
             let Some(packet) = pool.take_to_send(size) else { break };
             self.capacity_bytes += packet.capacity();
-            let grid = self.grid(cells);
-            self.chunks.push_back(Chunk::owned(self.end(), packet, grid));
+            // What is so short is summed faster than its sum is kept.
+            let grid = self.grid(if size == FIRST_CHUNK_BYTES { Cells::NONE } else { cells });
+            let mut chunk = Chunk::owned(self.end(), packet, grid);
+            let taken = chunk.append(rest);
+            self.bytes += taken;
+            done += taken;
+            self.chunks.push_back(chunk);
         }
         done
     }
@@ -101,6 +100,7 @@ impl SendQueue {
         self.first + self.bytes as u64
     }
     /// How a chunk that begins at the end is divided.
+    #[inline]
     fn grid(&self, cells: Cells) -> Grid {
         Grid::new(cells.segment_bytes, self.bytes.saturating_sub(cells.origin))
     }
@@ -138,7 +138,7 @@ impl SendQueue {
         }
         // Asked for once more, so that the borrow ends where the other road is taken.
         let bytes = self.chunks.get(index).map_or(&[][..], Chunk::bytes);
-        Slices::one(bytes.get(skip..skip + length).unwrap_or(&[])).with_sum(sum)
+        Slices::one_of(bytes.get(skip..skip + length).unwrap_or(&[]), sum)
     }
     /// The sums of `length` bytes from `offset` on, cut into segments of `segment_bytes`: those that are kept go to
     /// the front of `into`, and the others become `None`. Each begins as if at an even offset.
@@ -166,6 +166,7 @@ impl SendQueue {
         }
     }
     /// Forgets the first `bytes`, which were acknowledged.
+    #[inline]
     pub fn discard(&mut self, bytes: usize, pool: &mut Pool) {
         let mut left = bytes.min(self.bytes);
         self.bytes -= left;
@@ -177,17 +178,16 @@ impl SendQueue {
             self.capacity_bytes -= released;
             left -= n;
             // A chunk with room left is kept only while bytes in it wait.
-            if front.len() == 0
-                && let Some(empty) = self.chunks.pop_front()
-            {
-                self.capacity_bytes -= empty.release(pool);
+            if front.len() == 0 {
+                self.capacity_bytes -= front.release(pool);
+                self.chunks.pop_front();
             }
         }
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.first += self.bytes as u64;
-        for chunk in self.chunks.drain(..) {
+        for mut chunk in self.chunks.drain(..) {
             chunk.release(pool);
         }
         (self.bytes, self.capacity_bytes) = (0, 0);

@@ -11,6 +11,7 @@ use inhost_tcp::{Changes, ConnectionError, Outcome, ResetReply};
 
 impl Stack {
     /// Does what `outcome` asks for: timer, output, news for the application, the end.
+    #[inline]
     pub(crate) fn apply(&mut self, key: Key, outcome: Outcome, now: Instant, sink: &mut dyn Sink) {
         self.follow(key, now);
         let Outcome { changes, ref dropped, ref reset } = outcome;
@@ -64,6 +65,7 @@ impl Stack {
         }
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.
+    #[inline]
     pub(crate) fn follow(&mut self, key: Key, now: Instant) {
         let place = key.index();
         let Some(Socket::Flow(flow)) = self.sockets.at(key) else { return };
@@ -78,6 +80,7 @@ impl Stack {
     }
 
     /// Names a socket in the next [`Stack::ready`], unless nobody holds it.
+    #[inline]
     pub(crate) fn tell(&mut self, key: Key) {
         let silent = self.flow(key).is_some_and(|flow| flow.marks.any(Marks::SILENT));
         if !silent && self.queues.list_of(key.index()).is_none() {

@@ -9,6 +9,7 @@ use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_ip::Path;
 use inhost_tcp::Connection;
 use inhost_wire::protocol;
+use inhost_wire::straight::Straight;
 
 /// Added to a protocol number in the names of any-address bindings, so that they do not meet the others.
 pub(crate) const ANY_ADDRESS: u8 = 0x80;
@@ -134,12 +135,15 @@ impl Flow {
     pub(crate) fn remote(&self) -> Endpoint {
         Endpoint { address: self.addresses.all().1, port: self.remote_port }
     }
-    /// Whether it leads from the one end to the other.
+    /// Whether a packet that came in goes from its other end to this one.
     #[inline]
-    pub(crate) fn is_between(&self, local: Endpoint, remote: Endpoint) -> bool {
-        self.local_port == local.port
-            && self.remote_port == remote.port
-            && self.addresses.are(local.address, remote.address)
+    pub(crate) fn gets(&self, straight: &Straight<'_>) -> bool {
+        self.local_port == straight.destination_port
+            && self.remote_port == straight.source_port
+            && match &self.addresses {
+                Addresses::V4(local, remote, _) => straight.addresses_v4() == Some((*remote, *local)),
+                Addresses::Long(long) => straight.addresses() == (long.1, long.0),
+            }
     }
     pub(crate) fn link(&self) -> LinkId {
         self.link
@@ -212,17 +216,6 @@ impl Addresses {
                 (IpAddr::V4(*local), IpAddr::V4(*remote), IpAddr::V4(*next_hop))
             }
             Addresses::Long(long) => **long,
-        }
-    }
-    /// Whether they lead from `local` to `remote`.
-    #[inline]
-    fn are(&self, local: IpAddr, remote: IpAddr) -> bool {
-        match (self, local, remote) {
-            (Addresses::V4(own, peer, _), IpAddr::V4(local), IpAddr::V4(remote)) => {
-                *own == local && *peer == remote
-            }
-            (Addresses::Long(long), ..) => long.0 == local && long.1 == remote,
-            _ => false,
         }
     }
 }

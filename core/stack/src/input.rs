@@ -55,7 +55,8 @@ impl Stack {
 
         let name = Name { protocol: protocol::TCP, local, remote };
         let mut least_sequence = None;
-        if let Some(key) = self.flows.find(&self.sockets, &name) {
+        if let Some(key) = self.find_flow(&name) {
+            self.last_flow = Some(key);
             match self.yield_time_wait(key, &header, datagram.link) {
                 Some(sequence) => least_sequence = Some(sequence),
                 None => return self.flow_input(key, &header, packet, datagram, now, sink),
@@ -74,6 +75,16 @@ impl Stack {
         }
     }
 
+    /// The connection between two ends: mostly that of the last segment.
+    fn find_flow(&self, name: &Name) -> Option<Key> {
+        let is_it = |key: &Key| match self.sockets.at(*key) {
+            Some(Socket::Flow(flow)) => {
+                (flow.local(), flow.remote()) == (name.local, name.remote) && !flow.marks.any(Marks::UNLISTED)
+            }
+            _ => false,
+        };
+        self.last_flow.filter(is_it).or_else(|| self.flows.find(&self.sockets, name))
+    }
     pub(crate) fn flow_input(
         &mut self,
         key: Key,

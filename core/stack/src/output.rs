@@ -281,6 +281,10 @@ impl Stack {
         device: &mut dyn Device,
         sink: &mut dyn Sink,
     ) -> Transmitted {
+        let (ip_waits, replies_wait) = (self.ip.wants_transmit(link), self.replies.waits(link));
+        if !ip_waits && !replies_wait && self.sending.count(ready_on(link)) == 0 {
+            return Transmitted::default();
+        }
         let wanted = sink.mask().wants(Mask::LINK);
         let mut lengths = if wanted { core::mem::take(&mut self.sent_lengths) } else { Vec::new() };
         let offers = device.offers();
@@ -288,11 +292,11 @@ impl Stack {
         let mut device =
             Counting { device, frames: 0, bytes: 0, full: false, offers, lengths: lengths_wanted };
         let mut more = false;
-        if self.ip.wants_transmit(link) {
+        if ip_waits {
             let mut environment = ip_environment!(self, now, sink);
             more |= self.ip.transmit(link, &mut environment, budget_frames, &mut device);
         }
-        if self.replies.waits(link) {
+        if replies_wait {
             self.transmit_replies(link, now, budget_frames, &mut device, sink);
         }
         // No socket has more turns in a pass than there are frames to send.

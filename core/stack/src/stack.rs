@@ -130,7 +130,7 @@ pub struct Stack {
     pub(crate) time_wait_place: usize,
     /// The only frame lengths of a pass that a sink wants to hear of.
     pub(crate) sent_lengths: Vec<u32>,
-    /// The flow that the last segment on the straight road was for; it may be gone.
+    /// The flow that the last segment was for; it may be gone.
     pub(crate) last_flow: Option<Key>,
     /// The latest time told.
     pub(crate) now: Instant,
@@ -377,7 +377,6 @@ impl Stack {
         self.run_loopback(now, sink);
         let done = match link {
             LinkId(0) => Transmitted::default(),
-            _ if !self.has_output(link) => Transmitted::default(),
             _ => self.transmit_on(link, now, budget_frames, device, sink),
         };
         self.wake_resolved();
@@ -457,6 +456,7 @@ impl Stack {
         }
     }
     /// Lets those send again whose neighbour is known now, or known not to answer.
+    #[inline]
     fn wake_resolved(&mut self) {
         for _ in 0..RESOLVED_PER_CALL {
             let Some((link, neighbour)) = self.ip.take_resolved() else { return };

@@ -20,7 +20,7 @@ pub(crate) struct Run {
 }
 
 impl Stack {
-    /// Takes a frame that came in on `link` and continues `run`, or begins another. False leaves everything as it was.
+    /// Takes a frame that came in on `link` and continues `run`, or begins another. False leaves the packet as it was.
     #[inline]
     pub(crate) fn straight_input(
         &mut self,
@@ -60,17 +60,12 @@ impl Stack {
         if mask.wants(Mask::LINK) {
             sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
         }
-        packet.truncate(at + straight.total_bytes);
-        packet.trim_front(at + straight.header_bytes);
+        let Straight { header, header_bytes, total_bytes, .. } = straight;
+        packet.truncate(at + total_bytes);
+        packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
         let mut environment = Environment { now, socket: key, pool: &mut *pool, random, sink };
-        flow.connection.receive_predicted(
-            &straight.header,
-            packet,
-            tells,
-            &mut environment,
-            &mut run.outcome,
-        );
+        flow.connection.receive_predicted(&header, packet, tells, &mut environment, &mut run.outcome);
         if packet.capacity() > 0 {
             pool.give(packet.take());
         }
@@ -78,19 +73,26 @@ impl Stack {
     }
     /// The flow of a packet: mostly that of the last, be it of the batch before.
     #[inline]
-    fn straight_flow(&self, run: &Run, straight: &Straight) -> Option<Key> {
-        let local = Endpoint { address: straight.destination, port: straight.destination_port };
-        let remote = Endpoint { address: straight.source, port: straight.source_port };
-        let is_it = |key: Key| match self.sockets.at(key) {
-            Some(Socket::Flow(flow)) => flow.is_between(local, remote) && !flow.marks.any(Marks::UNLISTED),
-            _ => false,
-        };
-        if let Some(key) = run.key.or(self.last_flow)
-            && is_it(key)
-        {
-            return Some(key);
+    fn straight_flow(&self, run: &Run, straight: &Straight<'_>) -> Option<Key> {
+        match run.key.or(self.last_flow) {
+            Some(key) if self.is_flow_of(key, straight) => Some(key),
+            _ => self.look_up_flow(straight),
         }
-        self.flows.find_where(&Name { protocol: protocol::TCP, local, remote }, is_it)
+    }
+    #[inline(never)]
+    fn look_up_flow(&self, straight: &Straight<'_>) -> Option<Key> {
+        let (source, destination) = straight.addresses();
+        let local = Endpoint { address: destination, port: straight.destination_port };
+        let remote = Endpoint { address: source, port: straight.source_port };
+        let name = Name { protocol: protocol::TCP, local, remote };
+        self.flows.find_where(&name, |key| self.is_flow_of(key, straight))
+    }
+    #[inline]
+    fn is_flow_of(&self, key: Key, straight: &Straight<'_>) -> bool {
+        match self.sockets.at(key) {
+            Some(Socket::Flow(flow)) => flow.gets(straight) && !flow.marks.any(Marks::UNLISTED),
+            _ => false,
+        }
     }
     /// Does what the segments of `run` made due. Nothing else may happen to its flow before that.
     #[inline]

@@ -17,6 +17,7 @@ impl Connection {
     /// # Errors
     /// [`SendError::WouldBlock`] when not one byte fits; a change WRITABLE follows. [`SendError::Closed`] after
     /// [`Connection::close`], and [`SendError::Connection`] after the connection's end.
+    #[inline]
     pub fn send(
         &mut self,
         bytes: &[u8],
@@ -52,6 +53,7 @@ impl Connection {
         self.added(taken, length, how, env)
     }
     /// Whether the application may add to the stream at all.
+    #[inline]
     fn may_add(&self) -> Result<(), SendError> {
         if let Some(error) = self.error {
             return Err(SendError::Connection(error));
@@ -62,6 +64,7 @@ impl Connection {
         Ok(())
     }
     /// `taken` of `length` bytes were added to the queue.
+    #[inline]
     fn added(
         &mut self,
         taken: usize,
@@ -101,6 +104,7 @@ impl Connection {
         Ok(taken)
     }
     /// Where the next segments will probably begin and end.
+    #[inline]
     fn cells(&self) -> Cells {
         if self.marks.has(Marks::UNSUMMED) {
             return Cells::NONE;
@@ -128,6 +132,7 @@ impl Connection {
         self.stream_end() + u32::from(self.phase.opens() && !self.marks.has(Marks::EARLY))
     }
     /// Bytes that [`Connection::send`] would take now, memory permitting.
+    #[inline]
     pub fn writable_bytes(&self) -> usize {
         if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return 0;
@@ -147,6 +152,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`ReceiveError::WouldBlock`] while nothing is there, [`ReceiveError::Connection`] after an end by error.
+    #[inline]
     pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, ReceiveError> {
         let most = self.readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
@@ -211,6 +217,7 @@ impl Connection {
         self.after_reading(env);
     }
     /// Bytes that wait to be read.
+    #[inline]
     pub fn readable_bytes(&self) -> usize {
         self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
     }
@@ -222,6 +229,7 @@ impl Connection {
                 || self.phase == TcpPhase::Closed)
     }
     /// How many of `most` bytes a read may give now.
+    #[inline]
     fn readable_to_mark(&self, most: usize) -> Result<usize, ReceiveError> {
         let readable = self.readable_bytes();
         if readable == 0 {
@@ -233,6 +241,7 @@ impl Connection {
         }
         Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))
     }
+    #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
         self.receive.urgent = self.receive.urgent.later(self.read_position());
         let was_due = self.marks.has(Marks::ACKNOWLEDGE);

@@ -160,10 +160,12 @@ impl Connection {
         outcome
     }
     /// When [`Connection::timeout`] wants to be called next; [`Instant::FAR_FUTURE`] for never.
+    #[inline]
     pub fn deadline(&self) -> Instant {
         self.next_deadline()
     }
     /// Whether [`Connection::transmit`] would send something at `now`.
+    #[inline]
     pub fn wants_transmit(&self, now: Instant) -> bool {
         // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it. Every
         // call that may change the answer ends by asking for it, in `decide`.
@@ -304,6 +306,7 @@ impl Connection {
         self.buffers.get_or_insert_default()
     }
     /// Bytes in the send queue.
+    #[inline]
     pub(crate) fn queued_bytes(&self) -> u32 {
         self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
     }
@@ -326,11 +329,13 @@ impl Connection {
         self.send.window_acknowledgment + self.send.window
     }
     /// Payload of a full segment of ours.
+    #[inline]
     pub(crate) fn segment_bytes(&self) -> u32 {
         self.congestion.window.segment_bytes
     }
     /// Bytes thought to be in the network.
     // spec: RFC5681 3.2-6; RFC6675 4-3
+    #[inline]
     pub(crate) fn in_flight_bytes(&self) -> u32 {
         let outstanding = self.send.next.since(self.send.unacknowledged);
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
@@ -346,6 +351,7 @@ impl Connection {
         self.history.get_or_insert_default()
     }
     /// Whether something is sent and not acknowledged.
+    #[inline]
     pub(crate) fn has_outstanding(&self) -> bool {
         self.send.unacknowledged != self.send.next
     }
@@ -359,6 +365,7 @@ impl Connection {
         self.marks.has(Marks::TIMESTAMPS).then(|| (self.timestamp(now), self.timestamps.recent))
     }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
+    #[inline]
     pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
         let next = self.decide();
         self.settle_as(next, env);
@@ -396,6 +403,7 @@ impl Connection {
         self.accounts.send_waits_for(cause, now)
     }
     /// The receiving side's part of it; `changed` says that the sending side's cause has.
+    #[inline]
     pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
         changed |= self.accounts.receive_waits_for(self.receive_cause(), env.now);
         if changed {
@@ -413,6 +421,7 @@ impl Connection {
         self.marks.put(Marks::WANTS, next.is_ok());
         next
     }
+    #[inline]
     fn receive_cause(&self) -> inhost_event::ReceiveCause {
         use inhost_event::ReceiveCause;
         if self.phase.opens() {

@@ -67,6 +67,7 @@ impl Connection {
         if ends { (unsent, true) } else { (full, false) }
     }
     /// New data left for the first time, with `in_flight` bytes before it.
+    #[inline]
     pub(crate) fn left_first(&mut self, data: Data, in_flight: u32, now: Instant) {
         let step = if data.step > 0 { data.step } else { data.length };
         let (mut start, mut rest) = (data.start, data.length);
@@ -77,6 +78,7 @@ impl Connection {
         self.segment_left(start, start + rest, data.end(), in_flight + start.since(data.start), now);
         self.search_probe_left(start, start + rest);
     }
+    #[inline]
     fn segment_left(
         &mut self,
         start: Sequence,

@@ -154,6 +154,7 @@ impl Connection {
         if self.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
     }
     /// New data from `start` to `end` left; if it was larger than a segment it was a probe.
+    #[inline]
     pub(crate) fn search_probe_left(&mut self, start: Sequence, end: Sequence) {
         let bytes = end.since(start);
         if !self.marks.has(Marks::SEARCHES) || bytes <= self.segment_bytes() {

@@ -36,12 +36,14 @@ impl Sizing {
 
 impl Connection {
     /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
+    #[inline]
     pub(crate) fn send_buffer_bytes(&self) -> usize {
         let limit = self.config.send_buffer_limit_bytes;
         let wanted = 2 * self.congestion.window.window_bytes as usize;
         wanted.max(self.config.send_buffer_initial_bytes).min(limit)
     }
     /// What memory received data may pin now.
+    #[inline]
     pub(crate) fn receive_buffer_bytes(&self) -> usize {
         let sized = self.buffers.as_ref().map_or(0, |buffers| buffers.sizing.receive_bytes);
         sized.max(self.config.receive_buffer_initial_bytes).min(self.config.receive_buffer_limit_bytes)
@@ -68,6 +70,7 @@ impl Connection {
     }
     /// The application took `bytes`. What it takes in a round trip shows how much the path brings: the window is
     /// twice that, and more while it grows, so that the sender is never held back by it.
+    #[inline]
     pub(crate) fn size_receive_buffer(&mut self, bytes: usize, env: &Environment<'_>) {
         let round_trip = self.round_trip.smoothed();
         let segment = usize::from(self.receive_mss);

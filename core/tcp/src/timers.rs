@@ -17,6 +17,7 @@ const CLOCK_JUMP: Duration = Duration::from_secs(5);
 const MOST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
 
 impl Connection {
+    #[inline]
     pub(crate) fn next_deadline(&self) -> Instant {
         self.retransmit_at
             .min(self.acknowledge_at)
@@ -24,6 +25,7 @@ impl Connection {
             .min(self.keep_alive_at())
             .min(self.buffers_deadline())
     }
+    #[inline]
     fn buffers_deadline(&self) -> Instant {
         match &self.buffers {
             Some(buffers) if buffers.are_empty() => self.received_at.max(self.sent_at) + TIDY_AFTER,
@@ -38,6 +40,7 @@ impl Connection {
     /// When the next keep-alive probe is due.
     // spec: RFC9293 MUST-24 (the application can ask for it)
     // spec: RFC9293 MUST-26 (only an idle connection is probed)
+    #[inline]
     fn keep_alive_at(&self) -> Instant {
         let Some(keep_alive) = &self.config.keep_alive else { return Instant::FAR_FUTURE };
         let idle = matches!(self.phase, TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2)

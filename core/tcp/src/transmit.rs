@@ -345,6 +345,7 @@ impl Connection {
         why
     }
     /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
+    #[inline]
     fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {
         match cause {
             // Only a full window or the pace proves anything about it.
@@ -385,6 +386,7 @@ impl Connection {
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
     // spec: RFC5681 4.1-1
+    #[inline]
     fn restart_after_idle(&mut self, now: Instant) {
         if self.has_outstanding() || self.send.window == 0 || self.phase.opens() || self.queued_bytes() == 0 {
             return;
@@ -524,7 +526,8 @@ impl Connection {
         };
         self.receive.edge = self.receive.edge.later(self.receive.next + offered);
     }
-    #[inline]
+    /// The same for a part of the stream; compiled for each road by itself.
+    #[inline(always)]
     pub(crate) fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
         let now = env.now;
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.

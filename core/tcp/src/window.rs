@@ -60,6 +60,7 @@ impl Connection {
     /// The window field of a segment that leaves now, and the edge that it offers.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
+    #[inline]
     pub(crate) fn window_to_offer(&self, pool: &Pool) -> (u16, Sequence) {
         let next = self.receive.next;
         let held = self.receive.edge.since(next);
@@ -82,6 +83,7 @@ impl Connection {
     /// After the application has read: tells the peer when the window has grown by two segments and by a quarter.
     /// Early, while there is still something to read, so that the peer's next data arrives before all is drained
     /// and the two do not move in lock step (MIT §7.1).
+    #[inline]
     pub(crate) fn consider_window_update(&mut self) {
         use crate::phase::Allows;
         if !self.phase.expects_data() {
@@ -106,6 +108,7 @@ impl Connection {
 
 /// A buffer for the same bytes that is at least half full: where `packet` pins more than twice what it shows, the
 /// bytes move to a smaller buffer, if the pool has one.
+#[inline]
 pub(crate) fn tighten(packet: Packet, pool: &mut Pool) -> Packet {
     if packet.len() * 2 >= packet.capacity() {
         return packet;

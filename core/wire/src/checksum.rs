@@ -1,6 +1,7 @@
 //! The Internet checksum (RFC 1071): the ones-complement sum of 16-bit words, and updates to it (RFC 1624).
 
 use inhost_base::IpAddr;
+use inhost_buf::fold_sum;
 
 /// A ones-complement sum in progress. It can be kept with the data it covers and combined later, so that no
 /// byte need be touched twice.
@@ -26,7 +27,7 @@ impl Sum {
     /// From a sum of words, or of pairs of words, in the machine's own order (RFC 1071 §2 (B)).
     #[inline]
     pub const fn of_native(words: u64) -> Sum {
-        Sum(u16::from_be(fold(words)) as u64)
+        Sum(u16::from_be(fold_sum(words)) as u64)
     }
     /// From a sum of words, or of pairs of words, as numbers.
     #[inline]
@@ -36,6 +37,7 @@ impl Sum {
     /// Adds `bytes`, the first of which is at an even offset of what is summed. An odd last byte counts as
     /// followed by zero, so that more bytes after it need [`Sum::combine`].
     #[must_use]
+    #[inline]
     pub fn add_bytes(self, bytes: &[u8]) -> Sum {
         self.combine(Sum::of(bytes), false)
     }
@@ -58,7 +60,7 @@ impl Sum {
     }
     /// The sum as one word, not complemented: what [`Sum::from_folded`] takes back.
     pub const fn folded(self) -> u16 {
-        fold(self.0)
+        fold_sum(self.0)
     }
     /// The sum that [`Sum::folded`] gave.
     pub const fn from_folded(word: u16) -> Sum {
@@ -118,13 +120,6 @@ pub const fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
 /// Below 2^33, so that further words, and other such sums, can be added.
 const fn fold_once(sum: u64) -> u64 {
     (sum & 0xffff_ffff) + (sum >> 32)
-}
-
-const fn fold(sum: u64) -> u16 {
-    let sum = fold_once(fold_once(sum));
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 #[cfg(test)]

@@ -43,10 +43,12 @@ pub struct Cut<'a> {
     sequence: u32,
     identification: u16,
     flags: u8,
-    /// Sums of all that is the same in every segment: the IPv4 header's, the pseudo-header's, the transport header's.
-    network_sum: Sum,
+    /// The sum of all that is the same in every segment's IPv4 header.
+    network_sum: u16,
+    /// That of the pseudo-header without the length.
     pseudo_sum: Sum,
-    transport_sum: Sum,
+    /// That of both, the pseudo-header and what is the same in every transport header.
+    transport_sum: u16,
 }
 
 /// The lengths of the segments' frames, and their number.
@@ -88,9 +90,9 @@ impl<'a> Cut<'a> {
             sequence: 0,
             identification: 0,
             flags: 0,
-            network_sum: Sum::ZERO,
+            network_sum: 0,
             pseudo_sum: Sum::ZERO,
-            transport_sum: Sum::ZERO,
+            transport_sum: 0,
         };
         cut.prepare()?;
         Some(cut)
@@ -109,7 +111,7 @@ impl<'a> Cut<'a> {
             for field in [V4_LENGTH, V4_IDENTIFICATION, V4_CHECKSUM] {
                 self.put(network + field, 0);
             }
-            self.network_sum = Sum::of(self.header.get(network..transport)?);
+            self.network_sum = Sum::of(self.header.get(network..transport)?).folded();
         }
         if self.of == Large::Udp {
             self.put(transport + UDP_LENGTH, 0);
@@ -122,22 +124,26 @@ impl<'a> Cut<'a> {
             self.put(transport + usize::from(TCP_CHECKSUM_OFFSET), 0);
             self.flags = core::mem::take(self.header.get_mut(transport + TCP_FLAGS)?);
         }
-        self.transport_sum = Sum::of(self.header.get(transport..self.header_bytes)?);
+        let transport_sum = Sum::of(self.header.get(transport..self.header_bytes)?);
+        self.transport_sum = self.pseudo_sum.combine(transport_sum, false).folded();
         Some(())
     }
     /// How many segments it makes.
+    #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
     /// The payload of the segment `index`.
+    #[inline]
     pub fn payload(&self, index: usize) -> Slices<'a> {
         self.payload.part(index * self.segment_bytes, self.segment_bytes)
     }
     /// The complete frame of the segment `index`, which needs `payload` and its sum.
+    #[inline]
     pub fn frame<'b>(&'b mut self, index: usize, payload: Slices<'b>, sum: Sum) -> Frame<'b> {
         let (length, changed) = self.patch(index, payload.len());
-        let whole = u64::from(self.transport_sum.folded()) + changed + u64::from(length);
-        let whole = Sum::of_words(whole + u64::from(self.pseudo_sum.folded()) + u64::from(sum.folded()));
+        let whole = u64::from(self.transport_sum) + changed + u64::from(length) + u64::from(sum.folded());
+        let whole = Sum::of_words(whole);
         let checksum = match (whole.finish(), self.of) {
             // RFC 768: zero says that there is none.
             (0, Large::Udp) => 0xffff,
@@ -147,15 +153,18 @@ impl<'a> Cut<'a> {
         self.lend(payload, Offload::None)
     }
     /// The frame of the segment `index` for a device that makes the checksum.
+    #[inline]
     pub fn frame_without_sum<'b>(&'b mut self, index: usize, payload: Slices<'b>) -> Frame<'b> {
         let (length, _) = self.patch(index, payload.len());
         self.put(self.checksum_at(), self.pseudo_of(length).folded());
         let checksum_offset = (self.checksum_at() - self.transport) as u16;
         self.lend(payload, Offload::Checksum { transport_offset: self.transport as u16, checksum_offset })
     }
+    #[inline]
     fn lend<'b>(&'b self, payload: Slices<'b>, offload: Offload) -> Frame<'b> {
         Frame { header: self.header.get(..self.header_bytes).unwrap_or(&[]), payload, offload }
     }
+    #[inline]
     fn checksum_at(&self) -> usize {
         self.transport
             + usize::from(match self.of {
@@ -184,7 +193,7 @@ impl<'a> Cut<'a> {
             let identification = if is_atomic { 0 } else { index as u16 }.wrapping_add(self.identification);
             put_word(network, V4_LENGTH, total);
             put_word(network, V4_IDENTIFICATION, identification);
-            let sum = u64::from(self.network_sum.folded()) + u64::from(total) + u64::from(identification);
+            let sum = u64::from(self.network_sum) + u64::from(total) + u64::from(identification);
             put_word(network, V4_CHECKSUM, Sum::of_words(sum).finish());
         }
         let changed = if self.of == Large::Udp {
@@ -223,6 +232,7 @@ impl<'a> Cut<'a> {
             _ => 0,
         }
     }
+    #[inline]
     fn put(&mut self, at: usize, word: u16) {
         if let Some(place) = self.header.get_mut(at..at + 2) {
             place.copy_from_slice(&word.to_be_bytes());
@@ -282,9 +292,13 @@ fn put_word<const N: usize>(header: &mut [u8; N], at: usize, word: u16) {
 }
 
 /// The sum of a payload, as it is known, or made of its pieces, any of which may be of odd length.
+#[inline]
 pub fn sum_of(payload: &Slices<'_>) -> Sum {
     if let Some(known) = payload.known_sum() {
         return Sum::from_folded(known);
+    }
+    if let Some(piece) = payload.as_one() {
+        return Sum::of(piece);
     }
     let (mut sum, mut at_odd) = (Sum::ZERO, false);
     for piece in payload.iter() {

@@ -22,11 +22,9 @@ const CONGESTED: u8 = 3;
 
 /// Such a packet: what its headers say. Its IP header is right, its TCP checksum not looked at.
 #[derive(Clone, Copy, Debug)]
-pub struct Straight {
-    /// Who sent it.
-    pub source: IpAddr,
-    /// Whom it is for.
-    pub destination: IpAddr,
+pub struct Straight<'a> {
+    /// The sender's address and the receiver's, as they lie in front of the TCP header.
+    addresses: &'a [u8],
     /// The sender's port.
     pub source_port: u16,
     /// The receiver's port.
@@ -41,54 +39,17 @@ pub struct Straight {
     pub total_bytes: usize,
 }
 
-impl Straight {
+impl<'a> Straight<'a> {
     /// Looks at a packet, from its IP header on.
     #[inline]
-    pub fn of(packet: &[u8]) -> Option<Straight> {
-        match packet.first()? {
-            0x45 => Straight::of_v4(packet),
-            0x60..0x70 => Straight::of_v6(packet),
-            _ => None,
-        }
-    }
-    #[inline]
-    fn of_v4(packet: &[u8]) -> Option<Straight> {
-        let ip = packet.first_chunk::<IPV4_BYTES>()?;
-        let total_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
-        let is_fragment_or_odd = u16::from_be_bytes([ip[6], ip[7]]) & 0xbfff != 0;
-        if is_fragment_or_odd || ip[9] != protocol::TCP || ip[1] & CONGESTED == CONGESTED {
-            return None;
-        }
-        let words = ip.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word)));
-        if !Sum::of_native(words.sum()).is_valid() {
-            return None;
-        }
-        let source = IpAddr::V4(Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]));
-        let destination = IpAddr::V4(Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]));
-        Straight::of_tcp(packet, source, destination, IPV4_BYTES, total_bytes)
-    }
-    #[inline]
-    fn of_v6(packet: &[u8]) -> Option<Straight> {
-        let ip = packet.first_chunk::<IPV6_BYTES>()?;
-        let total_bytes = IPV6_BYTES + usize::from(u16::from_be_bytes([ip[4], ip[5]]));
-        if ip[6] != protocol::TCP || (ip[1] >> 4) & CONGESTED == CONGESTED {
-            return None;
-        }
-        let source = ip[8..].first_chunk::<16>()?;
-        let destination = ip[24..].first_chunk::<16>()?;
-        let (source, destination) = (Ipv6Addr::from(*source), Ipv6Addr::from(*destination));
-        Straight::of_tcp(packet, source.into(), destination.into(), IPV6_BYTES, total_bytes)
-    }
-    #[inline]
-    fn of_tcp(
-        packet: &[u8],
-        source: IpAddr,
-        destination: IpAddr,
-        ip_bytes: usize,
-        total_bytes: usize,
-    ) -> Option<Straight> {
-        let segment = packet.get(ip_bytes..total_bytes)?;
-        let (fixed, rest) = segment.split_first_chunk::<{ tcp::LENGTH }>()?;
+    pub fn of(packet: &'a [u8]) -> Option<Straight<'a>> {
+        let (ip_bytes, address_bytes, total_bytes) = match packet.first()? {
+            0x45 => (IPV4_BYTES, 4, total_bytes_v4(packet)?),
+            0x60..0x70 => (IPV6_BYTES, 16, total_bytes_v6(packet)?),
+            _ => return None,
+        };
+        let addresses = packet.get(ip_bytes - 2 * address_bytes..ip_bytes)?;
+        let (fixed, rest) = packet.get(ip_bytes..total_bytes)?.split_first_chunk::<{ tcp::LENGTH }>()?;
         if fixed[13] & !PUSH != ACKNOWLEDGE {
             return None;
         }
@@ -108,8 +69,7 @@ impl Straight {
             _ => return None,
         };
         Some(Straight {
-            source,
-            destination,
+            addresses,
             source_port: u16::from_be_bytes([fixed[0], fixed[1]]),
             destination_port: u16::from_be_bytes([fixed[2], fixed[3]]),
             header: PlainHeader {
@@ -124,24 +84,57 @@ impl Straight {
             total_bytes,
         })
     }
+    /// Who sent it, and whom it is for, if that is said in IPv4.
+    #[inline]
+    pub fn addresses_v4(&self) -> Option<(Ipv4Addr, Ipv4Addr)> {
+        let [source, destination] = *self.addresses.as_chunks::<4>().0 else { return None };
+        Some((Ipv4Addr::from(source), Ipv4Addr::from(destination)))
+    }
+    /// Who sent it, and whom it is for.
+    pub fn addresses(&self) -> (IpAddr, IpAddr) {
+        if let Some((source, destination)) = self.addresses_v4() {
+            return (source.into(), destination.into());
+        }
+        let address = |at: usize| self.addresses.get(at..).and_then(<[u8]>::first_chunk::<16>).copied();
+        (
+            Ipv6Addr::from(address(0).unwrap_or_default()).into(),
+            Ipv6Addr::from(address(16).unwrap_or_default()).into(),
+        )
+    }
     /// Bytes of payload.
     #[inline]
     pub fn payload_bytes(&self) -> usize {
         self.total_bytes - self.header_bytes
     }
-    /// Whether the TCP checksum of `packet`, which this was made of, is right.
+    /// Whether the TCP checksum of `packet`, which this was made of, is right. The addresses, which are under it too, lie
+    /// in front of what it covers.
     // spec: RFC9293 MUST-3
     #[inline]
     pub fn checksum_ok(&self, packet: &[u8]) -> bool {
-        let Some(segment) = packet.get(self.ip_bytes..self.total_bytes) else { return false };
-        let pseudo = crate::checksum::pseudo_header(
-            self.source,
-            self.destination,
-            protocol::TCP,
-            segment.len() as u32,
-        );
-        pseudo.combine(Sum::of(segment), false).is_valid()
+        let from = self.ip_bytes - self.addresses.len();
+        let Some(covered) = packet.get(from..self.total_bytes) else { return false };
+        let segment_bytes = (self.total_bytes - self.ip_bytes) as u32;
+        Sum::of(covered).add_u32(segment_bytes + u32::from(protocol::TCP)).is_valid()
     }
+}
+
+/// Bytes of a packet whose IPv4 header is right and has nothing out of the ordinary.
+#[inline]
+fn total_bytes_v4(packet: &[u8]) -> Option<usize> {
+    let ip = packet.first_chunk::<IPV4_BYTES>()?;
+    let is_fragment_or_odd = u16::from_be_bytes([ip[6], ip[7]]) & 0xbfff != 0;
+    if is_fragment_or_odd || ip[9] != protocol::TCP || ip[1] & CONGESTED == CONGESTED {
+        return None;
+    }
+    let words = ip.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word)));
+    Sum::of_native(words.sum()).is_valid().then(|| usize::from(u16::from_be_bytes([ip[2], ip[3]])))
+}
+/// The same for IPv6.
+#[inline]
+fn total_bytes_v6(packet: &[u8]) -> Option<usize> {
+    let ip = packet.first_chunk::<IPV6_BYTES>()?;
+    let is_plain = ip[6] == protocol::TCP && (ip[1] >> 4) & CONGESTED != CONGESTED;
+    is_plain.then(|| IPV6_BYTES + usize::from(u16::from_be_bytes([ip[4], ip[5]])))
 }
 
 /// The two ends of such packets, and what IP says of them all.

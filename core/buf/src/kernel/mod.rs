@@ -47,7 +47,7 @@ pub fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u16 {
 #[inline]
 pub fn join_sums(first: u16, second: u16, at_odd: bool) -> u16 {
     let second = if at_odd { second.swap_bytes() } else { second };
-    fold(u64::from(first) + u64::from(second))
+    fold_sum(u64::from(first) + u64::from(second))
 }
 
 /// Words are added in the machine's own order, which gives the swapped sum on a little-endian one (RFC 1071 §2 (B)).
@@ -67,16 +67,16 @@ fn native_sum(bytes: &[u8]) -> u64 {
 
 #[inline]
 fn in_network_order(sum: u64) -> u16 {
-    u16::from_be(fold(sum))
+    u16::from_be(fold_sum(sum))
 }
 
-/// The same modulo 2^16 - 1, and zero only for zero.
+/// The same modulo 2^16 - 1, and zero only for zero: the halves are added twice, the carry at the end each time. Turning
+/// a word by its half adds both halves, and their carry, in its upper one.
 #[inline]
-fn fold(sum: u64) -> u16 {
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    ((sum & 0xffff) + (sum >> 16)) as u16
+pub const fn fold_sum(sum: u64) -> u16 {
+    let (word, carry) = (sum as u32).overflowing_add((sum >> 32) as u32);
+    let word = word + carry as u32;
+    (word.wrapping_add(word.rotate_left(16)) >> 16) as u16
 }
 
 #[cfg(test)]

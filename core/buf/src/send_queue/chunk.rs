@@ -72,6 +72,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
+    #[inline]
     pub(super) fn owned(base: u64, packet: Packet, mut grid: Grid) -> Chunk {
         let limit = grid.fit(packet.tailroom());
         Chunk { base, forgotten: 0, limit, summed: 0, grid, sums: [0; SUMS], data: Data::Owned(packet) }
@@ -103,6 +104,7 @@ impl Chunk {
         }
     }
     /// Copies as much of `bytes` behind what it holds as there is room for, and says how much.
+    #[inline]
     pub(super) fn append(&mut self, bytes: &[u8]) -> usize {
         let Data::Owned(packet) = &mut self.data else { return 0 };
         let mut at = self.forgotten + packet.len();
@@ -163,6 +165,7 @@ impl Chunk {
         }
     }
     /// Forgets the first `bytes`; gives the memory that is free by that.
+    #[inline]
     pub(super) fn trim_front(&mut self, bytes: usize) -> usize {
         self.forgotten += bytes;
         match &mut self.data {
@@ -177,14 +180,15 @@ impl Chunk {
         }
     }
     /// Gives the memory back, and says how much it was.
-    pub(super) fn release(self, pool: &mut Pool) -> usize {
-        match self.data {
+    #[inline]
+    pub(super) fn release(&mut self, pool: &mut Pool) -> usize {
+        match &mut self.data {
             Data::Owned(packet) => {
                 let capacity = packet.capacity();
-                pool.give(packet);
+                pool.give(packet.take());
                 capacity
             }
-            Data::Lent(bytes) => bytes.len(),
+            Data::Lent(bytes) => core::mem::take(bytes).len(),
         }
     }
 }

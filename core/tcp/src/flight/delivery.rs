@@ -67,6 +67,7 @@ impl Flight {
         }
     }
     /// The peer has `piece`, and was not known to.
+    #[inline]
     pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut Delivery) {
         let bytes = piece.bytes();
         delivery.bytes += bytes;

@@ -134,7 +134,7 @@ impl Connection {
         self.advance_by(report, duplicate, env, outcome);
     }
     /// The same for a plain header with an acknowledgment of something new.
-    #[inline]
+    #[inline(never)]
     pub(super) fn advance_plainly(
         &mut self,
         header: &PlainHeader,

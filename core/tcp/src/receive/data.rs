@@ -39,6 +39,7 @@ impl Connection {
     }
     /// The next bytes, and whatever they connect to.
     // spec: RFC5681 3.2-2
+    #[inline]
     pub(crate) fn take_in_order(
         &mut self,
         payload: &mut Packet,

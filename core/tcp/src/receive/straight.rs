@@ -9,7 +9,7 @@ use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
 
 impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
-    #[inline]
+    #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
         self.phase == TcpPhase::Established
             && header.sequence == self.receive.next
@@ -58,6 +58,7 @@ impl Connection {
         self.arrive_as_predicted(header, payload, env, outcome);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
+    #[inline]
     pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
         self.settle(env);
     }

@@ -60,12 +60,14 @@ fn it_says_what_the_general_road_says() {
                     tcp::TcpHeader { source_port: 0, destination_port: 0, ..general }
                 );
                 assert_eq!((straight.source_port, straight.destination_port), (4711, 80));
-                assert_eq!((straight.source, straight.destination), ends(v6));
+                assert_eq!(straight.addresses(), ends(v6));
+                assert_eq!(straight.addresses_v4().is_some(), !v6);
                 assert_eq!(&bytes[straight.header_bytes..straight.total_bytes], payload);
                 assert_eq!(straight.payload_bytes(), payload.len());
                 assert!(straight.checksum_ok(&bytes));
-                bytes[length - 1] ^= 0x10;
-                assert!(!straight.checksum_ok(&bytes));
+                let mut spoilt = bytes.clone();
+                spoilt[length - 1] ^= 0x10;
+                assert!(!straight.checksum_ok(&spoilt));
             }
         }
     }
