@@ -24,6 +24,10 @@ usage: inhost-bench instructions [--write]   count, and compare with lab/bench/i
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        println!("{USAGE}\n{}\n{}", compare::USAGE, figures::USAGE);
+        return ExitCode::SUCCESS;
+    }
     let done = match words.as_slice() {
         ["instructions"] => instructions::compare(),
         ["instructions", "--write"] => instructions::write(),

@@ -31,6 +31,10 @@ const PAGE: &str = "docs/scripts.md";
 
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|word| matches!(word.as_str(), "--help" | "-h")) {
+        say!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let Some(offloads) = take_offloads(&mut arguments) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);

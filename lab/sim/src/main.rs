@@ -28,6 +28,10 @@ const FAILURES_LIMIT: usize = 10;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let Some(offloads) = take_offloads(&mut words) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
