@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-files scripts scripts-kernel
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -76,6 +76,9 @@ figures-flood: ## Transfers beside 100,000 SYNs a second from random addresses, 
 
 figures-speed: ## Segments that the simulator carries in a second of one core
 	$(FIGURES) speed
+
+figures-overload: ## Datagrams worked off when up to 32 times too many come, in virtual time with declared costs
+	$(FIGURES) overload
 
 figures-files: ## TFTP of 100 MB beside tftpd-hpa and atftpd, both ways (root)
 	lab/interop/peers

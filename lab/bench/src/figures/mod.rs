@@ -9,6 +9,7 @@ mod flood;
 mod kernel;
 pub mod machine;
 pub mod options;
+mod overload;
 mod page;
 mod response;
 mod speed;
@@ -29,6 +30,8 @@ pub const USAGE: &str = "\
                                              TFTP beside other servers and clients (needs root)
        inhost-bench figures flood [--rate SYNS] [--json]
                                              transfers beside a flood of SYNs, in simulation
+       inhost-bench figures overload [--json]
+                                             datagrams worked off when too many come, in virtual time
        inhost-bench figures speed [--segments N] [--json]
                                              segments that the simulator carries in a second of one core";
 
@@ -41,6 +44,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         "files" => files::command(options),
         "flood" => flood::command(options),
         "kernel" => kernel::command(options),
+        "overload" => overload::command(options),
         "speed" => speed::command(options),
         "response" => response::command(options),
         _ => Err(format!("no figure is called {figure:?}")),
