@@ -183,3 +183,34 @@ fn a_run_waits_for_its_neighbour_and_arrives_in_order() {
     }
     assert!(net.stacks[1].udp_receive_from(receiver, &mut place, net.now).is_err());
 }
+
+#[test]
+fn any_run_by_any_device_with_any_room_is_the_same_datagrams() {
+    let mut random = inhost_base::Random::from_number(7);
+    for _ in 0..400 {
+        let v6 = random.public_below(2) == 0;
+        let (mut stack, socket, to) = host(v6);
+        let each = 1 + random.public_below(1_400) as usize;
+        let count = 1 + random.public_below(MAX_RUN_DATAGRAMS as u32) as usize;
+        let whole = (each * count).min(65_507);
+        let bytes = text(whole - random.public_below(each as u32) as usize % whole);
+        stack.udp_send_run(socket, &bytes, each as u16, Some(to), None, NOW).unwrap();
+        let offers = [Offers::ALL, Offers::NONE, Offers { checksum: true, ..Offers::NONE }];
+        let mut card = Card::new(offers[random.public_below(3) as usize]);
+        let mut passes = 0;
+        while stack.wants_transmit(LINK) {
+            card.room = card.frames.len() + random.public_below(9) as usize;
+            stack.transmit(LINK, NOW, 1 + random.public_below(64) as usize, &mut card, &mut Ignore);
+            passes += 1;
+            assert!(passes < 1_000, "no end in sight");
+        }
+        // One datagram alone may be fragmented on its way, and is not told what a run is.
+        let is_run = bytes.len() > each;
+        let sent: Vec<Vec<u8>> = match is_run {
+            true => data_of(&card.packets),
+            false => card.packets.iter().map(|packet| packet[if v6 { 48 } else { 28 }..].to_vec()).collect(),
+        };
+        assert_eq!(sent, bytes.chunks(each).map(<[u8]>::to_vec).collect::<Vec<_>>());
+        assert_eq!(stack.pool().outstanding_bytes(), 0);
+    }
+}
