@@ -159,6 +159,7 @@ impl SendQueue {
         }
     }
     /// The chunk in which a place lies. It is mostly the first; with a long window out it is looked up.
+    #[inline]
     fn index_of(&self, at: u64) -> usize {
         match self.chunks.front() {
             Some(front) if at >= front.end() => self.chunks.partition_point(|chunk| chunk.end() <= at),

@@ -239,6 +239,11 @@ impl Ip {
     pub fn generation(&self) -> u32 {
         self.generation
     }
+    /// Whether [`Ip::take_resolved`] has something to say.
+    #[inline]
+    pub fn has_resolved(&self) -> bool {
+        !self.resolved.is_empty()
+    }
     /// A neighbour that became ready, or failed, since it was last said; poll until `None`.
     pub fn take_resolved(&mut self) -> Option<(LinkId, IpAddr)> {
         self.resolved.pop_front()

@@ -458,6 +458,11 @@ impl Stack {
     /// Lets those send again whose neighbour is known now, or known not to answer.
     #[inline]
     fn wake_resolved(&mut self) {
+        if self.ip.has_resolved() {
+            self.wake_some_resolved();
+        }
+    }
+    fn wake_some_resolved(&mut self) {
         for _ in 0..RESOLVED_PER_CALL {
             let Some((link, neighbour)) = self.ip.take_resolved() else { return };
             self.replies.wake(link);

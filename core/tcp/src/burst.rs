@@ -84,6 +84,7 @@ impl Buffers {
 impl Connection {
     /// Whether new data that leaves from `start` to `end` has PSH, at its end where it is a run whose first segment ends
     /// at `first_end`.
+    #[inline]
     pub(crate) fn pushes(&self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
         match self.config.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
@@ -179,6 +180,7 @@ impl Connection {
         }
     }
     /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
+    #[inline]
     pub(crate) fn release_small(&mut self) {
         if self.config.push == PushPlacement::Linux && !self.marks.has(Marks::CORKED) {
             let end = self.stream_end();
@@ -188,6 +190,7 @@ impl Connection {
         }
     }
     /// New data from `start` to `end` left.
+    #[inline]
     pub(crate) fn burst_left(&mut self, start: Sequence, end: Sequence) {
         if self.config.push == PushPlacement::QueueEnd {
             return;

@@ -311,6 +311,7 @@ impl Connection {
         self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
     }
     /// Bytes queued and never sent.
+    #[inline]
     pub fn not_sent_bytes(&self) -> u32 {
         let (next, end) = (self.send.next, self.stream_end());
         match () {
@@ -320,11 +321,13 @@ impl Connection {
         }
     }
     /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
+    #[inline]
     pub(crate) fn stream_end(&self) -> Sequence {
         self.send.unacknowledged + self.queued_bytes()
     }
     /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
     /// `SND.UNA`, which a segment that was overtaken may have moved since.
+    #[inline]
     pub(crate) fn send_edge(&self) -> Sequence {
         self.send.window_acknowledgment + self.send.window
     }

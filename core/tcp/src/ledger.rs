@@ -100,6 +100,7 @@ impl Accounts {
         self.receive
     }
     /// From `now` on sending waits for `cause`; true when it waited for something else.
+    #[inline]
     pub fn send_waits_for(&mut self, cause: SendCause, now: Instant) -> bool {
         if self.send == cause {
             return false;
@@ -119,6 +120,7 @@ impl Accounts {
         true
     }
     /// From `now` on receiving waits for `cause`; true when it waited for something else.
+    #[inline]
     pub fn receive_waits_for(&mut self, cause: ReceiveCause, now: Instant) -> bool {
         if self.receive == cause {
             return false;

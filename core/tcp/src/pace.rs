@@ -10,6 +10,7 @@ impl Connection {
         self.config.pacing || self.config.max_pacing_rate_bytes_per_second.is_some()
     }
     /// The pace of the window as it stands.
+    #[inline]
     pub(crate) fn set_pace(&mut self) {
         if !self.is_paced() {
             return;
@@ -22,6 +23,7 @@ impl Connection {
         }
     }
     /// `bytes` left: from when on the next may.
+    #[inline]
     pub(crate) fn paced(&mut self, bytes: u32, now: Instant) {
         if !self.is_paced() {
             return;
@@ -51,6 +53,7 @@ impl Connection {
         if rate == u64::MAX { 0 } else { rate }
     }
     /// What an acknowledgment showed of the rate of delivery.
+    #[inline]
     pub(crate) fn sample_rate(
         &mut self,
         builder: inhost_congestion::SampleBuilder,
@@ -68,6 +71,7 @@ impl Connection {
         Some(sample)
     }
     /// Everything there is to send was sent, and the window would take more.
+    #[inline]
     pub(crate) fn note_application_limit(&mut self) {
         let in_flight = self.in_flight_bytes();
         if in_flight < self.congestion.window.window_bytes

@@ -58,6 +58,7 @@ impl TailProbe {
 impl Connection {
     /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
+    #[inline]
     pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
         // RFC 8985 §4: what the probe brings back only RACK can read.
         let allowed = self.config.tail_loss_probe
@@ -111,6 +112,7 @@ impl Connection {
     /// An acknowledgment came while a probe is out (RFC 8985 §7.4.2). `pure`: it said nothing new at all. True when
     /// the probe repaired a loss, which congestion control has to hear of.
     // spec: RFC8985 7.4.2-1
+    #[inline]
     pub(crate) fn judge_tail_probe(&mut self, pure: bool) -> bool {
         let unacknowledged = self.send.unacknowledged;
         let Some(buffers) = &mut self.buffers else { return false };

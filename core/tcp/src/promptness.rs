@@ -90,6 +90,7 @@ impl Connection {
         self.config.quick_acknowledgments > 0
     }
     /// Data came in order: what its coming tells about the pace.
+    #[inline]
     pub(crate) fn note_data(&mut self, length: u32, pushed: bool, now: Instant) {
         let gap = self.promptness.since_data(now);
         self.promptness.data_at_ms = millis(now);
@@ -132,6 +133,7 @@ impl Connection {
         self.promptness.delay_ms = LEAST_DELAY_MS;
     }
     /// Data leaves: if it answers what came just now, the two have a conversation.
+    #[inline]
     pub(crate) fn note_answer(&mut self, now: Instant) {
         if self.is_adaptive() && self.promptness.delay_ms == 0 && self.marks.has(Marks::ACKNOWLEDGE) {
             // Data leaves together with the last step of the handshake.
@@ -186,6 +188,7 @@ impl Connection {
         }
     }
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
+    #[inline]
     pub(crate) fn acknowledge_what_was_read(&mut self) {
         if !self.is_adaptive() || self.acknowledge_at == Instant::FAR_FUTURE {
             return;

@@ -65,12 +65,14 @@ impl Connection {
     }
     /// Starts the retransmission timer anew; it never outlasts the user's patience.
     // spec: RFC6298 5-1
+    #[inline]
     pub(crate) fn arm_retransmission(&mut self, now: Instant) {
         let patience = self.progress_at + self.patience();
         let at = now + self.patience_of_one();
         self.retransmit_at = if patience > now { at.min(patience) } else { at };
     }
     /// The time-out as it stands. The first of a SYN need not be doubled.
+    #[inline]
     fn patience_of_one(&self) -> Duration {
         let linear = if self.phase == TcpPhase::SynSent { self.config.syn_linear_timeouts } else { 0 };
         self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &self.config)
@@ -93,6 +95,7 @@ impl Connection {
     /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
     // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
+    #[inline]
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
         if self.is_adaptive() {
             return self.schedule_adaptive(now);

@@ -36,6 +36,7 @@ impl Connection {
         }
     }
     /// The number of the next byte that the application will read.
+    #[inline]
     pub(crate) fn read_position(&self) -> Sequence {
         let waiting = self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len() as u32);
         self.receive.next.back(waiting + u32::from(self.fin_is_counted()))
@@ -47,6 +48,7 @@ impl Connection {
     /// Bytes of the stream that are still to be read up to and with the last urgent one, arrived or not; `None` when
     /// nothing is urgent. A read stops there.
     // spec: RFC9293 MUST-33 (the application learns how much)
+    #[inline]
     pub fn urgent_ahead(&self) -> Option<usize> {
         let position = self.read_position();
         position.precedes(self.receive.urgent).then(|| self.receive.urgent.since(position) as usize)

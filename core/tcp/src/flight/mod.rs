@@ -134,6 +134,7 @@ impl Flight {
 
     /// What lies from `start` to `end` left for the first time, with `in_flight_bytes` on their way before it.
     // spec: RFC8985 4-2
+    #[inline]
     pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
         if self.records.is_empty() {
             (self.first_lost, self.judged) = (start, start);

@@ -249,6 +249,7 @@ impl Connection {
     }
     /// Forgets what is acknowledged; true when our FIN is.
     // spec: RFC6675 4-2; RFC2018 8-3
+    #[inline]
     fn discard_acknowledged(
         &mut self,
         acknowledgment: Sequence,
@@ -270,6 +271,7 @@ impl Connection {
     }
     /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
     // spec: RFC5681 3.2-4, 3.2-5
+    #[inline]
     fn count_duplicates(&mut self, heard: &mut Heard) {
         if self.marks.has(Marks::SACK) {
             return;
@@ -307,6 +309,7 @@ impl Connection {
     }
     /// The timers of what is still out, after an acknowledgment.
     // spec: RFC6298 5-2; RFC6928 9-1
+    #[inline]
     fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
@@ -365,6 +368,7 @@ impl Connection {
     /// a segment sent again bears an old number and a new window.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
+    #[inline]
     pub(super) fn take_window(
         &mut self,
         sequence: Sequence,
@@ -404,6 +408,7 @@ impl Connection {
         }
     }
     /// A writer that found the buffer full is told once a third of it is free.
+    #[inline]
     pub(crate) fn tell_writer(&mut self, outcome: &mut Outcome) {
         if !self.marks.has(Marks::WRITER_WAITS) {
             return;
