@@ -76,6 +76,10 @@ impl Guard {
         if source.port < SERVICE_PORTS_BELOW || source.port == own_port {
             return Err(Refusal::ServicePort);
         }
+        self.admit_from_any_port(source, now)
+    }
+    /// The same for a service whose answers no service takes for questions, so that the source's port says nothing.
+    pub fn admit_from_any_port(&mut self, source: Endpoint, now: Instant) -> Result<(), Refusal> {
         if source.address.is_unspecified() || source.address.is_multicast() || is_broadcast(source.address) {
             return Err(Refusal::Source);
         }

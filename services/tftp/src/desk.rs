@@ -13,6 +13,10 @@ const REQUESTS_EACH: Rate = Rate { burst: 64, per_second: 32 };
 const REQUESTS_ALL: Rate = Rate { burst: 1024, per_second: 512 };
 /// A request that comes again while its transfer has moved within this time is the same one.
 const QUIET: Duration = Duration::from_secs(3);
+/// Ports of services that answer whatever comes (RFC 862, 864, 865, 867, 868), and no port. Any other may be a
+/// client's, those below 1024 too: a transfer's ports are drawn from all (RFC 1350 §4), and boot loaders begin at low
+/// ones.
+const ANSWERING_PORTS: [u16; 6] = [0, 7, 13, 17, 19, 37];
 
 /// What may be done with the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,7 +85,11 @@ impl Desk {
     /// [`Desk::ended`].
     pub fn request(&mut self, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Verdict {
         // RFC 1123 §4.2.3.5: a request to all is nobody's.
-        if !is_for_one(to.address) || self.guard.admit(from, to.port, now).is_err() {
+        if !is_for_one(to.address) || ANSWERING_PORTS.contains(&from.port) {
+            return Verdict::Ignore;
+        }
+        // What another server answers to a block is an error, and to that nothing is said.
+        if self.guard.admit_from_any_port(from, now).is_err() {
             return Verdict::Ignore;
         }
         let request = match Packet::parse(bytes) {

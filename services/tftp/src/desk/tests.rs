@@ -60,10 +60,21 @@ fn what_is_passed_over() {
     // RFC 1123 §4.2.3.5.
     ignored(client(1, 2000), Endpoint::new([255; 4], 69), &asks(false, "x"));
     ignored(client(1, 2000), Endpoint::new([224, 0, 0, 1], 69), &asks(false, "x"));
-    // Whoever forges a service's port would have two servers talk to each other.
-    ignored(client(1, 7), SERVER, &asks(false, "x"));
+    // Whoever forges such a service's port would have two servers talk to each other.
+    for port in [0, 7, 13, 17, 19, 37] {
+        ignored(client(1, port), SERVER, &asks(false, "x"));
+    }
     ignored(client(1, 2000), SERVER, &Packet::Error(ErrorCode::OTHER, "x".into()).bytes());
     ignored(client(1, 2000), SERVER, b"x");
+}
+
+#[test]
+fn a_client_may_ask_from_any_port_below_1024_too() {
+    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    for (last, port) in [(1, 1), (2, 69), (3, 512), (4, 1023)] {
+        let verdict = desk.request(client(last, port), SERVER, &asks(false, "x"), NOW);
+        assert!(matches!(verdict, Verdict::Start(..)), "{port}: {verdict:?}");
+    }
 }
 
 #[test]

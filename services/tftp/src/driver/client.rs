@@ -1,7 +1,7 @@
 //! What a client does: a file from a server, or to one.
 
 use inhost_base::{Duration, Endpoint};
-use inhost_ftp::storage::{Storage, Store, VirtualPath};
+use inhost_ftp::storage::{Storage, StorageError, Store, VirtualPath};
 
 use super::carry::{Arriving, Progress, carry};
 use super::{Clock, Datagrams};
@@ -23,10 +23,7 @@ pub async fn get<D: Datagrams, C: Clock>(
     progress: &dyn Progress,
 ) -> Result<Summary, TransferError> {
     request.is_write = false;
-    let storing = storage.store(path, Store::Replace, UMASK).await.map_err(|error| {
-        let message = format!("{}: {error}", path.relative());
-        TransferError::Here { code: ErrorCode::OTHER, message }
-    })?;
+    let storing = storage.store(path, Store::Replace, UMASK).await.map_err(|error| here(path, &error))?;
     let settings = Settings { dally: DALLY, ..settings };
     let transfer = Transfer::ask(request, server, settings, clock.now());
     carry(transfer, datagrams, clock, Arriving::Sink(storing.sink), progress).await
@@ -42,13 +39,15 @@ pub async fn put<D: Datagrams, C: Clock>(
     progress: &dyn Progress,
 ) -> Result<Summary, TransferError> {
     request.is_write = true;
-    let source = storage.retrieve(path).await.map_err(|error| {
-        let message = format!("{}: {error}", path.relative());
-        TransferError::Here { code: ErrorCode::OTHER, message }
-    })?;
+    let source = storage.retrieve(path).await.map_err(|error| here(path, &error))?;
     // RFC 2349: in text nobody knows how long it will be.
     let size = (request.mode == Mode::Octet).then_some(source.size_bytes());
     request.options.transfer_size = request.options.transfer_size.and(size);
     let transfer = Transfer::ask(request, server, settings, clock.now());
     carry(transfer, datagrams, clock, Arriving::Source(source), progress).await
+}
+
+/// Why a file at this end cannot be had.
+fn here(path: &VirtualPath, error: &StorageError) -> TransferError {
+    TransferError::Here { code: ErrorCode::OTHER, message: format!("{}: {error}", path.relative()) }
 }
