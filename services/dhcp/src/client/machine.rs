@@ -401,17 +401,22 @@ impl Client {
         self.ask();
         Ok(())
     }
-    fn take_acknowledgment(&mut self, reply: Reply, asked_at: Instant) -> Result<(), Refused> {
-        let grant = reply.grant.ok_or(Refused::Malformed)?;
-        let (asked_server, address) = match &self.state {
+    /// The address that was asked for, of this server or of all.
+    fn asked_for(&self, of: Ipv4Addr) -> Result<Ipv4Addr, Refused> {
+        let (server, address) = match &self.state {
             State::Requesting { server, grant, .. } => (Some(*server), grant.address),
             State::Renewing { lease, .. } => (Some(lease.server), lease.address),
             State::Rebooting { lease, .. } | State::Rebinding { lease, .. } => (None, lease.address),
             _ => return Err(Refused::Unasked),
         };
-        if asked_server.is_some_and(|asked| asked != reply.server) {
-            return Err(Refused::OtherServer);
+        match server.is_none_or(|asked| asked == of) {
+            true => Ok(address),
+            false => Err(Refused::OtherServer),
         }
+    }
+    fn take_acknowledgment(&mut self, reply: Reply, asked_at: Instant) -> Result<(), Refused> {
+        let grant = reply.grant.ok_or(Refused::Malformed)?;
+        let address = self.asked_for(reply.server)?;
         if grant.address != address {
             return Err(Refused::Address);
         }
@@ -438,15 +443,7 @@ impl Client {
         Ok(())
     }
     fn take_refusal(&mut self, reply: &Reply, now: Instant, word: u64) -> Result<(), Refused> {
-        let (asked_server, address) = match &self.state {
-            State::Requesting { server, grant, .. } => (Some(*server), grant.address),
-            State::Renewing { lease, .. } => (Some(lease.server), lease.address),
-            State::Rebooting { lease, .. } | State::Rebinding { lease, .. } => (None, lease.address),
-            _ => return Err(Refused::Unasked),
-        };
-        if asked_server.is_some_and(|asked| asked != reply.server) {
-            return Err(Refused::OtherServer);
-        }
+        let address = self.asked_for(reply.server)?;
         if self.lease().is_some() {
             self.give_up(address);
         }
