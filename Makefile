@@ -34,11 +34,17 @@ serial-figures: ## Echo at 9600 baud beside the line's own time, and 400 KB thro
 	INHOST_NOISY_BYTES=200000 cargo test --release -p inhost --test serial -- --nocapture
 
 FUZZ_SECONDS ?= 60
-fuzz: ## Each fuzz target for FUZZ_SECONDS, from fuzz/corpus into fuzz/found; needs cargo-fuzz and a nightly toolchain
-	@cargo fuzz --version >/dev/null 2>&1 || { echo "make fuzz: cargo-fuzz is missing; cargo install cargo-fuzz --locked" >&2; exit 1; }
-	for target in $$(cargo +nightly fuzz list); do \
+# Sanitizers want a nightly compiler, or one that is told to take it that it is one: then the release that everything
+# else is built with does, and none has to be installed.
+FUZZ = RUSTC_BOOTSTRAP=1 cargo fuzz
+fuzz: ## Each fuzz target for FUZZ_SECONDS, from fuzz/corpus into fuzz/found; needs cargo-fuzz, and no nightly compiler
+	@cargo fuzz --version >/dev/null 2>&1 || \
+	  { echo "make fuzz: cargo-fuzz is missing; cargo install cargo-fuzz --locked" >&2; exit 1; }
+	$(FUZZ) build
+	for target in $$($(FUZZ) list); do \
 	  mkdir -p fuzz/found/$$target; \
-	  cargo +nightly fuzz run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	  $(FUZZ) run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || \
+	    { echo "make fuzz: $$target found something; the input lies in fuzz/artifacts/$$target" >&2; exit 1; }; done
 
 instructions: ## Instruction counts of the main paths under callgrind; a rise over 2 % fails
 	cargo build --release --quiet -p inhost-bench
@@ -80,7 +86,7 @@ figures-speed: ## Segments that the simulator carries in a second of one core
 figures-overload: ## Datagrams worked off when up to 32 times too many come, in virtual time with declared costs
 	$(FIGURES) overload
 
-figures-files: ## TFTP of 100 MB beside tftpd-hpa and atftpd, both ways (root)
+figures-files: ## FTP beside vsftpd and lftp, TFTP beside tftpd-hpa and atftpd, both ways: writes the table (root)
 	lab/interop/peers
 	cargo build --release --quiet -p inhost -p inhost-bench
 	target/release/inhost-bench figures files
