@@ -180,6 +180,7 @@ impl Config {
         config.ftp.check()?;
         config.tftp.server()?;
         config.names.check()?;
+        config.dhcp.check()?;
         Ok(config)
     }
 

@@ -1,5 +1,6 @@
 //! The DHCP client of a host's links: where it keeps what, whom it tells, and what instruments see of it.
 
+use crate::config;
 use crate::failure::Failure;
 use inhost_base::{Duration, IpAddr, LinkId};
 use inhost_dhcp::client::News;
@@ -8,18 +9,21 @@ use inhost_names::{Names, Servers};
 use inhost_runtime::{Runtime, entropy};
 use inhost_socket::Host;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::SystemTime;
 
 /// How long a client's host waits for an address of its own: four questions, and the test of the link's own.
 const CLIENT_WAITS: Duration = Duration::from_secs(30);
 
+/// How long giving leases back may take.
+const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+
 /// Starts the clients of `links`; none where there are none. What happens is told on standard error unless `quiet`.
 pub fn start(
     host: &Host,
     links: &[LinkId],
-    state: Option<&Path>,
+    section: &config::Dhcp,
     quiet: bool,
 ) -> Result<Option<Dhcp>, Failure> {
     if links.is_empty() {
@@ -33,8 +37,9 @@ pub fn start(
     };
     let setup = Setup {
         links: links.to_vec(),
-        store: Rc::new(Files::new(state.map_or_else(default_state, Path::to_owned))),
+        store: Rc::new(Files::new(section.state.clone().unwrap_or_else(default_state))),
         unix_seconds,
+        host_name: section.host_name.clone(),
         seed,
         tell: Box::new(tell),
     };
@@ -54,6 +59,13 @@ pub fn wait(runtime: &mut Runtime, dhcp: &Dhcp) -> Result<Vec<IpAddr>, Failure> 
             "no address came by DHCP in {} s; is a server on the link, or give the link address=A.B.C.D/N",
             CLIENT_WAITS.as_secs()
         ))),
+    }
+}
+
+/// Gives the leases back, for a host that ends. A server that does not hear of it waits for their end.
+pub async fn release(host: Host, dhcp: Dhcp) {
+    if let Ok(seed) = entropy() {
+        let _ = host.timeout(RELEASE_WITHIN, dhcp.release(seed)).await;
     }
 }
 

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::links::Links;
 use futures_lite::future::or;
 use inhost_base::Duration;
+use inhost_dhcp::driver::Dhcp;
 use inhost_little::{Little, LittleConfig, Service};
 use inhost_runtime::control::{self, Reply, Server};
 use inhost_runtime::{Runtime, Shutdown, Signal, Signals};
@@ -43,10 +44,14 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
-    let dhcp = dhcp::start(&host, &links.dhcp, config.dhcp.state.as_deref(), flags.quiet)?;
+    let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp, flags.quiet)?;
     names::answer(&runtime, &control, &config, &links, dhcp.as_ref())?;
+    if let (Some(forwarder), Some(dhcp)) = (&forwarder, &dhcp) {
+        host.spawn(forwarder.clone().follow(dhcp.clone())).detach();
+    }
+    let shown = dhcp.clone();
     control.handle("leases", move |_, _| {
-        let leases = dhcp::views(dhcp.as_ref());
+        let leases = dhcp::views(shown.as_ref());
         async move { Ok(Reply::from(json!({ "leases": leases }))) }
     });
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
@@ -84,7 +89,8 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         }
     }
     let limit = Duration::from_secs(config.shutdown_s);
-    let ended = end(&mut runtime, &signals, limit)
+    let leases = dhcp.filter(|_| config.dhcp.release);
+    let ended = end(&mut runtime, &signals, limit, leases)
         .map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
     if !flags.quiet && ended.aborted > 0 {
         eprintln!("inhost: {} connections did not close in time and were reset", ended.aborted);
@@ -92,8 +98,13 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the connections close within `limit`; another signal means at once.
-fn end(runtime: &mut Runtime, signals: &Signals, limit: Duration) -> io::Result<Shutdown> {
+/// Lets the connections close within `limit`, another signal means at once; then gives `leases` back.
+fn end(
+    runtime: &mut Runtime,
+    signals: &Signals,
+    limit: Duration,
+    leases: Option<Dhcp>,
+) -> io::Result<Shutdown> {
     let host = runtime.host().clone();
     let until = host.now() + limit;
     host.drain();
@@ -108,6 +119,9 @@ fn end(runtime: &mut Runtime, signals: &Signals, limit: Duration) -> io::Result<
         true
     };
     let at_once = runtime.run(or(closed, again))?;
+    if let Some(leases) = leases {
+        runtime.run(dhcp::release(host.clone(), leases))?;
+    }
     runtime.shutdown(if at_once { Duration::ZERO } else { until.since(host.now()) })
 }
 
@@ -140,7 +154,7 @@ fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>, ftp:
 /// When a changed key takes effect.
 fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
     match key {
-        "shutdown_s" | "busy_poll_us" => "at once",
+        "shutdown_s" | "busy_poll_us" | "dhcp.release" => "at once",
         "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
         "names.enabled" | "names.port" => "after a restart",
         names if names.starts_with("names.") => "at once",

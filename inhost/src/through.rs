@@ -1,6 +1,7 @@
 //! The host that a client speaks through: a private one on a link of its own.
 
 use crate::args::Through;
+use crate::config;
 use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
@@ -75,7 +76,7 @@ impl Private {
         let mut links = Links::new(DuplicateDetection::WhileInUse);
         links.add(&mut runtime, &link)?;
         let host = runtime.host().clone();
-        if let Some(dhcp) = dhcp::start(&host, &links.dhcp, None, true)? {
+        if let Some(dhcp) = dhcp::start(&host, &links.dhcp, &config::Dhcp::default(), true)? {
             links.nameservers.extend(dhcp::wait(&mut runtime, &dhcp)?);
         }
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

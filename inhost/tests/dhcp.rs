@@ -79,7 +79,10 @@ fn log(folder: &Path) -> String {
 /// A host whose leases are kept in `state`.
 fn host(state: &Path) -> Serve {
     let config = state.join("host.toml");
-    let text = format!("link = [\"{LINK}\"]\n[dhcp]\nstate = \"{}\"\n", state.join("kept").display());
+    let text = format!(
+        "link = [\"{LINK}\"]\n[dhcp]\nstate = \"{}\"\nhost_name = \"ada\"\n[names]\nenabled = true\n",
+        state.join("kept").display()
+    );
     std::fs::write(&config, text).unwrap();
     let serve = Serve::start("dhcp", &["--config", config.to_str().unwrap()]);
     assert!(serve.banner.contains("an address by DHCP"), "{}", serve.banner);
@@ -138,6 +141,7 @@ fn dnsmasq_lends_an_address_routes_names_and_tells_of_ipv6() {
         "--dhcp-range=10.31.0.50,10.31.0.59,255.255.255.0,2m",
         "--dhcp-option=option:classless-static-route,0.0.0.0/0,10.31.0.1,172.20.0.0/16,10.31.0.2",
         "--dhcp-option=option:mtu,1400",
+        "--dhcp-rapid-commit",
         "--dhcp-option=option:domain-search,lab.example,example",
         "--address=/printer.lab.example/10.31.0.77",
         "--enable-ra",
@@ -152,6 +156,9 @@ fn dnsmasq_lends_an_address_routes_names_and_tells_of_ipv6() {
     let address = dhcp["address"].as_str().unwrap().to_owned();
     assert!(has_address(link(&state), &address) && address.starts_with("10.31.0.5"), "{state}");
     assert_eq!(dhcp["server"], "10.31.0.1");
+    let said = log(&folder.0);
+    assert!(!said.contains("DHCPOFFER"), "it was lent at once: {said}");
+    assert!(said.contains(" ada") && said.contains("DHCPACK"), "{said}");
     assert!((60..=120).contains(&dhcp["expires_in_s"].as_u64().unwrap()), "{dhcp}");
     assert_eq!(dhcp["name_servers"], serde_json::json!(["10.31.0.1", "fd31::53"]));
     assert_eq!(dhcp["search"], serde_json::json!(["lab.example", "example", "six.example"]));
@@ -165,6 +172,9 @@ fn dnsmasq_lends_an_address_routes_names_and_tells_of_ipv6() {
     let mut client = inhost_runtime::control::Client::open(&serve.folder.0.join("inhost.sock")).unwrap();
     let asked = serde_json::json!({"op": "look_up", "name": "printer"});
     assert_eq!(client.request(&asked).unwrap().0["addresses"][0], "10.31.0.77");
+    // The forwarder asks the lease's server, too.
+    let at = format!("@{}", address.split('/').next().unwrap());
+    assert_eq!(run("dig", &["+short", &at, "printer.lab.example"]).trim(), "10.31.0.77");
 
     // Another start asks for the same address, and for nothing else.
     assert!(serve.end().success());

@@ -1,25 +1,41 @@
 //! Names of a running host: what its clients look up, and the forwarder for others.
 
-use crate::config::Config;
+use crate::config::{Config, Names as Section};
 use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::lookup;
 use inhost_base::Endpoint;
 use inhost_dhcp::driver::Dhcp;
-use inhost_names::forward::{Forwarding, serve};
-use inhost_names::{Hosts, Names, NamesConfig, Servers};
+use inhost_names::forward::{ForwardConfig, Forwarding, serve};
+use inhost_names::{DNS_PORT, Hosts, Names, NamesConfig, Servers};
 use inhost_runtime::control::{Failure as Refusal, Reply, Server};
 use inhost_runtime::{Runtime, entropy};
 use inhost_socket::Host;
+use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-/// The running forwarder, with whom the host itself asks.
+/// The running forwarder.
+#[derive(Clone)]
 pub struct Forwarder {
-    running: Forwarding,
-    own: Vec<Endpoint>,
+    running: Rc<Forwarding>,
+    asked: Rc<RefCell<Asked>>,
     host: Host,
+}
+
+/// What decides whom it asks.
+struct Asked {
+    section: Section,
+    table: String,
+    /// Whom the host itself asks.
+    own: Vec<Endpoint>,
+    /// Whether those are configured, and not the system's.
+    is_configured: bool,
+    /// Those that leases bring.
+    leased: Vec<Endpoint>,
+    /// A link's address comes by DHCP, and servers may come with it.
+    may_be_leased: bool,
 }
 
 /// Lets clients of the control socket look names up: `{"op":"look_up","name":NAME}` gives `"addresses"`, and
@@ -36,8 +52,7 @@ pub fn answer(
     let names = NamesConfig { hosts, servers: servers.clone(), seed: seed()?, ..NamesConfig::default() };
     let names = Rc::new(Names::new(runtime.host(), names));
     // A lease's servers go before the system's; what is configured goes before both.
-    let is_configured = !config.nameserver.is_empty() || !links.nameservers.is_empty();
-    if let Some(dhcp) = dhcp.filter(|_| !is_configured) {
+    if let Some(dhcp) = dhcp.filter(|_| !is_configured(config, links)) {
         runtime.host().spawn(dhcp::follow(dhcp.clone(), names.clone(), servers)).detach();
     }
     let asked = names.clone();
@@ -63,22 +78,65 @@ pub fn answer(
 
 /// Starts the forwarder.
 pub fn start(host: &Host, config: &Config, links: &Links) -> Result<Forwarder, Failure> {
-    let own = servers(config, links).servers;
-    let forward = config.names.forward(&own)?;
-    let forward = without_itself(host, config.names.port, forward)?;
-    let hosts = config.names.table(&table(config));
+    let asked = Asked {
+        section: config.names.clone(),
+        table: table(config),
+        own: servers(config, links).servers,
+        is_configured: is_configured(config, links),
+        leased: Vec::new(),
+        may_be_leased: !links.dhcp.is_empty(),
+    };
+    let (forward, hosts) = asked.forward(host)?;
     let running = serve(host, config.names.port, forward, hosts, seed()?)
         .map_err(|e| Failure::operation(e.to_string()))?;
-    Ok(Forwarder { running, own, host: host.clone() })
+    Ok(Forwarder { running: Rc::new(running), asked: Rc::new(RefCell::new(asked)), host: host.clone() })
 }
 
 impl Forwarder {
     /// Takes over what the configuration and the table of hosts say now; what cannot be read leaves all as it was.
     pub fn reload(&self, config: &Config) {
-        let forward = config.names.forward(&self.own);
-        match forward.and_then(|forward| without_itself(&self.host, config.names.port, forward)) {
-            Ok(forward) => self.running.change(forward, config.names.table(&table(config))),
+        {
+            let mut asked = self.asked.borrow_mut();
+            asked.section = config.names.clone();
+            asked.table = table(config);
+        }
+        self.change();
+    }
+    /// Asks the servers that leases bring, as long as nothing else is configured.
+    pub async fn follow(self, dhcp: Dhcp) {
+        let mut seen = 0;
+        loop {
+            let found: Vec<Endpoint> =
+                dhcp.resolvers().servers.into_iter().map(|at| Endpoint::new(at, DNS_PORT)).collect();
+            if self.asked.borrow().leased != found {
+                self.asked.borrow_mut().leased = found;
+                self.change();
+            }
+            seen = dhcp.changed(seen).await;
+        }
+    }
+    fn change(&self) {
+        match self.asked.borrow().forward(&self.host) {
+            Ok((forward, hosts)) => self.running.change(forward, hosts),
             Err(failure) => eprintln!("inhost: names stay as they were: {failure}"),
+        }
+    }
+}
+
+impl Asked {
+    /// What the forwarder is told. One that asked itself would wait for itself.
+    fn forward(&self, host: &Host) -> Result<(ForwardConfig, Hosts), Failure> {
+        let is_leased = !self.is_configured && !self.leased.is_empty();
+        let mut forward = self.section.forward(if is_leased { &self.leased } else { &self.own })?;
+        let port = self.section.port;
+        let is_itself =
+            |at: &Endpoint| at.port == port && host.with_stack(|stack, _| stack.ip().is_local(at.address));
+        forward.servers.retain(|server| !is_itself(server));
+        match forward.servers.is_empty() && !self.may_be_leased {
+            true => Err(Failure::usage(
+                "names: there is no server to forward to; name one, as in names.servers = [\"10.9.0.1\"]",
+            )),
+            false => Ok((forward, self.section.table(&self.table))),
         }
     }
 }
@@ -88,29 +146,16 @@ pub fn line(config: &Config) -> String {
     format!("  names     port {} (TCP and UDP)\n", config.names.port)
 }
 
-/// A forwarder that asked itself would wait for itself.
-fn without_itself(
-    host: &Host,
-    port: u16,
-    mut forward: inhost_names::forward::ForwardConfig,
-) -> Result<inhost_names::forward::ForwardConfig, Failure> {
-    let is_itself =
-        |at: &Endpoint| at.port == port && host.with_stack(|stack, _| stack.ip().is_local(at.address));
-    forward.servers.retain(|server| !is_itself(server));
-    match forward.servers.is_empty() {
-        true => Err(Failure::usage(
-            "names: there is no server to forward to; name one, as in names.servers = [\"10.9.0.1\"]",
-        )),
-        false => Ok(forward),
-    }
-}
-
 fn seed() -> Result<[u8; 32], Failure> {
     entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))
 }
 
 fn table(config: &Config) -> String {
     std::fs::read_to_string(config.hosts.as_deref().unwrap_or(Path::new("/etc/hosts"))).unwrap_or_default()
+}
+
+fn is_configured(config: &Config, links: &Links) -> bool {
+    !config.nameserver.is_empty() || !links.nameservers.is_empty()
 }
 
 /// Whom the host asks: those of the configuration, else of its links, else of the system.

@@ -114,9 +114,13 @@ fn version_4(identity: &Identity, input: &[u8]) {
         }
         follow(&mut client, &mut link);
     }
-    // Bytes that are nobody's answer.
+    // Bytes that are nobody's answer, before and after what is lent is given back.
     let from = Endpoint::new(Ipv4Addr::new(10, 0, 0, 1), SERVER_PORT);
     let _ = client.receive(input, from, now, 3);
+    follow(&mut client, &mut link);
+    client.release(now, 5);
+    follow(&mut client, &mut link);
+    let _ = client.receive(input, from, now, 6);
     follow(&mut client, &mut link);
 }
 

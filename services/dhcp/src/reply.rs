@@ -74,6 +74,8 @@ pub(crate) struct Reply {
     pub server: Ipv4Addr,
     /// What is lent, by an offer or an acknowledgment.
     pub grant: Option<Grant>,
+    /// It answers a discover with a lease (RFC 4039).
+    pub is_rapid: bool,
 }
 
 /// What a server lends or offers to lend.
@@ -118,7 +120,8 @@ impl Reply {
             Kind::Nak => None,
             Kind::Offer | Kind::Ack => Some(grant(message.yiaddr(), &options)?),
         };
-        Ok(Reply { kind, transaction: message.xid(), server, grant })
+        let is_rapid = options.get(OptionCode::RapidCommit).is_some();
+        Ok(Reply { kind, transaction: message.xid(), server, grant, is_rapid })
     }
 }
 

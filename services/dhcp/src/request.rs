@@ -12,6 +12,8 @@ const LEAST_BYTES: usize = 300;
 pub(crate) struct Asker<'a> {
     pub card: HardwareAddress,
     pub identifier: &'a [u8],
+    /// What the host is called, for servers that tell the DNS (RFC 2132 §3.14).
+    pub host_name: Option<&'a str>,
     /// The longest datagram that is taken (RFC 2132 §9.10).
     pub longest_bytes: u16,
     pub transaction: u32,
@@ -32,12 +34,14 @@ pub(crate) enum Request {
     Extend { address: Ipv4Addr },
     /// Somebody else uses this address.
     Decline { server: Ipv4Addr, address: Ipv4Addr },
+    /// I need this address no longer.
+    Release { server: Ipv4Addr, address: Ipv4Addr },
 }
 
 impl Request {
     /// The datagram; empty when it cannot be written, which the sizes here exclude.
     pub fn write(self, asker: &Asker<'_>) -> Vec<u8> {
-        let Asker { card, identifier, longest_bytes, transaction, seconds } = *asker;
+        let Asker { card, identifier, host_name, longest_bytes, transaction, seconds } = *asker;
         let none = Ipv4Addr::UNSPECIFIED;
         let (kind, own, wanted, server) = match self {
             Request::Discover { wanted } => (MessageType::Discover, none, wanted, None),
@@ -45,14 +49,15 @@ impl Request {
             Request::Reboot { address } => (MessageType::Request, none, Some(address), None),
             Request::Extend { address } => (MessageType::Request, address, None, None),
             Request::Decline { server, address } => (MessageType::Decline, none, Some(address), Some(server)),
+            Request::Release { server, address } => (MessageType::Release, address, None, Some(server)),
         };
         let mut message = Message::new_with_id(transaction, own, none, none, none, &card.0);
-        let is_decline = kind == MessageType::Decline;
-        if !is_decline {
+        let is_question = !matches!(kind, MessageType::Decline | MessageType::Release);
+        if is_question {
             message.set_secs(seconds);
         }
         // A host that has no address yet hears what is sent to everybody, and nothing else (RFC 2131 §4.1).
-        if own.is_unspecified() && !is_decline {
+        if own.is_unspecified() && is_question {
             message.set_flags(Flags::default().set_broadcast());
         }
         let options = message.opts_mut();
@@ -64,7 +69,14 @@ impl Request {
         if let Some(server) = server {
             options.insert(DhcpOption::ServerIdentifier(server));
         }
-        if !is_decline {
+        // RFC 4039 §3.1: who sends its only message here may be answered with a lease at once.
+        if kind == MessageType::Discover {
+            options.insert(DhcpOption::RapidCommit);
+        }
+        if is_question {
+            if let Some(name) = host_name {
+                options.insert(DhcpOption::Hostname(name.to_owned()));
+            }
             options.insert(DhcpOption::MaxMessageSize(longest_bytes));
             options.insert(DhcpOption::ParameterRequestList(ASKED_FOR.to_vec()));
         }
@@ -99,6 +111,7 @@ mod tests {
         let asker = Asker {
             card: HardwareAddress([2, 0, 0, 0, 0, 1]),
             identifier: &[255, 1, 2, 3, 4, 0, 3, 0, 1, 9],
+            host_name: Some("ada"),
             longest_bytes: 1500,
             transaction: 0x0102_0304,
             seconds: 7,
@@ -121,6 +134,7 @@ mod tests {
             (Request::Reboot { address }, none, true, 7, true, false, true),
             (Request::Extend { address }, address, false, 7, false, false, true),
             (Request::Decline { server, address }, none, false, 0, true, true, false),
+            (Request::Release { server, address }, address, false, 0, false, true, false),
         ];
         for (request, own, broadcast, seconds, wanted, server, list) in table {
             let message = read(request);
@@ -133,6 +147,8 @@ mod tests {
             assert_eq!(has(OptionCode::RequestedIpAddress), wanted, "{request:?}");
             assert_eq!(has(OptionCode::ServerIdentifier), server, "{request:?}");
             assert_eq!(has(OptionCode::ParameterRequestList), list, "{request:?}");
+            assert_eq!(has(OptionCode::Hostname), list, "{request:?}");
+            assert_eq!(has(OptionCode::RapidCommit), matches!(request, Request::Discover { .. }));
             // RFC 4361 §6.1: the identifier is in every message, the same each time.
             assert!(has(OptionCode::ClientIdentifier));
         }

@@ -51,6 +51,8 @@ struct Server {
     card: [u8; 6],
     is_silent: bool,
     discovers: usize,
+    /// Addresses that were given back.
+    released: Rc<RefCell<Vec<Ipv4Addr>>>,
 }
 
 impl Server {
@@ -89,6 +91,10 @@ impl Server {
                 MessageType::Offer
             }
             Some(MessageType::Request) => MessageType::Ack,
+            Some(MessageType::Release) => {
+                self.released.borrow_mut().push(asked.ciaddr());
+                return None;
+            }
             _ => return None,
         };
         let (card, to) = match asked.ciaddr() {
@@ -126,6 +132,7 @@ impl Network {
             card: server_card,
             is_silent: false,
             discovers: 0,
+            released: Rc::default(),
         };
         let host = Host::new(stack, Instant::ZERO);
         Network { host, link, driver: near, batch: Batch::new(), server, now: Instant::ZERO }
@@ -156,6 +163,7 @@ impl Network {
             links: vec![self.link],
             store: store.clone(),
             unix_seconds: || 1_000_000,
+            host_name: None,
             seed: [7; 32],
             tell: Box::new(|_, _| {}),
         };
@@ -244,6 +252,18 @@ fn a_lease_comes_is_renewed_outlives_a_restart_and_ends_with_its_server() {
     let seen = dhcp.clone();
     network.until("bound", Duration::from_secs(20), move || seen.views()[0].state == "bound");
     assert_eq!((network.addresses(), network.server.discovers), (vec![LENT.to_owned()], 0));
+
+    // It is given back, and nothing is asked any more.
+    let (seen, leaving) = (dhcp.clone(), network.server.released.clone());
+    network.host.spawn(async move { dhcp.release([9; 32]).await }).detach();
+    let keeping = store.clone();
+    let is_kept = move || keeping.0.borrow()["m0-lease"].contains("address =");
+    let is_over = move || !leaving.borrow().is_empty() && !seen.has_addresses() && !is_kept();
+    network.until("given back", Duration::from_secs(5), is_over);
+    assert_eq!(*network.server.released.borrow(), [Ipv4Addr::new(10, 9, 0, 50)]);
+    assert_eq!((network.addresses(), network.leased_routes()), (Vec::new(), 0));
+    let kept = store.0.borrow()["m0-lease"].clone();
+    assert!(kept.contains("wanted = 10.9.0.50") && !kept.contains("address ="), "{kept}");
     network.host.stop();
 }
 
@@ -254,6 +274,7 @@ fn a_link_without_a_card_has_nobody_to_ask() {
         links: vec![LinkId(0)],
         store: Rc::new(Kept::default()),
         unix_seconds: || 0,
+        host_name: None,
         seed: [7; 32],
         tell: Box::new(|_, _| {}),
     };

@@ -85,6 +85,11 @@ pub enum News {
         /// The address.
         address: Ipv4Addr,
     },
+    /// The lease was given back.
+    Released {
+        /// The address.
+        address: Ipv4Addr,
+    },
     /// No server answers; an address of the link's own is tried.
     Unanswered,
     /// An address of the link's own is ours.
@@ -109,6 +114,7 @@ impl core::fmt::Display for News {
             News::Refused { address, server } => write!(f, "{server} refuses {address}; asking for another"),
             News::Conflict { address } => write!(f, "another host has {address}; it is given up"),
             News::Expired { address } => write!(f, "the lease of {address} has ended; asking for another"),
+            News::Released { address } => write!(f, "{address} is given back"),
             News::Unanswered => {
                 f.write_str("no DHCP server answers; trying an address of the link's own, and asking on")
             }

@@ -200,6 +200,22 @@ impl Client {
             Kind::Nak => self.take_refusal(&reply, now, word),
         }
     }
+    /// Gives the lease back to its server, for a host that ends (RFC 2131 §4.4.6). Nothing is asked from then on.
+    pub fn release(&mut self, now: Instant, word: u64) {
+        let (server, address) = match &self.state {
+            State::Bound(lease) | State::Renewing { lease, .. } | State::Rebinding { lease, .. } => {
+                (lease.server, lease.address)
+            }
+            _ => return,
+        };
+        let way = Way::Unicast { from: address, to: server };
+        self.send(Request::Release { server, address }, &Exchange::new(now, word), way);
+        self.give_up(address);
+        self.wanted = Some(address);
+        self.state = State::Init { until: Instant::FAR_FUTURE };
+        self.actions.push_back(Action::Remember);
+        self.actions.push_back(Action::Tell(News::Released { address }));
+    }
     /// The link has `address`, and nobody else has: it is ours.
     pub fn settled(&mut self, address: IpAddr) {
         let IpAddr::V4(address) = address else { return };
@@ -283,9 +299,11 @@ impl Client {
         self.send(request, &exchange, way);
     }
     fn send(&mut self, request: Request, exchange: &Exchange, way: Way) {
-        let Config { card, ref identifier, longest_bytes, .. } = self.config;
+        let Config { card, ref identifier, longest_bytes, ref host_name, .. } = self.config;
+        let host_name = host_name.as_deref();
         let Exchange { transaction, seconds, .. } = *exchange;
-        let bytes = request.write(&Asker { card, identifier, longest_bytes, transaction, seconds });
+        let bytes =
+            request.write(&Asker { card, identifier, host_name, longest_bytes, transaction, seconds });
         self.actions.push_back(Action::Send(Datagram { bytes, way }));
     }
     fn discover(&mut self, now: Instant, word: u64) {
@@ -416,7 +434,10 @@ impl Client {
     }
     fn take_acknowledgment(&mut self, reply: Reply, asked_at: Instant) -> Result<(), Refused> {
         let grant = reply.grant.ok_or(Refused::Malformed)?;
-        let address = self.asked_for(reply.server)?;
+        let address = match &self.state {
+            State::Selecting(_) if reply.is_rapid => grant.address,
+            _ => self.asked_for(reply.server)?,
+        };
         if grant.address != address {
             return Err(Refused::Address);
         }

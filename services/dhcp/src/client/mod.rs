@@ -11,7 +11,8 @@
 //!               rebinding ◀── T2 ── renewing ◀── T1 ── bound
 //! ```
 //!
-//! A conflict, a NAK and the end of the lease lead back to init; a conflict with ten seconds of rest.
+//! A conflict, a NAK and the end of the lease lead back to init; a conflict with ten seconds of rest. A server that
+//! commits rapidly leads from selecting to checking (RFC 4039). A lease that is given back leads to init for good.
 
 mod action;
 mod machine;
@@ -33,6 +34,8 @@ pub struct Config {
     pub card: HardwareAddress,
     /// What servers know the link by (RFC 4361 §6.1).
     pub identifier: Vec<u8>,
+    /// What servers are told that the host is called. Default: nothing.
+    pub host_name: Option<String>,
     /// The longest IP datagram of the link, in bytes. Default: 1500.
     pub longest_bytes: u16,
     /// The first question waits for a random part of this, so that hosts that start together do not ask together. Default:
@@ -49,6 +52,7 @@ impl Config {
         Config {
             card,
             identifier: identity.client_identifier(),
+            host_name: None,
             longest_bytes: 1500,
             start_spread: Duration::from_secs(1),
             link_local: true,

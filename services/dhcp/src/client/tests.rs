@@ -321,6 +321,44 @@ fn an_address_that_another_host_has_is_declined_and_the_client_rests() {
     assert!(talk.wants().is_empty(), "nothing is left to lose");
 }
 
+// RFC 4039
+#[test]
+fn a_server_may_lend_at_once_where_it_says_so() {
+    let mut talk = Talk::new();
+    talk.due();
+    let mut rapid = talk.answer(MessageType::Ack);
+    assert_eq!(talk.hear(&rapid), Err(Refused::Unasked), "an acknowledgment alone is none");
+    rapid.opts_mut().insert(DhcpOption::RapidCommit);
+    talk.wants();
+    talk.hear(&rapid).unwrap();
+    assert_eq!((talk.state(), talk.wants()), ("checking", vec!["assign 10.0.0.9/24".to_owned()]));
+    talk.settle();
+    assert_eq!(talk.client.status().lease.unwrap().server, SERVER);
+}
+
+// RFC 2131 §4.4.6
+#[test]
+fn a_lease_is_given_back_and_nothing_is_asked_any_more() {
+    for state in ["bound", "renewing", "rebinding"] {
+        let mut talk = in_state(state);
+        let (now, word) = (talk.now, talk.word());
+        talk.client.release(now, word);
+        talk.follow();
+        let expected = ["release from 10.0.0.9 to 10.0.0.1", "unconfigure", "unassign 10.0.0.9", "remember"];
+        assert_eq!(talk.wants(), expected);
+        assert_eq!((talk.state(), talk.client.deadline()), ("init", Instant::FAR_FUTURE));
+        let kept = talk.client.remembered();
+        assert_eq!((kept.lease, kept.wanted), (None, Some(ADDRESS)), "it is asked for again");
+    }
+    for state in ["init", "selecting", "requesting", "rebooting", "checking"] {
+        let mut talk = in_state(state);
+        let (now, word) = (talk.now, talk.word());
+        talk.client.release(now, word);
+        talk.follow();
+        assert_eq!((talk.state(), talk.wants().is_empty()), (state, true), "there is none");
+    }
+}
+
 // RFC 3927 §1.9, §2.2
 #[test]
 fn silence_leads_to_an_address_of_the_links_own_until_a_server_answers() {
@@ -468,21 +506,36 @@ fn in_state(state: &str) -> Talk {
 fn the_whole_table_of_transitions() {
     let states =
         ["init", "selecting", "requesting", "rebooting", "checking", "bound", "renewing", "rebinding"];
-    let inputs = ["timer", "offer", "ack", "other's ack", "nak", "other's nak", "settled", "conflict", "end"];
+    let inputs = [
+        "timer",
+        "offer",
+        "ack",
+        "rapid ack",
+        "other's ack",
+        "nak",
+        "other's nak",
+        "settled",
+        "conflict",
+        "end",
+        "release",
+    ];
     let mut table = String::new();
     for state in states {
         for input in inputs {
             let mut talk = in_state(state);
-            if input == "other's ack" || input == "other's nak" || ["offer", "ack", "nak"].contains(&input) {
+            if ["offer", "ack", "rapid ack", "other's ack", "nak", "other's nak"].contains(&input) {
                 let Some(_) = &talk.asked else { continue };
                 let kind = match input {
                     "offer" => MessageType::Offer,
-                    "ack" | "other's ack" => MessageType::Ack,
+                    "ack" | "rapid ack" | "other's ack" => MessageType::Ack,
                     _ => MessageType::Nak,
                 };
                 let mut message = talk.answer(kind);
                 if input.starts_with("other") {
                     message.opts_mut().insert(DhcpOption::ServerIdentifier(OTHER_SERVER));
+                }
+                if input.starts_with("rapid") {
+                    message.opts_mut().insert(DhcpOption::RapidCommit);
                 }
                 let heard = talk.hear(&message);
                 line(&mut table, state, input, &mut talk, heard.err());
@@ -492,6 +545,11 @@ fn the_whole_table_of_transitions() {
                 "timer" => talk.due(),
                 "settled" => talk.settle(),
                 "conflict" => talk.conflict(ADDRESS.into()),
+                "release" => {
+                    let (now, word) = (talk.now, talk.word());
+                    talk.client.release(now, word);
+                    talk.follow();
+                }
                 _ => {
                     let Some(end) = talk.client.status().lease.map(Lease::expires_at) else { continue };
                     talk.reach(end);

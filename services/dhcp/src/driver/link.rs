@@ -50,9 +50,17 @@ impl Link {
         })
     }
     /// Starts the clients.
-    pub fn begin(&mut self, duid: &Duid, remembered: Remembered, now: Instant, word: u64) {
+    pub fn begin(
+        &mut self,
+        duid: &Duid,
+        host_name: Option<&str>,
+        remembered: Remembered,
+        now: Instant,
+        word: u64,
+    ) {
         let identity = Identity::new(duid.clone(), &self.name);
-        let config = Config { longest_bytes: self.mtu_bytes, ..Config::new(self.card, &identity) };
+        let host_name = host_name.map(str::to_owned);
+        let config = Config { longest_bytes: self.mtu_bytes, host_name, ..Config::new(self.card, &identity) };
         let v4 = Client::new(config, remembered, now, word);
         self.clients = Some(Clients { v4, v6: Stateless::new(duid.clone()) });
     }

@@ -33,6 +33,8 @@ pub struct Setup {
     pub store: Rc<dyn Store>,
     /// The wall's clock, in seconds since 1970: leases outlive a restart by it.
     pub unix_seconds: fn() -> u64,
+    /// What servers are told that the host is called.
+    pub host_name: Option<String>,
     /// Randomness for transactions, waits and the host's identifier.
     pub seed: [u8; 32],
     /// Hears what a person may want to know, with the link's name.
@@ -73,6 +75,7 @@ struct Shared {
     v6: UdpSocket,
     store: Rc<dyn Store>,
     unix_seconds: fn() -> u64,
+    host_name: Option<String>,
     tell: Tell,
     /// Counts what was done.
     changes: Cell<u64>,
@@ -116,7 +119,7 @@ pub struct Resolvers {
 impl Dhcp {
     /// Starts a client on each of the links.
     pub fn start(host: &Host, setup: Setup) -> Result<Dhcp, StartError> {
-        let Setup { links, store, unix_seconds, seed, tell } = setup;
+        let Setup { links, store, unix_seconds, host_name, seed, tell } = setup;
         let bind = |address: IpAddr, port| {
             let options = UdpOptions {
                 broadcast: true,
@@ -131,7 +134,8 @@ impl Dhcp {
         let links = RefCell::new(found.collect::<Result<Vec<Link>, StartError>>()?);
         let (changes, waiting) = Default::default();
         let host = host.clone();
-        let shared = Rc::new(Shared { host, links, v4, v6, store, unix_seconds, tell, changes, waiting });
+        let shared =
+            Rc::new(Shared { host, links, v4, v6, store, unix_seconds, host_name, tell, changes, waiting });
         let work = work::run(shared.clone(), seed);
         shared.host.spawn(work).detach();
         Ok(Dhcp { shared })
@@ -186,6 +190,10 @@ impl Dhcp {
             Poll::Pending
         })
         .await
+    }
+    /// Gives every lease back to its server, for a host that ends; `seed` is randomness for that.
+    pub async fn release(&self, seed: [u8; 32]) {
+        work::release(&self.shared, seed).await;
     }
     /// Waits until every link has an address.
     pub async fn ready(&self) {

@@ -14,6 +14,8 @@ use std::rc::Rc;
 
 /// How long a datagram may wait for room on its link. It is lost then, as on any wire.
 const SEND_WITHIN: Duration = Duration::from_secs(1);
+/// How long a last word may take to leave, its neighbour's card asked for included.
+const LAST_WORD: Duration = Duration::from_millis(50);
 /// The name under which the host's identifier is kept.
 const DUID: &str = "duid";
 
@@ -85,8 +87,27 @@ async fn start(shared: &Rc<Shared>, random: &mut Random) {
         let now = shared.host.now();
         let remembered = saved::read(&text, now, (shared.unix_seconds)());
         if let Some(link) = shared.links.borrow_mut().get_mut(place) {
-            link.begin(&duid, remembered, now, word(random));
+            link.begin(&duid, shared.host_name.as_deref(), remembered, now, word(random));
         }
+    }
+}
+
+/// Gives the leases back.
+pub(super) async fn release(shared: &Rc<Shared>, seed: [u8; 32]) {
+    let mut random = Random::from_seed(seed);
+    let now = shared.host.now();
+    let count = shared.links.borrow().len();
+    for place in 0..count {
+        if let Some(link) = shared.links.borrow_mut().get_mut(place)
+            && let Some(clients) = &mut link.clients
+        {
+            clients.v4.release(now, word(&mut random));
+        }
+        // The first is what the server is told; it leaves before the address does.
+        let Some(Todo::V4(told)) = next(shared, place) else { continue };
+        carry(shared, place, told, &mut random).await;
+        shared.host.sleep(LAST_WORD).await;
+        settle(shared, place, &mut random).await;
     }
 }
 
