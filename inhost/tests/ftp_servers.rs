@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, Pattern, Running, inhost, own_namespace, wait};
+use common::{Folder, Pattern, Running, Serve, inhost, own_namespace, wait};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::chown;
@@ -232,6 +232,28 @@ fn from_one_server_to_another() {
     assert!(servers.file("pf/pub/third") == data);
     servers.ftp(&["copy", "ftp://ada@127.0.0.1:2102/pub/f", "ftp://127.0.0.1:2101/pub/third"]);
     assert!(servers.file("vs/pub/third") == data);
+}
+
+#[test]
+fn active_mode_through_a_running_host() {
+    if !own_namespace() {
+        return;
+    }
+    let servers = Servers::start("ftp-active");
+    let link = "tap:inact0,address=10.25.0.2/24,host=10.25.0.1/24";
+    let serve = Serve::start("ftp-running", &["--link", link]);
+    drop(common::connect("10.25.0.2:23"));
+    let ftp = |arguments: &[&str]| {
+        let done = serve.inhost().arg("ftp").args(arguments).stdin(Stdio::null()).output().unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let said = ftp(&["get", "--active", "--verbose", "ftp://10.25.0.1:2101/pub/f", "got"]);
+    assert!(said.contains("PORT 10,25,0,2,") || said.contains("EPRT |1|10.25.0.2|"), "{said}");
+    assert!(fs::read(serve.folder.0.join("got")).unwrap() == pattern(3_000_000));
+    ftp(&["put", "--active", "got", "ftp://10.25.0.1:2101/pub/active"]);
+    assert!(servers.file("vs/pub/active") == pattern(3_000_000));
+    assert!(serve.end().success());
 }
 
 #[test]
