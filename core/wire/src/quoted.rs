@@ -28,7 +28,7 @@ pub struct Quoted {
 
 impl Quoted {
     /// Reads an IPv4 packet as quoted by ICMP: the header and at least 8 bytes. `None` when there is less than a
-    /// header.
+    /// header, options included: without them nobody knows whom the packet was for.
     // spec: RFC1122 3.2.2-3
     pub fn of_ipv4(invoking: &[u8]) -> Option<Quoted> {
         let header: &[u8; 20] = invoking.first_chunk()?;
@@ -45,7 +45,7 @@ impl Quoted {
         let protocol = r.u8()?;
         r.bytes(2)?;
         let (source, destination) = (IpAddr::V4(r.ipv4()?), IpAddr::V4(r.ipv4()?));
-        let destination = routed_to(invoking.get(..header_length)).map_or(destination, IpAddr::V4);
+        let destination = routed_to(invoking.get(..header_length)?).map_or(destination, IpAddr::V4);
         let upper = invoking.get(header_length..).filter(|_| is_first).unwrap_or(&[]);
         Some(Quoted::of_upper(source, destination, packet_length, protocol, upper))
     }
@@ -100,8 +100,7 @@ impl Quoted {
 }
 
 /// Where a source route in a quoted header ends, which is what its sender calls the destination.
-fn routed_to(header: Option<&[u8]>) -> Option<Ipv4Addr> {
-    let header = header?;
+fn routed_to(header: &[u8]) -> Option<Ipv4Addr> {
     OptionPlaces::find(header.get(ipv4::LENGTH..)?).ok()?.source_route?.final_hop(header)
 }
 
