@@ -86,13 +86,14 @@ fn clients_of_others() {
 fn curl(at: &Path) {
     let user = format!("ada:{}", common::PASSWORD);
     // Active mode in TLS is ftplib's to show: Debian's curl fails at it with vsftpd too.
-    let cases: [(&str, &[&str]); 7] = [
+    let cases: [(&str, &[&str]); 8] = [
         ("ftp://10.9.0.2/big", &[]),
         ("ftp://10.9.0.2/big", &["--disable-epsv"]),
         ("ftp://10.9.0.2/big", &["-P", "-"]),
         ("ftp://[fd09::2]/big", &["-g"]),
         ("ftp://[fd09::2]/big", &["-g", "-P", "-"]),
         ("ftp://10.9.0.2/big", &["--ssl-reqd", "--cacert", "cert.pem"]),
+        ("ftp://10.9.0.2/big", &["--ssl-reqd", "--cacert", "cert.pem", "--tls-max", "1.2"]),
         ("ftps://10.9.0.2/big", &["--cacert", "cert.pem"]),
     ];
     for (number, (url, more)) in cases.into_iter().enumerate() {

@@ -236,9 +236,9 @@ impl<'a, C: Clock> Receiving<'a, C> {
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
     ) -> Result<bool, TransferError> {
-        let mut buffer = vec![0; self.pace.buffer_bytes()];
-        self.spare = vec![0; buffer.len()];
-        let full = buffer.len();
+        // The second buffer is made when the first is full: many files have no need of it.
+        let full = self.pace.buffer_bytes();
+        let mut buffer = Vec::new();
         let ended_by_mode = loop {
             buffer.resize(full, 0);
             let filled = self.fill(&mut buffer, stream).await?;

@@ -13,7 +13,6 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use super::moving::Shared;
 use super::services::{Entry, Granted, Services, SessionEvent};
 use super::stall::within;
-use super::tls::SessionTag;
 use super::transfer::Transfer;
 use super::{Clock, Lease, MaybeTls, TlsServer, Urgent, files};
 use crate::server::{
@@ -74,15 +73,15 @@ where
         }
     };
     services.record(SessionEvent::Opened { peer: from });
-    let tag = match TlsServer::tag() {
-        Ok(tag) => tag,
-        Err(error) => return SessionEnd::Failed(error),
-    };
     let server = services.tls().filter(|_| config.tls != TlsPolicy::Off);
+    let server = match server.map(|server| server.of_session()).transpose() {
+        Ok(server) => server,
+        Err(error) => return SessionEnd::Failed(io::Error::other(error)),
+    };
     let stream = match (implicit, &server) {
         (false, _) => MaybeTls::Clear(stream),
         (true, Some(server)) => {
-            let handshake = server.accept(stream, &tag, true);
+            let handshake = server.accept(stream, true);
             match within(services.clock(), config.handshake_time, handshake).await {
                 Some(Ok(stream)) => MaybeTls::Tls(Box::new(stream)),
                 Some(Err(error)) => return SessionEnd::Failed(error),
@@ -98,7 +97,6 @@ where
         local,
         peer,
         server,
-        tag,
         permit,
         granted: None,
         pending_entry: None,
@@ -137,7 +135,6 @@ struct Driver<S, V: Services> {
     local: Endpoint,
     peer: Endpoint,
     server: Option<TlsServer>,
-    tag: SessionTag,
     permit: Permit,
     granted: Option<Rc<Granted>>,
     /// Who tries to log in.
@@ -346,7 +343,7 @@ where
     }
 
     fn start_tls(&mut self) {
-        let (tag, pending) = (self.tag, self.session.pending().to_vec());
+        let pending = self.session.pending().to_vec();
         self.session.sent(pending.len());
         let Control::Open(MaybeTls::Clear(mut stream)) = core::mem::replace(&mut self.control, Control::Gone)
         else {
@@ -357,7 +354,7 @@ where
             stream.write_all(&pending).await?;
             stream.flush().await?;
             // CCC may want the stream back, whole.
-            Ok(MaybeTls::Tls(Box::new(server.accept(stream, &tag, true).await?)))
+            Ok(MaybeTls::Tls(Box::new(server.accept(stream, true).await?)))
         }));
     }
 
@@ -397,7 +394,7 @@ where
             config: self.config.clone(),
             storage: granted.storage.clone(),
             lease: self.lease.take(),
-            tls: self.server.clone().map(|server| (server, self.tag)),
+            tls: self.server.clone(),
             local: self.local.address,
             rate: granted.rate_bytes_per_second,
             shared: self.shared.clone(),

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{Connection, ServerConnection};
+use rustls::server::ServerSessionMemoryCache;
+use rustls::{Connection, HandshakeKind, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Urgent;
@@ -18,6 +19,8 @@ use super::Urgent;
 /// connection, and those that send files do not always read the new one; so there are some to spare. Ours can be used
 /// again, for they are sealed and not remembered.
 const TICKETS: usize = 4;
+/// Sessions of TLS 1.2 that are kept for clients without tickets: one is resumed again and again.
+const KEPT_SESSIONS: usize = 4;
 /// Clear text that waits to be encrypted, and ciphertext that waits to be sent.
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -46,9 +49,6 @@ pub struct TlsServer {
     config: Arc<rustls::ServerConfig>,
 }
 
-/// What ties data connections to their control connection: it is sealed in the tickets of both.
-pub(super) type SessionTag = [u8; 16];
-
 impl TlsServer {
     /// From the PEM texts of a certificate chain and its key.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<TlsServer, TlsError> {
@@ -64,26 +64,25 @@ impl TlsServer {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(TlsError::Config)?;
-        config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(TlsError::Config)?;
         config.send_tls13_tickets = TICKETS;
         Ok(TlsServer { config: Arc::new(config) })
     }
 
-    /// A tag that no other session has.
-    pub(super) fn tag() -> io::Result<SessionTag> {
-        let mut tag = SessionTag::default();
-        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut tag)
-            .map_err(|_| io::Error::other("the system has no entropy"))?;
-        Ok(tag)
+    /// The same for one control connection and its data connections. Its tickets are sealed with keys of their own, so
+    /// that whatever resumes a session here belongs to it: that holds for TLS 1.2 as for 1.3.
+    pub(super) fn of_session(&self) -> Result<TlsServer, TlsError> {
+        let mut config = (*self.config).clone();
+        config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(TlsError::Config)?;
+        config.session_storage = ServerSessionMemoryCache::new(KEPT_SESSIONS);
+        Ok(TlsServer { config: Arc::new(config) })
     }
 
-    /// Does the handshake on `io`. Its tickets bear the tag.
-    pub(super) async fn accept<S>(&self, io: S, tag: &SessionTag, exact: bool) -> io::Result<TlsStream<S>>
+    /// Does the handshake on `io`.
+    pub(super) async fn accept<S>(&self, io: S, exact: bool) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let mut connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
-        connection.set_resumption_data(tag);
+        let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
         TlsStream::handshake(io, connection.into(), exact).await
     }
 }
@@ -148,12 +147,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         poll_fn(|cx| stream.poll_handshake(cx)).await?;
         Ok(stream)
     }
-    /// What the session that this one resumes was tagged with.
-    pub(super) fn resumed_tag(&self) -> Option<&[u8]> {
-        match &self.tls {
-            Connection::Server(server) => server.received_resumption_data(),
-            Connection::Client(_) => None,
-        }
+    /// Whether it resumes an earlier session.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
     /// Ends TLS in both directions and gives the stream below back. Data that still comes in TLS is thrown away.
     pub(crate) async fn end(mut self) -> io::Result<S> {

@@ -11,7 +11,6 @@ use tokio::io::AsyncWrite;
 use super::listing;
 use super::moving::{Moving, Receiving, Sending, Shared};
 use super::stall::within;
-use super::tls::SessionTag;
 use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, files};
 use crate::protocol::{Facts, Kind, Parameters};
 use crate::server::{
@@ -30,7 +29,8 @@ pub(super) struct Transfer<V: Services> {
     pub(super) config: Rc<ServerConfig>,
     pub(super) storage: Rc<dyn Storage>,
     pub(super) lease: Option<Lease<V::Network>>,
-    pub(super) tls: Option<(TlsServer, SessionTag)>,
+    /// That of the session.
+    pub(super) tls: Option<TlsServer>,
     pub(super) local: IpAddr,
     pub(super) rate: Option<u64>,
     pub(super) shared: Rc<Shared>,
@@ -140,16 +140,16 @@ impl<V: Services> Transfer<V> {
         if !request.protected {
             return Ok(MaybeTls::Clear(stream));
         }
-        let Some((server, tag)) = &self.tls else {
+        let Some(server) = &self.tls else {
             return Err(TransferError::Tls("the control connection was never in TLS".into()));
         };
-        let handshake = server.accept(stream, tag, false);
+        let handshake = server.accept(stream, false);
         let stream = match within(clock, self.config.handshake_time, handshake).await {
             Some(Ok(stream)) => stream,
             Some(Err(error)) => return Err(TransferError::Tls(error.to_string())),
             None => return Err(TransferError::Tls("the handshake took too long".into())),
         };
-        if self.config.resumption_required && stream.resumed_tag() != Some(&tag[..]) {
+        if self.config.resumption_required && !stream.is_resumed() {
             return Err(TransferError::Tls(
                 "it has to resume the TLS session of the control connection".into(),
             ));
