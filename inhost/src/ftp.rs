@@ -160,8 +160,8 @@ async fn mirror_all(
     plan: Rc<MirrorPlan>,
     connections: usize,
 ) -> Result<(), ClientError> {
-    let show = Show::new(&opener.host, url.name(), opener.options.quiet);
     let first = opener.open(url, who).await?;
+    let show = Show::new(&opener.host, url.name(), opener.options.quiet);
     let mut workers =
         vec![opener.host.spawn(work(opener.clone(), first, url.clone(), who.clone(), plan.clone()))];
     for _ in 1..connections {

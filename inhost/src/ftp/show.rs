@@ -44,7 +44,7 @@ impl Show {
     /// Octets, and how fast they moved.
     pub fn rate(&self, bytes: u64) -> String {
         let seconds = self.host.now().since(self.began).as_secs_f64();
-        format!("{}, {}/s", size(bytes), size((bytes as f64 / seconds.max(0.001)) as u64))
+        format!("{} in {seconds:.2} s, {}/s", size(bytes), size((bytes as f64 / seconds.max(0.001)) as u64))
     }
     /// What was moved, for a person.
     pub fn moved(&self, moved: Moved) -> String {
