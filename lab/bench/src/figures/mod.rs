@@ -26,8 +26,9 @@ pub const USAGE: &str = "\
                                              one connection at 1 and 10 Gbit/s in simulation
        inhost-bench figures fairness [--repeats N] [--seconds N] [--simulated] [--mixed] [--json]
                                              ten of ours in simulation; five beside five of the kernel's (needs root)
-       inhost-bench figures files [--megabytes N] [--repeats N] [--json]
-                                             TFTP beside other servers and clients (needs root)
+       inhost-bench figures files [--only ftp,mirror,tftp] [--megabytes N] [--tftp-megabytes N] [--files N]
+                                  [--repeats N] [--json]
+                                             FTP and TFTP beside other servers and clients (needs root)
        inhost-bench figures flood [--rate SYNS] [--json]
                                              transfers beside a flood of SYNs, in simulation
        inhost-bench figures overload [--json]

@@ -1,70 +1,57 @@
 //! Files by inhost's servers and clients, beside those of others, in the same run.
 
 mod carry;
+mod case;
+mod ftp;
+mod mirror;
+mod programs;
 mod tftp;
+mod vsftpd;
 
 use super::machine;
 use super::options::Options;
 use super::page;
-use super::statistics::median;
-use serde::Serialize;
-use std::fmt::Write;
+use case::{Group, measure};
 
-/// The size that the page shows.
-const MEGABYTES: u64 = 100;
+/// The sizes that the page shows.
+const MEGABYTES: u64 = 1000;
+const TFTP_MEGABYTES: u64 = 100;
+const FILES: usize = 10_000;
 const REPEATS: usize = 3;
-
-/// What one program showed.
-#[derive(Serialize)]
-struct Row {
-    /// What was done.
-    what: &'static str,
-    /// By whom, and how.
-    who: &'static str,
-    /// Time of each repetition.
-    seconds: Vec<f64>,
-    /// The most memory that it had at a time.
-    memory_kib: u64,
-    /// The row that it is compared with.
-    is_peer: bool,
-}
 
 /// `inhost-bench figures files …`
 pub fn command(mut options: Options) -> Result<(), String> {
     let json = options.flag("--json");
     let megabytes = options.value("--megabytes")?.unwrap_or(MEGABYTES);
+    let tftp_megabytes = options.value("--tftp-megabytes")?.unwrap_or(TFTP_MEGABYTES);
+    let files = options.value("--files")?.unwrap_or(FILES);
     let repeats = options.value("--repeats")?.unwrap_or(REPEATS);
+    let only = options.list("--only")?;
     options.end()?;
     eprintln!("{}, {}", machine::describe(), machine::today());
-    let rows = tftp::rows(megabytes * 1_000_000, repeats)?;
+    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
+    let mut groups = Vec::new();
+    if is_wanted("ftp") {
+        let rows = measure(ftp::cases(megabytes * 1_000_000)?, repeats)?;
+        let title = format!("FTP of {megabytes} MB, the client is curl on the kernel");
+        groups.push(Group { title, amount: megabytes as f64, unit: "MB", rows });
+    }
+    if is_wanted("mirror") {
+        let rows = measure(mirror::cases(files)?, repeats)?;
+        let title = format!("{files} files of {} octets, mirrored from vsftpd", mirror::FILE_BYTES);
+        groups.push(Group { title, amount: files as f64, unit: "files", rows });
+    }
+    if is_wanted("tftp") {
+        let rows = measure(tftp::cases(tftp_megabytes * 1_000_000)?, repeats)?;
+        let title = format!("TFTP of {tftp_megabytes} MB, blocks of 1428 octets");
+        groups.push(Group { title, amount: tftp_megabytes as f64, unit: "MB", rows });
+    }
     if json {
-        println!("{}", serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())?);
+        println!("{}", serde_json::to_string_pretty(&groups).map_err(|e| e.to_string())?);
         return Ok(());
     }
-    let table = to_table(&rows, megabytes);
+    let table = groups.iter().map(Group::to_table).collect::<Vec<_>>().join("\n");
     print!("{table}");
-    if (megabytes, repeats) == (MEGABYTES, REPEATS) { page::put("files", &table) } else { Ok(()) }
-}
-
-fn to_table(rows: &[Row], megabytes: u64) -> String {
-    let mut table = format!("TFTP of {megabytes} MB, blocks of 1428 octets, median of the repetitions\n");
-    let heads = ("what", "who", "s", "MB/s", "ratio", "memory");
-    let (a, b, c, d, e, f) = heads;
-    let _ = writeln!(table, "{a:<16} {b:<40} {c:>7} {d:>7} {e:>6} {f:>9}");
-    for row in rows {
-        let rate = |row: &Row| median(&row.seconds).map(|seconds| megabytes as f64 / seconds);
-        let peer = rows.iter().find(|other| other.is_peer && other.what == row.what).and_then(rate);
-        let (Some(seconds), Some(own), Some(peer)) = (median(&row.seconds), rate(row), peer) else {
-            continue;
-        };
-        let _ = writeln!(
-            table,
-            "{:<16} {:<40} {seconds:>7.2} {own:>7.1} {:>6.2} {:>6.1} MB",
-            row.what,
-            row.who,
-            own / peer,
-            row.memory_kib as f64 / 1024.0
-        );
-    }
-    table
+    let is_whole = (megabytes, tftp_megabytes, files, repeats) == (MEGABYTES, TFTP_MEGABYTES, FILES, REPEATS);
+    if is_whole && only.is_empty() { page::put("files", &table) } else { Ok(()) }
 }
