@@ -9,15 +9,16 @@
 mod authenticate;
 mod password;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use argon2::Argon2;
-use argon2::password_hash::phc::PasswordHash;
-use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::password_hash::PasswordHasher;
+use argon2::password_hash::phc::{Output, PasswordHash};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 
 pub use authenticate::{Authenticate, LocalFuture, Source, ThreadAuthenticator, Verdict};
 pub use password::{ONE_TIME_ENTROPY_BYTES, one_time_password};
@@ -207,8 +208,9 @@ impl Users {
     /// `decoy`, a hash of nobody's password, is verified for it. Slow on purpose: not for a shard's thread.
     pub fn verify(&self, name: &str, password: &str, decoy: &Decoy) -> Option<Account> {
         let known = self.find(name);
-        let hash = known.map_or(decoy.0.as_str(), |(_, hash)| hash);
-        let right = password.len() <= PASSWORD_BYTES && matches(password, hash);
+        let hash = known.map_or(decoy.hash.as_str(), |(_, hash)| hash);
+        let memory = &mut *decoy.memory.borrow_mut();
+        let right = password.len() <= PASSWORD_BYTES && matches(password, hash, memory) == Some(true);
         known.filter(|_| right).map(|(account, _)| account.clone())
     }
 }
@@ -219,14 +221,18 @@ impl fmt::Debug for Users {
     }
 }
 
-/// A hash that no password matches, for users who are not there.
+/// A hash that no password matches, for users who are not there; and the memory of one verification, which is used for
+/// all: an allocator that gets it back each time lays it beside the last, and the process grows by log-ins.
 #[derive(Clone)]
-pub struct Decoy(String);
+pub struct Decoy {
+    hash: String,
+    memory: RefCell<Vec<Block>>,
+}
 
 impl Decoy {
     /// A decoy that costs what a real hash costs.
     pub fn new() -> Result<Decoy, UserError> {
-        hash("nobody").map(Decoy)
+        Ok(Decoy { hash: hash("nobody")?, memory: RefCell::default() })
     }
 }
 
@@ -240,9 +246,20 @@ fn hash(password: &str) -> Result<String, UserError> {
     Ok(hash.to_string())
 }
 
-fn matches(password: &str, hash: &str) -> bool {
-    PasswordHash::new(hash)
-        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+/// Whether it is the hash's password; `None` where the hash is none.
+fn matches(password: &str, hash: &str, memory: &mut Vec<Block>) -> Option<bool> {
+    let hash = PasswordHash::new(hash).ok()?;
+    let algorithm = Algorithm::try_from(hash.algorithm.as_str()).ok()?;
+    let version = hash.version.map_or(Ok(Version::default()), Version::try_from).ok()?;
+    let params = Params::try_from(&hash).ok()?;
+    let (salt, expected) = (hash.salt?, hash.hash?);
+    memory.resize(params.block_count(), Block::new());
+    let mut place = [0; Output::MAX_LENGTH];
+    let found = place.get_mut(..expected.as_bytes().len())?;
+    let argon2 = Argon2::new(algorithm, version, params);
+    argon2.hash_password_into_with_memory(password.as_bytes(), &salt, found, &mut *memory).ok()?;
+    // Outputs are compared in constant time.
+    Some(Output::new(found).ok()? == expected)
 }
 
 fn is_name(name: &str) -> bool {
