@@ -7,7 +7,9 @@ const WIDTH: f64 = 960.0;
 /// Where the scale begins and ends.
 const SCALE: (f64, f64) = (300.0, 920.0);
 const ROW_HEIGHT: f64 = 26.0;
-const HEAD_HEIGHT: f64 = 84.0;
+const HEAD_HEIGHT: f64 = 104.0;
+/// Of a line of the legend.
+const LEGEND_HEIGHT: f64 = 20.0;
 /// The least and the largest factor on the scale; beyond stands at the edge.
 const FACTORS: (f64, f64) = (1.0 / 32.0, 8.0);
 /// Colours that can be told apart by most eyes (Okabe and Ito).
@@ -25,11 +27,15 @@ pub fn draw(rows: &[Row], title: &str) -> String {
          font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     text(&mut svg, WIDTH / 2.0, 24.0, "middle", 17, title);
-    let mut place = 20.0;
+    let (mut place, mut y) = (20.0, 50.0);
     for (number, stack) in stacks.iter().enumerate() {
-        circle(&mut svg, place, 50.0, colour(number));
-        text(&mut svg, place + 10.0, 54.0, "start", 13, stack);
-        place += 34.0 + 7.2 * stack.len() as f64;
+        let width = 34.0 + 7.2 * stack.len() as f64;
+        if place + width > WIDTH {
+            (place, y) = (20.0, y + LEGEND_HEIGHT);
+        }
+        dot(&mut svg, place, y, number);
+        text(&mut svg, place + 10.0, y + 4.0, "start", 13, stack);
+        place += width;
     }
     grid(&mut svg, height);
     for (line, name) in drawn.iter().enumerate() {
@@ -37,7 +43,7 @@ pub fn draw(rows: &[Row], title: &str) -> String {
         text(&mut svg, SCALE.0 - 12.0, y + 4.0, "end", 13, name);
         for (stack, factor) in dots(rows, name) {
             let number = stacks.iter().position(|other| *other == stack).unwrap_or(0);
-            circle(&mut svg, across(factor), y, colour(number));
+            dot(&mut svg, across(factor), y, number);
         }
     }
     svg.push_str("</svg>\n");
@@ -91,12 +97,14 @@ fn across(factor: f64) -> f64 {
     SCALE.0 + share * (SCALE.1 - SCALE.0)
 }
 
-fn colour(number: usize) -> &'static str {
-    COLOURS[number % COLOURS.len()]
-}
-
-fn circle(svg: &mut String, x: f64, y: f64, colour: &str) {
-    let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"{colour}\"/>");
+/// The mark of a stack: in its colour, and hollow where the colours have been used once.
+fn dot(svg: &mut String, x: f64, y: f64, number: usize) {
+    let colour = COLOURS[number % COLOURS.len()];
+    let inside = if number < COLOURS.len() { colour } else { "white" };
+    let _ = writeln!(
+        svg,
+        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"{inside}\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+    );
 }
 
 fn text(svg: &mut String, x: f64, y: f64, anchor: &str, size: u32, words: &str) {
