@@ -36,6 +36,10 @@ impl Stack {
     /// [`DatagramError::TooLong`].
     ///
     /// What fits one datagram is sent as one, with all that its socket's options say.
+    ///
+    /// # Errors
+    /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
+    /// those of [`Stack::udp_send_to`]. Nothing of the run is sent then.
     pub fn udp_send_run(
         &mut self,
         socket: SocketId,
