@@ -132,6 +132,24 @@ impl Ip {
             };
         is_plain.then_some(ethernet::LENGTH)
     }
+    /// Whether [`Ip::receive`] would give just `datagram` of a frame whose packet, whole and without options, was found
+    /// `at` by [`Ip::plain_offset`], for an address of the link's. When true it counts as given; false says nothing.
+    pub fn receives_directly(&mut self, frame: &[u8], at: usize, datagram: &Datagram) -> bool {
+        let Datagram { link, source, destination, .. } = *datagram;
+        let Some(interface) = self.interface(link) else { return false };
+        if source.is_ipv6() && !interface.config.ipv6
+            || self.check_addresses(link, source, destination, true, false) != Ok(Target::Us)
+        {
+            return false;
+        }
+        self.arrived = Arrived::default();
+        self.sender = match at {
+            ethernet::LENGTH => EthernetView::new(frame).ok().map(|view| (link, view.source())),
+            _ => None,
+        };
+        self.count_delivered(link);
+        true
+    }
     /// Counts a datagram that came in by `link` and was delivered without [`Ip::receive`].
     #[inline]
     pub fn count_delivered(&mut self, link: LinkId) {

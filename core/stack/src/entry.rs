@@ -8,6 +8,7 @@ use crate::udp::Udp;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_ip::Path;
 use inhost_tcp::Connection;
+use inhost_wire::direct::Direct;
 use inhost_wire::protocol;
 use inhost_wire::straight::Straight;
 
@@ -143,6 +144,16 @@ impl Flow {
             && match &self.addresses {
                 Addresses::V4(local, remote, _) => straight.addresses_v4() == Some((*remote, *local)),
                 Addresses::Long(long) => straight.addresses() == (long.1, long.0),
+            }
+    }
+    /// The same of any segment.
+    #[inline]
+    pub(crate) fn gets_direct(&self, direct: &Direct<'_>) -> bool {
+        self.local_port == direct.header.destination_port
+            && self.remote_port == direct.header.source_port
+            && match &self.addresses {
+                Addresses::V4(local, remote, _) => direct.addresses_v4() == Some((*remote, *local)),
+                Addresses::Long(long) => direct.addresses() == (long.1, long.0),
             }
     }
     pub(crate) fn link(&self) -> LinkId {

@@ -10,7 +10,7 @@ use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, 
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
-use inhost_tcp::{Config, Connection, Header, Open, ResetReply};
+use inhost_tcp::{Config, Connection, Ecn, Header, Open, Outcome, ResetReply};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, Segment, TcpView};
 use std::sync::Arc;
@@ -94,6 +94,24 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
+        let outcome = self.flow_segment(key, header, packet, datagram.ecn, now, sink)?;
+        if self.ip.return_route().is_some() && outcome.dropped.is_none() {
+            self.learn_route(key, now);
+        }
+        self.apply(key, outcome, now, sink);
+        Ok(())
+    }
+    /// Gives a segment to its connection; what follows from it is for the caller to do.
+    #[inline]
+    pub(crate) fn flow_segment(
+        &mut self,
+        key: Key,
+        header: &Header,
+        packet: &mut Packet,
+        ecn: Ecn,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, Drop> {
         let pressed = !packet.is_empty() && self.pool.is_under_pressure();
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
         if flow.marks.any(Marks::CHECK_INPUT) {
@@ -104,13 +122,7 @@ impl Stack {
             return Err(Drop::NoMemory);
         }
         let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
-        let mut environment = tcp_environment!(self, now, key, sink);
-        let outcome = flow.connection.receive(header, packet, datagram.ecn, &mut environment);
-        if self.ip.return_route().is_some() && outcome.dropped.is_none() {
-            self.learn_route(key, now);
-        }
-        self.apply(key, outcome, now, sink);
-        Ok(())
+        Ok(flow.connection.receive(header, packet, ecn, &mut tcp_environment!(self, now, key, sink)))
     }
 
     /// What an unfinished handshake does not get to see.
@@ -191,7 +203,7 @@ impl Stack {
     }
 
     /// A segment for a listener (RFC 9293 §3.10.7.2).
-    fn listener_input(
+    pub(crate) fn listener_input(
         &mut self,
         listener: Key,
         call: Call<'_>,

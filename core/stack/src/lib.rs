@@ -11,6 +11,7 @@ mod bind;
 mod cookie;
 mod counters;
 mod datagram_run;
+mod direct;
 mod echo;
 mod entry;
 mod error;

@@ -124,21 +124,40 @@ impl Segments<'_, '_> {
         ecn: Ecn,
         scratch: &mut [u8; HEADERS_BYTES],
     ) -> Option<(usize, Written)> {
+        let link = self.link_header.bytes();
+        let ends = self.straight_ends(ecn)?;
+        scratch.get_mut(..link.len())?.copy_from_slice(link);
+        let written = ends.emit(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
+        Some((link.len(), written))
+    }
+    /// The same for any header, where IP has nothing to add.
+    fn any_headers(
+        &self,
+        header: &Header,
+        payload_bytes: usize,
+        ecn: Ecn,
+        scratch: &mut [u8; HEADERS_BYTES],
+    ) -> Option<(usize, Written)> {
+        let link = self.link_header.bytes();
+        let ends = self.straight_ends(ecn)?;
+        scratch.get_mut(..link.len())?.copy_from_slice(link);
+        let written = ends.emit_any(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
+        Some((link.len(), written))
+    }
+    /// Whose packets they are, where nothing is to be asked of IP for them.
+    #[inline(always)]
+    fn straight_ends(&self, ecn: Ecn) -> Option<Ends> {
         if !self.takes_runs() || self.how.flow_label != 0 {
             return None;
         }
-        let link = self.link_header.bytes();
-        scratch.get_mut(..link.len())?.copy_from_slice(link);
-        let ends = Ends {
+        Some(Ends {
             source: self.path.source,
             destination: self.path.destination,
             source_port: self.local_port,
             destination_port: self.remote_port,
             dscp_ecn: self.how.dscp_ecn | ecn.bits(),
             hop_limit: self.how.hop_limit.unwrap_or(self.path.hop_limit).max(1),
-        };
-        let written = ends.emit(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
-        Some((link.len(), written))
+        })
     }
     /// Sends a segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
     // spec: RFC9293 MUST-2
@@ -230,7 +249,11 @@ impl SegmentOutput for Segments<'_, '_> {
         if let Some(plain) = header.plain() {
             return self.plain(&plain, payload, ecn);
         }
-        self.general(header, payload, ecn)
+        let mut scratch = [0; HEADERS_BYTES];
+        match self.any_headers(header, payload.len(), ecn, &mut scratch) {
+            Some((front, written)) => self.straight(front, &written, payload, &mut scratch),
+            None => self.general(header, payload, ecn),
+        }
     }
     #[inline]
     fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {

@@ -314,7 +314,7 @@ impl Stack {
             if !straight || !coalesces {
                 self.end_run(&mut run, now, sink);
             }
-            if !straight {
+            if !straight && !self.direct_input(link, &mut packet, mask, now, sink) {
                 self.frame(link, packet, now, sink);
             }
         }

@@ -41,6 +41,7 @@ pub mod arp;
 mod bounded;
 pub mod checksum;
 mod cursor;
+pub mod direct;
 pub mod ethernet;
 pub mod icmpv4;
 pub mod icmpv6;

@@ -16,6 +16,8 @@ const MIN_COOKIE_BYTES: usize = 4;
 
 /// Bytes of timestamps alone, with two no-operations before them.
 const TIMESTAMPS_BYTES: usize = 12;
+/// Bytes of the four options of most SYNs: MSS, SACK permitted, timestamps and window scale.
+const USUAL_SYN_BYTES: usize = 20;
 
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
@@ -74,6 +76,7 @@ impl TcpOptions {
     // spec: RFC9293 MUST-4 (end, no-operation and maximum segment size are understood)
     // spec: RFC9293 MUST-5 (whatever the segment's flags)
     // spec: RFC9293 MUST-64 (options may begin at any byte)
+    #[inline]
     pub fn parse(list: &[u8]) -> Self {
         let mut options = TcpOptions::default();
         // What most segments carry (RFC 7323 appendix A).
@@ -82,6 +85,19 @@ impl TcpOptions {
             options.timestamps = Some((value, u32::from_be_bytes([e, f, g, h])));
             return options;
         }
+        // What most SYNs carry.
+        if let [2, 4, m, s, 4, 2, 8, 10, a, b, c, d, e, f, g, h, 1, 3, 3, shift] = *list {
+            let value = u32::from_be_bytes([a, b, c, d]);
+            options.mss = Some(u16::from_be_bytes([m, s]));
+            options.window_scale = Some(shift);
+            options.sack_permitted = true;
+            options.timestamps = Some((value, u32::from_be_bytes([e, f, g, h])));
+            return options;
+        }
+        options.parse_list(list);
+        options
+    }
+    fn parse_list(&mut self, list: &[u8]) {
         let mut r = Reader(list);
         while let Some(kind) = r.u8() {
             match kind {
@@ -93,9 +109,8 @@ impl TcpOptions {
             // spec: RFC9293 MUST-7 (a length that is illegal ends the list)
             let Some(length) = r.u8().and_then(|length| usize::from(length).checked_sub(2)) else { break };
             let Some(body) = r.bytes(length) else { break };
-            options.parse_one(kind, body);
+            self.parse_one(kind, body);
         }
-        options
     }
 
     fn parse_one(&mut self, kind: u8, body: &[u8]) {
@@ -136,7 +151,7 @@ impl TcpOptions {
 
     /// Whether there is nothing but, perhaps, timestamps.
     #[inline]
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.mss.is_none()
             && self.window_scale.is_none()
             && !self.sack_permitted
@@ -149,6 +164,7 @@ impl TcpOptions {
         match self.is_plain() {
             true if self.timestamps.is_some() => TIMESTAMPS_BYTES,
             true => 0,
+            false if self.is_usual_syn() => USUAL_SYN_BYTES,
             false => self.plan().padded_length(self),
         }
     }
@@ -167,12 +183,38 @@ impl TcpOptions {
         if self.is_plain() {
             return self.emit_timestamps(buffer);
         }
+        if self.is_usual_syn() {
+            return self.emit_usual_syn(buffer);
+        }
         let mut w = Writer::new(buffer);
         self.write(self.plan(), &mut w);
         // spec: RFC9293 MUST-69 (padding is zeros)
         w.pad_to(4).finish()
     }
 
+    /// Whether these are the four of most SYNs, and no more.
+    #[inline]
+    fn is_usual_syn(&self) -> bool {
+        self.mss.is_some()
+            && self.window_scale.is_some()
+            && self.sack_permitted
+            && self.timestamps.is_some()
+            && self.sack.is_empty()
+            && self.fast_open.is_none()
+    }
+    /// Those, in their usual order.
+    #[inline]
+    fn emit_usual_syn(&self, buffer: &mut [u8]) -> usize {
+        let Some(place) = buffer.first_chunk_mut::<USUAL_SYN_BYTES>() else { return 0 };
+        let [m, s] = self.mss.unwrap_or_default().to_be_bytes();
+        let (value, echo) = self.timestamps.unwrap_or_default();
+        place[..8].copy_from_slice(&[MSS, 4, m, s, SACK_PERMITTED, 2, TIMESTAMPS, 10]);
+        place[8..12].copy_from_slice(&value.to_be_bytes());
+        place[12..16].copy_from_slice(&echo.to_be_bytes());
+        let shift = self.window_scale.unwrap_or_default();
+        place[16..].copy_from_slice(&[NO_OPERATION, WINDOW_SCALE, 3, shift]);
+        USUAL_SYN_BYTES
+    }
     /// Nothing, or timestamps behind two no-operations (RFC 7323 appendix A).
     #[inline]
     fn emit_timestamps(&self, buffer: &mut [u8]) -> usize {

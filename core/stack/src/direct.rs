@@ -1,0 +1,129 @@
+//! From a frame to its connection, or listener, in one step: any TCP segment in a packet without IP options or fragments,
+//! where the road of [`crate::straight`] does not take it. IP's own steps are spared for what it knows already.
+
+use crate::entry::{Marks, Socket};
+use crate::input::{Call, can_talk};
+use crate::stack::Stack;
+use crate::table::Name;
+use inhost_base::{Endpoint, Instant, Key, LinkId};
+use inhost_buf::{Checksum, Packet};
+use inhost_event::{Event, FrameReceived, Mask, Sink};
+use inhost_ip::Datagram;
+use inhost_wire::direct::Direct;
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Flags, TcpHeader};
+
+impl Stack {
+    /// Takes a frame that came in on `link`. False leaves the packet as it was.
+    pub(crate) fn direct_input(
+        &mut self,
+        link: LinkId,
+        packet: &mut Packet,
+        mask: Mask,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        let Some(at) = self.ip.plain_offset(link, packet.bytes()) else { return false };
+        let Some(bytes) = packet.bytes().get(at..) else { return false };
+        let Some(direct) = Direct::of(bytes) else { return false };
+        if packet.checksum == Checksum::Unknown && !direct.checksum_ok(bytes) {
+            return false;
+        }
+        match self.direct_flow(&direct) {
+            Some(key) => {
+                // That the addresses are good for this link was found out when the flow's way was.
+                let is_known = self
+                    .flow(key)
+                    .is_some_and(|flow| flow.generation == self.ip.generation() && flow.link() == link);
+                // A SYN may mean that a connection in TIME-WAIT is to give way.
+                if !is_known || direct.header.flags.contains(Flags::SYN) && !direct.header.flags.ack() {
+                    return false;
+                }
+                self.ip.count_delivered(link);
+                let Direct { header, ecn, header_bytes, total_bytes, .. } = direct;
+                self.arrived(link, packet, (at + header_bytes, at + total_bytes), mask, now, sink);
+                self.last_flow = Some(key);
+                match self.flow_segment(key, &header, packet, ecn, now, sink) {
+                    Ok(outcome) => self.apply(key, outcome, now, sink),
+                    Err(why) => self.drop_frame(link, why, now, sink),
+                }
+            }
+            None => {
+                let (source, destination) = direct.addresses();
+                let Direct { header, ecn, hop_limit, ip_bytes, header_bytes, total_bytes, .. } = direct;
+                let datagram = Datagram {
+                    link,
+                    source,
+                    destination,
+                    protocol: protocol::TCP,
+                    ecn,
+                    hop_limit,
+                    to_unicast: true,
+                    header_bytes: ip_bytes as u16,
+                    protocol_offset: if source.is_ipv4() { 9 } else { 6 },
+                };
+                let Some(listener) = self.called(&header, &datagram) else { return false };
+                if !self.ip.receives_directly(packet.bytes(), at, &datagram) {
+                    return false;
+                }
+                self.arrived(link, packet, (at + header_bytes, at + total_bytes), mask, now, sink);
+                let call = Call { header: &header, datagram: &datagram, least_sequence: None };
+                if let Err(why) = self.listener_input(listener, call, packet, now, sink) {
+                    self.drop_frame(link, why, now, sink);
+                }
+            }
+        }
+        if packet.capacity() > 0 {
+            self.pool.give(packet.take());
+        }
+        true
+    }
+    /// The listener that a SYN calls. Whatever else is for no connection is left for the general road.
+    fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<Key> {
+        let is_call = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) == Flags::SYN;
+        let has_ports = header.source_port != 0 && header.destination_port != 0;
+        if !is_call || !has_ports || !can_talk(datagram.source) {
+            return None;
+        }
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        let listener = self.find_listener(datagram.link, local)?;
+        matches!(self.sockets.at(listener), Some(Socket::Listener(_))).then_some(listener)
+    }
+    /// Counts and tells of a frame, and leaves the segment's payload, which lies `from..to` in it.
+    fn arrived(
+        &mut self,
+        link: LinkId,
+        packet: &mut Packet,
+        (from, to): (usize, usize),
+        mask: Mask,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) {
+        let length_bytes = packet.len() as u32;
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.received_frames += 1;
+            link.counters.received_bytes += u64::from(length_bytes);
+        }
+        if mask.wants(Mask::LINK) {
+            sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
+        }
+        packet.truncate(to);
+        packet.trim_front(from);
+    }
+    /// The flow of a segment: mostly that of the last.
+    #[inline]
+    fn direct_flow(&self, direct: &Direct<'_>) -> Option<Key> {
+        let is_it = |key: Key| match self.sockets.at(key) {
+            Some(Socket::Flow(flow)) => flow.gets_direct(direct) && !flow.marks.any(Marks::UNLISTED),
+            _ => false,
+        };
+        if let Some(key) = self.last_flow.filter(|key| is_it(*key)) {
+            return Some(key);
+        }
+        let (source, destination) = direct.addresses();
+        let local = Endpoint { address: destination, port: direct.header.destination_port };
+        let remote = Endpoint { address: source, port: direct.header.source_port };
+        let name = Name { protocol: protocol::TCP, local, remote };
+        self.flows.find_where(&name, is_it)
+    }
+}
