@@ -62,6 +62,7 @@ impl<T> Slab<T> {
         self.entries >= self.limit
     }
     /// Adds `value`, or hands it back when the table is full.
+    #[inline]
     pub fn insert(&mut self, value: T) -> Result<Key, T> {
         if self.is_full() {
             return Err(value);
@@ -135,6 +136,20 @@ impl<T> Slab<T> {
             Slot::Empty { .. } => None,
         }
     }
+    /// Drops the entry where it lies; false when it is gone.
+    pub fn discard(&mut self, key: Key) -> bool {
+        if self.at(key).is_none() {
+            return false;
+        }
+        if let Some(slot) = self.slots.get_mut(key.index()) {
+            *slot = Slot::Empty {
+                generation: key.generation.wrapping_add(1),
+                next_free: self.first_free.replace(key.index),
+            };
+            self.entries -= 1;
+        }
+        true
+    }
     /// All entries with their keys, in order of place.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| match slot {
@@ -155,6 +170,8 @@ mod tests {
         let mut slab = Slab::new(2);
         let a = slab.insert('a').unwrap();
         assert_eq!(slab.remove(a), Some('a'));
+        let a = slab.insert('a').unwrap();
+        assert_eq!((slab.discard(a), slab.discard(a), slab.len()), (true, false, 0));
         let next = slab.next_key();
         let b = slab.insert('b').unwrap();
         assert_eq!(next, Some(b));

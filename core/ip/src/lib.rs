@@ -249,10 +249,12 @@ impl Ip {
         self.resolved.pop_front()
     }
     /// The next instant at which [`Ip::timeout`] has something to do.
+    #[inline]
     pub fn deadline(&self) -> Instant {
-        if let Some(deadline) = self.deadline.get() {
-            return deadline;
-        }
+        self.deadline.get().unwrap_or_else(|| self.next_deadline())
+    }
+    #[cold]
+    fn next_deadline(&self) -> Instant {
         let links = self.interfaces.iter().map(Interface::deadline).min().unwrap_or(Instant::FAR_FUTURE);
         let deadline = links
             .min(self.routes.deadline())

@@ -177,6 +177,7 @@ impl Ip {
         Ok(())
     }
     /// Whether [`Ip::transmit`] has something for the device of `link`.
+    #[inline]
     pub fn wants_transmit(&self, link: LinkId) -> bool {
         self.interface(link).is_some_and(|interface| {
             interface.control.wants_transmit()

@@ -41,6 +41,10 @@ impl Ip {
         if destination.is_multicast() || destination == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return self.route_to_group(destination, source, bound, now);
         }
+        if let Some((link, gateway)) = self.only_hop(destination, source, bound, now) {
+            let next_hop = self.redirected(link, destination, gateway, now);
+            return self.path_by(link, next_hop, destination, source, now);
+        }
         let hops = self.first_hops(destination, source, bound)?;
         let mut hops = self.in_order(&hops, now);
         // False sorts first; the others keep their order.
@@ -163,6 +167,26 @@ impl Ip {
         };
         self.path_by(link, destination, destination, source, now)
     }
+    /// The link and next hop of the longest prefix, where there is but one and it is usable.
+    fn only_hop(
+        &self,
+        destination: IpAddr,
+        source: Option<IpAddr>,
+        bound: Option<LinkId>,
+        now: Instant,
+    ) -> Option<(LinkId, Option<IpAddr>)> {
+        let mut hops = self.routes.longest(destination, |route| self.allows_link(route.link, source, bound));
+        let (Some(hop), None) = (hops.next(), hops.next()) else { return None };
+        let is_usable = hop.gateway.is_none_or(|gateway| self.gateways.is_usable(hop.link, gateway, now));
+        is_usable.then_some((hop.link, hop.gateway))
+    }
+    /// Whether what leaves `source` for somewhere may go by `link`.
+    fn allows_link(&self, link: LinkId, source: Option<IpAddr>, bound: Option<LinkId>) -> bool {
+        bound.is_none_or(|bound| bound == link)
+            && self
+                .interface(link)
+                .is_some_and(|interface| source.is_none_or(|source| self.may_send_from(interface, source)))
+    }
     /// The links and next hops of the longest prefix, in order of preference.
     pub(crate) fn first_hops(
         &self,
@@ -170,15 +194,9 @@ impl Ip {
         source: Option<IpAddr>,
         bound: Option<LinkId>,
     ) -> Result<Vec<(LinkId, Option<IpAddr>)>, RouteError> {
-        let allows = |link: LinkId| {
-            bound.is_none_or(|bound| bound == link)
-                && self.interface(link).is_some_and(|interface| {
-                    source.is_none_or(|source| self.may_send_from(interface, source))
-                })
-        };
         let hops: Vec<_> = self
             .routes
-            .longest(destination, |route| allows(route.link))
+            .longest(destination, |route| self.allows_link(route.link, source, bound))
             .map(|route| (route.link, route.gateway))
             .collect();
         let first = hops.first().map(|hop| hop.0);

@@ -5,7 +5,7 @@ use crate::listener::{CHANGED, acceptable_of, embryos_of};
 use crate::reply::Reply;
 use crate::stack::{Stack, ready_on};
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
-use inhost_event::{Connected, Event, Mask, Sink};
+use inhost_event::{Connected, Event, Mask, Sink, TcpPhase};
 use inhost_ip::Path;
 use inhost_tcp::{Changes, ConnectionError, Outcome, ResetReply};
 
@@ -38,6 +38,9 @@ impl Stack {
             let waits = flow.marks.any(Marks::AWAITS_DATA);
             if waits && changes.intersects(Changes::READABLE | Changes::PEER_CLOSED) {
                 self.offer_to_accept(key);
+            }
+            if changes.intersects(Changes::PEER_CLOSED) {
+                self.time_wait_began(key);
             }
             self.tell(key);
         }
@@ -79,6 +82,15 @@ impl Stack {
         }
     }
 
+    /// The timer of a flow that is in TIME-WAIT now is armed for its end at once: what it was armed for before is over,
+    /// and serving it would cost more.
+    fn time_wait_began(&mut self, key: Key) {
+        let Some(flow) = self.flow(key) else { return };
+        let until = flow.connection.deadline();
+        if flow.connection.phase() == TcpPhase::TimeWait && !flow.marks.any(Marks::EXTRAS) {
+            self.timers.arm(key.index(), until);
+        }
+    }
     /// Names a socket in the next [`Stack::ready`], unless nobody holds it.
     #[inline]
     pub(crate) fn tell(&mut self, key: Key) {
@@ -165,10 +177,11 @@ impl Stack {
         if self.flow(key).is_some_and(|flow| flow.marks.any(Marks::EXTRAS)) {
             self.extras.remove(&place);
         }
-        if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
+        if let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) {
             flow.connection.clear(&mut self.pool);
             self.population.flows -= 1;
             self.population.orphans -= usize::from(flow.marks.any(Marks::ORPHAN));
+            self.sockets.discard(key);
         }
     }
 

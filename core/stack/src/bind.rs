@@ -10,6 +10,7 @@ impl Stack {
     /// Puts a socket that binds a local end into the tables.
     pub(crate) fn bind(&mut self, socket: Socket) -> Result<Key, BindError> {
         let any_address = socket.is_any_address();
+        self.last_binding = None;
         let key = self.sockets.insert(socket).map_err(|_| BindError::TooManySockets)?;
         if self.bindings.insert(&self.sockets, key) {
             self.population.any_address |= any_address;
@@ -20,6 +21,7 @@ impl Stack {
     }
     /// Frees the local end of a socket.
     pub(crate) fn unbind(&mut self, key: Key) {
+        self.last_binding = None;
         self.bindings.remove(&self.sockets, key);
         self.queues.remove(key.index());
     }

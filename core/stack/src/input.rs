@@ -167,6 +167,18 @@ impl Stack {
     }
     /// As [`Stack::find_listener`], for any transport.
     pub(crate) fn find_binding(&mut self, number: u8, link: LinkId, local: Endpoint) -> Option<Key> {
+        let wanted = (number, link, local);
+        if let Some((last, key)) = self.last_binding
+            && last == wanted
+        {
+            return Some(key);
+        }
+        let found = self.search_binding(number, link, local);
+        // What takes every address depends on which are ours.
+        self.last_binding = found.filter(|_| !self.population.any_address).map(|key| (wanted, key));
+        found
+    }
+    fn search_binding(&self, number: u8, link: LinkId, local: Endpoint) -> Option<Key> {
         let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         let any_own = match local.address {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

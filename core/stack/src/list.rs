@@ -60,6 +60,7 @@ impl Lists {
         self.nodes.get(place).filter(|node| node.next != NONE).map(|node| node.next as usize)
     }
     /// Puts `place` at the end of `list`, out of any other.
+    #[inline]
     pub(crate) fn push_back(&mut self, list: usize, place: usize) {
         self.insert(list, place, false);
     }
@@ -71,43 +72,43 @@ impl Lists {
     #[inline]
     pub(crate) fn remove(&mut self, place: usize) -> Option<usize> {
         let node = *self.nodes.get(place).filter(|node| node.list != NONE)?;
+        // `NONE` is beyond every place.
+        let head = self.heads.get_mut(node.list as usize)?;
         match self.nodes.get_mut(node.previous as usize) {
-            Some(previous) if node.previous != NONE => previous.next = node.next,
-            _ => self.heads.get_mut(node.list as usize)?.first = node.next,
+            Some(previous) => previous.next = node.next,
+            None => head.first = node.next,
         }
         match self.nodes.get_mut(node.next as usize) {
-            Some(next) if node.next != NONE => next.previous = node.previous,
-            _ => self.heads.get_mut(node.list as usize)?.last = node.previous,
+            Some(next) => next.previous = node.previous,
+            None => head.last = node.previous,
         }
-        let head = self.heads.get_mut(node.list as usize)?;
         head.count = head.count.saturating_sub(1);
         *self.nodes.get_mut(place)? = Node { next: NONE, previous: NONE, list: NONE };
         Some(node.list as usize)
     }
     /// Takes the first member out.
+    #[inline]
     pub(crate) fn pop_front(&mut self, list: usize) -> Option<usize> {
         let first = self.first(list)?;
         self.remove(first);
         Some(first)
     }
 
+    #[inline]
     fn insert(&mut self, list: usize, place: usize, in_front: bool) {
-        self.remove(place);
-        self.grow(list + 1);
-        if self.nodes.len() <= place {
-            make_room(&mut self.nodes, place + 1);
-            self.nodes.resize(place + 1, Node { next: NONE, previous: NONE, list: NONE });
+        match self.nodes.get(place) {
+            None => self.add_nodes(place + 1),
+            Some(node) if node.list != NONE => {
+                self.remove(place);
+            }
+            Some(_) => {}
         }
-        let head = self.heads[list];
+        if self.heads.len() <= list {
+            self.grow(list + 1);
+        }
+        let (Some(head), Some(node)) = (self.heads.get_mut(list), self.nodes.get_mut(place)) else { return };
         let (next, previous) = if in_front { (head.first, NONE) } else { (NONE, head.last) };
-        self.nodes[place] = Node { next, previous, list: list as u32 };
-        if next != NONE {
-            self.nodes[next as usize].previous = place as u32;
-        }
-        if previous != NONE {
-            self.nodes[previous as usize].next = place as u32;
-        }
-        let head = &mut self.heads[list];
+        *node = Node { next, previous, list: list as u32 };
         head.count += 1;
         if next == NONE {
             head.last = place as u32;
@@ -115,6 +116,18 @@ impl Lists {
         if previous == NONE {
             head.first = place as u32;
         }
+        // `NONE` is beyond every place.
+        if let Some(next) = self.nodes.get_mut(next as usize) {
+            next.previous = place as u32;
+        }
+        if let Some(previous) = self.nodes.get_mut(previous as usize) {
+            previous.next = place as u32;
+        }
+    }
+    #[cold]
+    fn add_nodes(&mut self, count: usize) {
+        make_room(&mut self.nodes, count);
+        self.nodes.resize(count, Node { next: NONE, previous: NONE, list: NONE });
     }
 }
 

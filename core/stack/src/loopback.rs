@@ -70,6 +70,7 @@ impl Device for Loopback {
 
 impl Stack {
     /// Whether something waits to go round.
+    #[inline]
     pub(crate) fn loopback_waits(&self) -> bool {
         !self.loopback.queue.is_empty() || self.has_output(LINK)
     }

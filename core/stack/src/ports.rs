@@ -1,7 +1,9 @@
 //! What a peer must not guess and a network must not confuse: ephemeral ports, initial sequence numbers, offsets of
 //! the timestamp clock.
 
+use crate::table::halves;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
+use inhost_wire::protocol;
 
 /// How ephemeral ports are chosen (RFC 6056 §3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,7 +25,6 @@ const COUNTERS: usize = 64;
 pub(crate) struct Identity {
     sequence_key: SipKey,
     port_key: SipKey,
-    counter_key: SipKey,
     counters: [u16; COUNTERS],
 }
 
@@ -61,16 +62,25 @@ impl Tuple {
     }
 }
 
+/// The keyed hash of a protocol and two ends.
+fn hash_of(key: &SipKey, protocol: u8, local: Endpoint, remote: Endpoint) -> u64 {
+    let ports = u64::from(local.port) << 32 | u64::from(remote.port) << 16 | u64::from(protocol);
+    match (local.address, remote.address) {
+        (IpAddr::V4(local), IpAddr::V4(remote)) => {
+            key.secret_words([u64::from(u32::from(local)) << 32 | u64::from(u32::from(remote)), ports])
+        }
+        (local, remote) => {
+            let ([a, b], [c, d]) = (halves(local), halves(remote));
+            key.secret_words([a, b, c, d, ports])
+        }
+    }
+}
+
 impl Identity {
     pub(crate) fn new(random: &mut Random) -> Identity {
         let mut counters = [0; COUNTERS];
         counters.fill_with(|| random.private_u32() as u16);
-        Identity {
-            sequence_key: random.private_key(),
-            port_key: random.private_key(),
-            counter_key: random.private_key(),
-            counters,
-        }
+        Identity { sequence_key: random.private_key(), port_key: random.private_key(), counters }
     }
     /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock: a clock of
     /// 4 us plus a keyed hash of the two ends (RFC 6528 §3), and the other half of that hash. The same two ends get
@@ -84,7 +94,7 @@ impl Identity {
         remote: Endpoint,
         now: Instant,
     ) -> (Sequence, u32) {
-        let hash = self.sequence_key.hash(Tuple::new(6, local, remote).bytes());
+        let hash = hash_of(&self.sequence_key, protocol::TCP, local, remote);
         let clock = (now.as_micros() / 4) as u32;
         (Sequence(clock.wrapping_add(hash as u32)), (hash >> 32) as u32)
     }
@@ -103,10 +113,11 @@ impl Identity {
         // The port is what is asked for, so the local end is hashed without one.
         let unspecified = IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED);
         let local = Endpoint { address: local.unwrap_or(unspecified), port: 0 };
-        let tuple = Tuple::new(0, local, remote);
-        let offset = self.port_key.hash(tuple.bytes()) as u32;
+        // The two hashes of algorithm 4 are the halves of one.
+        let hash = hash_of(&self.port_key, 0, local, remote);
+        let offset = hash as u32;
         let counter = match selection {
-            PortSelection::DoubleHash => self.counter_key.hash(tuple.bytes()) as usize % COUNTERS,
+            PortSelection::DoubleHash => (hash >> 32) as usize % COUNTERS,
             PortSelection::Hash | PortSelection::Random => 0,
         };
         let start = random.private_u32();

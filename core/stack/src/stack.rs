@@ -18,7 +18,7 @@ use crate::source_route::SourceRoutes;
 use crate::straight::Run;
 use crate::table::Table;
 use crate::wheel::Wheel;
-use inhost_base::{Duration, Instant, Key, LinkId, Random, Slab};
+use inhost_base::{Duration, Endpoint, Instant, Key, LinkId, Random, Slab};
 use inhost_buf::{Batch, Device, Packet, Pool};
 use inhost_event::{Drop, Event, FrameDropped, FrameReceived, Ignore, Mask, Sink};
 use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment, Received};
@@ -130,6 +130,8 @@ pub struct Stack {
     pub(crate) time_wait_place: usize,
     /// The only frame lengths of a pass that a sink wants to hear of.
     pub(crate) sent_lengths: Vec<u32>,
+    /// The last end that a binding was looked up for, by transport and link, and what was found: until another is bound.
+    pub(crate) last_binding: Option<((u8, LinkId, Endpoint), Key)>,
     /// The flow that the last segment was for; it may be gone.
     pub(crate) last_flow: Option<Key>,
     /// The latest time told.
@@ -240,6 +242,7 @@ impl Stack {
             population: Population::default(),
             time_wait_place: 0,
             sent_lengths: Vec::new(),
+            last_binding: None,
             last_flow: None,
             now,
             random,
@@ -342,15 +345,21 @@ impl Stack {
         if self.loopback_waits() && !self.loopback_is_stalled() {
             return Some(self.now);
         }
-        let rests = self.links.iter().filter_map(|link| link.rest_ends);
-        let rests = rests.chain(self.feeding_at).chain(self.loopback_stalls_until());
-        let soonest =
-            rests.fold(self.timers.deadline().min(self.ip.deadline()), |soonest, rest| soonest.min(rest));
+        let mut soonest = self.timers.deadline().min(self.ip.deadline());
+        for link in &self.links {
+            soonest = soonest.min(link.rest_ends.unwrap_or(Instant::FAR_FUTURE));
+        }
+        soonest = soonest.min(self.feeding_at.unwrap_or(Instant::FAR_FUTURE));
+        soonest = soonest.min(self.loopback_stalls_until().unwrap_or(Instant::FAR_FUTURE));
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
     }
     /// A socket whose readiness changed since it was last named, and what it is ready for now. Each is named once
     /// however much happened to it; a socket that was closed is not named.
+    #[inline]
     pub fn ready(&mut self) -> Option<(SocketId, Readiness)> {
+        if self.has_ready() { self.next_ready() } else { None }
+    }
+    fn next_ready(&mut self) -> Option<(SocketId, Readiness)> {
         while let Some(place) = self.queues.pop_front(CHANGED) {
             if let Some(key) = self.sockets.key_at(place) {
                 let socket = SocketId(key);
@@ -395,9 +404,11 @@ impl Stack {
         (0..self.links.len() as u16).map(LinkId)
     }
 
+    #[inline]
     pub(crate) fn has_output(&self, link: LinkId) -> bool {
         self.sending.count(ready_on(link)) > 0 || self.replies.waits(link) || self.ip.wants_transmit(link)
     }
+    #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }

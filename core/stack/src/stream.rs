@@ -68,10 +68,11 @@ impl Stack {
         if local == remote || !(asked == 0 || self.makes_way(local, remote, now)) {
             return Err(ConnectError::InUse);
         }
-        let config = tcp.map_or_else(|| self.tcp_config.clone(), Arc::new);
+        let own = tcp.map(Arc::new);
         let open = self.open(&path, local, remote, now);
         let key = self.sockets.next_key().ok_or(ConnectError::TooManySockets)?;
-        let mut connection = Connection::connect(&config, open, &mut tcp_environment!(self, now, key, sink));
+        let config = own.as_ref().unwrap_or(&self.tcp_config);
+        let mut connection = Connection::connect(config, open, &mut tcp_environment!(self, now, key, sink));
         let bound = if link.is_some() { Marks::BOUND } else { Marks::default() };
         let mut marks = Marks::ACTIVE.and(bound);
         if fast_open != FastOpenCall::Off {

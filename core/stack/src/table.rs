@@ -85,7 +85,7 @@ fn hash(secret: &SipKey, name: &Name) -> u64 {
     }
 }
 
-fn halves(address: IpAddr) -> [u64; 2] {
+pub(crate) fn halves(address: IpAddr) -> [u64; 2] {
     let bits = match address {
         IpAddr::V4(address) => u128::from(u32::from(address)),
         IpAddr::V6(address) => u128::from(address),

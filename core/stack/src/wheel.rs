@@ -55,11 +55,10 @@ impl Wheel {
         if at == Instant::FAR_FUTURE {
             return;
         }
-        if self.at.len() <= place {
-            make_room(&mut self.at, place + 1);
-            self.at.resize(place + 1, Instant::FAR_FUTURE);
+        match self.at.get_mut(place) {
+            Some(armed) => *armed = at,
+            None => self.add_place(place, at),
         }
-        self.at[place] = at;
         let tick = (at.as_nanos() >> TICK_BITS).max(self.tick);
         let differing = tick ^ self.tick;
         let level = (63 - (differing | 1).leading_zeros()) / LEVEL_BITS;
@@ -69,7 +68,14 @@ impl Wheel {
         self.earliest[list] = self.earliest[list].min(at);
         self.lists.push_back(list, place);
     }
+    #[cold]
+    fn add_place(&mut self, place: usize, at: Instant) {
+        make_room(&mut self.at, place + 1);
+        self.at.resize(place, Instant::FAR_FUTURE);
+        self.at.push(at);
+    }
     /// Forgets the entry of `place`.
+    #[inline]
     pub(crate) fn disarm(&mut self, place: usize) {
         if let Some(list) = self.lists.remove(place) {
             self.at[place] = Instant::FAR_FUTURE;

@@ -165,5 +165,9 @@ impl Connection {
         self.retransmit_at = Instant::FAR_FUTURE;
         self.linger_at = env.now + self.config.time_wait;
         self.recovery.end();
+        if self.buffers.as_ref().is_some_and(|buffers| buffers.are_empty()) {
+            // Nothing comes any more that they were for.
+            self.clear(env.pool);
+        }
     }
 }
