@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+/// Less would hold a single large segment up.
+const LEAST_UPLOAD_BYTES: usize = 64 << 10;
+
 /// The FTP server.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
@@ -47,6 +50,9 @@ pub struct Ftp {
     pub connections_per_minute: u32,
     /// Minutes without a command after which a session ends. Default 5.
     pub idle_min: u64,
+    /// What one upload may have waiting to be stored, such as "64M" for far clients with fast lines; the window is half
+    /// of it. Default "16M".
+    pub upload_memory: String,
 }
 
 /// One user of the FTP server.
@@ -96,6 +102,7 @@ impl Default for Ftp {
             sessions_per_peer: 32,
             connections_per_minute: 240,
             idle_min: 5,
+            upload_memory: "16M".into(),
         }
     }
 }
@@ -127,9 +134,20 @@ impl Ftp {
             (other, _) => Err(Failure::usage(format!("ftp.tls {other:?}: give \"offered\" or \"required\""))),
         }
     }
+    /// What one upload may have waiting.
+    pub fn upload_bytes(&self) -> Result<usize, Failure> {
+        let text = &self.upload_memory;
+        match size_bytes(text) {
+            Some(bytes) if bytes >= LEAST_UPLOAD_BYTES => Ok(bytes),
+            _ => {
+                Err(Failure::usage(format!("ftp.upload_memory {text:?}: give 64K or more, such as \"16M\"")))
+            }
+        }
+    }
     /// Refuses what cannot be acted on.
     pub fn check(&self) -> Result<(), Failure> {
         self.ports()?;
+        self.upload_bytes()?;
         self.tls_required()?;
         may_write("ftp.rights", &self.rights)?;
         for user in &self.user {

@@ -56,7 +56,7 @@ impl Network for ClientNetwork {
 
     fn listen(&self, at: Endpoint) -> io::Result<DataListener> {
         match &self.0.maker {
-            Maker::Private { host, .. } => HostNetwork(host.clone()).listen(at).map(DataListener::Private),
+            Maker::Private { host, .. } => HostNetwork::new(host).listen(at).map(DataListener::Private),
             Maker::Running { path, reactor } => {
                 let listener = Arc::new(listen(path, at).map_err(io::Error::other)?);
                 let (reactor, accepting) = (reactor.clone(), RefCell::default());

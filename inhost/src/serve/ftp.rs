@@ -63,7 +63,7 @@ pub fn start(runtime: &Runtime, config: &Config) -> Result<Files, Failure> {
     let path = user::file(config.telnet.users.as_deref())?;
     let authenticator = ThreadAuthenticator::start(Source::FileOrElse(path, Default::default()))
         .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
-    let network = HostNetwork(host.clone());
+    let network = HostNetwork::new(&host).with_received_limit(ftp.upload_bytes()?);
     let services = Rc::new(FtpServices {
         ports: PassivePorts::new(network.clone(), ftp.ports()?),
         network,

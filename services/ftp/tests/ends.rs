@@ -2,9 +2,13 @@
 
 mod place;
 
+use std::future::poll_fn;
+
 use inhost_base::{Duration, Endpoint};
 use inhost_ftp::client::{ClientError, DataVia, Operation, Transfer};
-use inhost_ftp::driver::{Flow, GetOptions, MirrorPlan, copy, get, mirror, put};
+use inhost_ftp::driver::{
+    Accept, Flow, GetOptions, HostNetwork, MirrorPlan, Network, copy, get, mirror, put,
+};
 use inhost_ftp::protocol::{Mode, Parameters, Representation, Structure};
 use inhost_ftp::server::{ServerConfig, TlsPolicy};
 use inhost_ftp::storage::{Storage, Store, VirtualPath};
@@ -246,5 +250,28 @@ fn a_tree_and_a_third_party() {
         let moved = copy(&mut one, "/big", &mut two, "/copied", options).await.unwrap();
         assert!(moved.hashed && place.read("server/copied") == place.read("server/big"));
         one.perform(Operation::Command("QUIT".into())).await.unwrap();
+    });
+}
+
+/// What a data connection holds that was not stored yet does not grow with the file: its sender is held back.
+#[test]
+fn what_waits_to_be_stored_is_limited() {
+    const LIMIT_BYTES: usize = 1 << 20;
+    let place = Place::new("waiting");
+    world(&place, ServerConfig::default(), |world| async move {
+        let network = HostNetwork::new(&world.host).with_received_limit(LIMIT_BYTES);
+        let listener = network.listen(Endpoint::new(HERE, 0)).unwrap();
+        let sender = world.host.connect(Accept::local(&listener)).await.unwrap();
+        let (receiver, _) = poll_fn(|cx| Accept::poll_accept(&listener, cx)).await.unwrap();
+        let mut taken = vec![0; 128 * 1024];
+        // The reader is as slow as a disk may be, but drains what is there now and then.
+        for _ in 0..40 {
+            while world.host.timeout(Duration::from_millis(5), (&sender).write(&taken)).await.is_ok() {}
+            let waiting = receiver.queued().unwrap().readable_bytes;
+            assert!(waiting <= LIMIT_BYTES, "{waiting} bytes wait");
+            while receiver.queued().unwrap().readable_bytes > 0 {
+                receiver.receive(&mut taken).await.unwrap();
+            }
+        }
     });
 }

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 /// Bytes moved at a time; all connections of a gateway share the place for them.
-pub(crate) const CHUNK_BYTES: usize = 65_535;
+pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks moved in one direction before others have their turn.
 const CHUNKS_A_TURN: usize = 4;
 

@@ -5,14 +5,36 @@ use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, IpAddr};
 use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::{ConnectOptions, ListenOptions, Local};
+use inhost_stack::{ConnectOptions, ListenOptions, Local, TcpConfig as Config};
 
 use super::{Accept, Network};
 use crate::storage::LocalFuture;
 
 /// Connections of one host.
 #[derive(Clone)]
-pub struct HostNetwork(pub Host);
+pub struct HostNetwork {
+    host: Host,
+    /// How data connections behave, where not as the host's others do.
+    tcp: Option<Config>,
+}
+
+impl HostNetwork {
+    /// Connections like all others of `host`.
+    pub fn new(host: &Host) -> HostNetwork {
+        HostNetwork { host: host.clone(), tcp: None }
+    }
+    /// Has each data connection hold at most so many bytes that came and were not taken; the window is half of it. Files
+    /// are written more slowly than a near peer sends, and what waits makes nothing faster.
+    pub fn with_received_limit(mut self, bytes: usize) -> HostNetwork {
+        let config = self.host.with_stack(|stack, _| stack.config().tcp.clone());
+        self.tcp = Some(Config {
+            receive_buffer_limit_bytes: config.receive_buffer_limit_bytes.min(bytes),
+            receive_buffer_initial_bytes: config.receive_buffer_initial_bytes.min(bytes),
+            ..config
+        });
+        self
+    }
+}
 
 /// Callers that may wait at the port of a data connection; one is meant.
 const BACKLOG: usize = 8;
@@ -26,9 +48,9 @@ impl Network for HostNetwork {
     type Stream = Stream;
     type Listener = Listener;
     fn listen(&self, at: Endpoint) -> io::Result<Listener> {
-        let options = ListenOptions { backlog: BACKLOG, ..ListenOptions::default() };
+        let options = ListenOptions { backlog: BACKLOG, tcp: self.tcp.clone(), ..ListenOptions::default() };
         if at.port != 0 {
-            return self.0.listen(at, options).map_err(io::Error::other);
+            return self.host.listen(at, options).map_err(io::Error::other);
         }
         // The stack listens where it is told to. A port that nobody can guess is one that nobody can take
         // (RFC 2577 §8).
@@ -38,7 +60,7 @@ impl Network for HostNetwork {
             ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut drawn)
                 .map_err(|_| io::Error::other("the system has no entropy"))?;
             let port = FIRST_PORT | u16::from_be_bytes(drawn);
-            match self.0.listen(Endpoint::new(at.address, port), options.clone()) {
+            match self.host.listen(Endpoint::new(at.address, port), options.clone()) {
                 Ok(listener) => return Ok(listener),
                 Err(error) => failure = io::Error::other(error),
             }
@@ -46,9 +68,9 @@ impl Network for HostNetwork {
         Err(failure)
     }
     fn connect(&self, from: IpAddr, to: Endpoint) -> LocalFuture<io::Result<Stream>> {
-        let host = self.0.clone();
+        let host = self.host.clone();
         let local = Local { address: Some(from), port: 0 };
-        let options = ConnectOptions { local, ..ConnectOptions::default() };
+        let options = ConnectOptions { local, tcp: self.tcp.clone(), ..ConnectOptions::default() };
         Box::pin(async move { host.connect_with(to, options).await.map_err(io::Error::other) })
     }
 }

@@ -17,8 +17,11 @@ use crate::protocol::Parameters;
 use crate::server::{TransferError, TransferEvent};
 use crate::storage::{LocalFuture, Outcome, Source, StorageError, Storing};
 
-/// Octets of one buffer; a transfer has two, whatever its file.
-const BUFFER_BYTES: usize = 128 * 1024;
+/// Octets of one buffer; a transfer has two at most, whatever its file. Each costs a change of threads, which takes as
+/// long as copying a good part of this.
+const BUFFER_BYTES: usize = 512 * 1024;
+/// Octets of a buffer for what comes in while less than that comes at a time.
+const LEAST_BUFFER_BYTES: usize = 64 * 1024;
 
 /// What others see of a transfer while it runs.
 #[derive(Default)]
@@ -100,25 +103,39 @@ impl<'a, C: Clock> Sending<'a, C> {
         source: &dyn Source,
         stream: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), TransferError> {
-        let bytes = self.pace.buffer_bytes();
+        // One more than is there shows at once that there is no more.
+        let left = source.size_bytes().saturating_sub(self.position).saturating_add(1);
+        let bytes = usize::try_from(left).unwrap_or(usize::MAX).min(self.pace.buffer_bytes());
         let mut encoded = Vec::new();
-        let mut spare = vec![0; bytes];
+        let mut spare = Vec::new();
         let mut reading = source.read_at(self.position, vec![0; bytes]);
         loop {
             let (buffer, count) = reading.await;
             let count = count.map_err(TransferError::Storage)?;
-            if count == 0 {
+            self.position += count as u64;
+            if count < buffer.len() {
+                self.send_counted(&buffer[..count], &mut encoded, stream).await?;
                 break;
             }
-            self.position += count as u64;
+            spare.resize(bytes, 0);
             reading = source.read_at(self.position, spare);
-            self.send(&buffer[..count], &mut encoded, stream).await?;
-            self.moved_bytes += count as u64;
-            self.shared.moved_bytes.set(self.moved_bytes);
-            self.pace.moved(count).await;
+            self.send_counted(&buffer, &mut encoded, stream).await?;
             spare = buffer;
         }
         self.finish(encoded, stream).await
+    }
+
+    async fn send_counted(
+        &mut self,
+        bytes: &[u8],
+        encoded: &mut Vec<u8>,
+        stream: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), TransferError> {
+        self.send(bytes, encoded, stream).await?;
+        self.moved_bytes += bytes.len() as u64;
+        self.shared.moved_bytes.set(self.moved_bytes);
+        self.pace.moved(bytes.len()).await;
+        Ok(())
     }
 
     /// Sends what is in memory.
@@ -237,11 +254,13 @@ impl<'a, C: Clock> Receiving<'a, C> {
         stream: &mut (impl AsyncRead + Unpin),
     ) -> Result<bool, TransferError> {
         // The second buffer is made when the first is full: many files have no need of it.
-        let full = self.pace.buffer_bytes();
+        let most = self.pace.buffer_bytes();
+        let mut bytes = most.min(LEAST_BUFFER_BYTES);
         let mut buffer = Vec::new();
         let ended_by_mode = loop {
-            buffer.resize(full, 0);
+            buffer.resize(bytes, 0);
             let filled = self.fill(&mut buffer, stream).await?;
+            bytes = if filled.count == bytes { most } else { most.min(LEAST_BUFFER_BYTES) };
             buffer.truncate(filled.count);
             let mut has_end = false;
             if self.parameters.is_plain() {

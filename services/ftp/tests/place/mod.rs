@@ -119,7 +119,7 @@ pub struct World {
 pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: impl FnOnce(World) -> F) {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
     let host = runtime.host().clone();
-    let network = HostNetwork(host.clone());
+    let network = HostNetwork::new(&host);
     let (certificate, key) = certificate();
     let limits = AdmissionLimits {
         sessions: 1100,
@@ -161,7 +161,7 @@ pub type Client = Connection<HostNetwork, Host>;
 impl World {
     /// Our client, logged in.
     pub async fn client(&self, user: &str, tls: bool) -> Result<Client, ClientError> {
-        let network = Rc::new(HostNetwork(self.host.clone()));
+        let network = Rc::new(HostNetwork::new(&self.host));
         let at = Endpoint::new(HERE, PORT);
         let stream = self.host.connect(at).await.unwrap();
         let trust = Trust::Authorities(self.certificate.clone().into_bytes());
