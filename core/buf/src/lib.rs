@@ -26,7 +26,7 @@ mod ring;
 mod send_queue;
 
 pub use frame::{Device, Frame, Full, Large, Offers, Offload, Slices};
-pub use kernel::{copy, copy_and_sum, fold_sum, join_sums, sum};
+pub use kernel::{copy, copy_and_sum, fold_sum, join_sums, prefetch, prefetch_behind, sum};
 pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};

@@ -5,9 +5,9 @@ use inhost_wire::ethernet::{EtherType, EthernetView};
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::ipv6::Ipv6View;
 use inhost_wire::protocol;
-use inhost_wire::tcp::{LENGTH, Segment, TcpView};
+use inhost_wire::tcp::{Segment, TcpView};
 
-use crate::ecn::{Ecn, packet_at};
+use crate::ecn::Ecn;
 use crate::network::Seen;
 
 /// A segment and whom it is from and for.
@@ -34,53 +34,6 @@ impl<'a> SeenSegment<'a> {
             to: Endpoint { address: destination, port: segment.destination_port },
             segment,
         })
-    }
-}
-
-/// A segment with what the packet around it says, looked at once.
-pub(crate) struct Parsed<'a> {
-    pub from: Endpoint,
-    pub to: Endpoint,
-    pub segment: Segment<'a>,
-    pub option_bytes: usize,
-    pub ecn: Ecn,
-    view: TcpView<'a>,
-    /// IPv4's header has a checksum of its own.
-    ipv4: Option<Ipv4View<'a>>,
-}
-
-impl<'a> Parsed<'a> {
-    pub fn of(seen: &Seen<'a>) -> Option<Parsed<'a>> {
-        let packet = seen.bytes.get(packet_at(seen.bytes, seen.is_ethernet)?..)?;
-        let (source, destination, number, bits, payload, ipv4): (IpAddr, IpAddr, _, _, _, _) =
-            if packet.first()? >> 4 == 4 {
-                let view = Ipv4View::new(packet).ok().filter(|view| !view.is_fragment())?;
-                let (from, to) = (view.source().into(), view.destination().into());
-                (from, to, view.protocol(), view.dscp_ecn(), view.payload(), Some(view))
-            } else {
-                let view = Ipv6View::new(packet).ok()?;
-                let (from, to) = (view.source().into(), view.destination().into());
-                (from, to, view.next_header(), view.dscp_ecn(), view.payload(), None)
-            };
-        if number != protocol::TCP {
-            return None;
-        }
-        let view = TcpView::new(payload).ok()?;
-        let segment = Segment::parse(&view);
-        Some(Parsed {
-            from: Endpoint { address: source, port: segment.source_port },
-            to: Endpoint { address: destination, port: segment.destination_port },
-            option_bytes: view.header_length() - LENGTH,
-            segment,
-            ecn: Ecn::from_bits(bits),
-            view,
-            ipv4,
-        })
-    }
-    /// Whether both checksums are right, IPv4's and TCP's.
-    pub fn checksums_ok(&self) -> bool {
-        self.ipv4.is_none_or(|view| view.checksum_ok())
-            && self.view.checksum_ok(self.from.address, self.to.address)
     }
 }
 

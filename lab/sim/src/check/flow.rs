@@ -1,9 +1,10 @@
 //! One end of a connection: what came to it and what it said, by frames alone.
 
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_wire::tcp::{Flags, Segment};
+use inhost_wire::tcp::{Flags, TcpOptions};
 
 use super::heard::{Heard, position};
+use super::told::Told;
 use crate::ecn::Ecn;
 
 /// Longest time for which data may go unacknowledged by a receiver that has it in order (RFC 9293 §3.8.6.3).
@@ -69,11 +70,11 @@ struct Own {
 }
 
 impl Own {
-    fn new(segment: &Segment<'_>) -> Own {
+    fn new(segment: &Told<'_>, options: &TcpOptions) -> Own {
         Own {
             initial: segment.sequence,
-            scale: segment.options.window_scale.map(|scale| scale.min(14)),
-            timestamps: segment.options.timestamps.is_some(),
+            scale: options.window_scale.map(|scale| scale.min(14)),
+            timestamps: segment.timestamps.is_some(),
             asks_for_ecn: segment.flags.contains(Flags::ECE),
             sent: 0,
             fin_at: None,
@@ -95,7 +96,7 @@ impl Own {
 
 impl Flow {
     /// Something came that was whole.
-    pub fn hears(&mut self, segment: &Segment<'_>, ecn: Ecn, now: Instant) {
+    pub fn hears(&mut self, segment: &Told<'_>, now: Instant) {
         if segment.flags.rst() {
             return;
         }
@@ -103,7 +104,11 @@ impl Flow {
             if self.heard.len() >= INCARNATIONS {
                 self.heard.remove(0);
             }
-            self.heard.push(Heard::new(segment));
+            self.heard.push(Heard::new(
+                segment.sequence,
+                segment.timestamps.is_some(),
+                &segment.other_options(),
+            ));
         }
         let (mut is_in_order, mut is_newer) = (false, true);
         let length = u64::from(segment.sequence_length());
@@ -112,12 +117,12 @@ impl Flow {
             let Some(start) = heard.position(segment.sequence) else { continue };
             if index + 1 == count {
                 is_in_order = start == heard.contiguous && !segment.flags.syn();
-                is_newer = heard.is_newer(segment);
+                is_newer = heard.is_newer(segment.timestamps);
             }
             heard.add(start, start + length);
         }
         let (Some(heard), Some(own)) = (self.heard.last(), &mut self.own) else { return };
-        let is_acceptable = own.hears(segment, heard, is_in_order, is_newer, ecn);
+        let is_acceptable = own.hears(segment, heard, is_in_order, is_newer);
         if let Some(end) = heard.position(segment.sequence_end())
             && is_acceptable
             && end.saturating_sub(length) <= own.must_have
@@ -133,13 +138,7 @@ impl Flow {
         }
     }
     /// It says something.
-    pub fn says(
-        &mut self,
-        segment: &Segment<'_>,
-        option_bytes: usize,
-        ecn: Ecn,
-        now: Instant,
-    ) -> Result<(), &'static str> {
+    pub fn says(&mut self, segment: &Told<'_>, now: Instant) -> Result<(), &'static str> {
         if segment.flags.rst() {
             // It knows nothing of a connection any more.
             (self.owes_since, self.waits_since) = (None, None);
@@ -147,12 +146,12 @@ impl Flow {
         }
         if segment.flags.syn() && self.own.as_ref().is_none_or(|own| own.initial != segment.sequence) {
             // Another connection between the same ends.
-            self.own = Some(Own::new(segment));
+            self.own = Some(Own::new(segment, &segment.other_options()));
             (self.owes_since, self.waits_since) = (None, None);
         }
         let Some(own) = &mut self.own else { return Err("speaks before its SYN") };
         let heard = acknowledged_by(&self.heard, segment, own)?;
-        own.says_numbers(segment, heard, option_bytes, ecn)?;
+        own.says_numbers(segment, heard)?;
         if let Some(heard) = heard {
             own.says_of_the_peer(segment, heard)?;
             own.must_have = own.must_have.max(own.acknowledges);
@@ -181,7 +180,7 @@ impl Flow {
 /// Which SYN's stream the segment acknowledges; `None` without an acknowledgment.
 fn acknowledged_by<'a>(
     heard: &'a [Heard],
-    segment: &Segment<'_>,
+    segment: &Told<'_>,
     own: &Own,
 ) -> Result<Option<&'a Heard>, &'static str> {
     if !segment.flags.ack() {
@@ -198,14 +197,7 @@ fn acknowledged_by<'a>(
 
 impl Own {
     /// Whether the segment is not older than others (RFC 7323 §5: then it may be refused).
-    fn hears(
-        &mut self,
-        segment: &Segment<'_>,
-        heard: &Heard,
-        is_in_order: bool,
-        is_newer: bool,
-        ecn: Ecn,
-    ) -> bool {
+    fn hears(&mut self, segment: &Told<'_>, heard: &Heard, is_in_order: bool, is_newer: bool) -> bool {
         // RFC 5961 §5.2: what acknowledges too little is refused, too.
         let mut is_current = false;
         if segment.flags.ack()
@@ -229,10 +221,9 @@ impl Own {
         if segment.flags.contains(Flags::CWR) {
             self.owes_echo = false;
         }
-        if ecn == Ecn::Congested && !segment.flags.syn() {
+        if segment.ecn == Ecn::Congested && !segment.flags.syn() {
             self.heard_mark = true;
-            self.owes_echo |=
-                is_in_order && is_newer && is_current && self.ecn && !segment.payload.is_empty();
+            self.owes_echo |= is_in_order && is_newer && is_current && self.ecn && segment.payload_bytes > 0;
         }
         is_newer && is_current
     }
@@ -244,13 +235,7 @@ impl Own {
         }
     }
     /// Numbers and sizes of what it sends itself.
-    fn says_numbers(
-        &mut self,
-        segment: &Segment<'_>,
-        heard: Option<&Heard>,
-        option_bytes: usize,
-        ecn: Ecn,
-    ) -> Result<(), &'static str> {
+    fn says_numbers(&mut self, segment: &Told<'_>, heard: Option<&Heard>) -> Result<(), &'static str> {
         let Some(start) = position(self.initial, self.sent, segment.sequence) else {
             return Err("uses a number that is nowhere near its stream");
         };
@@ -262,9 +247,9 @@ impl Own {
         }
         if let Some(heard) = heard {
             // A SYN that comes again after more has passed keeps its own place.
-            self.sizes(segment, heard, option_bytes, end)?;
+            self.sizes(segment, heard, end)?;
             // RFC 3168 §6.1.6: the receiver refuses the byte, and would not hear of a mark on it.
-            if is_data && start >= self.may_send && ecn != Ecn::NotCapable {
+            if is_data && start >= self.may_send && segment.ecn != Ecn::NotCapable {
                 return Err("lets a probe of a closed window be marked");
             }
         }
@@ -282,7 +267,7 @@ impl Own {
         if segment.flags.fin() {
             self.fin_at = Some(end - 1);
         }
-        self.marks(segment, ecn, is_data && is_new)?;
+        self.marks(segment, is_data && is_new)?;
         self.sent = self.sent.max(end);
         if !segment.flags.syn() {
             self.is_open = true;
@@ -290,13 +275,7 @@ impl Own {
         Ok(())
     }
     /// Window and segment size of the peer.
-    fn sizes(
-        &self,
-        segment: &Segment<'_>,
-        heard: &Heard,
-        option_bytes: usize,
-        end: u64,
-    ) -> Result<(), &'static str> {
+    fn sizes(&self, segment: &Told<'_>, heard: &Heard, end: u64) -> Result<(), &'static str> {
         if segment.flags.syn() {
             return Ok(());
         }
@@ -306,19 +285,23 @@ impl Own {
         }
         // RFC 9293 §3.7.1 and RFC 6691: what the peer announced is without options.
         let largest = heard.mss.map_or(1220, usize::from);
-        if !segment.payload.is_empty() && segment.payload.len() + option_bytes > largest.max(64) {
+        if segment.payload_bytes > 0 && segment.payload_bytes + segment.option_bytes > largest.max(64) {
             return Err("sends more than the peer's largest segment");
         }
         Ok(())
     }
     /// RFC 3168 §6.1: who may be marked, and who may speak of marks.
-    fn marks(&mut self, segment: &Segment<'_>, ecn: Ecn, is_new_data: bool) -> Result<(), &'static str> {
+    fn marks(&mut self, segment: &Told<'_>, is_new_data: bool) -> Result<(), &'static str> {
         if segment.flags.syn() {
             let answers = segment.flags.ack() && segment.flags.contains(Flags::ECE);
             self.ecn |= answers;
-            return if ecn == Ecn::NotCapable { Ok(()) } else { Err("sends a SYN that may be marked") };
+            return if segment.ecn == Ecn::NotCapable {
+                Ok(())
+            } else {
+                Err("sends a SYN that may be marked")
+            };
         }
-        if ecn != Ecn::NotCapable && !(self.ecn && is_new_data && !segment.payload.is_empty()) {
+        if segment.ecn != Ecn::NotCapable && !(self.ecn && is_new_data && segment.payload_bytes > 0) {
             return Err("lets be marked what is not new data of a connection that agreed on it");
         }
         let (echoes, reduced) = (segment.flags.contains(Flags::ECE), segment.flags.contains(Flags::CWR));
@@ -334,7 +317,7 @@ impl Own {
         Ok(())
     }
     /// What it says of the peer's stream.
-    fn says_of_the_peer(&mut self, segment: &Segment<'_>, heard: &Heard) -> Result<(), &'static str> {
+    fn says_of_the_peer(&mut self, segment: &Told<'_>, heard: &Heard) -> Result<(), &'static str> {
         let Some(at) = heard.position(segment.acknowledgment) else { return Ok(()) };
         self.acknowledges = self.acknowledges.max(at);
         self.blocks(segment, heard, at)?;
@@ -354,8 +337,11 @@ impl Own {
         Ok(())
     }
     /// RFC 2018 §4 and RFC 2883 §4.
-    fn blocks(&self, segment: &Segment<'_>, heard: &Heard, acknowledged: u64) -> Result<(), &'static str> {
-        let blocks = &segment.options.sack;
+    fn blocks(&self, segment: &Told<'_>, heard: &Heard, acknowledged: u64) -> Result<(), &'static str> {
+        if !segment.has_other_options() {
+            return Ok(());
+        }
+        let blocks = segment.other_options().sack;
         if !blocks.is_empty() && !heard.sack_permitted {
             return Err("reports by SACK to who does not understand it");
         }
@@ -377,9 +363,9 @@ impl Own {
         Ok(())
     }
     /// RFC 7323 §3.2 and §4.
-    fn times(&mut self, segment: &Segment<'_>, heard: &Heard) -> Result<(), &'static str> {
+    fn times(&mut self, segment: &Told<'_>, heard: &Heard) -> Result<(), &'static str> {
         let agreed = self.timestamps && heard.timestamps;
-        match segment.options.timestamps {
+        match segment.timestamps {
             None if agreed && !segment.flags.syn() => Err("leaves out timestamps that were agreed on"),
             Some(_) if !agreed && !segment.flags.syn() => Err("sends timestamps that were not agreed on"),
             Some((value, echo)) if agreed && !segment.flags.syn() => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use inhost_base::Sequence;
+use inhost_wire::tcp::TcpOptions;
 
 /// Numbers that are further away than this belong to another connection.
 const FAR: i64 = 1 << 30;
@@ -29,14 +30,15 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    pub fn new(segment: &inhost_wire::tcp::Segment<'_>) -> Heard {
+    /// What is heard after a SYN of this number, with these options.
+    pub fn new(initial: Sequence, timestamps: bool, options: &TcpOptions) -> Heard {
         Heard {
-            initial: segment.sequence,
-            scale: segment.options.window_scale.map(|scale| scale.min(14)),
-            timestamps: segment.options.timestamps.is_some(),
+            initial,
+            scale: options.window_scale.map(|scale| scale.min(14)),
+            timestamps,
             newest_timestamp: None,
-            sack_permitted: segment.options.sack_permitted,
-            mss: segment.options.mss,
+            sack_permitted: options.sack_permitted,
+            mss: options.mss,
             contiguous: 0,
             beyond: BTreeMap::new(),
         }
@@ -46,8 +48,8 @@ impl Heard {
         position(self.initial, self.contiguous, number)
     }
     /// Whether a segment's timestamp is none of the old ones; then it is the newest.
-    pub fn is_newer(&mut self, segment: &inhost_wire::tcp::Segment<'_>) -> bool {
-        let timestamp = segment.options.timestamps.map(|(value, _)| value);
+    pub fn is_newer(&mut self, timestamps: Option<(u32, u32)>) -> bool {
+        let timestamp = timestamps.map(|(value, _)| value);
         let is_newer = match (timestamp, self.newest_timestamp) {
             (Some(value), Some(before)) => value.wrapping_sub(before) as i32 >= 0,
             _ => true,
@@ -100,22 +102,10 @@ pub(super) fn position(initial: Sequence, about: u64, number: Sequence) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inhost_wire::tcp::{Flags, Segment, TcpOptions};
 
     #[test]
     fn pieces_join_and_positions_go_beyond_four_gigabytes() {
-        let segment = Segment {
-            source_port: 1,
-            destination_port: 1,
-            sequence: Sequence(0xffff_fff0),
-            acknowledgment: Sequence(0),
-            flags: Flags::SYN,
-            window: 0,
-            urgent_pointer: 0,
-            options: TcpOptions::NONE,
-            payload: &[],
-        };
-        let mut heard = Heard::new(&segment);
+        let mut heard = Heard::new(Sequence(0xffff_fff0), false, &TcpOptions::NONE);
         for (start, end) in [(0, 1), (30, 40), (10, 20), (20, 30)] {
             heard.add(start, end);
         }

@@ -3,6 +3,7 @@
 mod flow;
 mod heard;
 mod host;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +11,10 @@ use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_socket::Host;
 
 use crate::network::Seen;
-use crate::segment::{Parsed, describe};
+use crate::segment::describe;
 use flow::Flow;
+use told::Glance;
+pub(crate) use told::Told;
 
 /// Complaints that are kept; the first one is what matters.
 const COMPLAINTS_KEPT: usize = 16;
@@ -23,10 +26,14 @@ const TIDY_EVERY: Duration = Duration::from_secs(60);
 /// longer. That is more than RFC 9293's two minutes, because a queue of a thousand packets at 56 kbit/s holds one for
 /// three and a half.
 const SEGMENT_LIFE: Duration = Duration::from_secs(300);
-/// Flows found without a search.
-const AT_HAND: usize = 512;
-/// Rounds between two looks into hosts, at least.
-const ROUNDS_A_LOOK: u64 = 16;
+/// Flows found without a search: a power of two.
+const AT_HAND: usize = 1024;
+/// Rounds of a host between two looks into it, at least.
+const ROUNDS_A_LOOK: u64 = 8;
+/// ... and time: what was wrong is wrong then, too.
+const LOOK_INTO_EVERY: Duration = Duration::from_millis(1);
+/// ... for each connection that is to be looked at.
+const LOOK_INTO_EVERY_A_FLOW: Duration = Duration::from_micros(200);
 
 /// Segments of each end whose checksums are looked at from the first on, and then one in so many.
 const SUMS_AT_FIRST: u64 = 1000;
@@ -46,7 +53,7 @@ pub struct Checker {
     /// Places in `flows` that were forgotten.
     free: Vec<usize>,
     /// Empty before the first flow.
-    at_hand: Vec<Option<usize>>,
+    at_hand: Vec<AtHand>,
     owners: BTreeMap<IpAddr, usize>,
     /// Hosts that pass on what others say.
     routers: Vec<usize>,
@@ -58,7 +65,6 @@ pub struct Checker {
     payload_bytes: u64,
     look_at: Instant,
     tidy_at: Instant,
-    rounds: u64,
 }
 
 /// One end, and what is known of it.
@@ -72,6 +78,20 @@ struct Entry {
     flow: Flow,
 }
 
+/// A flow that may be found by a glance.
+#[derive(Clone, Copy, Debug)]
+struct AtHand {
+    /// From its own end to the peer's.
+    glance: Glance,
+    host: u32,
+    flow: u32,
+}
+
+impl AtHand {
+    const NONE: AtHand =
+        AtHand { glance: Glance { addresses: 0, ports: 0, is_exact: false }, host: u32::MAX, flow: 0 };
+}
+
 /// What is kept of a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfHost {
@@ -79,6 +99,9 @@ struct OfHost {
     busy_until: Instant,
     /// Bytes of memory that were out at the last look.
     out_bytes: usize,
+    /// Rounds since then, and when the next look is due.
+    rounds: u64,
+    look_at: Instant,
 }
 
 /// Whose end, and which.
@@ -89,6 +112,14 @@ struct Name {
     peer: Endpoint,
     /// Whether a neighbour may have to be asked for first.
     is_ethernet: bool,
+}
+
+impl Name {
+    fn of(host: usize, told: &Told<'_>, speaks: bool, frame: &Seen<'_>) -> Name {
+        let (from, to) = told.ends();
+        let (own, peer) = if speaks { (from, to) } else { (to, from) };
+        Name { host, own, peer, is_ethernet: frame.is_ethernet }
+    }
 }
 
 impl Checker {
@@ -133,7 +164,8 @@ impl Checker {
     }
     /// The memory of `host` was limited anew, while so much of it is out. It may be late from now on.
     pub(crate) fn becomes_scarce(&mut self, host: usize, out_bytes: usize) {
-        *self.of_host(host) = OfHost { busy_until: Instant::FAR_FUTURE, out_bytes };
+        let of_host = self.of_host(host);
+        (of_host.busy_until, of_host.out_bytes) = (Instant::FAR_FUTURE, out_bytes);
     }
     fn of_host(&mut self, host: usize) -> &mut OfHost {
         if self.hosts.len() <= host {
@@ -147,10 +179,8 @@ impl Checker {
         }
     }
     pub(crate) fn sent(&mut self, host: usize, frame: &Seen<'_>) {
-        let Some(parsed) = Parsed::of(frame) else { return };
-        let (from, to) = (parsed.from, parsed.to);
-        let name = Name { host, own: from, peer: to, is_ethernet: frame.is_ethernet };
-        let entry = self.entry(name, frame.at);
+        let Some(told) = Told::of(frame) else { return };
+        let entry = self.entry(host, &told, true, frame);
         if !entry.is_own {
             return;
         }
@@ -158,12 +188,12 @@ impl Checker {
         // A sender that is wrong is wrong always, or soon again; sums cost more than all the rest.
         let is_sampled = flow.says_count < SUMS_AT_FIRST || flow.says_count.is_multiple_of(SUMS_EVERY);
         flow.says_count += 1;
-        let said = match !is_sampled || parsed.checksums_ok() {
-            true => flow.says(&parsed.segment, parsed.option_bytes, parsed.ecn, frame.at),
+        let said = match !is_sampled || told.checksums_ok() {
+            true => flow.says(&told, frame.at),
             false => Err("sends a wrong checksum"),
         };
         self.segments += 1;
-        self.payload_bytes += parsed.segment.payload.len() as u64;
+        self.payload_bytes += told.payload_bytes as u64;
         if let Err(why) = said {
             // A host without memory may have refused what brought the acknowledgment.
             let is_scarce = self.of_host(host).busy_until == Instant::FAR_FUTURE;
@@ -173,15 +203,14 @@ impl Checker {
         }
     }
     pub(crate) fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
-        let Some(parsed) = Parsed::of(frame) else { return };
+        let Some(told) = Told::of(frame) else { return };
         // What no checksum covers (IPv6's class, label and hop limit) may be spoilt, and the segment is whole.
-        if (!frame.is_intact || self.may_be_spoilt) && !parsed.checksums_ok() {
+        if (!frame.is_intact || self.may_be_spoilt) && !told.checksums_ok() {
             return;
         }
-        let name = Name { host, own: parsed.to, peer: parsed.from, is_ethernet: frame.is_ethernet };
-        let entry = self.entry(name, frame.at);
+        let entry = self.entry(host, &told, false, frame);
         if entry.is_own {
-            entry.flow.hears(&parsed.segment, parsed.ecn, frame.at);
+            entry.flow.hears(&told, frame.at);
         }
     }
     /// Time has come to `now`: who is late?
@@ -228,7 +257,7 @@ impl Checker {
     fn forget(&mut self, name: Name) {
         let Some(index) = self.names.remove(&(name.host, name.own, name.peer)) else { return };
         self.flows[index].flow = Flow::default();
-        self.at_hand.iter_mut().filter(|at| **at == Some(index)).for_each(|at| *at = None);
+        self.at_hand.iter_mut().filter(|at| at.flow as usize == index).for_each(|at| *at = AtHand::NONE);
         self.free.push(index);
     }
     /// Ends of connections that are remembered.
@@ -236,24 +265,40 @@ impl Checker {
         self.names.len()
     }
     /// Looks into a host now and then.
-    pub(crate) fn looks_into(&mut self, number: usize, host: &Host) {
-        self.rounds += 1;
-        let every = ROUNDS_A_LOOK.max(self.names.len() as u64);
-        if self.rounds % every == number as u64 % every
-            && let Some(why) = host::wrong_in(host, &mut self.of_host(number).out_bytes)
-        {
+    pub(crate) fn looks_into(&mut self, number: usize, host: &Host, now: Instant) {
+        let flows = self.names.len() as u64;
+        let of_host = self.of_host(number);
+        of_host.rounds += 1;
+        if now < of_host.look_at || of_host.rounds < ROUNDS_A_LOOK.max(flows / 2) {
+            return;
+        }
+        of_host.rounds = 0;
+        of_host.look_at = now + LOOK_INTO_EVERY.max(LOOK_INTO_EVERY_A_FLOW.times(flows));
+        if let Some(why) = host::wrong_in(host, &mut of_host.out_bytes) {
             self.complain(format!("host {number}: {why}"));
         }
     }
-    fn entry(&mut self, name: Name, now: Instant) -> &mut Entry {
-        let place = (name.host * 5 + usize::from(name.own.port) + 3 * usize::from(name.peer.port)) % AT_HAND;
+    /// What is known of the end of a connection that speaks, or else hears, what is told.
+    fn entry(&mut self, host: usize, told: &Told<'_>, speaks: bool, frame: &Seen<'_>) -> &mut Entry {
+        let glance = if speaks { told.glance } else { told.glance.turned() };
+        let place = glance.spread().wrapping_add(host) % AT_HAND;
         let index = match self.at_hand.get(place) {
-            Some(&Some(index)) if self.flows[index].name == name => index,
-            _ => self.look_up(name),
+            Some(at)
+                if at.glance == glance
+                    && at.host as usize == host
+                    && (glance.is_exact
+                        || self.flows[at.flow as usize].name == Name::of(host, told, speaks, frame)) =>
+            {
+                at.flow as usize
+            }
+            _ => {
+                let index = self.look_up(Name::of(host, told, speaks, frame));
+                self.at_hand[place] = AtHand { glance, host: host as u32, flow: index as u32 };
+                index
+            }
         };
-        self.at_hand[place] = Some(index);
         let entry = &mut self.flows[index];
-        entry.seen_at = now;
+        entry.seen_at = frame.at;
         entry
     }
     fn look_up(&mut self, name: Name) -> usize {
@@ -269,7 +314,7 @@ impl Checker {
             None => self.flows.push(entry),
         }
         self.names.insert(key, index);
-        self.at_hand.resize(AT_HAND, None);
+        self.at_hand.resize(AT_HAND, AtHand::NONE);
         index
     }
 }

@@ -247,10 +247,10 @@ fn who_is_silent_too_long_is_late() {
     let mut flow = Flow::default();
     let at = Instant::from_millis;
     let says = |flow: &mut Flow, said: Said<'_>, ms| {
-        flow.says(&said.segment, 0, crate::ecn::Ecn::NotCapable, at(ms)).unwrap();
+        flow.says(&Told::of(&seen(&said.frame())).unwrap(), at(ms)).unwrap();
     };
     let hears = |flow: &mut Flow, said: Said<'_>, ms| {
-        flow.hears(&said.segment, crate::ecn::Ecn::NotCapable, at(ms));
+        flow.hears(&Told::of(&seen(&said.frame())).unwrap(), at(ms));
     };
     says(&mut flow, said(0, Flags::SYN, 100, 0, 1000, &[]), 0);
     hears(&mut flow, said(1, Flags::SYN | Flags::ACK, 900, 101, 1000, &[]), 1);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use inhost_base::{Duration, Instant, Random};
-use inhost_buf::{Offers, Packet};
+use inhost_buf::{Offers, Packet, prefetch};
 use inhost_wire::ethernet;
 
 use super::spoil::spoil;
@@ -147,7 +147,15 @@ impl Direction {
             return None;
         }
         self.statistics.delivered += 1;
-        if first == in_order { self.in_order.pop_front() } else { Some(self.late.pop_first()?.1) }
+        if first != in_order {
+            return Some(self.late.pop_first()?.1);
+        }
+        let flying = self.in_order.pop_front();
+        // Thousands of others have been touched since it was sent, and its receiver will read all of it.
+        if let Some(next) = self.in_order.front() {
+            prefetch(next.frame.bytes());
+        }
+        flying
     }
     /// A receiver that was away had room for `most` frames: what else has arrived by `now` is lost.
     pub(crate) fn overflow(&mut self, most: usize, now: Instant, buffers: &mut Buffers) {

@@ -1,16 +1,16 @@
 //! What happens at one instant, and when the next one is.
 
 use inhost_base::{Duration, Instant};
-use inhost_buf::{Device, Frame, Full, Offers, Offload, Packet};
+use inhost_buf::{Device, Frame, Full, Offers, Offload, Packet, prefetch_behind};
 use inhost_wire::ethernet;
 use inhost_wire::large::{Cut, finish_checksum, sum_of};
 
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};
 use crate::buffers::Buffers;
+use crate::check::Told;
 use crate::gather::Gather;
 use crate::link::Direction;
-use crate::segment::Parsed;
 use crate::switch::Onward;
 
 /// Batches taken from one link in a round.
@@ -168,7 +168,7 @@ impl Network {
             }
         }
         if round.watch.checks {
-            round.watch.checker.looks_into(number, &round.place.host);
+            round.watch.checker.looks_into(number, &round.place.host, now);
         }
         let own = round.place.host.deadline().map(|at| round.place.clock.when(at));
         let next = own.into_iter().chain(round.next).min();
@@ -240,7 +240,7 @@ impl Round<'_> {
                 self.watch.delivered(self.number, &seen);
                 if gathers {
                     let is_sound =
-                        flying.is_intact && Parsed::of(&seen).is_some_and(|parsed| parsed.checksums_ok());
+                        flying.is_intact && Told::of(&seen).is_some_and(|told| told.checksums_ok());
                     host.with_stack(|stack, _| {
                         gather.add(packet, network_offset, is_sound, stack.pool(), batch)
                     });
@@ -332,6 +332,10 @@ impl Device for Sending<'_> {
 impl Sending<'_> {
     fn send(&mut self, frame: &Frame<'_>) {
         let mut packet = self.buffers.take(frame.len());
+        // What waits to be sent was written long ago, in processor's time.
+        if let Some(piece) = frame.payload.as_one() {
+            prefetch_behind(piece);
+        }
         frame.write_to(packet.bytes_mut());
         self.put(packet);
     }
