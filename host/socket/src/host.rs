@@ -52,6 +52,8 @@ pub struct Host {
 struct Inner {
     core: RefCell<Core>,
     waiters: RefCell<Waiters>,
+    /// Empty, but for the time of a call; kept for its memory.
+    woken: Cell<Vec<Waker>>,
     timers: RefCell<Timers>,
     executor: Executor,
     bell: Doorbell,
@@ -91,6 +93,7 @@ impl Host {
             inner: Rc::new(Inner {
                 core: RefCell::new(Core { stack, sink: Box::new(Ignore), now }),
                 waiters: RefCell::default(),
+                woken: Cell::default(),
                 timers: RefCell::default(),
                 executor: Executor::new(bell.clone()),
                 bell,
@@ -367,7 +370,10 @@ impl Host {
     }
     /// Wakes the tasks of sockets that have news.
     fn wake_ready(&self) {
-        let mut woken = Vec::new();
+        if !self.core(|core| core.stack.has_ready()) {
+            return;
+        }
+        let mut woken = self.inner.woken.take();
         {
             let mut waiters = self.inner.waiters.borrow_mut();
             self.core(|core| {
@@ -377,7 +383,8 @@ impl Host {
                 }
             });
         }
-        wake_all(woken);
+        wake_all(woken.drain(..));
+        self.inner.woken.set(woken);
     }
     /// Wakes those who wait for other paths, if they are.
     fn wake_paths(&self) {
