@@ -25,9 +25,8 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
         let mut lanes = Lanes::new();
         let (strides, rest) = piece.as_chunks::<STRIDE_BYTES>();
         for stride in strides {
-            let (registers, _) = stride.as_chunks::<WIDE_BYTES>();
-            for (place, register) in registers.iter().enumerate() {
-                lanes.add(place, load(register));
+            for (place, wide) in load_four(stride).into_iter().enumerate() {
+                lanes.add(place, wide);
             }
         }
         let (registers, rest) = rest.as_chunks::<WIDE_BYTES>();
@@ -48,11 +47,9 @@ pub(super) fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u64 {
         let (strides, rest) = from.as_chunks::<STRIDE_BYTES>();
         let (places, rest_into) = into.as_chunks_mut::<STRIDE_BYTES>();
         for (to, stride) in places.iter_mut().zip(strides) {
-            let (registers, _) = stride.as_chunks::<WIDE_BYTES>();
-            let (to, _) = to.as_chunks_mut::<WIDE_BYTES>();
-            for (place, (to, register)) in to.iter_mut().zip(registers).enumerate() {
-                let wide = load(register);
-                store(to, wide);
+            let wide = load_four(stride);
+            store_four(to, wide);
+            for (place, wide) in wide.into_iter().enumerate() {
                 lanes.add(place, wide);
             }
         }
@@ -115,4 +112,33 @@ fn load(from: &[u8; WIDE_BYTES]) -> __m256i {
 fn store(into: &mut [u8; WIDE_BYTES], wide: __m256i) {
     // SAFETY: the reference is good for 32 bytes and nobody else's, and the store asks for no alignment.
     unsafe { _mm256_storeu_si256(into.as_mut_ptr().cast(), wide) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_four(from: &[u8; STRIDE_BYTES]) -> [__m256i; 4] {
+    let from = from.as_ptr();
+    // SAFETY: the reference is good for 128 bytes, and the loads ask for no alignment.
+    unsafe {
+        [
+            _mm256_loadu_si256(from.cast()),
+            _mm256_loadu_si256(from.add(WIDE_BYTES).cast()),
+            _mm256_loadu_si256(from.add(2 * WIDE_BYTES).cast()),
+            _mm256_loadu_si256(from.add(3 * WIDE_BYTES).cast()),
+        ]
+    }
+}
+
+/// Written out, since of a loop the compiler makes a call of `memcpy`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_four(into: &mut [u8; STRIDE_BYTES], [a, b, c, d]: [__m256i; 4]) {
+    let into = into.as_mut_ptr();
+    // SAFETY: the reference is good for 128 bytes and nobody else's, and the stores ask for no alignment.
+    unsafe {
+        _mm256_storeu_si256(into.cast(), a);
+        _mm256_storeu_si256(into.add(WIDE_BYTES).cast(), b);
+        _mm256_storeu_si256(into.add(2 * WIDE_BYTES).cast(), c);
+        _mm256_storeu_si256(into.add(3 * WIDE_BYTES).cast(), d);
+    }
 }

@@ -38,6 +38,16 @@ fn kernels() -> Vec<Kernel> {
             |into, from| unsafe { avx2::copy_and_sum(into, from) },
         ));
     }
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        // SAFETY: both only run where the processor has AVX-512.
+        #[allow(unsafe_code)]
+        kernels.push((
+            "avx512",
+            |bytes| unsafe { avx512::sum(bytes) },
+            |into, from| unsafe { avx512::copy_and_sum(into, from) },
+        ));
+    }
     kernels
 }
 
@@ -59,24 +69,28 @@ fn check(into: &mut [u8], from: &[u8], at: (usize, usize)) {
     into.fill(0xa5);
     assert_eq!(copy_and_sum(into, from), expected);
     assert_eq!(&into[..from.len()], from);
+    into.fill(0xa5);
+    copy(into, from);
+    let (copied, behind) = into.split_at(from.len());
+    assert!(copied == from && behind.iter().all(|&byte| byte == 0xa5), "a copy of {} bytes at {at:?}", from.len());
 }
 
-/// Every length up to three strides, from and to every place within a register.
+/// Every length up to the third stride, from and to every place within a register.
 #[test]
 fn every_length_and_alignment_agrees_bit_by_bit() {
     let mut random = Random::from_number(1071);
-    let from: Vec<u8> = (0..600).map(|_| random.public_u64() as u8).collect();
-    let mut into = vec![0; 600];
-    for length in 0..=420 {
-        // Both places go through all of 0..32, not in step.
-        let start = length * 7 % 32;
+    let from: Vec<u8> = (0..1000).map(|_| random.public_u64() as u8).collect();
+    let mut into = vec![0; 1000];
+    for length in 0..=800 {
+        // Both places go through all of 0..64, not in step.
+        let start = length * 7 % 64;
         for shift in [0, 1, 13, 31] {
-            let to = (start + shift) % 32;
+            let to = (start + shift) % 64;
             check(&mut into[to..to + length + 33], &from[start..start + length], (start, to));
         }
     }
-    for start in 0..32 {
-        for to in 0..32 {
+    for start in 0..64 {
+        for to in 0..64 {
             check(&mut into[to..to + 131 + 5], &from[start..start + 131], (start, to));
         }
     }
