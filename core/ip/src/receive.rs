@@ -147,14 +147,14 @@ impl Ip {
             ethernet::LENGTH => EthernetView::new(frame).ok().map(|view| (link, view.source())),
             _ => None,
         };
-        self.count_delivered(link);
+        self.count_delivered(link, 1);
         true
     }
-    /// Counts a datagram that came in by `link` and was delivered without [`Ip::receive`].
+    /// Counts datagrams that came in by `link` and were delivered without [`Ip::receive`].
     #[inline]
-    pub fn count_delivered(&mut self, link: LinkId) {
+    pub fn count_delivered(&mut self, link: LinkId, datagrams: u64) {
         if let Some(interface) = self.interface_mut(link) {
-            interface.counters.delivered_datagrams += 1;
+            interface.counters.delivered_datagrams += datagrams;
         }
     }
 

@@ -15,7 +15,7 @@ use crate::ports::Identity;
 use crate::reply::Replies;
 use crate::socket::{Readiness, SocketId};
 use crate::source_route::SourceRoutes;
-use crate::straight::Run;
+use crate::straight::{Reception, Run};
 use crate::table::Table;
 use crate::wheel::Wheel;
 use inhost_base::{Duration, Endpoint, Instant, Key, LinkId, Random, Slab};
@@ -313,7 +313,11 @@ impl Stack {
         let (mask, mut run) = (sink.mask(), Run::default());
         let coalesces = self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
         while let Some(mut packet) = batch.pop() {
-            let straight = self.straight_input(link, &mut packet, &mut run, mask, now, sink);
+            if self.following_input(&mut packet, &mut run) {
+                continue;
+            }
+            let reception = Reception { link, mask, more: coalesces && !batch.is_empty(), now };
+            let straight = self.straight_input(reception, &mut packet, &mut run, sink);
             if !straight || !coalesces {
                 self.end_run(&mut run, now, sink);
             }
@@ -321,6 +325,7 @@ impl Stack {
                 self.frame(link, packet, now, sink);
             }
         }
+        self.end_following(link, &mut run, now);
         self.end_run(&mut run, now, sink);
     }
     /// Does what is due at `now`.

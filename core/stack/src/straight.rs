@@ -10,27 +10,64 @@ use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask, Sink};
 use inhost_tcp::{Environment, Outcome};
 use inhost_wire::protocol;
-use inhost_wire::straight::Straight;
+use inhost_wire::straight::{Following, Straight};
 
 /// Segments for one connection that came one after another: what follows from them is done once, after the last.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     key: Option<Key>,
     outcome: Outcome,
+    /// What the next segment looks like, if it is like the last.
+    following: Option<Following>,
+    /// Segments that were.
+    followed: u32,
+}
+
+/// What a batch of frames is received for.
+#[derive(Clone, Copy)]
+pub(crate) struct Reception {
+    pub(crate) link: LinkId,
+    /// What the sink wants to hear of.
+    pub(crate) mask: Mask,
+    /// Whether the next segment may belong to the run.
+    pub(crate) more: bool,
+    pub(crate) now: Instant,
 }
 
 impl Stack {
-    /// Takes a frame that came in on `link` and continues `run`, or begins another. False leaves the packet as it was.
+    /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
+    #[inline]
+    pub(crate) fn following_input(&mut self, packet: &mut Packet, run: &mut Run) -> bool {
+        let (Some(following), Some(key)) = (&mut run.following, run.key) else { return false };
+        let bytes = packet.bytes();
+        let (from, end) = following.payload();
+        let Stack { pool, sockets, .. } = self;
+        let Some(Socket::Flow(flow)) = sockets.at_mut(key) else { return false };
+        let ordinary = following.is_next(bytes)
+            && !pool.is_under_pressure()
+            && flow.connection.has_room_for(end - from)
+            && (packet.checksum != Checksum::Unknown || following.checksum_ok(bytes));
+        if !ordinary {
+            return false;
+        }
+        packet.truncate(end);
+        packet.trim_front(from);
+        flow.connection.receive_following(packet.take(), pool);
+        following.advance();
+        run.followed += 1;
+        true
+    }
+    /// Takes a frame that came in by a link and continues `run`, or begins another. False leaves the packet as it was.
     #[inline]
     pub(crate) fn straight_input(
         &mut self,
-        link: LinkId,
+        reception: Reception,
         packet: &mut Packet,
         run: &mut Run,
-        mask: Mask,
-        now: Instant,
         sink: &mut dyn Sink,
     ) -> bool {
+        let Reception { link, mask, more, now } = reception;
+        self.end_following(link, run, now);
         let Some(at) = self.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(straight) = Straight::of(bytes) else { return false };
@@ -56,11 +93,15 @@ impl Stack {
             link.counters.received_frames += 1;
             link.counters.received_bytes += u64::from(length_bytes);
         }
-        ip.count_delivered(link);
+        ip.count_delivered(link, 1);
         if mask.wants(Mask::LINK) {
             sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
         }
         let Straight { header, header_bytes, total_bytes, .. } = straight;
+        let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
+        if more && untold && flow.connection.may_be_followed(straight.payload_bytes()) {
+            run.following = Following::new(packet.bytes(), at, &straight);
+        }
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
@@ -92,6 +133,22 @@ impl Stack {
         match self.sockets.at(key) {
             Some(Socket::Flow(flow)) => flow.gets(straight) && !flow.marks.any(Marks::UNLISTED),
             _ => false,
+        }
+    }
+    /// Brings the connection in line with the segments that followed one another by `link`.
+    #[inline]
+    pub(crate) fn end_following(&mut self, link: LinkId, run: &mut Run, now: Instant) {
+        let Some(following) = run.following.take() else { return };
+        let segments = core::mem::take(&mut run.followed);
+        let Some(Socket::Flow(flow)) = run.key.and_then(|key| self.sockets.at_mut(key)) else { return };
+        if segments > 0 {
+            flow.connection.received_following(following.header(), now);
+            if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+                let (_, frame_bytes) = following.payload();
+                link.counters.received_frames += u64::from(segments);
+                link.counters.received_bytes += u64::from(segments) * frame_bytes as u64;
+            }
+            self.ip.count_delivered(link, u64::from(segments));
         }
     }
     /// Does what the segments of `run` made due. Nothing else may happen to its flow before that.

@@ -2,9 +2,12 @@
 //! fragments and without a congestion mark; TCP with an acknowledgment, perhaps PSH, and at most the timestamps in
 //! their usual place. Whatever else a packet is, the general road tells.
 
+mod following;
+
 use crate::checksum::{Sum, words_of};
 use crate::tcp::PlainHeader;
 use crate::{protocol, tcp};
+pub use following::Following;
 use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
 
 const IPV4_BYTES: usize = crate::ipv4::LENGTH;
@@ -126,8 +129,11 @@ fn total_bytes_v4(packet: &[u8]) -> Option<usize> {
     if is_fragment_or_odd || ip[9] != protocol::TCP || ip[1] & CONGESTED == CONGESTED {
         return None;
     }
-    let words = ip.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word)));
-    Sum::of_native(words.sum()).is_valid().then(|| usize::from(u16::from_be_bytes([ip[2], ip[3]])))
+    sum_v4(ip).is_valid().then(|| usize::from(u16::from_be_bytes([ip[2], ip[3]])))
+}
+#[inline]
+fn sum_v4(ip: &[u8; IPV4_BYTES]) -> Sum {
+    Sum::of_native(ip.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum())
 }
 /// The same for IPv6.
 #[inline]

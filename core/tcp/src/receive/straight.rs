@@ -3,8 +3,10 @@
 
 use crate::marks::Marks;
 use crate::outcome::Outcome;
+use crate::window::tighten;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
-use inhost_buf::Packet;
+use inhost_base::Instant;
+use inhost_buf::{Packet, Pool};
 use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
 
 impl Connection {
@@ -56,6 +58,35 @@ impl Connection {
             });
         }
         self.arrive_as_predicted(header, payload, env, outcome);
+    }
+    /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
+    /// [`Connection::receive_following`]: full ones, of a stream without a hole.
+    #[inline]
+    pub fn may_be_followed(&self, payload_bytes: usize) -> bool {
+        payload_bytes > 0
+            && payload_bytes >= usize::from(self.receive_mss)
+            && !self.is_adaptive()
+            && self.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+    }
+    /// Whether the window that was offered has room for `payload_bytes` more.
+    #[inline]
+    pub fn has_room_for(&self, payload_bytes: usize) -> bool {
+        payload_bytes as u32 <= self.receive.edge.since(self.receive.next)
+    }
+    /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
+    /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
+    #[inline]
+    pub fn receive_following(&mut self, payload: Packet, pool: &mut Pool) {
+        let length = payload.len() as u32;
+        let buffers = self.buffers.get_or_insert_default();
+        buffers.receive.push(tighten(payload, pool), pool);
+        self.receive.next = self.receive.next + length;
+        self.received_bytes += u64::from(length);
+    }
+    /// What such segments change about the connection, of which the last had `header`.
+    pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
+        self.take_window(header.sequence, header.acknowledgment, header.window, now);
+        self.schedule_acknowledgment(now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
     #[inline]
