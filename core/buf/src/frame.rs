@@ -1,9 +1,9 @@
 //! What is lent to a device for the length of one call.
 
 /// Most pieces that one frame's payload may lie in.
-const PIECES: usize = 6;
+const PIECES: usize = 4;
 
-/// A payload in up to six pieces that lie where their owner keeps them.
+/// A payload in up to four pieces that lie where their owner keeps them.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices<'a> {
     pieces: [&'a [u8]; PIECES],
@@ -68,6 +68,12 @@ impl<'a> Slices<'a> {
     /// `length` bytes from `offset` on, or what there is of them.
     #[inline]
     pub fn part(&self, offset: usize, length: usize) -> Slices<'a> {
+        if let Some(piece) = self.pieces[0].get(offset..offset.saturating_add(length)) {
+            return Slices::one_of(piece, None);
+        }
+        self.part_of_many(offset, length)
+    }
+    fn part_of_many(&self, offset: usize, length: usize) -> Slices<'a> {
         let mut part: Slices<'a> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
         let (mut skip, mut left) = (offset, length);
         for piece in self.iter() {
@@ -183,9 +189,11 @@ impl Frame<'_> {
         self.len() == 0
     }
     /// Copies the frame into `into` and gives its length, or `None` when it does not fit.
+    #[inline]
     pub fn write_to(&self, into: &mut [u8]) -> Option<usize> {
-        let mut at = 0;
-        for piece in core::iter::once(self.header).chain(self.payload.iter()) {
+        let mut at = self.header.len();
+        into.get_mut(..at)?.copy_from_slice(self.header);
+        for piece in self.payload.iter() {
             let to = into.get_mut(at..at + piece.len())?;
             crate::copy(to, piece);
             at += piece.len();

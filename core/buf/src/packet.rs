@@ -27,9 +27,10 @@ impl Checksum {
 /// `Packet::default()` owns no memory; `take` leaves it behind.
 #[derive(Debug, Default)]
 pub struct Packet {
-    storage: Vec<u8>,
-    start: usize,
-    end: usize,
+    storage: Box<[u8]>,
+    // Half a machine word each: a packet moves often, and no buffer is so long.
+    start: u32,
+    end: u32,
     /// What is known of the transport checksum.
     pub checksum: Checksum,
     /// Of several segments that the device has put together, the payload of each but the last; 0 of a packet that came
@@ -38,27 +39,37 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// `storage` is shorter than 4 GiB.
     #[inline]
-    pub(crate) fn from_storage(storage: Vec<u8>, headroom: usize) -> Self {
-        let start = headroom.min(storage.len());
+    pub(crate) fn from_storage(storage: Box<[u8]>, headroom: usize) -> Self {
+        let start = headroom.min(storage.len()) as u32;
         Packet { storage, start, end: start, checksum: Checksum::Unknown, segment_bytes: 0 }
     }
-    pub(crate) fn into_storage(self) -> Vec<u8> {
+    #[inline]
+    pub(crate) fn into_storage(self) -> Box<[u8]> {
         self.storage
     }
+    #[inline]
+    fn window(&self) -> core::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
     /// The visible bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.storage[self.start..self.end]
+        &self.storage[self.window()]
     }
     /// The visible bytes, to change.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.storage[self.start..self.end]
+        let window = self.window();
+        &mut self.storage[window]
     }
     /// Visible bytes.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.end - self.start
+        (self.end - self.start) as usize
     }
     /// Whether nothing is visible.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -68,42 +79,44 @@ impl Packet {
     }
     /// Bytes before the window: headers already read, or room for headers to come.
     pub fn headroom(&self) -> usize {
-        self.start
+        self.start as usize
     }
     /// Bytes after the window.
     pub fn tailroom(&self) -> usize {
-        self.storage.len() - self.end
+        self.storage.len() - self.end as usize
     }
     /// Hides the first `bytes` of the window (all of it when it is shorter).
     #[inline]
     pub fn trim_front(&mut self, bytes: usize) {
-        self.start = (self.start + bytes).min(self.end);
+        self.start += bytes.min(self.len()) as u32;
     }
     /// Keeps the first `bytes` of the window.
     #[inline]
     pub fn truncate(&mut self, bytes: usize) {
-        self.end = self.end.min(self.start.saturating_add(bytes));
+        self.end = self.start + bytes.min(self.len()) as u32;
     }
     /// Shows `bytes` of what was hidden or reserved before the window, or `None` when there are fewer.
     pub fn prepend(&mut self, bytes: usize) -> Option<&mut [u8]> {
-        self.start = self.start.checked_sub(bytes)?;
-        self.storage.get_mut(self.start..self.start + bytes)
+        let start = self.headroom().checked_sub(bytes)?;
+        self.start = start as u32;
+        self.storage.get_mut(start..start + bytes)
     }
     /// Shows `bytes` more after the window, to be filled in; `None` when there are fewer.
     pub fn extend(&mut self, bytes: usize) -> Option<&mut [u8]> {
         if bytes > self.tailroom() {
             return None;
         }
-        let from = self.end;
-        self.end += bytes;
-        self.storage.get_mut(from..self.end)
+        let from = self.end as usize;
+        self.end += bytes as u32;
+        self.storage.get_mut(from..from + bytes)
     }
     /// Copies as much of `bytes` behind the window as there is room for, and says how much.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let fits = bytes.len().min(self.tailroom());
-        crate::copy(&mut self.storage[self.end..self.end + fits], &bytes[..fits]);
-        self.end += fits;
+        let from = self.end as usize;
+        crate::copy(&mut self.storage[from..from + fits], &bytes[..fits]);
+        self.end += fits as u32;
         fits
     }
     /// As [`Packet::append`], and gives the [`crate::sum`] of what was copied instead: all of `bytes`, when there is
@@ -111,13 +124,14 @@ impl Packet {
     #[inline]
     pub(crate) fn append_and_sum(&mut self, bytes: &[u8]) -> u16 {
         let fits = bytes.len().min(self.tailroom());
-        let sum = crate::copy_and_sum(&mut self.storage[self.end..self.end + fits], &bytes[..fits]);
-        self.end += fits;
+        let from = self.end as usize;
+        let sum = crate::copy_and_sum(&mut self.storage[from..from + fits], &bytes[..fits]);
+        self.end += fits as u32;
         sum
     }
     /// The room behind the window for a device to read into; follow with [`Packet::extend`] by what was read.
     pub fn spare_mut(&mut self) -> &mut [u8] {
-        &mut self.storage[self.end..]
+        &mut self.storage[self.end as usize..]
     }
     /// Whether its sender left something to the device, so that it cannot be sent on as it is.
     pub fn is_unfinished(&self) -> bool {

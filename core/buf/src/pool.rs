@@ -39,7 +39,7 @@ pub enum Pressure {
 /// is merely dropped stays counted.
 #[derive(Debug)]
 pub struct Pool {
-    free: [Vec<Vec<u8>>; CLASSES_BYTES.len()],
+    free: [Vec<Box<[u8]>>; CLASSES_BYTES.len()],
     outstanding_bytes: usize,
     limit_bytes: usize,
     refused: u64,
@@ -88,8 +88,8 @@ impl Pool {
     }
     /// Memory that is kept for reuse: buffers, and the lists that hold them.
     pub fn idle_bytes(&self) -> usize {
-        let lists: usize = self.free.iter().map(|list| list.capacity() * size_of::<Vec<u8>>()).sum();
-        lists + self.free.iter().flatten().map(Vec::len).sum::<usize>()
+        let lists: usize = self.free.iter().map(|list| list.capacity() * size_of::<Box<[u8]>>()).sum();
+        lists + self.free.iter().flatten().map(|buffer| buffer.len()).sum::<usize>()
     }
     /// The most that may be out.
     pub fn limit_bytes(&self) -> usize {
@@ -118,7 +118,7 @@ impl Pool {
 
     /// A buffer for `bytes`, if `reserve_bytes` are left beside it.
     #[inline]
-    fn take_storage(&mut self, bytes: usize, reserve_bytes: usize) -> Option<Vec<u8>> {
+    fn take_storage(&mut self, bytes: usize, reserve_bytes: usize) -> Option<Box<[u8]>> {
         let class = CLASSES_BYTES.iter().position(|&size| size >= bytes)?;
         let size = CLASSES_BYTES[class];
         if self.outstanding_bytes + size + reserve_bytes > self.limit_bytes {
@@ -126,7 +126,7 @@ impl Pool {
             return None;
         }
         self.outstanding_bytes += size;
-        Some(self.free[class].pop().unwrap_or_else(|| vec![0; size]))
+        Some(self.free[class].pop().unwrap_or_else(|| vec![0; size].into_boxed_slice()))
     }
 }
 

@@ -146,17 +146,25 @@ impl SendQueue {
         let mut at = self.first + offset as u64;
         let end = at + length as u64;
         let mut index = self.index_of(at);
-        for place in into {
-            let bytes = u64::from(segment_bytes).min(end.saturating_sub(at)) as usize;
+        let mut places = into.iter_mut();
+        while at < end {
             while self.chunks.get(index).is_some_and(|chunk| chunk.end() <= at) {
                 index += 1;
             }
-            *place = self.chunks.get_mut(index).and_then(|chunk| chunk.sum(at, bytes));
-            at += bytes as u64;
-            if at >= end {
-                break;
+            let Some(chunk) = self.chunks.get_mut(index) else { break };
+            let whole = chunk.whole_sums(at, (end - at) as usize, segment_bytes);
+            at += whole.len() as u64 * u64::from(segment_bytes);
+            for (sum, place) in whole.iter().zip(&mut places) {
+                *place = Some(*sum);
+            }
+            if whole.is_empty() {
+                let bytes = u64::from(segment_bytes).min(end - at);
+                let Some(place) = places.next() else { break };
+                *place = chunk.sum(at, bytes as usize);
+                at += bytes;
             }
         }
+        places.for_each(|place| *place = None);
     }
     /// The chunk in which a place lies. It is mostly the first; with a long window out it is looked up.
     #[inline]

@@ -49,6 +49,9 @@ pub struct Cut<'a> {
     pseudo_sum: Sum,
     /// That of both, the pseudo-header and what is the same in every transport header.
     transport_sum: u16,
+    /// Of a TCP segment that differs from the one before in its sequence number and checksum alone, the sum of its headers
+    /// but for these.
+    repeated_sum: Option<u64>,
 }
 
 /// The lengths of the segments' frames, and their number.
@@ -93,6 +96,7 @@ impl<'a> Cut<'a> {
             network_sum: 0,
             pseudo_sum: Sum::ZERO,
             transport_sum: 0,
+            repeated_sum: None,
         };
         cut.prepare()?;
         Some(cut)
@@ -141,16 +145,43 @@ impl<'a> Cut<'a> {
     /// The complete frame of the segment `index`, which needs `payload` and its sum.
     #[inline]
     pub fn frame<'b>(&'b mut self, index: usize, payload: Slices<'b>, sum: Sum) -> Frame<'b> {
-        let (length, changed) = self.patch(index, payload.len());
-        let whole = u64::from(self.transport_sum) + changed + u64::from(length) + u64::from(sum.folded());
-        let whole = Sum::of_words(whole);
+        match self.repeated_sum {
+            Some(known) if index > 1 && index + 1 < self.count => self.repeat(index, known, sum),
+            _ => self.complete(index, payload.len(), sum),
+        }
+        self.lend(payload, Offload::None)
+    }
+    /// Makes the header that of the segment `index`, which lies between others.
+    #[inline]
+    fn repeat(&mut self, index: usize, known: u64, sum: Sum) {
+        let sequence = self.sequence_of(index);
+        let whole = known + u64::from(sequence) + u64::from(sum.folded());
+        let checksum = Sum::of_words(whole).finish();
+        let transport = self.header.get_mut(self.transport..);
+        if let Some(tcp) = transport.and_then(<[u8]>::first_chunk_mut::<{ tcp::LENGTH }>) {
+            tcp[TCP_SEQUENCE..TCP_SEQUENCE + 4].copy_from_slice(&sequence.to_be_bytes());
+            put_word(tcp, usize::from(TCP_CHECKSUM_OFFSET), checksum);
+        }
+    }
+    fn complete(&mut self, index: usize, payload_bytes: usize, sum: Sum) {
+        let (length, changed) = self.patch(index, payload_bytes);
+        let headers = u64::from(self.transport_sum) + u64::from(length);
+        let whole = Sum::of_words(headers + changed + u64::from(sum.folded()));
         let checksum = match (whole.finish(), self.of) {
             // RFC 768: zero says that there is none.
             (0, Large::Udp) => 0xffff,
             (checksum, _) => checksum,
         };
         self.put(self.checksum_at(), checksum);
-        self.lend(payload, Offload::None)
+        // The first may bear another flag, and the last is shorter. IPv4 numbers packets that may be fragmented.
+        let is_atomic = self.header.get(self.network + V4_FLAGS).is_some_and(|byte| byte & DONT_FRAGMENT != 0);
+        if index == 1 && self.of != Large::Udp && (is_atomic || !self.is_v4) {
+            self.repeated_sum = Some(headers + u64::from(self.flags_of(index)));
+        }
+    }
+    #[inline]
+    fn sequence_of(&self, index: usize) -> u32 {
+        self.sequence.wrapping_add((index * self.segment_bytes) as u32)
     }
     /// The frame of the segment `index` for a device that makes the checksum.
     #[inline]
@@ -176,7 +207,8 @@ impl<'a> Cut<'a> {
     /// payload, and the sum of the fields that were changed in the transport's.
     #[inline]
     fn patch(&mut self, index: usize, payload_bytes: usize) -> (u16, u64) {
-        let flags = self.flags_of(index);
+        self.repeated_sum = None;
+        let (flags, sequence) = (self.flags_of(index), self.sequence_of(index));
         let length = (self.header_bytes - self.transport + payload_bytes) as u16;
         let Some((front, transport)) = self.header.split_at_mut_checked(self.transport) else {
             return (0, 0);
@@ -202,7 +234,6 @@ impl<'a> Cut<'a> {
             }
             u64::from(length)
         } else {
-            let sequence = self.sequence.wrapping_add((index * self.segment_bytes) as u32);
             if let Some(transport) = transport.first_chunk_mut::<{ tcp::LENGTH }>() {
                 transport[TCP_SEQUENCE..TCP_SEQUENCE + 4].copy_from_slice(&sequence.to_be_bytes());
                 transport[TCP_FLAGS] = flags;
@@ -364,10 +395,15 @@ mod tests {
         let offload = Offload::Segment { of, segment_bytes, transport_offset };
         let mut cut = Cut::new(&Frame { header: &header, payload, offload }, front).unwrap();
         let (mut got, count) = (Vec::new(), cut.count());
+        // In one go, too: then what is the same in segments is not written again.
+        let mut again = cut.clone();
         for index in 0..count {
             let part = cut.payload(index);
             let mut flat = vec![0; 2048];
             let length = cut.frame(index, part, sum_of(&part)).write_to(&mut flat).unwrap();
+            let mut in_one_go = vec![0; 2048];
+            assert_eq!(again.frame(index, part, sum_of(&part)).write_to(&mut in_one_go), Some(length));
+            assert_eq!(in_one_go, flat);
             let ip = &flat[front..length];
             let (source, destination, transport): (IpAddr, IpAddr, &[u8]) = if v4 {
                 let view = Ipv4View::new(ip).unwrap();

@@ -148,6 +148,23 @@ impl Chunk {
         }
         self.sums.get(cell).copied().filter(|_| self.summed >= from + bytes)
     }
+    /// The sums of the whole cells among `bytes` bytes from the place `at` on, if a cell of `segment_bytes` begins there.
+    pub(super) fn whole_sums(&mut self, at: u64, bytes: usize, segment_bytes: u32) -> &[u16] {
+        if self.grid.cell_bytes != segment_bytes || segment_bytes == 0 {
+            return &[];
+        }
+        let from = (at - self.base) as usize;
+        let (cell, within) = self.grid.cell_of(from);
+        if within != 0 {
+            return &[];
+        }
+        let held = self.forgotten + self.len();
+        if self.summed < held {
+            self.sum_lent();
+        }
+        let known = bytes.min(held - from).min(self.summed.saturating_sub(from));
+        self.sums.get(cell..cell + known / segment_bytes as usize).unwrap_or(&[])
+    }
     /// Makes the sums of lent bytes, all of which are there from the beginning.
     fn sum_lent(&mut self) {
         let Data::Lent(bytes) = &self.data else { return };
