@@ -174,7 +174,8 @@ impl<'a> Cut<'a> {
         };
         self.put(self.checksum_at(), checksum);
         // The first may bear another flag, and the last is shorter. IPv4 numbers packets that may be fragmented.
-        let is_atomic = self.header.get(self.network + V4_FLAGS).is_some_and(|byte| byte & DONT_FRAGMENT != 0);
+        let is_atomic =
+            self.header.get(self.network + V4_FLAGS).is_some_and(|byte| byte & DONT_FRAGMENT != 0);
         if index == 1 && self.of != Large::Udp && (is_atomic || !self.is_v4) {
             self.repeated_sum = Some(headers + u64::from(self.flags_of(index)));
         }

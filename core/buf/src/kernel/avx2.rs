@@ -20,50 +20,55 @@ const PIECE_BYTES: usize = STRIDE_BYTES << 14;
 /// The sum of native 16-bit words, with carries.
 #[target_feature(enable = "avx2")]
 pub(super) fn sum(bytes: &[u8]) -> u64 {
-    let mut total = 0;
-    for piece in bytes.chunks(PIECE_BYTES) {
-        let mut lanes = Lanes::new();
-        let (strides, rest) = piece.as_chunks::<STRIDE_BYTES>();
-        for stride in strides {
-            for (place, wide) in load_four(stride).into_iter().enumerate() {
-                lanes.add(place, wide);
-            }
-        }
-        let (registers, rest) = rest.as_chunks::<WIDE_BYTES>();
-        for (place, register) in registers.iter().enumerate() {
-            lanes.add(place, load(register));
-        }
-        total += lanes.sum(piece.len() / WIDE_BYTES) + portable::sum_few(rest);
+    if bytes.len() <= PIECE_BYTES {
+        return sum_piece(bytes);
     }
-    total
+    bytes.chunks(PIECE_BYTES).map(|piece| sum_piece(piece)).sum()
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum_piece(piece: &[u8]) -> u64 {
+    let mut lanes = Lanes::new();
+    let (strides, rest) = piece.as_chunks::<STRIDE_BYTES>();
+    for stride in strides {
+        lanes.add(load_four(stride));
+    }
+    let (registers, rest) = rest.as_chunks::<WIDE_BYTES>();
+    for register in registers {
+        lanes.add_one(load(register));
+    }
+    lanes.sum(piece.len() / WIDE_BYTES) + portable::sum_few(rest)
 }
 
 /// Both slices are of one length.
 #[target_feature(enable = "avx2")]
 pub(super) fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u64 {
-    let mut total = 0;
-    for (into, from) in into.chunks_mut(PIECE_BYTES).zip(from.chunks(PIECE_BYTES)) {
-        let mut lanes = Lanes::new();
-        let (strides, rest) = from.as_chunks::<STRIDE_BYTES>();
-        let (places, rest_into) = into.as_chunks_mut::<STRIDE_BYTES>();
-        for (to, stride) in places.iter_mut().zip(strides) {
-            let wide = load_four(stride);
-            store_four(to, wide);
-            for (place, wide) in wide.into_iter().enumerate() {
-                lanes.add(place, wide);
-            }
-        }
-        let (registers, rest) = rest.as_chunks::<WIDE_BYTES>();
-        let (to, rest_into) = rest_into.as_chunks_mut::<WIDE_BYTES>();
-        for (place, (to, register)) in to.iter_mut().zip(registers).enumerate() {
-            let wide = load(register);
-            store(to, wide);
-            lanes.add(place, wide);
-        }
-        rest_into.copy_from_slice(rest);
-        total += lanes.sum(from.len() / WIDE_BYTES) + portable::sum_few(rest);
+    if from.len() <= PIECE_BYTES {
+        return copy_and_sum_piece(into, from);
     }
-    total
+    let pieces = into.chunks_mut(PIECE_BYTES).zip(from.chunks(PIECE_BYTES));
+    pieces.map(|(into, from)| copy_and_sum_piece(into, from)).sum()
+}
+#[inline]
+#[target_feature(enable = "avx2")]
+fn copy_and_sum_piece(into: &mut [u8], from: &[u8]) -> u64 {
+    let mut lanes = Lanes::new();
+    let (strides, rest) = from.as_chunks::<STRIDE_BYTES>();
+    let (places, rest_into) = into.as_chunks_mut::<STRIDE_BYTES>();
+    for (to, stride) in places.iter_mut().zip(strides) {
+        let wide = load_four(stride);
+        store_four(to, wide);
+        lanes.add(wide);
+    }
+    let (registers, rest) = rest.as_chunks::<WIDE_BYTES>();
+    let (to, rest_into) = rest_into.as_chunks_mut::<WIDE_BYTES>();
+    for (to, register) in to.iter_mut().zip(registers) {
+        let wide = load(register);
+        store(to, wide);
+        lanes.add_one(wide);
+    }
+    rest_into.copy_from_slice(rest);
+    lanes.sum(from.len() / WIDE_BYTES) + portable::sum_few(rest)
 }
 
 /// Four registers of eight 32-bit sums.
@@ -77,10 +82,14 @@ impl Lanes {
     }
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn add(&mut self, place: usize, wide: __m256i) {
-        let signed = _mm256_xor_si256(wide, _mm256_set1_epi16(i16::MIN));
-        let pairs = _mm256_madd_epi16(signed, _mm256_set1_epi16(1));
-        self.0[place] = _mm256_add_epi32(self.0[place], pairs);
+    fn add(&mut self, [a, b, c, d]: [__m256i; 4]) {
+        let [e, f, g, h] = self.0;
+        self.0 = [plus(e, a), plus(f, b), plus(g, c), plus(h, d)];
+    }
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn add_one(&mut self, wide: __m256i) {
+        self.0[3] = plus(self.0[3], wide);
     }
     /// The sum of what `registers` full registers held.
     #[inline]
@@ -98,6 +107,14 @@ impl Lanes {
         // Each of a register's sixteen words had 2^15 taken away.
         (signed + ((registers as i64) << (15 + 4))) as u64
     }
+}
+
+/// `lanes`, and what the words of a register add.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn plus(lanes: __m256i, wide: __m256i) -> __m256i {
+    let signed = _mm256_xor_si256(wide, _mm256_set1_epi16(i16::MIN));
+    _mm256_add_epi32(lanes, _mm256_madd_epi16(signed, _mm256_set1_epi16(1)))
 }
 
 #[inline]

@@ -22,42 +22,51 @@ const PIECE_BYTES: usize = STRIDE_BYTES << 8;
 /// The sum of native 16-bit words, with carries.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(super) fn sum(bytes: &[u8]) -> u64 {
-    let mut total = 0;
-    for piece in bytes.chunks(PIECE_BYTES) {
-        let mut lanes = Lanes::new();
-        let (strides, rest) = piece.as_chunks::<STRIDE_BYTES>();
-        for stride in strides {
-            lanes.add(load(stride));
-        }
-        for few in rest.chunks(WIDE_BYTES) {
-            lanes.add_one(load_few(few));
-        }
-        total += lanes.sum(piece.len().div_ceil(WIDE_BYTES));
+    if bytes.len() <= PIECE_BYTES {
+        return sum_piece(bytes);
     }
-    total
+    bytes.chunks(PIECE_BYTES).map(|piece| sum_piece(piece)).sum()
+}
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn sum_piece(piece: &[u8]) -> u64 {
+    let mut lanes = Lanes::new();
+    let (strides, rest) = piece.as_chunks::<STRIDE_BYTES>();
+    for stride in strides {
+        lanes.add(load(stride));
+    }
+    for few in rest.chunks(WIDE_BYTES) {
+        lanes.add_one(load_few(few));
+    }
+    lanes.sum(piece.len().div_ceil(WIDE_BYTES))
 }
 
 /// Both slices are of one length.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(super) fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u64 {
-    let mut total = 0;
-    for (into, from) in into.chunks_mut(PIECE_BYTES).zip(from.chunks(PIECE_BYTES)) {
-        let mut lanes = Lanes::new();
-        let (strides, rest) = from.as_chunks::<STRIDE_BYTES>();
-        let (places, rest_into) = into.as_chunks_mut::<STRIDE_BYTES>();
-        for (to, stride) in places.iter_mut().zip(strides) {
-            let wide = load(stride);
-            store(to, wide);
-            lanes.add(wide);
-        }
-        for (to, few) in rest_into.chunks_mut(WIDE_BYTES).zip(rest.chunks(WIDE_BYTES)) {
-            let wide = load_few(few);
-            store_few(to, wide);
-            lanes.add_one(wide);
-        }
-        total += lanes.sum(from.len().div_ceil(WIDE_BYTES));
+    if from.len() <= PIECE_BYTES {
+        return copy_and_sum_piece(into, from);
     }
-    total
+    let pieces = into.chunks_mut(PIECE_BYTES).zip(from.chunks(PIECE_BYTES));
+    pieces.map(|(into, from)| copy_and_sum_piece(into, from)).sum()
+}
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn copy_and_sum_piece(into: &mut [u8], from: &[u8]) -> u64 {
+    let mut lanes = Lanes::new();
+    let (strides, rest) = from.as_chunks::<STRIDE_BYTES>();
+    let (places, rest_into) = into.as_chunks_mut::<STRIDE_BYTES>();
+    for (to, stride) in places.iter_mut().zip(strides) {
+        let wide = load(stride);
+        store(to, wide);
+        lanes.add(wide);
+    }
+    for (to, few) in rest_into.chunks_mut(WIDE_BYTES).zip(rest.chunks(WIDE_BYTES)) {
+        let wide = load_few(few);
+        store_few(to, wide);
+        lanes.add_one(wide);
+    }
+    lanes.sum(from.len().div_ceil(WIDE_BYTES))
 }
 
 /// Both slices are of one length.
@@ -84,10 +93,9 @@ impl Lanes {
     }
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn add(&mut self, wide: [__m512i; 4]) {
-        for (lanes, wide) in self.0.iter_mut().zip(wide) {
-            *lanes = plus(*lanes, wide);
-        }
+    fn add(&mut self, [a, b, c, d]: [__m512i; 4]) {
+        let [e, f, g, h] = self.0;
+        self.0 = [plus(e, a), plus(f, b), plus(g, c), plus(h, d)];
     }
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]

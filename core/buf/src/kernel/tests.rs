@@ -72,7 +72,11 @@ fn check(into: &mut [u8], from: &[u8], at: (usize, usize)) {
     into.fill(0xa5);
     copy(into, from);
     let (copied, behind) = into.split_at(from.len());
-    assert!(copied == from && behind.iter().all(|&byte| byte == 0xa5), "a copy of {} bytes at {at:?}", from.len());
+    assert!(
+        copied == from && behind.iter().all(|&byte| byte == 0xa5),
+        "a copy of {} bytes at {at:?}",
+        from.len()
+    );
 }
 
 /// Every length up to the third stride, from and to every place within a register.
