@@ -39,7 +39,7 @@ impl Stack {
                 if !is_known || direct.header.flags.contains(Flags::SYN) && !direct.header.flags.ack() {
                     return false;
                 }
-                self.ip.count_delivered(link);
+                self.ip.count_delivered(link, 1);
                 let Direct { header, ecn, header_bytes, total_bytes, .. } = direct;
                 self.arrived(link, packet, (at + header_bytes, at + total_bytes), mask, now, sink);
                 self.last_flow = Some(key);

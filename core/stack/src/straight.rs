@@ -19,8 +19,9 @@ pub(crate) struct Run {
     outcome: Outcome,
     /// What the next segment looks like, if it is like the last.
     following: Option<Following>,
-    /// Segments that were.
+    /// Segments that were, and the bytes of their frames.
     followed: u32,
+    followed_bytes: u64,
 }
 
 /// What a batch of frames is received for.
@@ -50,6 +51,7 @@ impl Stack {
         if !ordinary {
             return false;
         }
+        run.followed_bytes += packet.len() as u64;
         packet.truncate(end);
         packet.trim_front(from);
         flow.connection.receive_following(packet.take(), pool);
@@ -140,13 +142,13 @@ impl Stack {
     pub(crate) fn end_following(&mut self, link: LinkId, run: &mut Run, now: Instant) {
         let Some(following) = run.following.take() else { return };
         let segments = core::mem::take(&mut run.followed);
+        let frame_bytes = core::mem::take(&mut run.followed_bytes);
         let Some(Socket::Flow(flow)) = run.key.and_then(|key| self.sockets.at_mut(key)) else { return };
         if segments > 0 {
             flow.connection.received_following(following.header(), now);
             if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-                let (_, frame_bytes) = following.payload();
                 link.counters.received_frames += u64::from(segments);
-                link.counters.received_bytes += u64::from(segments) * frame_bytes as u64;
+                link.counters.received_bytes += frame_bytes;
             }
             self.ip.count_delivered(link, u64::from(segments));
         }

@@ -86,6 +86,7 @@ impl Connection {
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
         self.take_window(header.sequence, header.acknowledgment, header.window, now);
+        self.measure_as_receiver(header.timestamps, now);
         self.schedule_acknowledgment(now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
