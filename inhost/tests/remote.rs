@@ -5,6 +5,7 @@ mod common;
 
 use common::{Folder, Pattern, Running, expect, inhost, own_namespace, wait};
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -117,11 +118,87 @@ fn rsh_runs_a_command_with_input_output_errors_and_signals() {
         .unwrap();
     std::io::Write::write_all(&mut sum.stdin.take().unwrap(), &vec![b'x'; 1_000_000]).unwrap();
     assert_eq!(text(&sum.wait_with_output().unwrap()).trim(), "1000000");
-    // An interrupt is not tried: this server leaves unread what comes on the connection for errors.
+    // For an interrupt see below: this server leaves unread what comes on the connection for errors.
     // Who may not, is told: this server says that all is well, and then that nothing is.
     let done = rsh(&["-l", "daemon", "10.21.0.1", "id"]);
     let said = [done.stdout, done.stderr].concat();
     assert_eq!(String::from_utf8_lossy(&said), "Authentication failure\n");
+}
+
+/// A server of rsh that calls back for the command's errors, first from a port that proves nothing and then from a
+/// reserved one; its command waits for a signal, says which one came, and ends.
+const WAITS_FOR_A_SIGNAL: &str = r#"
+import socket
+def heard(stream, end):
+    octets = b""
+    while not octets.endswith(end):
+        octets += stream.recv(1)
+    return octets[:-1]
+def back(port, to):
+    stream = socket.socket()
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    stream.bind(("", port))
+    stream.connect(to)
+    return stream
+ear = socket.socket()
+ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+ear.bind(("", 514))
+ear.listen()
+print("listens", flush=True)
+for own in (1001, 1002):
+    stream, (client, _) = ear.accept()
+    to = (client, int(heard(stream, b"\0")))
+    stranger = back(own + 4000, to)
+    errors = back(own, to)
+    words = [heard(stream, b"\0") for _ in range(3)]
+    assert words == [b"ada", b"ada", b"wait"], words
+    stream.sendall(b"\0begun\n")
+    signal = errors.recv(1)
+    stream.sendall(b"signal %d\n" % signal[0])
+    errors.sendall(b"ended by it\n")
+    errors.close()
+    stream.close()
+"#;
+
+#[test]
+fn signals_to_rsh_go_to_its_command() {
+    if !own_namespace() {
+        return;
+    }
+    let folder = Folder::new("rsh-signal");
+    let mut server = Command::new("python3");
+    server.args(["-c", WAITS_FOR_A_SIGNAL]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut server = Running(server.spawn().expect("python3 is needed; lab/interop/peers installs it"));
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "listens\n");
+    for (name, number) in [("INT", 2), ("TERM", 15)] {
+        let mut rsh = common::with_own_signals();
+        rsh.arg(env!("CARGO_BIN_EXE_inhost"));
+        rsh.args([
+            "rsh",
+            "--link",
+            "tap:insig0,address=10.24.0.2/24,host=10.24.0.1/24",
+            "--local-user",
+            "ada",
+        ]);
+        rsh.args(["10.24.0.1", "wait"]).env("XDG_RUNTIME_DIR", &folder.0);
+        rsh.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut rsh = rsh.spawn().unwrap();
+        let mut said = BufReader::new(rsh.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        if line != "begun\n" {
+            panic!("{name}: {line:?}; {:?}", rsh.wait_with_output());
+        }
+        common::run("kill", &[&format!("-{name}"), &rsh.id().to_string()]);
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, format!("signal {number}\n"));
+        let done = rsh.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "ended by it\n");
+        assert!(done.status.success(), "{done:?}");
+    }
 }
 
 #[test]
