@@ -302,6 +302,11 @@ impl Ip {
             && !scope::is_link_local(address)
             && self.interfaces.iter().any(|interface| interface.owns(address))
     }
+    /// Whether what leaves by `link` needs hardware addresses.
+    #[inline]
+    pub fn has_neighbours(&self, link: LinkId) -> bool {
+        self.interface(link).is_some_and(|interface| interface.hardware().is_some())
+    }
     /// The other end of `path` answered: the neighbour is reachable, and a gateway forwards. Cheap enough for every
     /// acknowledgment that moves a window.
     // spec: RFC4861 7.3.1

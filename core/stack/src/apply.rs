@@ -20,6 +20,7 @@ impl Stack {
         }
         if changes.intersects(Changes::REACHED)
             && let Some(Socket::Flow(flow)) = self.sockets.at(key)
+            && (!flow.goes_straight() || self.ip.has_neighbours(flow.link()))
         {
             self.ip.confirm(&flow.path(), now);
         }

@@ -4,14 +4,14 @@
 use crate::entry::{Marks, Socket};
 use crate::input::{Call, can_talk};
 use crate::stack::Stack;
-use crate::table::Name;
+use crate::table::{Name, NameHash};
 use inhost_base::{Endpoint, Instant, Key, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask, Sink};
 use inhost_ip::Datagram;
 use inhost_wire::direct::Direct;
-use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, TcpHeader};
+use inhost_wire::{ipv4, protocol};
 
 impl Stack {
     /// Takes a frame that came in on `link`. False leaves the packet as it was.
@@ -30,44 +30,39 @@ impl Stack {
             return false;
         }
         match self.direct_flow(&direct) {
-            Some(key) => {
+            Ok(key) => {
                 // That the addresses are good for this link was found out when the flow's way was.
                 let is_known = self
                     .flow(key)
                     .is_some_and(|flow| flow.generation == self.ip.generation() && flow.link() == link);
                 // A SYN may mean that a connection in TIME-WAIT is to give way.
-                if !is_known || direct.header.flags.contains(Flags::SYN) && !direct.header.flags.ack() {
+                if !is_known || direct.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN {
                     return false;
                 }
+                let (header, ecn) = (direct.header(), direct.ecn());
+                let span = (at + direct.header_bytes(), at + direct.total_bytes());
                 self.ip.count_delivered(link, 1);
-                let Direct { header, ecn, header_bytes, total_bytes, .. } = direct;
-                self.arrived(link, packet, (at + header_bytes, at + total_bytes), mask, now, sink);
+                self.arrived(link, packet, span, mask, now, sink);
                 self.last_flow = Some(key);
                 match self.flow_segment(key, &header, packet, ecn, now, sink) {
                     Ok(outcome) => self.apply(key, outcome, now, sink),
                     Err(why) => self.drop_frame(link, why, now, sink),
                 }
             }
-            None => {
-                let (source, destination) = direct.addresses();
-                let Direct { header, ecn, hop_limit, ip_bytes, header_bytes, total_bytes, .. } = direct;
-                let datagram = Datagram {
-                    link,
-                    source,
-                    destination,
-                    protocol: protocol::TCP,
-                    ecn,
-                    hop_limit,
-                    to_unicast: true,
-                    header_bytes: ip_bytes as u16,
-                    protocol_offset: if source.is_ipv4() { 9 } else { 6 },
-                };
+            Err(name_hash) => {
+                if direct.flags() & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) != Flags::SYN {
+                    return false;
+                }
+                let header = direct.header();
+                let datagram = datagram_of(link, &direct);
                 let Some(listener) = self.called(&header, &datagram) else { return false };
                 if !self.ip.receives_directly(packet.bytes(), at, &datagram) {
                     return false;
                 }
-                self.arrived(link, packet, (at + header_bytes, at + total_bytes), mask, now, sink);
-                let call = Call { header: &header, datagram: &datagram, least_sequence: None };
+                let span = (at + direct.header_bytes(), at + direct.total_bytes());
+                self.arrived(link, packet, span, mask, now, sink);
+                let name_hash = Some(name_hash);
+                let call = Call { header: &header, datagram: &datagram, least_sequence: None, name_hash };
                 if let Err(why) = self.listener_input(listener, call, packet, now, sink) {
                     self.drop_frame(link, why, now, sink);
                 }
@@ -80,9 +75,8 @@ impl Stack {
     }
     /// The listener that a SYN calls. Whatever else is for no connection is left for the general road.
     fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<Key> {
-        let is_call = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) == Flags::SYN;
         let has_ports = header.source_port != 0 && header.destination_port != 0;
-        if !is_call || !has_ports || !can_talk(datagram.source) {
+        if !has_ports || !can_talk(datagram.source) {
             return None;
         }
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
@@ -110,20 +104,48 @@ impl Stack {
         packet.truncate(to);
         packet.trim_front(from);
     }
-    /// The flow of a segment: mostly that of the last.
+    /// The flow of a segment, mostly that of the last; or the hash of its name.
     #[inline]
-    fn direct_flow(&self, direct: &Direct<'_>) -> Option<Key> {
+    fn direct_flow(&self, direct: &Direct<'_>) -> Result<Key, NameHash> {
         let is_it = |key: Key| match self.sockets.at(key) {
             Some(Socket::Flow(flow)) => flow.gets_direct(direct) && !flow.marks.any(Marks::UNLISTED),
             _ => false,
         };
         if let Some(key) = self.last_flow.filter(|key| is_it(*key)) {
-            return Some(key);
+            return Ok(key);
         }
         let (source, destination) = direct.addresses();
-        let local = Endpoint { address: destination, port: direct.header.destination_port };
-        let remote = Endpoint { address: source, port: direct.header.source_port };
-        let name = Name { protocol: protocol::TCP, local, remote };
-        self.flows.find_where(&name, is_it)
+        let local = Endpoint { address: destination, port: direct.destination_port() };
+        let remote = Endpoint { address: source, port: direct.source_port() };
+        let hash = self.flows.hash(&Name { protocol: protocol::TCP, local, remote });
+        self.flows.find_hashed(&self.sockets, hash, is_it).ok_or(hash)
+    }
+}
+
+/// Whether a packet is TCP's with SYN, FIN or RST, as far as a glance at its usual place tells: whatever this says, some
+/// road takes it.
+#[inline]
+pub(crate) fn opens_or_closes(packet: &Packet) -> bool {
+    const FLAGS_AT: usize = ipv4::LENGTH + 13;
+    let flags = (Flags::SYN | Flags::FIN | Flags::RST).bits() as u8;
+    match packet.bytes() {
+        [0x45, rest @ ..] => rest.get(FLAGS_AT - 1).is_some_and(|bits| bits & flags != 0),
+        _ => false,
+    }
+}
+
+/// What IP says of such a segment.
+fn datagram_of(link: LinkId, direct: &Direct<'_>) -> Datagram {
+    let (source, destination) = direct.addresses();
+    Datagram {
+        link,
+        source,
+        destination,
+        protocol: protocol::TCP,
+        ecn: direct.ecn(),
+        hop_limit: direct.hop_limit,
+        to_unicast: true,
+        header_bytes: direct.ip_bytes() as u16,
+        protocol_offset: if source.is_ipv4() { 9 } else { 6 },
     }
 }

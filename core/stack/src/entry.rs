@@ -104,6 +104,7 @@ impl Marks {
 impl Flow {
     /// A connection from `local` to the port at the end of `path`. `listener` counts unless it is
     /// [`Marks::ACTIVE`].
+    #[inline]
     pub(crate) fn new(
         connection: Connection,
         path: &Path,
@@ -149,8 +150,8 @@ impl Flow {
     /// The same of any segment.
     #[inline]
     pub(crate) fn gets_direct(&self, direct: &Direct<'_>) -> bool {
-        self.local_port == direct.header.destination_port
-            && self.remote_port == direct.header.source_port
+        self.local_port == direct.destination_port()
+            && self.remote_port == direct.source_port()
             && match &self.addresses {
                 Addresses::V4(local, remote, _) => direct.addresses_v4() == Some((*remote, *local)),
                 Addresses::Long(long) => direct.addresses() == (long.1, long.0),
@@ -184,6 +185,14 @@ impl Flow {
             generation: self.generation,
         }
     }
+    /// Whether its packets go to the other end without a gateway.
+    #[inline]
+    pub(crate) fn goes_straight(&self) -> bool {
+        match &self.addresses {
+            Addresses::V4(_, remote, next_hop) => remote == next_hop,
+            Addresses::Long(long) => long.1 == long.2,
+        }
+    }
     /// Takes another way between the same ends.
     pub(crate) fn set_path(&mut self, path: &Path) {
         let Path {
@@ -212,6 +221,7 @@ enum Addresses {
 }
 
 impl Addresses {
+    #[inline]
     fn new(local: IpAddr, remote: IpAddr, next_hop: IpAddr) -> Self {
         match (local, remote, next_hop) {
             (IpAddr::V4(local), IpAddr::V4(remote), IpAddr::V4(next_hop)) => {

@@ -322,9 +322,8 @@ impl Stack {
             return;
         }
         let (remote, error) = (flow.remote().address, flow.connection.error());
-        let info = flow.connection.info(now);
         let silent = matches!(error, Some(ConnectionError::TimedOut | ConnectionError::Reset));
-        match info.fast_open {
+        match flow.connection.fast_open() {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>
             {
@@ -332,7 +331,7 @@ impl Stack {
                 known.losses = known.losses.saturating_add(1);
                 known.lost_at = now;
             }
-            FastOpenState::DataAcknowledged if silent && info.received_bytes == 0 => {
+            FastOpenState::DataAcknowledged if silent && flow.connection.received_bytes() == 0 => {
                 let pause = doubled(self.config.fast_open.black_hole_pause, self.fast_open.pauses);
                 self.fast_open.paused_until = now + pause;
                 self.fast_open.pauses = self.fast_open.pauses.saturating_add(1);

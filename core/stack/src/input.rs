@@ -5,7 +5,7 @@ use crate::entry::{ANY_ADDRESS, Flow, Marks, NOWHERE, Socket};
 use crate::listener::{acceptable_of, embryos_of};
 use crate::options::SynCookies;
 use crate::stack::{Stack, tcp_environment};
-use crate::table::Name;
+use crate::table::{Name, NameHash};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
@@ -65,7 +65,7 @@ impl Stack {
         let listener = self.find_listener(datagram.link, local);
         match listener.filter(|&key| !self.probe_tcp_input(key, &header, local, remote)) {
             Some(listener) => {
-                let call = Call { header: &header, datagram, least_sequence };
+                let call = Call { header: &header, datagram, least_sequence, name_hash: None };
                 self.listener_input(listener, call, packet, now, sink)
             }
             None => {
@@ -316,7 +316,7 @@ impl Stack {
             marks.clear(Marks::EMBRYO);
         }
         let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
-        let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
+        let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
         self.source_routes.insert(key, self.ip.return_route().copied());
         self.counters.connections_accepted += 1;
         self.inherit(key, listener);
@@ -332,8 +332,10 @@ impl Stack {
         Ok(())
     }
 
-    /// Puts a flow into the tables; `None` when they are full or its ends are taken.
-    pub(crate) fn add_flow(&mut self, flow: Flow) -> Option<Key> {
+    /// Puts a flow into the tables; `None` when they are full or its ends are taken. `name_hash` is that of its ends,
+    /// where it is known.
+    #[inline]
+    pub(crate) fn add_flow(&mut self, flow: Flow, name_hash: Option<NameHash>) -> Option<Key> {
         let key = match self.sockets.insert(Socket::Flow(flow)) {
             Ok(key) => key,
             Err(Socket::Flow(mut flow)) => {
@@ -342,7 +344,7 @@ impl Stack {
             }
             Err(_) => return None,
         };
-        if !self.flows.insert(&self.sockets, key) {
+        if !self.flows.insert_hashed(&self.sockets, key, name_hash) {
             if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
                 flow.connection.clear(&mut self.pool);
             }
@@ -403,6 +405,8 @@ pub(crate) struct Call<'a> {
     pub(crate) datagram: &'a Datagram,
     /// The least initial sequence number that may be chosen, where a connection in TIME-WAIT gives way.
     pub(crate) least_sequence: Option<Sequence>,
+    /// The hash of the two ends, where it is known.
+    pub(crate) name_hash: Option<NameHash>,
 }
 
 impl Call<'_> {

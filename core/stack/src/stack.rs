@@ -2,6 +2,7 @@
 
 use crate::cookie::Cookies;
 use crate::counters::{Counters, LinkCounters};
+use crate::direct::opens_or_closes;
 use crate::entry::{Flow, Marks, Socket};
 use crate::extras::ExtrasByPlace;
 use crate::fast_open::FastOpen;
@@ -317,7 +318,12 @@ impl Stack {
                 continue;
             }
             let reception = Reception { link, mask, more: coalesces && !batch.is_empty(), now };
-            let straight = self.straight_input(reception, &mut packet, &mut run, sink);
+            let straight = if opens_or_closes(&packet) {
+                self.end_following(link, &mut run, now);
+                false
+            } else {
+                self.straight_input(reception, &mut packet, &mut run, sink)
+            };
             if !straight || !coalesces {
                 self.end_run(&mut run, now, sink);
             }

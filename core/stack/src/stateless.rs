@@ -159,7 +159,7 @@ impl Stack {
         connection.answered(&mut environment);
         let marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
         let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
-        let key = self.add_flow(flow).ok_or(Drop::QueueFull)?;
+        let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
         self.counters.connections_accepted += 1;
         self.counters.cookies_accepted += 1;
         self.inherit(key, listener);

@@ -74,6 +74,7 @@ impl Stack {
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(straight) = Straight::of(bytes) else { return false };
         let Some(key) = self.straight_flow(run, &straight) else { return false };
+        self.last_flow = Some(key);
         if run.key.is_some_and(|last| last != key) {
             self.end_run(run, now, sink);
         }
@@ -128,7 +129,7 @@ impl Stack {
         let local = Endpoint { address: destination, port: straight.destination_port };
         let remote = Endpoint { address: source, port: straight.source_port };
         let name = Name { protocol: protocol::TCP, local, remote };
-        self.flows.find_where(&name, |key| self.is_flow_of(key, straight))
+        self.flows.find_where(&self.sockets, &name, |key| self.is_flow_of(key, straight))
     }
     #[inline]
     fn is_flow_of(&self, key: Key, straight: &Straight<'_>) -> bool {

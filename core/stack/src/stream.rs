@@ -10,7 +10,7 @@ use crate::options::{ConnectOptions, ListenOptions};
 use crate::socket::{Accepted, Readiness, SocketId};
 use crate::socket_options::Inherited;
 use crate::stack::{Stack, ip_environment, tcp_environment};
-use crate::table::Name;
+use crate::table::{Name, NameHash};
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
 use inhost_buf::Packet;
@@ -55,10 +55,11 @@ impl Stack {
             return Err(ConnectError::TooManySockets);
         }
         let asked = local.port;
-        let port = match asked {
-            0 => self.choose_port(&path, remote).ok_or(ConnectError::NoPort)?,
-            port => port,
-        };
+        let (port, name_hash) = match asked {
+            0 => self.choose_port(&path, remote).map(|(port, hash)| (port, Some(hash))),
+            port => Some((port, None)),
+        }
+        .ok_or(ConnectError::NoPort)?;
         let local = Endpoint { address: path.source, port };
         // What a host sends to itself no device brings to another shard.
         let comes_by_device = path.link != LinkId(0);
@@ -85,7 +86,7 @@ impl Stack {
             }
         }
         let flow = Flow::new(connection, &path, local.port, remote.port, key, marks);
-        let key = self.add_flow(flow).ok_or(ConnectError::TooManySockets)?;
+        let key = self.add_flow(flow, name_hash).ok_or(ConnectError::TooManySockets)?;
         self.source_routes.insert(key, source_route);
         self.counters.connections_opened += 1;
         self.follow(key, now);
@@ -127,17 +128,25 @@ impl Stack {
     pub(crate) fn is_broadcast(&self, path: &Path, address: IpAddr) -> bool {
         self.ip.is_broadcast(path.link, address)
     }
-    fn choose_port(&mut self, path: &Path, remote: Endpoint) -> Option<u16> {
+    /// A free port, and the hash of the two ends with it.
+    fn choose_port(&mut self, path: &Path, remote: Endpoint) -> Option<(u16, NameHash)> {
         let Stack { identity, config, flows, bindings, sockets, random, .. } = self;
         let range = (config.ephemeral_ports_first, config.ephemeral_ports_last);
         let address = path.source;
-        identity.ephemeral_port(config.port_selection, range, Some(address), remote, random, |port| {
+        let mut hash = None;
+        let is_free = |port| {
             let local = Endpoint { address, port };
             let name = Name { protocol: protocol::TCP, local, remote };
+            let name_hash = flows.hash(&name);
+            hash = Some(name_hash);
+            let is_it = |key| sockets.at(key).and_then(Socket::flow_name) == Some(name);
             config.share.is_none_or(|share| share.gives_out(port))
-                && flows.find(sockets, &name).is_none()
+                && flows.find_hashed(sockets, name_hash, is_it).is_none()
                 && !crate::bind::is_bound(bindings, sockets, protocol::TCP, local)
-        })
+        };
+        let selection = config.port_selection;
+        let port = identity.ephemeral_port(selection, range, Some(address), remote, random, is_free)?;
+        hash.map(|hash| (port, hash))
     }
     /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
     /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of

@@ -14,43 +14,93 @@ pub(crate) struct Name {
     pub(crate) remote: Endpoint,
 }
 
-/// A hash table of socket keys. The hash is keyed, so that a peer cannot choose ends that collide; nothing iterates
-/// over the table, so that runs repeat. An entry is the key alone: what it is compared with stands in the socket.
+/// A hash table of sockets. The hash is keyed, so that a peer cannot choose ends that collide; nothing iterates over the
+/// table, so that runs repeat. What a name is compared with stands in the socket; an entry has enough of the hash that
+/// few others are looked at, and that the table grows without a look at any.
 #[derive(Debug)]
 pub(crate) struct Table {
-    keys: HashTable<Key>,
+    entries: HashTable<Listed>,
     secret: SipKey,
     /// Which of a socket's names this table holds.
     name: fn(&Socket) -> Option<Name>,
 }
 
+/// A socket in a table.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    /// Its place among the sockets.
+    place: u32,
+    hash: NameHash,
+}
+
+/// The keyed hash of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NameHash(u32);
+
+impl NameHash {
+    /// For the table, which takes its lowest bits and its highest.
+    #[inline]
+    fn spread(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.0)
+    }
+}
+
 impl Table {
     pub(crate) fn new(secret: SipKey, name: fn(&Socket) -> Option<Name>) -> Self {
-        Table { keys: HashTable::new(), secret, name }
+        Table { entries: HashTable::new(), secret, name }
     }
     /// The socket with this name.
     pub(crate) fn find(&self, sockets: &Slab<Socket>, name: &Name) -> Option<Key> {
-        if self.keys.is_empty() {
+        if self.entries.is_empty() {
             return None;
         }
-        let is_it = |key: &Key| sockets.at(*key).and_then(self.name).as_ref() == Some(name);
-        self.keys.find(self.hash(name), is_it).copied()
+        let is_it = |key| sockets.at(key).and_then(self.name).as_ref() == Some(name);
+        self.find_hashed(sockets, self.hash(name), is_it)
     }
     /// The socket with this name, told by `is_it`.
     #[inline]
-    pub(crate) fn find_where(&self, name: &Name, is_it: impl Fn(Key) -> bool) -> Option<Key> {
-        self.keys.find(self.hash(name), |key| is_it(*key)).copied()
+    pub(crate) fn find_where(
+        &self,
+        sockets: &Slab<Socket>,
+        name: &Name,
+        is_it: impl Fn(Key) -> bool,
+    ) -> Option<Key> {
+        self.find_hashed(sockets, self.hash(name), is_it)
+    }
+    /// The socket whose name has this hash, told by `is_it`.
+    #[inline]
+    pub(crate) fn find_hashed(
+        &self,
+        sockets: &Slab<Socket>,
+        hash: NameHash,
+        is_it: impl Fn(Key) -> bool,
+    ) -> Option<Key> {
+        let key_of = |listed: &Listed| sockets.key_at(listed.place as usize);
+        let is_it = |listed: &Listed| listed.hash == hash && key_of(listed).is_some_and(&is_it);
+        self.entries.find(hash.spread(), is_it).and_then(key_of)
     }
     /// Adds a socket by its name; false when it has none, or another has the same.
     pub(crate) fn insert(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
+        self.insert_hashed(sockets, key, None)
+    }
+    /// The same, where the hash of its name may be known.
+    pub(crate) fn insert_hashed(
+        &mut self,
+        sockets: &Slab<Socket>,
+        key: Key,
+        known: Option<NameHash>,
+    ) -> bool {
         let Some(name) = sockets.at(key).and_then(self.name) else { return false };
-        let (secret, name_of) = (self.secret, self.name);
-        let hash_of = |key: &Key| sockets.at(*key).and_then(name_of).map_or(0, |name| hash(&secret, &name));
-        let is_it = |found: &Key| sockets.at(*found).and_then(name_of) == Some(name);
-        match self.keys.entry(hash(&secret, &name), is_it, hash_of) {
+        debug_assert!(known.is_none_or(|hash| hash == self.hash(&name)));
+        let (hash, name_of) = (known.unwrap_or_else(|| self.hash(&name)), self.name);
+        let is_it = |listed: &Listed| {
+            let found = sockets.key_at(listed.place as usize);
+            listed.hash == hash && found.and_then(|key| sockets.at(key)).and_then(name_of) == Some(name)
+        };
+        match self.entries.entry(hash.spread(), is_it, |listed| listed.hash.spread()) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
-                place.insert(key);
+                place.insert(Listed { place: key.index() as u32, hash });
                 true
             }
         }
@@ -58,7 +108,8 @@ impl Table {
     /// Takes a socket out, while it still has its name.
     pub(crate) fn remove(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
         let Some(name) = sockets.at(key).and_then(self.name) else { return false };
-        match self.keys.find_entry(self.hash(&name), |found| *found == key) {
+        let place = key.index() as u32;
+        match self.entries.find_entry(self.hash(&name).spread(), |found| found.place == place) {
             Ok(entry) => {
                 entry.remove();
                 true
@@ -66,8 +117,9 @@ impl Table {
             Err(_) => false,
         }
     }
-    fn hash(&self, name: &Name) -> u64 {
-        hash(&self.secret, name)
+    #[inline]
+    pub(crate) fn hash(&self, name: &Name) -> NameHash {
+        NameHash((hash(&self.secret, name) >> 32) as u32)
     }
 }
 

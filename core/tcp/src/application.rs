@@ -243,10 +243,8 @@ impl Connection {
     }
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
-        self.receive.urgent = self.receive.urgent.later(self.read_position());
         let was_due = self.marks.has(Marks::ACKNOWLEDGE);
-        self.acknowledge_what_was_read();
-        self.consider_window_update();
+        self.was_read();
         if was_due == self.marks.has(Marks::ACKNOWLEDGE) {
             // Nothing else that is sent depends on what is read.
             self.settle_receiving(false, env);
@@ -255,9 +253,22 @@ impl Connection {
         }
     }
 
+    /// What reading makes due.
+    #[inline]
+    fn was_read(&mut self) {
+        self.receive.urgent = self.receive.urgent.later(self.read_position());
+        self.acknowledge_what_was_read();
+        self.consider_window_update();
+    }
+
     /// Closes our side: FIN follows what is queued (RFC 9293 §3.10.4). The peer's data still arrives.
     // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
     pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let outcome = self.close_sending(env);
+        self.settle(env);
+        outcome
+    }
+    fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         match self.phase {
             TcpPhase::SynSent => self.finish(None, env, &mut outcome),
@@ -270,11 +281,14 @@ impl Connection {
             self.send.push = self.stream_end();
             self.marks.clear(Marks::REFUSED);
         }
-        self.settle(env);
         outcome
     }
     /// The application reads no more: what waits is dropped, and so is what still comes.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
+        self.close_receiving(env);
+        self.settle(env);
+    }
+    fn close_receiving(&mut self, env: &mut Environment<'_>) {
         self.marks.set(Marks::RECEIVE_CLOSED);
         if let Some(buffers) = &mut self.buffers {
             buffers.receive.clear(env.pool);
@@ -282,8 +296,7 @@ impl Connection {
         if self.phase == TcpPhase::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
             self.linger_at = env.now + self.config.fin_wait_2;
         }
-        self.after_reading(env);
-        self.settle(env);
+        self.was_read();
     }
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -294,8 +307,9 @@ impl Connection {
         {
             return self.abort(env);
         }
-        let outcome = self.close(env);
-        self.close_receive(env);
+        let outcome = self.close_sending(env);
+        self.close_receiving(env);
+        self.settle(env);
         outcome
     }
     /// Ends the connection at once, with a reset where the peer knows of it (RFC 9293 §3.10.5).

@@ -95,16 +95,16 @@ impl Buffers {
     pub fn received_capacity_bytes(&self) -> usize {
         self.receive.capacity_bytes() + self.reassembly.capacity_bytes()
     }
-    /// Gives all memory back.
-    pub fn clear(&mut self, pool: &mut Pool) {
-        self.send.clear(pool);
-        self.receive.clear(pool);
-        self.reassembly.clear(pool);
-        self.aggregate_until = Instant::FAR_FUTURE;
-        self.reorder_at = Instant::FAR_FUTURE;
-        self.seals.clear();
-        self.pace_at = Instant::FAR_FUTURE;
-        self.flight.clear();
-        self.tail_probe.end();
+    /// Gives all memory back to `pool` that is its.
+    pub fn end(&mut self, pool: &mut Pool) {
+        if self.send.capacity_bytes() > 0 {
+            self.send.clear(pool);
+        }
+        if self.receive.capacity_bytes() > 0 {
+            self.receive.clear(pool);
+        }
+        if self.reassembly.capacity_bytes() > 0 {
+            self.reassembly.clear(pool);
+        }
     }
 }

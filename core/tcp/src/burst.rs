@@ -61,9 +61,6 @@ impl Seals {
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
-    pub fn clear(&mut self) {
-        self.ends.clear();
-    }
     /// The first after `start` that is at least `seal`.
     fn after(&self, start: Sequence, seal: Seal) -> Option<Sequence> {
         let index = self.ends.partition_point(|(end, _)| end.at_or_before(start));

@@ -219,6 +219,14 @@ impl Connection {
     pub fn info(&self, now: Instant) -> Info {
         self.figures(now)
     }
+    /// How the connection opened, as far as data came with the SYNs.
+    pub fn fast_open(&self) -> FastOpenState {
+        self.fast_open
+    }
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
         self.round_trip.smoothed()
@@ -228,7 +236,7 @@ impl Connection {
         self.marks.clear(Marks::PACED);
         if let Some(mut buffers) = self.buffers.take() {
             self.delivered_segments += buffers.flight.delivered_segments;
-            buffers.clear(pool);
+            buffers.end(pool);
             self.congestion.tidy();
         }
     }

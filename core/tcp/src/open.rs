@@ -28,6 +28,7 @@ const LEAST_RECEIVE_MSS: u16 = 536;
 
 impl Connection {
     /// An active open: the SYN leaves with the next [`Connection::transmit`].
+    #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpPhase::SynSent, env.now);
         connection.marks.set(Marks::ACTIVE);
@@ -38,6 +39,7 @@ impl Connection {
     /// A passive open, from a SYN that the stack found acceptable. The SYN and ACK leaves with the next
     /// [`Connection::transmit`], or when `hold` with the first after [`Connection::release`]. Data in the SYN is not
     /// taken; it comes again.
+    #[inline]
     pub fn accept(
         config: &Arc<Config>,
         open: Open,
@@ -63,6 +65,7 @@ impl Connection {
         self.marks.has(Marks::HELD)
     }
 
+    #[inline]
     fn new(config: &Arc<Config>, open: Open, phase: TcpPhase, now: Instant) -> Connection {
         let initial = open.initial_sequence;
         let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);

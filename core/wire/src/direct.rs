@@ -7,23 +7,21 @@ use crate::tcp::{Flags, PlainHeader, TcpHeader, TcpOptions};
 use crate::{Ecn, ipv4, ipv6, protocol, tcp};
 use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
 
-/// Such a packet: what its headers say. Its IP header is right, its TCP checksum not looked at.
+/// Such a packet, as it lies there. Its IP header is right, its TCP checksum not looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Direct<'a> {
     /// The sender's address and the receiver's, as they lie in front of the TCP header.
     addresses: &'a [u8],
-    /// The TCP header.
-    pub header: TcpHeader,
-    /// The mark that routers may have set.
-    pub ecn: Ecn,
+    fixed: &'a [u8; tcp::LENGTH],
+    options: &'a [u8],
+    /// Differentiated services and ECN.
+    dscp_ecn: u8,
     /// The hop limit, or time to live.
     pub hop_limit: u8,
     /// Bytes of the IP header.
-    pub ip_bytes: usize,
-    /// Bytes of both headers.
-    pub header_bytes: usize,
+    ip_bytes: u8,
     /// Bytes of the packet; what follows is the link's padding.
-    pub total_bytes: usize,
+    total_bytes: u32,
 }
 
 impl<'a> Direct<'a> {
@@ -36,30 +34,71 @@ impl<'a> Direct<'a> {
             _ => return None,
         };
         let Found { ip_bytes, address_bytes, total_bytes, dscp_ecn, hop_limit } = found;
-        let addresses = packet.get(ip_bytes - 2 * address_bytes..ip_bytes)?;
-        let (fixed, rest) = packet.get(ip_bytes..total_bytes)?.split_first_chunk::<{ tcp::LENGTH }>()?;
+        let (ip, segment) = packet.get(..total_bytes)?.split_at_checked(ip_bytes)?;
+        let addresses = ip.get(ip_bytes - 2 * address_bytes..)?;
+        let (fixed, rest) = segment.split_first_chunk::<{ tcp::LENGTH }>()?;
         let tcp_bytes = usize::from(fixed[12] >> 4) * 4;
         let options = rest.get(..tcp_bytes.checked_sub(tcp::LENGTH)?)?;
-        let u16_at = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
-        let u32_at = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
-        Some(Direct {
-            addresses,
-            header: TcpHeader {
-                source_port: u16_at(0),
-                destination_port: u16_at(2),
-                sequence: Sequence(u32_at(4)),
-                acknowledgment: Sequence(u32_at(8)),
-                flags: Flags::from_bits(u16_at(12)),
-                window: u16_at(14),
-                urgent_pointer: u16_at(18),
-                options: if options.is_empty() { TcpOptions::NONE } else { TcpOptions::parse(options) },
-            },
-            ecn: Ecn::of(dscp_ecn),
-            hop_limit,
-            ip_bytes,
-            header_bytes: ip_bytes + tcp_bytes,
-            total_bytes,
-        })
+        let (ip_bytes, total_bytes) = (ip_bytes as u8, total_bytes as u32);
+        Some(Direct { addresses, fixed, options, dscp_ecn, hop_limit, ip_bytes, total_bytes })
+    }
+    #[inline]
+    fn u16_at(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.fixed[at], self.fixed[at + 1]])
+    }
+    #[inline]
+    fn u32_at(&self, at: usize) -> u32 {
+        let fixed = self.fixed;
+        u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
+    }
+    /// The sender's port.
+    #[inline]
+    pub fn source_port(&self) -> u16 {
+        self.u16_at(0)
+    }
+    /// The receiver's port.
+    #[inline]
+    pub fn destination_port(&self) -> u16 {
+        self.u16_at(2)
+    }
+    /// The control bits.
+    #[inline]
+    pub fn flags(&self) -> Flags {
+        Flags::from_bits(self.u16_at(12))
+    }
+    /// The TCP header.
+    #[inline]
+    pub fn header(&self) -> TcpHeader {
+        TcpHeader {
+            source_port: self.source_port(),
+            destination_port: self.destination_port(),
+            sequence: Sequence(self.u32_at(4)),
+            acknowledgment: Sequence(self.u32_at(8)),
+            flags: self.flags(),
+            window: self.u16_at(14),
+            urgent_pointer: self.u16_at(18),
+            options: if self.options.is_empty() { TcpOptions::NONE } else { TcpOptions::parse(self.options) },
+        }
+    }
+    /// The mark that routers may have set.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        Ecn::of(self.dscp_ecn)
+    }
+    /// Bytes of the IP header.
+    #[inline]
+    pub fn ip_bytes(&self) -> usize {
+        usize::from(self.ip_bytes)
+    }
+    /// Bytes of both headers.
+    #[inline]
+    pub fn header_bytes(&self) -> usize {
+        usize::from(self.ip_bytes) + tcp::LENGTH + self.options.len()
+    }
+    /// Bytes of the packet; what follows is the link's padding.
+    #[inline]
+    pub fn total_bytes(&self) -> usize {
+        self.total_bytes as usize
     }
     /// Who sent it, and whom it is for, if that is said in IPv4.
     #[inline]
@@ -84,9 +123,9 @@ impl<'a> Direct<'a> {
     // spec: RFC9293 MUST-3
     #[inline]
     pub fn checksum_ok(&self, packet: &[u8]) -> bool {
-        let from = self.ip_bytes - self.addresses.len();
-        let Some(covered) = packet.get(from..self.total_bytes) else { return false };
-        let segment_bytes = (self.total_bytes - self.ip_bytes) as u32;
+        let from = self.ip_bytes() - self.addresses.len();
+        let Some(covered) = packet.get(from..self.total_bytes()) else { return false };
+        let segment_bytes = self.total_bytes - u32::from(self.ip_bytes);
         Sum::of(covered).add_u32(segment_bytes + u32::from(protocol::TCP)).is_valid()
     }
 }
@@ -248,11 +287,11 @@ mod tests {
             // The padding of a short Ethernet frame.
             bytes.extend_from_slice(&[0xee; 6]);
             let direct = Direct::of(&bytes).unwrap();
-            let view = TcpView::new(&bytes[direct.ip_bytes..length]).unwrap();
-            assert_eq!(direct.header, Segment::parse(&view).header());
-            assert_eq!((direct.addresses(), direct.total_bytes), (ends(v6), length));
-            assert_eq!((direct.ecn, direct.addresses_v4().is_some()), (Ecn::CongestionExperienced, !v6));
-            assert_eq!(&bytes[direct.header_bytes..direct.total_bytes], segment.payload);
+            let view = TcpView::new(&bytes[direct.ip_bytes()..length]).unwrap();
+            assert_eq!(direct.header(), Segment::parse(&view).header());
+            assert_eq!((direct.addresses(), direct.total_bytes()), (ends(v6), length));
+            assert_eq!((direct.ecn(), direct.addresses_v4().is_some()), (Ecn::CongestionExperienced, !v6));
+            assert_eq!(&bytes[direct.header_bytes()..direct.total_bytes()], segment.payload);
             assert!(direct.checksum_ok(&bytes));
             let mut spoilt = bytes.clone();
             spoilt[length - 1] ^= 0x10;
@@ -292,7 +331,7 @@ mod tests {
             );
             bytes[written.header_bytes..][..segment.payload.len()].copy_from_slice(segment.payload);
             let read = Direct::of(&bytes).unwrap();
-            assert_eq!((read.header, read.hop_limit), (segment.header(), 64));
+            assert_eq!((read.header(), read.hop_limit), (segment.header(), 64));
         }
     }
 

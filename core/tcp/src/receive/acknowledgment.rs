@@ -131,6 +131,9 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
+        if self.is_last_acknowledgment(report) {
+            return self.take_last_acknowledgment(report, env, outcome);
+        }
         self.advance_by(report, duplicate, env, outcome);
     }
     /// The same for a plain header with an acknowledgment of something new.
@@ -216,7 +219,12 @@ impl Connection {
         }
     }
     #[inline(always)]
-    fn deliver(&mut self, report: &Report<'_>, acknowledgment: Sequence, now: Instant) -> Delivery {
+    pub(super) fn deliver(
+        &mut self,
+        report: &Report<'_>,
+        acknowledgment: Sequence,
+        now: Instant,
+    ) -> Delivery {
         let mut delivery = Delivery::default();
         if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
             delivery.echo_at_most = report.echo.and_then(|echo| self.echo_left_by(echo, now));
@@ -250,7 +258,7 @@ impl Connection {
     /// Forgets what is acknowledged; true when our FIN is.
     // spec: RFC6675 4-2; RFC2018 8-3
     #[inline]
-    fn discard_acknowledged(
+    pub(super) fn discard_acknowledged(
         &mut self,
         acknowledgment: Sequence,
         advanced_bytes: u32,
@@ -310,7 +318,7 @@ impl Connection {
     /// The timers of what is still out, after an acknowledgment.
     // spec: RFC6298 5-2; RFC6928 9-1
     #[inline]
-    fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
+    pub(super) fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
             if let Some(buffers) = &mut self.buffers {
@@ -421,7 +429,7 @@ impl Connection {
             outcome.changes |= Changes::WRITABLE;
         }
     }
-    fn fin_acknowledged(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    pub(super) fn fin_acknowledged(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         match self.phase {
             TcpPhase::FinWait1 => {
                 self.enter(TcpPhase::FinWait2, env);

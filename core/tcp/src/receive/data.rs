@@ -147,7 +147,9 @@ impl Connection {
         self.receive.next += 1;
         self.receive.edge = self.receive.edge.later(self.receive.next);
         self.marks.set(Marks::ACKNOWLEDGE);
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.buffers
+            && (buffers.reassembly.has_news() || buffers.reassembly.fin.is_some())
+        {
             buffers.reassembly.clear(env.pool);
         }
         outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;

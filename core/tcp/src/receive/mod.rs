@@ -3,6 +3,7 @@
 
 mod acceptability;
 mod acknowledgment;
+mod closing;
 mod data;
 mod reset;
 mod straight;

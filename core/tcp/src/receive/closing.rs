@@ -1,0 +1,44 @@
+//! The acknowledgment of our FIN, when nothing else is out: nothing is sent any more, so that neither the window nor the
+//! pace nor what is lost is anybody's concern.
+
+use super::acknowledgment::Report;
+use crate::outcome::{Changes, Outcome};
+use crate::phase::Allows;
+use crate::{Connection, Environment, RecoveryState};
+
+impl Connection {
+    /// Whether this is it, and the only thing that is said.
+    #[inline]
+    pub(super) fn is_last_acknowledgment(&self, report: &Report<'_>) -> bool {
+        self.phase.has_fin_outstanding()
+            && self.send.unacknowledged + 1 == self.send.next
+            && report.acknowledgment == self.send.next
+            && self.queued_bytes() == 0
+            && self.recovery.state == RecoveryState::Open
+            && report.sack.is_none()
+            && !report.congestion
+            && self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() == 0)
+    }
+    /// Takes it.
+    pub(super) fn take_last_acknowledgment(
+        &mut self,
+        report: &Report<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let (now, acknowledgment) = (env.now, report.acknowledgment);
+        let delivery = self.deliver(report, acknowledgment, now);
+        let echoed = report.echo.and_then(|echo| self.echoed_round_trip(echo, now));
+        if self.config.measures_every_acknowledgment {
+            self.round_trip.begin(acknowledgment);
+        }
+        self.round_trip.acknowledged(acknowledgment, self.send.next, delivery.oldest_round_trip, echoed);
+        self.discard_acknowledged(acknowledgment, 1, env);
+        self.recovery.duplicates = 0;
+        self.restart_timers(true, true, now);
+        outcome.changes |= Changes::REACHED;
+        self.soft_error = None;
+        self.tell_writer(outcome);
+        self.fin_acknowledged(env, outcome);
+    }
+}
