@@ -23,9 +23,11 @@ pub(super) const REPEATS: &str = "repeats what was acknowledged";
 /// One end, as it was heard and seen.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// One for each SYN that came, the newest last; an old one may come again after another connection.
-    heard: Vec<Heard>,
+    /// What came after the newest SYN.
+    newest: Option<Heard>,
     own: Option<Own>,
+    /// The same for each SYN before, the oldest first; an old one may come again after another connection.
+    older: Vec<Heard>,
     /// Data that is in order waits for its acknowledgment since then.
     owes_since: Option<Instant>,
     /// Data of its own waits for an acknowledgment; it last did something about it then.
@@ -95,33 +97,35 @@ impl Own {
 }
 
 impl Flow {
+    fn all_heard(&self) -> impl Iterator<Item = &Heard> {
+        self.newest.iter().chain(&self.older)
+    }
     /// Something came that was whole.
     pub fn hears(&mut self, segment: &Told<'_>, now: Instant) {
         if segment.flags.rst() {
             return;
         }
-        if segment.flags.syn() && self.heard.iter().all(|heard| heard.initial != segment.sequence) {
-            if self.heard.len() >= INCARNATIONS {
-                self.heard.remove(0);
+        if segment.flags.syn() && self.all_heard().all(|heard| heard.initial != segment.sequence) {
+            let new = Heard::new(segment.sequence, segment.timestamps.is_some(), &segment.options());
+            self.older.extend(self.newest.replace(new));
+            if self.older.len() >= INCARNATIONS {
+                self.older.remove(0);
             }
-            self.heard.push(Heard::new(
-                segment.sequence,
-                segment.timestamps.is_some(),
-                &segment.other_options(),
-            ));
         }
-        let (mut is_in_order, mut is_newer) = (false, true);
         let length = u64::from(segment.sequence_length());
-        let count = self.heard.len();
-        for (index, heard) in self.heard.iter_mut().enumerate() {
-            let Some(start) = heard.position(segment.sequence) else { continue };
-            if index + 1 == count {
-                is_in_order = start == heard.contiguous && !segment.flags.syn();
-                is_newer = heard.is_newer(segment.timestamps);
+        for heard in &mut self.older {
+            if let Some(start) = heard.position(segment.sequence) {
+                heard.add(start, start + length);
             }
+        }
+        let Some(heard) = &mut self.newest else { return };
+        let (mut is_in_order, mut is_newer) = (false, true);
+        if let Some(start) = heard.position(segment.sequence) {
+            is_in_order = start == heard.contiguous && !segment.flags.syn();
+            is_newer = heard.is_newer(segment.timestamps);
             heard.add(start, start + length);
         }
-        let (Some(heard), Some(own)) = (self.heard.last(), &mut self.own) else { return };
+        let (heard, Some(own)) = (&*heard, &mut self.own) else { return };
         let is_acceptable = own.hears(segment, heard, is_in_order, is_newer);
         if let Some(end) = heard.position(segment.sequence_end())
             && is_acceptable
@@ -146,11 +150,11 @@ impl Flow {
         }
         if segment.flags.syn() && self.own.as_ref().is_none_or(|own| own.initial != segment.sequence) {
             // Another connection between the same ends.
-            self.own = Some(Own::new(segment, &segment.other_options()));
+            self.own = Some(Own::new(segment, &segment.options()));
             (self.owes_since, self.waits_since) = (None, None);
         }
         let Some(own) = &mut self.own else { return Err("speaks before its SYN") };
-        let heard = acknowledged_by(&self.heard, segment, own)?;
+        let heard = acknowledged_by(&self.newest, &self.older, segment, own)?;
         own.says_numbers(segment, heard)?;
         if let Some(heard) = heard {
             own.says_of_the_peer(segment, heard)?;
@@ -179,20 +183,22 @@ impl Flow {
 
 /// Which SYN's stream the segment acknowledges; `None` without an acknowledgment.
 fn acknowledged_by<'a>(
-    heard: &'a [Heard],
+    newest: &'a Option<Heard>,
+    older: &'a [Heard],
     segment: &Told<'_>,
     own: &Own,
 ) -> Result<Option<&'a Heard>, &'static str> {
     if !segment.flags.ack() {
         return if segment.flags.syn() || !own.is_open { Ok(None) } else { Err("does not acknowledge") };
     }
-    if heard.is_empty() {
-        return Err("acknowledges where nothing came");
-    }
+    let Some(newest) = newest else { return Err("acknowledges where nothing came") };
     let came = |heard: &&Heard| {
         heard.position(segment.acknowledgment).is_some_and(|at| at > 0 && at <= heard.contiguous)
     };
-    heard.iter().rev().find(came).map(Some).ok_or("acknowledges what was not received")
+    if came(&newest) {
+        return Ok(Some(newest));
+    }
+    older.iter().rev().find(came).map(Some).ok_or("acknowledges what was not received")
 }
 
 impl Own {
@@ -341,7 +347,7 @@ impl Own {
         if !segment.has_other_options() {
             return Ok(());
         }
-        let blocks = segment.other_options().sack;
+        let blocks = segment.options().sack;
         if !blocks.is_empty() && !heard.sack_permitted {
             return Err("reports by SACK to who does not understand it");
         }

@@ -28,10 +28,12 @@ const TIDY_EVERY: Duration = Duration::from_secs(60);
 const SEGMENT_LIFE: Duration = Duration::from_secs(300);
 /// Flows found without a search: a power of two.
 const AT_HAND: usize = 1024;
+/// In a place where none is at hand.
+const NOBODY: u32 = u32::MAX;
 /// Rounds of a host between two looks into it, at least.
 const ROUNDS_A_LOOK: u64 = 8;
 /// ... and time: what was wrong is wrong then, too.
-const LOOK_INTO_EVERY: Duration = Duration::from_millis(1);
+const LOOK_INTO_EVERY: Duration = Duration::from_millis(2);
 /// ... for each connection that is to be looked at.
 const LOOK_INTO_EVERY_A_FLOW: Duration = Duration::from_micros(200);
 
@@ -52,8 +54,8 @@ pub struct Checker {
     flows: Vec<Entry>,
     /// Places in `flows` that were forgotten.
     free: Vec<usize>,
-    /// Empty before the first flow.
-    at_hand: Vec<AtHand>,
+    /// By what spreads their glances; empty before the first flow.
+    at_hand: Vec<u32>,
     owners: BTreeMap<IpAddr, usize>,
     /// Hosts that pass on what others say.
     routers: Vec<usize>,
@@ -67,29 +69,19 @@ pub struct Checker {
     tidy_at: Instant,
 }
 
-/// One end, and what is known of it.
+/// One end, and what is known of it. What every segment needs lies together.
 #[derive(Debug)]
+#[repr(C)]
 struct Entry {
-    name: Name,
-    /// Whether the host answers for it, and does not only pass it on.
-    is_own: bool,
+    /// Its name, short: from its own end to the peer's.
+    glance: Glance,
+    host: usize,
     /// When the last segment of it was seen.
     seen_at: Instant,
+    /// Whether the host answers for it, and does not only pass it on.
+    is_own: bool,
     flow: Flow,
-}
-
-/// A flow that may be found by a glance.
-#[derive(Clone, Copy, Debug)]
-struct AtHand {
-    /// From its own end to the peer's.
-    glance: Glance,
-    host: u32,
-    flow: u32,
-}
-
-impl AtHand {
-    const NONE: AtHand =
-        AtHand { glance: Glance { addresses: 0, ports: 0, is_exact: false }, host: u32::MAX, flow: 0 };
+    name: Name,
 }
 
 /// What is kept of a host.
@@ -257,7 +249,7 @@ impl Checker {
     fn forget(&mut self, name: Name) {
         let Some(index) = self.names.remove(&(name.host, name.own, name.peer)) else { return };
         self.flows[index].flow = Flow::default();
-        self.at_hand.iter_mut().filter(|at| at.flow as usize == index).for_each(|at| *at = AtHand::NONE);
+        self.at_hand.iter_mut().filter(|at| **at as usize == index).for_each(|at| *at = NOBODY);
         self.free.push(index);
     }
     /// Ends of connections that are remembered.
@@ -282,39 +274,36 @@ impl Checker {
     fn entry(&mut self, host: usize, told: &Told<'_>, speaks: bool, frame: &Seen<'_>) -> &mut Entry {
         let glance = if speaks { told.glance } else { told.glance.turned() };
         let place = glance.spread().wrapping_add(host) % AT_HAND;
-        let index = match self.at_hand.get(place) {
-            Some(at)
-                if at.glance == glance
-                    && at.host as usize == host
-                    && (glance.is_exact
-                        || self.flows[at.flow as usize].name == Name::of(host, told, speaks, frame)) =>
-            {
-                at.flow as usize
-            }
-            _ => {
-                let index = self.look_up(Name::of(host, told, speaks, frame));
-                self.at_hand[place] = AtHand { glance, host: host as u32, flow: index as u32 };
-                index
-            }
-        };
+        let at_hand = self.at_hand.get(place).and_then(|&at| self.flows.get(at as usize));
+        let is_it = at_hand.is_some_and(|entry| {
+            entry.glance == glance
+                && entry.host == host
+                && (glance.is_exact || entry.name == Name::of(host, told, speaks, frame))
+        });
+        if !is_it {
+            let index = self.look_up(Name::of(host, told, speaks, frame), glance);
+            self.at_hand[place] = index as u32;
+        }
+        let index = self.at_hand[place] as usize;
         let entry = &mut self.flows[index];
         entry.seen_at = frame.at;
         entry
     }
-    fn look_up(&mut self, name: Name) -> usize {
+    fn look_up(&mut self, name: Name, glance: Glance) -> usize {
         let key = (name.host, name.own, name.peer);
         if let Some(&index) = self.names.get(&key) {
             return index;
         }
         let is_own = self.is_own(name.host, name.own.address);
-        let entry = Entry { name, is_own, seen_at: Instant::ZERO, flow: Flow::default() };
+        let host = name.host;
+        let entry = Entry { glance, host, seen_at: Instant::ZERO, is_own, flow: Flow::default(), name };
         let index = self.free.pop().unwrap_or(self.flows.len());
         match self.flows.get_mut(index) {
             Some(free) => *free = entry,
             None => self.flows.push(entry),
         }
         self.names.insert(key, index);
-        self.at_hand.resize(AT_HAND, AtHand::NONE);
+        self.at_hand.resize(AT_HAND, NOBODY);
         index
     }
 }

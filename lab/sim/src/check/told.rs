@@ -1,16 +1,17 @@
 //! What a segment says, as the checker reads it: once, and no more than it asks for.
 
-use inhost_base::{Endpoint, IpAddr, Sequence};
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Sequence};
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::ipv6::Ipv6View;
 use inhost_wire::protocol;
-use inhost_wire::tcp::{Flags, LENGTH, TcpOptions, TcpView};
+use inhost_wire::tcp::{Flags, TcpOptions, TcpView};
 
 use crate::ecn::{Ecn, packet_at};
 use crate::network::Seen;
 
 /// Two no-operations, and the timestamps behind them, which is all that most segments have (RFC 7323 appendix A).
 const TIMESTAMPS_BEGIN: [u8; 4] = [1, 1, 8, 10];
+const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A TCP segment that is whole in its frame. Checksums are not looked at before somebody asks.
 #[derive(Debug)]
@@ -26,17 +27,9 @@ pub(crate) struct Told<'a> {
     /// TSval and TSecr.
     pub timestamps: Option<(u32, u32)>,
     pub ecn: Ecn,
-    /// Options, when they are not timestamps alone.
-    others: &'a [u8],
-    ip: Ip<'a>,
-    tcp: TcpView<'a>,
-}
-
-/// The IP packet around it.
-#[derive(Debug)]
-enum Ip<'a> {
-    V4(Ipv4View<'a>),
-    V6(Ipv6View<'a>),
+    has_other_options: bool,
+    /// From the IP header on.
+    packet: &'a [u8],
 }
 
 /// Who speaks to whom, short: exact for IPv4, and for IPv6 what a look at the names has to confirm.
@@ -63,60 +56,68 @@ impl Glance {
 }
 
 impl<'a> Told<'a> {
-    #[inline]
+    #[inline(always)]
     pub fn of(seen: &Seen<'a>) -> Option<Told<'a>> {
         let packet = seen.bytes.get(packet_at(seen.bytes, seen.is_ethernet)?..)?;
-        if packet.first()? >> 4 == 4 {
+        let (addresses, service, segment, is_v4) = if packet.first()? >> 4 == 4 {
             let view = Ipv4View::new(packet).ok().filter(|view| !view.is_fragment())?;
             if view.protocol() != protocol::TCP {
                 return None;
             }
             let addresses =
                 u64::from(view.source().to_bits()) << 32 | u64::from(view.destination().to_bits());
-            Told::read(view.payload(), addresses, view.dscp_ecn(), Ip::V4(view))
+            (addresses, view.dscp_ecn(), view.payload(), true)
         } else {
             let view = Ipv6View::new(packet).ok()?;
             if view.next_header() != protocol::TCP {
                 return None;
             }
             let addresses = folded(view.source().to_bits()) << 32 | folded(view.destination().to_bits());
-            Told::read(view.payload(), addresses, view.dscp_ecn(), Ip::V6(view))
-        }
-    }
-    #[inline]
-    fn read(bytes: &'a [u8], addresses: u64, service: u8, ip: Ip<'a>) -> Option<Told<'a>> {
-        let tcp = TcpView::new(bytes).ok()?;
+            (addresses, view.dscp_ecn(), view.payload(), false)
+        };
+        let tcp = TcpView::new(segment).ok()?;
         let options = tcp.options();
-        let (timestamps, others) = match options.as_chunks::<4>().0 {
-            [] => (None, options),
+        let (timestamps, has_other_options) = match options.as_chunks::<4>().0 {
+            [] => (None, false),
             &[TIMESTAMPS_BEGIN, value, echo] => {
-                (Some((u32::from_be_bytes(value), u32::from_be_bytes(echo))), &[][..])
+                (Some((u32::from_be_bytes(value), u32::from_be_bytes(echo))), false)
             }
-            _ => (TcpOptions::parse(options).timestamps, options),
+            _ => (TcpOptions::parse(options).timestamps, true),
         };
         let ports = u32::from(tcp.source_port()) << 16 | u32::from(tcp.destination_port());
         Some(Told {
-            glance: Glance { addresses, ports, is_exact: matches!(ip, Ip::V4(_)) },
+            glance: Glance { addresses, ports, is_exact: is_v4 },
             sequence: tcp.sequence(),
             acknowledgment: tcp.acknowledgment(),
             flags: tcp.flags(),
             window: tcp.window(),
             payload_bytes: tcp.payload().len(),
-            option_bytes: tcp.header_length() - LENGTH,
+            option_bytes: options.len(),
             timestamps,
             ecn: Ecn::from_bits(service),
-            others,
-            ip,
-            tcp,
+            has_other_options,
+            packet,
         })
     }
-    /// All options but timestamps.
-    pub fn other_options(&self) -> TcpOptions {
-        TcpOptions::parse(self.others)
+    /// The same once more, for what is seldom asked.
+    fn views(&self) -> Option<(Ip<'a>, TcpView<'a>)> {
+        let ip = match self.packet.first()? >> 4 {
+            4 => Ip::V4(Ipv4View::new(self.packet).ok()?),
+            _ => Ip::V6(Ipv6View::new(self.packet).ok()?),
+        };
+        let segment = match &ip {
+            Ip::V4(view) => view.payload(),
+            Ip::V6(view) => view.payload(),
+        };
+        Some((ip, TcpView::new(segment).ok()?))
     }
-    /// Whether there are any.
+    /// All options.
+    pub fn options(&self) -> TcpOptions {
+        self.views().map_or(TcpOptions::NONE, |(_, tcp)| TcpOptions::parse(tcp.options()))
+    }
+    /// Whether there is any but timestamps.
     pub fn has_other_options(&self) -> bool {
-        !self.others.is_empty()
+        self.has_other_options
     }
     /// Sequence numbers that it occupies.
     pub fn sequence_length(&self) -> u32 {
@@ -126,25 +127,36 @@ impl<'a> Told<'a> {
     pub fn sequence_end(&self) -> Sequence {
         self.sequence + self.sequence_length()
     }
-    fn addresses(&self) -> (IpAddr, IpAddr) {
-        match &self.ip {
-            Ip::V4(view) => (view.source().into(), view.destination().into()),
-            Ip::V6(view) => (view.source().into(), view.destination().into()),
-        }
-    }
     /// The sender and the receiver.
     pub fn ends(&self) -> (Endpoint, Endpoint) {
-        let (from, to) = self.addresses();
-        (Endpoint::new(from, self.tcp.source_port()), Endpoint::new(to, self.tcp.destination_port()))
+        let (from, to) = self.views().map_or((ANY, ANY), |(ip, _)| ip.addresses());
+        let [from_port, to_port] = [(self.glance.ports >> 16) as u16, self.glance.ports as u16];
+        (Endpoint::new(from, from_port), Endpoint::new(to, to_port))
     }
     /// Whether both checksums are right, IPv4's and TCP's.
     pub fn checksums_ok(&self) -> bool {
-        let (from, to) = self.addresses();
-        let is_header_right = match &self.ip {
+        let Some((ip, tcp)) = self.views() else { return false };
+        let (from, to) = ip.addresses();
+        let is_header_right = match &ip {
             Ip::V4(view) => view.checksum_ok(),
             Ip::V6(_) => true,
         };
-        is_header_right && self.tcp.checksum_ok(from, to)
+        is_header_right && tcp.checksum_ok(from, to)
+    }
+}
+
+/// The IP packet around a segment.
+enum Ip<'a> {
+    V4(Ipv4View<'a>),
+    V6(Ipv6View<'a>),
+}
+
+impl Ip<'_> {
+    fn addresses(&self) -> (IpAddr, IpAddr) {
+        match self {
+            Ip::V4(view) => (view.source().into(), view.destination().into()),
+            Ip::V6(view) => (view.source().into(), view.destination().into()),
+        }
     }
 }
 

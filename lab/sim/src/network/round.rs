@@ -218,7 +218,7 @@ impl Round<'_> {
         let (from, host) = (&mut link.directions[1 - end], &self.place.host);
         let gathers = from.config().gathers;
         let network_offset = if link.is_ethernet { ethernet::LENGTH } else { 0 };
-        let mut gather = Gather::default();
+        let mut gather = gathers.then(Gather::default);
         // What is held still is to have room.
         let most = inhost_buf::Batch::LIMIT - usize::from(gathers);
         for _ in 0..BATCHES_A_ROUND {
@@ -238,7 +238,7 @@ impl Round<'_> {
                     is_intact: flying.is_intact,
                 };
                 self.watch.delivered(self.number, &seen);
-                if gathers {
+                if let Some(gather) = &mut gather {
                     let is_sound =
                         flying.is_intact && Told::of(&seen).is_some_and(|told| told.checksums_ok());
                     host.with_stack(|stack, _| {
@@ -249,7 +249,9 @@ impl Round<'_> {
                 }
             }
             let is_full = batch.len() >= most;
-            gather.finish(batch);
+            if let Some(gather) = &mut gather {
+                gather.finish(batch);
+            }
             host.receive(id, batch, self.shown);
             if !is_full {
                 return;
