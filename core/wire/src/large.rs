@@ -287,6 +287,42 @@ pub fn received(bytes: &[u8], network_offset: usize, segment_bytes: u16) -> Opti
     Some(Frame { header, payload: Slices::one(payload), offload })
 }
 
+/// What a device in software does: lends to `put` what `frame`, whose IP header begins at `network_offset`, is on the wire:
+/// itself, itself with its checksum, or one segment after the other. What is not what it says is not sent.
+#[inline]
+pub fn complete(frame: &Frame<'_>, network_offset: usize, mut put: impl FnMut(&Frame<'_>)) {
+    match frame.offload {
+        Offload::None => put(frame),
+        Offload::Checksum { transport_offset, checksum_offset } => {
+            let mut header = [0; HEADERS_BYTES];
+            let (transport, field) = (usize::from(transport_offset), usize::from(checksum_offset));
+            if with_checksum(frame, &mut header, transport, transport + field).is_some() {
+                let header = header.get(..frame.header.len()).unwrap_or(&[]);
+                put(&Frame { header, payload: frame.payload, offload: Offload::None });
+            }
+        }
+        Offload::Segment { .. } => {
+            let Some(mut cut) = Cut::new(frame, network_offset) else { return };
+            for index in 0..cut.count() {
+                let payload = cut.payload(index);
+                put(&cut.frame(index, payload, sum_of(&payload)));
+            }
+        }
+    }
+}
+
+/// Copies the headers of `frame` to the front of `header`, with the checksum in its place at `field`.
+fn with_checksum(frame: &Frame<'_>, header: &mut [u8], transport: usize, field: usize) -> Option<()> {
+    let header = header.get_mut(..frame.header.len())?;
+    header.copy_from_slice(frame.header);
+    let covered = header.get(transport..)?;
+    let sum = Sum::of(covered).combine(sum_of(&frame.payload), covered.len() % 2 == 1).finish();
+    // As in `finish_checksum`.
+    let sum = if sum == 0 { 0xffff_u16 } else { sum };
+    header.get_mut(field..field + 2)?.copy_from_slice(&sum.to_be_bytes());
+    Some(())
+}
+
 /// Makes the checksum of a packet whose sender left it to the device; false when it is neither TCP nor UDP.
 pub fn finish_checksum(bytes: &mut [u8], network_offset: usize) -> bool {
     let offset = match transport_of(bytes, network_offset) {
@@ -506,5 +542,35 @@ mod tests {
         assert!(Cut::new(&frame(20, 0), 0).is_none());
         let whole = Frame { offload: Offload::None, ..frame(20, 1000) };
         assert!(Cut::new(&whole, 0).is_none());
+    }
+
+    #[test]
+    fn a_device_in_software_does_what_it_is_asked_for() {
+        let payload: Vec<u8> = (0..700_u32).map(|at| at as u8).collect();
+        for (of, v4) in [(Large::TcpV4, true), (Large::TcpV6, false), (Large::Udp, true)] {
+            let header = header(of, v4, 0, payload.len());
+            let transport_offset = if v4 { 20 } else { 40 };
+            let checksum_offset = if of == Large::Udp { UDP_CHECKSUM_OFFSET } else { TCP_CHECKSUM_OFFSET };
+            let frame = |offload| Frame { header: &header, payload: Slices::one(&payload), offload };
+            let put = |offload| {
+                let mut put = Vec::new();
+                complete(&frame(offload), 0, |frame| {
+                    let mut bytes = vec![0; frame.len()];
+                    assert!(frame.write_to(&mut bytes).is_some() && frame.offload == Offload::None);
+                    put.push(bytes);
+                });
+                put
+            };
+            let whole: Vec<u8> = [&header[..], &payload].concat();
+            assert_eq!(put(Offload::None), [whole.clone()]);
+            let mut finished = whole.clone();
+            assert!(finish_checksum(&mut finished, 0));
+            assert_eq!(put(Offload::Checksum { transport_offset, checksum_offset }), [finished]);
+            let segments = put(Offload::Segment { of, segment_bytes: 300, transport_offset });
+            let data: Vec<usize> = segments.iter().map(|segment| segment.len() - header.len()).collect();
+            assert_eq!(data, [300, 300, 100]);
+            // It does not fit into the headers.
+            assert!(put(Offload::Checksum { transport_offset: 500, checksum_offset: 16 }).is_empty());
+        }
     }
 }

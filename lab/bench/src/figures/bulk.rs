@@ -12,6 +12,9 @@ const PORT: u16 = 9;
 /// Bytes of one write and one read.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// What every sender says, again and again.
+static TEXT: [u8; PIECE_BYTES] = [0x5a; PIECE_BYTES];
+
 /// Two hosts and what they do.
 pub struct BulkConfig {
     /// What the first host sends goes this way, and what the second sends the other.
@@ -99,7 +102,6 @@ fn interface(host: usize) -> Result<InterfaceConfig, String> {
 
 async fn talk(host: Host, to: Endpoint, start: Duration) {
     host.sleep(start).await;
-    let text = vec![0x5a; PIECE_BYTES];
     let Ok(stream) = host.connect(to).await else { return };
-    while stream.send(&text, Default::default()).await.is_ok() {}
+    while stream.send(&TEXT, Default::default()).await.is_ok() {}
 }

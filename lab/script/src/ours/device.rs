@@ -1,9 +1,9 @@
 //! The device under our stack: what it finishes for the host, and what the host then does by itself.
 
 use inhost_base::{Instant, IpAddr};
-use inhost_buf::{Checksum, Device, Frame, Full, Offers, Offload, Packet};
+use inhost_buf::{Checksum, Device, Frame, Full, Offers, Packet};
 use inhost_stack::InterfaceConfig;
-use inhost_wire::large::{Cut, finish_checksum, sum_of};
+use inhost_wire::large::complete;
 use inhost_wire::tcp::TcpView;
 use inhost_wire::{ipv4, ipv6, protocol};
 use std::collections::VecDeque;
@@ -53,11 +53,11 @@ impl Wire {
     pub fn new(now: Instant, offloads: Offloads) -> Wire {
         Wire { sent: VecDeque::new(), now, offloads }
     }
-    fn put(&mut self, frame: &Frame<'_>) -> Option<&mut Vec<u8>> {
+    fn put(&mut self, frame: &Frame<'_>) {
         let mut bytes = vec![0; frame.len()];
-        frame.write_to(&mut bytes)?;
-        self.sent.push_back((self.now, bytes));
-        self.sent.back_mut().map(|(_, bytes)| bytes)
+        if frame.write_to(&mut bytes).is_some() {
+            self.sent.push_back((self.now, bytes));
+        }
     }
     /// Tells the host what the device found when it looked at the checksum.
     pub fn check(&self, packet: &mut Packet, host: IpAddr, peer: IpAddr) {
@@ -85,21 +85,7 @@ fn is_sound(packet: &[u8], host: IpAddr, peer: IpAddr) -> bool {
 
 impl Device for Wire {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
-        match frame.offload {
-            Offload::None => drop(self.put(frame)),
-            Offload::Checksum { .. } => {
-                if let Some(bytes) = self.put(frame) {
-                    finish_checksum(bytes, 0);
-                }
-            }
-            Offload::Segment { .. } => {
-                let Some(mut cut) = Cut::new(frame, 0) else { return Ok(()) };
-                for index in 0..cut.count() {
-                    let payload = cut.payload(index);
-                    self.put(&cut.frame(index, payload, sum_of(&payload)));
-                }
-            }
-        }
+        complete(frame, 0, |frame| self.put(frame));
         Ok(())
     }
     fn offers(&self) -> Offers {

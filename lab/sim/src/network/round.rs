@@ -1,9 +1,9 @@
 //! What happens at one instant, and when the next one is.
 
 use inhost_base::{Duration, Instant};
-use inhost_buf::{Device, Frame, Full, Offers, Offload, Packet, prefetch_behind};
+use inhost_buf::{Device, Frame, Full, Offers, Packet, prefetch_behind};
 use inhost_wire::ethernet;
-use inhost_wire::large::{Cut, finish_checksum, sum_of};
+use inhost_wire::large::complete;
 
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};
@@ -313,17 +313,7 @@ impl Device for Sending<'_> {
             return Err(Full);
         }
         let network_offset = if self.seen.is_ethernet { ethernet::LENGTH } else { 0 };
-        match frame.offload {
-            Offload::None => self.send(frame),
-            Offload::Checksum { .. } => self.send_finished(frame, network_offset),
-            Offload::Segment { .. } => {
-                let Some(mut cut) = Cut::new(frame, network_offset) else { return Ok(()) };
-                for index in 0..cut.count() {
-                    let payload = cut.payload(index);
-                    self.send(&cut.frame(index, payload, sum_of(&payload)));
-                }
-            }
-        }
+        complete(frame, network_offset, |frame| self.send(frame));
         Ok(())
     }
     fn offers(&self) -> Offers {
@@ -339,13 +329,6 @@ impl Sending<'_> {
             prefetch_behind(piece);
         }
         frame.write_to(packet.bytes_mut());
-        self.put(packet);
-    }
-    /// Sends a frame whose checksum is left to the device.
-    fn send_finished(&mut self, frame: &Frame<'_>, network_offset: usize) {
-        let mut packet = self.buffers.take(frame.len());
-        frame.write_to(packet.bytes_mut());
-        finish_checksum(packet.bytes_mut(), network_offset);
         self.put(packet);
     }
     fn put(&mut self, packet: Packet) {
