@@ -129,6 +129,11 @@ impl Packet {
         self.end += fits as u32;
         sum
     }
+    /// Shows nothing, with all its memory behind the window.
+    #[inline]
+    pub(crate) fn restart(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
     /// The room behind the window for a device to read into; follow with [`Packet::extend`] by what was read.
     pub fn spare_mut(&mut self) -> &mut [u8] {
         &mut self.storage[self.end as usize..]

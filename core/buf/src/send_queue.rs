@@ -181,13 +181,15 @@ impl SendQueue {
         self.bytes -= left;
         self.first += left as u64;
         while left > 0 {
+            let only = self.chunks.len() == 1;
             let Some(front) = self.chunks.front_mut() else { return };
             let n = front.len().min(left);
             let released = front.trim_front(n);
             self.capacity_bytes -= released;
             left -= n;
-            // A chunk with room left is kept only while bytes in it wait.
-            if front.len() == 0 {
+            // A quiet stream's only chunk stays for what it says next; no other is kept without bytes that wait.
+            let stays = front.len() > 0 || only && front.restart(self.first, FIRST_CHUNK_BYTES);
+            if !stays {
                 self.capacity_bytes -= front.release(pool);
                 self.chunks.pop_front();
             }

@@ -78,8 +78,8 @@ pub struct AddressOffer {
 /// After `Full`, try again in the next round in which [`can_transmit`](Driver::can_transmit) holds.
 pub trait Driver: Device + Send {
     /// Puts frames that have come in into `batch`, as far as it has room, in packets from `pool`, and says how
-    /// many. Frames for which the pool has no memory are discarded and counted. An error means that the link is
-    /// gone for good.
+    /// many. Frames for which the pool has no memory are discarded and counted. It may leave some, and the descriptor
+    /// readable with them. An error means that the link is gone for good.
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize>;
     /// What to wait on; `None` for a link inside the process, which is asked in every round instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

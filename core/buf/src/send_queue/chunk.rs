@@ -196,6 +196,18 @@ impl Chunk {
             }
         }
     }
+    /// Begins anew and empty at the place `base`, if it holds memory of its own, for no more than `most_bytes` and its
+    /// like.
+    #[inline]
+    pub(super) fn restart(&mut self, base: u64, most_bytes: usize) -> bool {
+        let Data::Owned(packet) = &mut self.data else { return false };
+        if packet.capacity() >= 2 * most_bytes || self.grid.cell_bytes != 0 {
+            return false;
+        }
+        packet.restart();
+        (self.base, self.forgotten, self.summed) = (base, 0, 0);
+        true
+    }
     /// Gives the memory back, and says how much it was.
     #[inline]
     pub(super) fn release(&mut self, pool: &mut Pool) -> usize {

@@ -1,9 +1,11 @@
 //! TUN and TAP: frames to and from the kernel of the machine, through `/dev/net/tun`.
 
+mod company;
 mod request;
 mod vnet;
 
 use crate::{Discard, Driver, Medium, OpenError, Statistics};
+use company::Company;
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
 use request::Kernel;
@@ -68,6 +70,7 @@ pub struct Tunnel {
     blocked: bool,
     /// Short frames are put together in this, and those that find no memory are read into it.
     scratch: Vec<u8>,
+    company: Company,
     /// What the kernel finishes for us.
     offers: Offers,
     statistics: Statistics,
@@ -101,8 +104,9 @@ impl Tunnel {
         let medium =
             if config.ethernet { Medium::Ethernet(hardware_address(&config.name)) } else { Medium::Ip };
         let statistics = Statistics::default();
+        let (scratch, company) = (Vec::new(), Company::default());
         let mut tunnel =
-            Tunnel { descriptor, config, medium, blocked: false, scratch: Vec::new(), offers, statistics };
+            Tunnel { descriptor, config, medium, blocked: false, scratch, company, offers, statistics };
         tunnel.scratch = vec![0; tunnel.front_bytes() + tunnel.longest_bytes()];
         Ok(tunnel)
     }
@@ -241,13 +245,19 @@ impl Driver for Tunnel {
                     if let Err(packet) = batch.push(packet) {
                         pool.give(packet);
                     }
+                    if self.company.is_over(received) {
+                        break;
+                    }
                 }
                 Ok(None) => {
                     self.statistics.discard(Discard::NoMemory);
                     discarded += 1;
                 }
                 // The kernel's end is down: it may come up again. One that was deleted does not.
-                Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,
+                Err(Errno::AGAIN | Errno::INTR | Errno::IO) => {
+                    self.company.found(received);
+                    break;
+                }
                 Err(gone) => {
                     ended = Err(gone.into());
                     break;

@@ -26,7 +26,7 @@ pub struct WireConfig {
 impl WireConfig {
     /// Frames of one pass.
     pub fn frames_a_pass(self) -> usize {
-        (BYTES_A_PASS / usize::from(self.mtu_bytes)).clamp(2, Batch::LIMIT)
+        (BYTES_A_PASS / usize::from(self.mtu_bytes)).clamp(4, Batch::LIMIT)
     }
 }
 
