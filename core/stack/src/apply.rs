@@ -14,10 +14,12 @@ impl Stack {
     #[inline]
     pub(crate) fn apply(&mut self, key: Key, outcome: Outcome, now: Instant, sink: &mut dyn Sink) {
         self.follow(key, now);
-        let Outcome { changes, ref dropped, ref reset } = outcome;
-        if changes.is_empty() && dropped.is_none() && reset.is_none() {
-            return;
+        if !outcome.changes.is_empty() || outcome.dropped.is_some() || outcome.reset.is_some() {
+            self.apply_changes(key, &outcome, now, sink);
         }
+    }
+    fn apply_changes(&mut self, key: Key, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
+        let Outcome { changes, ref dropped, ref reset } = *outcome;
         if changes.intersects(Changes::REACHED)
             && let Some(Socket::Flow(flow)) = self.sockets.at(key)
             && (!flow.goes_straight() || self.ip.has_neighbours(flow.link()))
@@ -25,7 +27,7 @@ impl Stack {
             self.ip.confirm(&flow.path(), now);
         }
         if changes.intersects(Changes::SUSPECT | Changes::CONNECTED) || dropped.is_some() || reset.is_some() {
-            self.apply_rare(key, &outcome, now, sink);
+            self.apply_rare(key, outcome, now, sink);
         }
         let told = Changes::READABLE
             | Changes::WRITABLE
@@ -157,11 +159,10 @@ impl Stack {
     }
     /// Takes a flow out of the table of ends.
     pub(crate) fn unlist(&mut self, key: Key) {
-        if self.flow(key).is_some_and(|flow| !flow.marks.any(Marks::UNLISTED)) {
-            self.flows.remove(&self.sockets, key);
-            if let Some(flow) = self.flow_mut(key) {
-                flow.marks.set(Marks::UNLISTED);
-            }
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        if !flow.marks.any(Marks::UNLISTED) {
+            flow.marks.set(Marks::UNLISTED);
+            self.flows.remove_hashed(flow.name_hash, key);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::echo::Echo;
 use crate::listener::Listener;
 use crate::probe::Prober;
-use crate::table::Name;
+use crate::table::{Name, NameHash};
 use crate::udp::Udp;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_ip::Path;
@@ -30,6 +30,8 @@ pub(crate) enum Socket {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) connection: Connection,
+    /// Under which it is found by its ends.
+    pub(crate) name_hash: NameHash,
     /// The listener that waits for it, or waited.
     listener: Key,
     /// The state of IP's tables from which the way follows.
@@ -117,6 +119,7 @@ impl Flow {
             *path;
         Flow {
             connection,
+            name_hash: NameHash::default(),
             listener,
             generation,
             local_port,

@@ -344,7 +344,10 @@ impl Stack {
             }
             Err(_) => return None,
         };
-        if !self.flows.insert_hashed(&self.sockets, key, name_hash) {
+        let listed = self.flows.insert_hashed(&self.sockets, key, name_hash);
+        if let (Some(name_hash), Some(Socket::Flow(flow))) = (listed, self.sockets.at_mut(key)) {
+            flow.name_hash = name_hash;
+        } else {
             if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
                 flow.connection.clear(&mut self.pool);
             }

@@ -34,7 +34,7 @@ struct Listed {
 }
 
 /// The keyed hash of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NameHash(u32);
 
 impl NameHash {
@@ -81,16 +81,16 @@ impl Table {
     }
     /// Adds a socket by its name; false when it has none, or another has the same.
     pub(crate) fn insert(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
-        self.insert_hashed(sockets, key, None)
+        self.insert_hashed(sockets, key, None).is_some()
     }
-    /// The same, where the hash of its name may be known.
+    /// The same, where the hash of its name may be known; gives that.
     pub(crate) fn insert_hashed(
         &mut self,
         sockets: &Slab<Socket>,
         key: Key,
         known: Option<NameHash>,
-    ) -> bool {
-        let Some(name) = sockets.at(key).and_then(self.name) else { return false };
+    ) -> Option<NameHash> {
+        let name = sockets.at(key).and_then(self.name)?;
         debug_assert!(known.is_none_or(|hash| hash == self.hash(&name)));
         let (hash, name_of) = (known.unwrap_or_else(|| self.hash(&name)), self.name);
         let is_it = |listed: &Listed| {
@@ -98,18 +98,22 @@ impl Table {
             listed.hash == hash && found.and_then(|key| sockets.at(key)).and_then(name_of) == Some(name)
         };
         match self.entries.entry(hash.spread(), is_it, |listed| listed.hash.spread()) {
-            Entry::Occupied(_) => false,
+            Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
                 place.insert(Listed { place: key.index() as u32, hash });
-                true
+                Some(hash)
             }
         }
     }
     /// Takes a socket out, while it still has its name.
     pub(crate) fn remove(&mut self, sockets: &Slab<Socket>, key: Key) -> bool {
-        let Some(name) = sockets.at(key).and_then(self.name) else { return false };
+        let name = sockets.at(key).and_then(self.name);
+        name.is_some_and(|name| self.remove_hashed(self.hash(&name), key))
+    }
+    /// The same, by the hash of its name.
+    pub(crate) fn remove_hashed(&mut self, hash: NameHash, key: Key) -> bool {
         let place = key.index() as u32;
-        match self.entries.find_entry(self.hash(&name).spread(), |found| found.place == place) {
+        match self.entries.find_entry(hash.spread(), |found| found.place == place) {
             Ok(entry) => {
                 entry.remove();
                 true

@@ -182,6 +182,15 @@ impl Connection {
         out: &mut O,
     ) -> Outcome {
         let mut outcome = Outcome::default();
+        let mut budget_segments = budget_segments;
+        if budget_segments > 0
+            && let Some(next) = self.control_segment()
+        {
+            if !self.transmit_control(next, env, out) {
+                return outcome;
+            }
+            budget_segments -= 1;
+        }
         let why = self.transmit_pass(env, budget_segments, out);
         if self.config.not_sent_low_water_bytes != usize::MAX {
             self.tell_writer(&mut outcome);

@@ -43,6 +43,7 @@ mod buffers;
 mod burst;
 mod config;
 mod connection;
+mod control;
 mod cookie;
 mod environment;
 mod error;

@@ -79,6 +79,19 @@ impl Marks {
             | Marks::REFUSED.0,
     );
 
+    /// What a segment that opens or closes the connection in good order has nothing to do with.
+    pub const UNUSUAL: Marks = Marks(
+        Marks::PROBE.0
+            | Marks::KEEP_ALIVE.0
+            | Marks::ANNOUNCE_URGENT.0
+            | Marks::TAIL_PROBE.0
+            | Marks::REFUSED.0
+            | Marks::ECHO_CONGESTION.0
+            | Marks::HELD.0
+            | Marks::EARLY.0
+            | Marks::WRITER_WAITS.0,
+    );
+
     /// What keeps all that is queued from leaving as one segment with a plain header.
     pub const RARE: Marks = Marks(
         Marks::STIRS.0

@@ -346,7 +346,7 @@ impl Connection {
     }
     /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
     #[inline]
-    fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {
+    pub(crate) fn nothing_more(&mut self, cause: SendCause, first: Sequence, now: Instant) {
         match cause {
             // Only a full window or the pace proves anything about it.
             SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
@@ -403,8 +403,11 @@ impl Connection {
         let edge = self.send.unacknowledged.later(self.send_edge());
         if edge.precedes(self.send.next) { edge } else { self.send.next }
     }
-    // spec: RFC7323 2.2-4, 3.2-2, 3.2-4; RFC9293 SHLD-12
+    // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
+        if next == Next::Synchronise {
+            return self.syn_header(now);
+        }
         let (field, _) = self.window_to_offer(pool);
         let timestamps = self.timestamps_to_send(now);
         let mut header = Header {
@@ -417,20 +420,6 @@ impl Connection {
             ..Header::default()
         };
         match next {
-            Next::Synchronise => {
-                header.sequence = self.syn_sequence();
-                header.flags = if self.phase == TcpPhase::SynSent {
-                    header.acknowledgment = Sequence(0);
-                    Flags::SYN
-                } else {
-                    Flags::SYN | Flags::ACK
-                };
-                header.flags |= self.syn_ecn_flags();
-                // The field of a SYN is never scaled (RFC 7323 §2.2).
-                header.window = self.window_space().min(0xffff) as u16;
-                header.options = self.syn_options(now);
-                return header;
-            }
             Next::Data(data) => {
                 header.sequence = data.start;
                 let end = data.start + data.length;
@@ -448,7 +437,7 @@ impl Connection {
                     header.flags |= Flags::CWR;
                 }
             }
-            Next::Acknowledge => {}
+            Next::Synchronise | Next::Acknowledge => {}
             Next::KeepAlive => header.sequence = self.send.unacknowledged.back(1),
         }
         if self.marks.has(Marks::ECHO_CONGESTION) {

@@ -1,0 +1,131 @@
+//! Segments without data that open and close a connection, and what is acknowledged before any data came: while the
+//! queues are empty what leaves is known at a glance. The rules are those of the general road in `transmit`.
+
+use crate::marks::Marks;
+use crate::outcome::SegmentOutput;
+use crate::transmit::{Data, Next};
+use crate::{Connection, Ecn, Environment, Header, PlainHeader, RecoveryState};
+use inhost_base::{Instant, Sequence};
+use inhost_buf::Slices;
+use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
+use inhost_wire::tcp::Flags;
+
+impl Connection {
+    /// The next segment, where [`Self::transmit_control`] may send it.
+    #[inline]
+    pub(crate) fn control_segment(&self) -> Option<Next> {
+        if self.marks.has(Marks::UNUSUAL)
+            || self.recovery.state != RecoveryState::Open
+            || self.send.unacknowledged.precedes(self.send.urgent)
+        {
+            return None;
+        }
+        let is_idle = self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty());
+        let next = match self.phase {
+            TcpPhase::SynSent | TcpPhase::SynReceived
+                if self.marks.has(Marks::SYNCHRONISE) && self.buffers.is_none() =>
+            {
+                Next::Synchronise
+            }
+            _ if !is_idle || self.marks.has(Marks::SYNCHRONISE) || self.has_sack_news() => return None,
+            TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck if !self.has_outstanding() => {
+                Next::Data(Data { start: self.send.next, length: 0, fin: true, step: 0, again: None })
+            }
+            TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2 | TcpPhase::TimeWait
+                if self.marks.has(Marks::ACKNOWLEDGE) =>
+            {
+                Next::Acknowledge
+            }
+            _ => return None,
+        };
+        debug_assert_eq!(Ok(next), self.next_in_general());
+        Some(next)
+    }
+    /// Sends it; whether more may leave after it.
+    pub(crate) fn transmit_control<O: SegmentOutput + ?Sized>(
+        &mut self,
+        next: Next,
+        env: &mut Environment<'_>,
+        out: &mut O,
+    ) -> bool {
+        let first = self.send.next;
+        self.marks.put(Marks::UNSUMMED, !out.wants_sums());
+        let left = match next {
+            Next::Acknowledge => self.transmit_acknowledgment(env, out),
+            _ => {
+                let header = match next {
+                    Next::Synchronise => self.syn_header(env.now),
+                    _ => Header { flags: Flags::FIN | Flags::ACK, ..self.bare_header(first, env).full() },
+                };
+                let left = out.segment(&header, Slices::EMPTY, Ecn::NotCapable).is_ok();
+                match self.config.refusal_retry {
+                    _ if left => self.committed(next, &header, 0, env),
+                    Some(retry) => self.refused_by_link(next, &header, 0, retry, env),
+                    None => {}
+                }
+                left
+            }
+        };
+        let then = self.decide();
+        let cause = if left { then.err() } else { Some(SendCause::Link) };
+        if let Some(cause) = cause {
+            self.nothing_more(cause, first, env.now);
+        }
+        self.settle_as(then, env);
+        left && then.is_ok()
+    }
+    fn transmit_acknowledgment<O: SegmentOutput + ?Sized>(
+        &mut self,
+        env: &mut Environment<'_>,
+        out: &mut O,
+    ) -> bool {
+        let header = self.bare_header(self.acknowledgment_sequence(), env);
+        if out.plain(&header, Slices::EMPTY, Ecn::NotCapable).is_err() {
+            if let Some(retry) = self.config.refusal_retry {
+                self.refused_by_link(Next::Acknowledge, &header.full(), 0, retry, env);
+            }
+            return false;
+        }
+        self.acknowledgment_left(Next::Acknowledge, header.window);
+        let socket = env.socket;
+        env.emit(Mask::SEGMENT, || {
+            Event::SegmentSent(SegmentSent {
+                socket,
+                sequence: header.sequence,
+                acknowledgment: Some(header.acknowledgment),
+                flags: header.flags().bits(),
+                payload_bytes: 0,
+                window_field: header.window,
+            })
+        });
+        true
+    }
+    // spec: RFC7323 3.2-2
+    #[inline]
+    fn bare_header(&self, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
+        PlainHeader {
+            sequence,
+            acknowledgment: self.receive.next,
+            window: self.window_to_offer(env.pool).0,
+            push: false,
+            timestamps: self.timestamps_to_send(env.now),
+        }
+    }
+    /// The header of our SYN, or SYN and ACK.
+    // spec: RFC7323 2.2-4
+    pub(crate) fn syn_header(&self, now: Instant) -> Header {
+        let (flags, acknowledgment) = match self.phase {
+            TcpPhase::SynSent => (Flags::SYN, Sequence(0)),
+            _ => (Flags::SYN | Flags::ACK, self.receive.next),
+        };
+        Header {
+            sequence: self.syn_sequence(),
+            acknowledgment,
+            flags: flags | self.syn_ecn_flags(),
+            // The field of a SYN is never scaled (RFC 7323 §2.2).
+            window: self.window_space().min(0xffff) as u16,
+            options: self.syn_options(now),
+            ..Header::default()
+        }
+    }
+}
