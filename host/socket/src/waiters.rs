@@ -1,8 +1,9 @@
 //! Which tasks wait for which sockets.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::task::{Context, Waker};
 
+use inhost_base::make_room;
 use inhost_stack::{Readiness, SocketId};
 
 /// Tasks that wait for the same thing of one socket before the oldest has to look again: it may have given up without a
@@ -27,17 +28,41 @@ pub(crate) enum Wait {
 /// Tasks by socket. Nothing is woken in here: wakers are handed out, to be woken when nothing is borrowed.
 #[derive(Default)]
 pub(crate) struct Waiters {
-    sockets: BTreeMap<SocketId, [WakerSet; 3]>,
+    /// By the socket's place in the stack's table.
+    places: Vec<Option<Place>>,
+}
+
+/// Who waits for one socket.
+struct Place {
+    socket: SocketId,
+    sets: [WakerSet; 3],
 }
 
 impl Waiters {
     /// Remembers a task; gives the oldest when there are too many.
     pub(crate) fn register(&mut self, socket: SocketId, wait: Wait, context: &Context<'_>) -> Option<Waker> {
-        self.sockets.entry(socket).or_default()[wait as usize].register(context)
+        let index = socket.0.index();
+        if self.places.len() <= index {
+            make_room(&mut self.places, index + 1);
+            self.places.resize_with(index + 1, || None);
+        }
+        let place = &mut self.places[index];
+        match place {
+            Some(place) if place.socket == socket => place.sets[wait as usize].register(context),
+            // Whoever was here before was told when its socket was closed.
+            _ => {
+                let new = place.insert(Place { socket, sets: Default::default() });
+                new.sets[wait as usize].register(context)
+            }
+        }
     }
     /// Takes out the tasks that `readiness` concerns.
     pub(crate) fn take(&mut self, socket: SocketId, readiness: Readiness, woken: &mut Vec<Waker>) {
-        let Some([read, write, urgent]) = self.sockets.get_mut(&socket) else { return };
+        let Some(Some(place)) = self.places.get_mut(socket.0.index()) else { return };
+        if place.socket != socket {
+            return;
+        }
+        let [read, write, urgent] = &mut place.sets;
         let over = readiness.intersects(Readiness::ERROR.with(Readiness::CLOSED));
         let received = Readiness::READABLE.with(Readiness::ACCEPTABLE).with(Readiness::PEER_CLOSED);
         if over || readiness.intersects(received) {
@@ -52,14 +77,15 @@ impl Waiters {
     }
     /// Takes out every task of a socket, which is forgotten.
     pub(crate) fn forget(&mut self, socket: SocketId, woken: &mut Vec<Waker>) {
-        if let Some(sets) = self.sockets.remove(&socket) {
-            sets.into_iter().for_each(|mut set| set.take(woken));
+        let Some(place) = self.places.get_mut(socket.0.index()) else { return };
+        if let Some(mut gone) = place.take_if(|place| place.socket == socket) {
+            gone.sets.iter_mut().for_each(|set| set.take(woken));
         }
     }
     /// Takes out every task of every socket.
     pub(crate) fn take_all(&mut self, woken: &mut Vec<Waker>) {
-        for sets in self.sockets.values_mut() {
-            sets.iter_mut().for_each(|set| set.take(woken));
+        for place in self.places.iter_mut().flatten() {
+            place.sets.iter_mut().for_each(|set| set.take(woken));
         }
     }
 }
@@ -72,6 +98,13 @@ impl Waiters {
 #[derive(Default)]
 pub(crate) struct WakerSet {
     first: Option<Waker>,
+    /// Where there is more than one.
+    crowd: Option<Box<Crowd>>,
+}
+
+/// All but the first.
+#[derive(Default)]
+struct Crowd {
     more: VecDeque<Waker>,
     grown: usize,
     sent_to_look: VecDeque<Waker>,
@@ -84,30 +117,36 @@ impl WakerSet {
             self.first = Some(waker.clone());
             return None;
         };
-        if first.will_wake(waker) || self.more.iter().any(|w| w.will_wake(waker)) {
+        if first.will_wake(waker) {
             return None;
         }
-        if let Some(place) = self.sent_to_look.iter().position(|w| w.will_wake(waker)) {
-            self.sent_to_look.remove(place);
-            self.grown = (self.grown + 1).min(MOST_GROWN);
-        }
-        self.more.push_back(waker.clone());
-        if self.more.len() < WAITERS + self.grown {
+        let crowd = self.crowd.get_or_insert_default();
+        if crowd.more.iter().any(|w| w.will_wake(waker)) {
             return None;
         }
-        let next = self.more.pop_front();
+        if let Some(place) = crowd.sent_to_look.iter().position(|w| w.will_wake(waker)) {
+            crowd.sent_to_look.remove(place);
+            crowd.grown = (crowd.grown + 1).min(MOST_GROWN);
+        }
+        crowd.more.push_back(waker.clone());
+        if crowd.more.len() < WAITERS + crowd.grown {
+            return None;
+        }
+        let next = crowd.more.pop_front();
         let oldest = std::mem::replace(&mut self.first, next)?;
-        if self.sent_to_look.len() >= SENT_TO_LOOK {
+        if crowd.sent_to_look.len() >= SENT_TO_LOOK {
             // Nobody knows any more who comes back, so it may be anybody.
-            self.sent_to_look.clear();
-            self.grown = (self.grown + WAITERS).min(MOST_GROWN);
+            crowd.sent_to_look.clear();
+            crowd.grown = (crowd.grown + WAITERS).min(MOST_GROWN);
         }
-        self.sent_to_look.push_back(oldest.clone());
+        crowd.sent_to_look.push_back(oldest.clone());
         Some(oldest)
     }
     pub(crate) fn take(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.first.take());
-        woken.extend(self.more.drain(..));
-        self.sent_to_look.clear();
+        if let Some(crowd) = &mut self.crowd {
+            woken.extend(crowd.more.drain(..));
+            crowd.sent_to_look.clear();
+        }
     }
 }

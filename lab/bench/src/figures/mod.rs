@@ -33,7 +33,7 @@ pub const USAGE: &str = "\
                                              transfers beside a flood of SYNs, in simulation
        inhost-bench figures overload [--json]
                                              datagrams worked off when too many come, in virtual time
-       inhost-bench figures speed [--segments N] [--json]
+       inhost-bench figures speed [--segments N] [--runs N] [--json]
                                              segments that the simulator carries in a second of one core";
 
 /// Runs one of the figures.
