@@ -13,14 +13,16 @@ impl VirtualPath {
     pub fn root() -> VirtualPath {
         VirtualPath::default()
     }
-    /// What `text` means to somebody who is here. Above the root is the root.
+    /// What `text` means to somebody who is here, without what no name can hold. Above the root is the root.
     pub fn join(&self, text: &str) -> VirtualPath {
+        // First: `..` may stand there without it.
+        let text = &text.replace('\0', "");
         let mut parts = if text.starts_with('/') { Vec::new() } else { self.parts.clone() };
         for part in text.split('/') {
             match part {
                 "" | "." => {}
                 ".." => drop(parts.pop()),
-                part => parts.push(part.replace('\0', "")),
+                part => parts.push(part.to_owned()),
             }
         }
         VirtualPath { parts }
@@ -62,6 +64,7 @@ mod tests {
             ("", "/pub/files"),
             ("...", "/pub/files/..."),
             ("/..", "/"),
+            ("\0../.\0./.\0/\0/x", "/x"),
         ] {
             assert_eq!(here.join(text).to_string(), wanted, "{text}");
         }
