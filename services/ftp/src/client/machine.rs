@@ -287,8 +287,11 @@ impl Client {
             // 426 for the transfer, then 226 for ABOR; or 226 or 225 alone, and then what is left is idle talk.
             (Step::Abort(0), 4 | 5) => self.step = Step::Abort(1),
             (Step::Abort(_), _) => self.finish(Ok(Answer::Reply(reply))),
-            (_, 2 | 3) => self.finish(Ok(Answer::Reply(reply))),
+            (Step::Greeting | Step::Protect | Step::Begun | Step::Finish, 2) | (Step::Simple, 2 | 3) => {
+                self.finish(Ok(Answer::Reply(reply)));
+            }
             (_, 1) => {}
+            // Whatever else comes is no consent: RFC 2228's 334 to AUTH, say, is not TLS.
             _ => self.refused(reply),
         }
     }

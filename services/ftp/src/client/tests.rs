@@ -139,3 +139,130 @@ fn two_servers_and_an_abort() {
     plays(&mut client, &["426 gone", "226 aborted"]);
     assert!(matches!(actions(&mut client).last(), Some(Action::Done(Ok(_)))));
 }
+
+/// Nothing but consent is consent: who stands between and answers AUTH otherwise gets no password in clear text.
+#[test]
+fn no_reply_but_234_begins_tls_and_none_ends_it_without() {
+    for reply in ["331 go on", "334 more", "350 more", "500 what", "421 no"] {
+        let mut client = Client::new(Family::V4);
+        client.begin(Operation::Secure);
+        plays(&mut client, &[reply]);
+        assert!(matches!(actions(&mut client)[..], [Action::Done(Err(ClientError::Refused(..)))]), "{reply}");
+    }
+    // Nor is data protected by anything but 200 to PROT.
+    for replies in [&["331 more"][..], &["200 ok", "331 more"], &["200 ok", "536 no"]] {
+        let mut client = Client::new(Family::V4);
+        client.begin(Operation::Protect);
+        plays(&mut client, replies);
+        assert!(matches!(actions(&mut client)[..], [Action::Done(Err(ClientError::Refused(..)))]));
+    }
+}
+
+/// A client in each of its states, which it reached by replies; the last word of the name is what it said last, or what
+/// it waits for.
+fn states() -> Vec<(&'static str, Client)> {
+    let after = |operation: Operation, replies: &[&str]| {
+        let mut client = Client::new(Family::V4);
+        client.begin(operation);
+        plays(&mut client, replies);
+        actions(&mut client);
+        client
+    };
+    let login = || Operation::LogIn { user: "a".into(), password: "p".into(), account: Some("lab".into()) };
+    let down = |replies: &[&str]| after(retrieve(DataVia::Passive), replies);
+    let up = |refusals: usize| {
+        let mut client = after(retrieve(DataVia::Active), &["200 ok"]);
+        for number in 0..=refusals {
+            client.listening(at("10.0.0.1:50000"));
+            let refusal: &[&str] = if number < refusals { &["500 what"] } else { &[] };
+            plays(&mut client, refusal);
+        }
+        actions(&mut client);
+        client
+    };
+    let ended = |outcome: Result<(), String>| {
+        let mut client = down(&["200 ok", "229 (|||99|)", "350 ok", "150 b"]);
+        client.data_ended(outcome);
+        client
+    };
+    let other = || Operation::Call(Parameters::IMAGE, at("10.0.0.2:99"));
+    let aborting = |replies: &[&str]| {
+        let mut client = down(&["200 ok", "229 (|||99|)", "350 ok", "150 b"]);
+        client.begin(Operation::Abort);
+        plays(&mut client, replies);
+        actions(&mut client);
+        client
+    };
+    vec![
+        ("greeting", after(Operation::Greet, &[])),
+        ("AUTH", after(Operation::Secure, &[])),
+        ("before TLS", after(Operation::Secure, &["234 ok"])),
+        ("PBSZ", after(Operation::Protect, &[])),
+        ("PROT", after(Operation::Protect, &["200 ok"])),
+        ("USER", after(login(), &[])),
+        ("PASS", after(login(), &["331 p"])),
+        ("ACCT", after(login(), &["331 p", "332 a"])),
+        ("FEAT", after(login(), &["230 in"])),
+        ("OPTS", after(login(), &["230 in", "211-F\r\n UTF8\r\n211 E"])),
+        ("a command", after(Operation::Command("NOOP".into()), &[])),
+        ("down: TYPE", down(&[])),
+        ("down: EPSV", down(&["200 ok"])),
+        ("down: PASV", down(&["200 ok", "500 what"])),
+        ("down: REST", down(&["200 ok", "229 (|||99|)"])),
+        ("down: RETR", down(&["200 ok", "229 (|||99|)", "350 ok"])),
+        ("moving", down(&["200 ok", "229 (|||99|)", "350 ok", "150 b"])),
+        ("answered", down(&["200 ok", "229 (|||99|)", "350 ok", "150 b", "226 c"])),
+        ("moved", ended(Ok(()))),
+        ("broken off", ended(Err("lost".into()))),
+        ("up: listens", after(retrieve(DataVia::Active), &["200 ok"])),
+        ("up: EPRT", up(0)),
+        ("up: PORT", up(1)),
+        ("offer: PASV", after(Operation::Offer(Parameters::IMAGE), &["200 ok"])),
+        ("call: PORT", after(other(), &["200 ok"])),
+        ("begin", after(Operation::Begin("STOR x".into()), &[])),
+        ("finish", after(Operation::Finish, &[])),
+        ("ABOR", aborting(&[])),
+        ("ABOR, 426", aborting(&["426 broken off"])),
+    ]
+}
+
+/// What a client says and wants, in each state for each kind of reply.
+fn table() -> String {
+    const REPLIES: [&str; 6] =
+        ["125 b", "229 (|||99|) (1,2,3,4,5,6)", "331 more", "450 later", "500 what", "421 closing"];
+    let wants = |action: Action| match action {
+        Action::Done(Ok(_)) => "done".to_owned(),
+        Action::Done(Err(ClientError::Refused(..))) => "refused".into(),
+        Action::Done(Err(error)) => format!("{error:?}").split('(').next().unwrap().to_lowercase(),
+        other => format!("{other:?}").split('(').next().unwrap().to_lowercase(),
+    };
+    let cell = |client: &mut Client, reply: &str| {
+        let said = plays(client, &[reply]);
+        let verbs = said.iter().filter_map(|line| line.split(' ').next()).filter(|verb| !verb.is_empty());
+        let parts: Vec<String> =
+            verbs.map(str::to_owned).chain(actions(client).into_iter().map(wants)).collect();
+        if parts.is_empty() { "waits".to_owned() } else { parts.join("+") }
+    };
+    let mut rows =
+        vec![REPLIES.iter().fold(format!("{:12}", ""), |row, reply| row + &format!(" {:18}", &reply[..3]))];
+    for (number, (name, _)) in states().iter().enumerate() {
+        rows.push(REPLIES.iter().fold(format!("{name:12}"), |row, reply| {
+            // Each cell begins with a client of its own.
+            let (_, mut client) = states().swap_remove(number);
+            plays(&mut client, &[]);
+            row + &format!(" {:18}", cell(&mut client, reply))
+        }));
+    }
+    rows.iter().map(|row| format!("{}\n", row.trim_end())).collect()
+}
+
+/// The whole matrix. To accept a change, run with INHOST_SNAPSHOTS=write and read the difference.
+#[test]
+fn every_reply_in_every_state() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/client/table.txt");
+    let table = table();
+    if std::env::var_os("INHOST_SNAPSHOTS").is_some_and(|value| value == "write") {
+        std::fs::write(path, &table).unwrap();
+    }
+    assert_eq!(table, std::fs::read_to_string(path).unwrap_or_default());
+}

@@ -137,6 +137,9 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
         if secure {
             let operation = if implicit { Operation::Protect } else { Operation::Secure };
             connection.perform(operation).await?;
+            if !matches!(connection.control, Some(MaybeTls::Tls(_))) {
+                return Err(ClientError::Protocol("the control connection is not in TLS".into()));
+            }
         }
         Ok(connection)
     }
