@@ -21,6 +21,7 @@ pub struct Ftp {
 #[derive(Subcommand, Debug)]
 pub enum FtpCommand {
     /// Fetch a file
+    #[command(after_help = GET_EXAMPLES)]
     Get {
         /// The file, such as ftp://ada@host/path
         url: String,
@@ -30,6 +31,7 @@ pub enum FtpCommand {
         options: FtpOptions,
     },
     /// Send a file
+    #[command(after_help = PUT_EXAMPLES)]
     Put {
         /// The file
         file: PathBuf,
@@ -39,6 +41,7 @@ pub enum FtpCommand {
         options: FtpOptions,
     },
     /// Fetch, or with --reverse send, what differs of a directory and all below it
+    #[command(after_help = MIRROR_EXAMPLES)]
     Mirror {
         /// The directory there
         url: String,
@@ -54,6 +57,7 @@ pub enum FtpCommand {
         options: FtpOptions,
     },
     /// Have one server send a file to another (third-party transfer)
+    #[command(after_help = COPY_EXAMPLES)]
     Copy {
         /// The file, such as ftp://ada@one/path
         from: String,
@@ -123,3 +127,28 @@ Examples:
   inhost ftp copy ftp://ada@10.9.0.2/big ftp://ada@10.9.0.3/big
       from one server to the other; one of them has to allow it
 The password is that of the URL, of $INHOST_FTP_PASSWORD, or asked for.";
+
+/// The same for each thing to do.
+const GET_EXAMPLES: &str = "\
+Examples:
+  inhost ftp get ftp://ftp.example.org/pub/file.tar.gz
+      fetched beside its name, verified, renamed; the same again goes on where it was broken off
+  inhost ftp get --tls --ca cert.pem ftp://ada@10.9.0.2/report.pdf today.pdf
+  inhost ftp get --link user ftp://ada@127.0.0.1:2121/report.pdf
+      by a host of its own, where none runs";
+const PUT_EXAMPLES: &str = "\
+Examples:
+  inhost ftp put --tls report.pdf ftp://ada@10.9.0.2/inbox/
+      sent beside its name, verified, renamed; the same again goes on where it was broken off
+  inhost ftp put --in-place report.pdf ftp://ftp.example.org/incoming/report.pdf
+      where a server lets nobody rename";
+const MIRROR_EXAMPLES: &str = "\
+Examples:
+  inhost ftp mirror -n 8 ftp://ada@10.9.0.2/photos photos
+      what differs by size or time, with eight connections
+  inhost ftp mirror --reverse ftp://ada@10.9.0.2/photos photos
+      the other way";
+const COPY_EXAMPLES: &str = "\
+Examples:
+  inhost ftp copy ftp://ada@10.9.0.2/big ftp://ada@10.9.0.3/big
+      data goes from server to server, in clear text; one of them has to allow that: third_party = true under [ftp]";

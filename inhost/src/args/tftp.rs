@@ -16,6 +16,7 @@ pub struct Tftp {
 #[derive(Subcommand, Debug)]
 pub enum TftpCommand {
     /// Fetch a file
+    #[command(after_help = GET_EXAMPLES)]
     Get {
         /// The file, such as 10.9.0.2:boot.img or tftp://host/boot.img; an IPv6 address stands in brackets
         #[arg(value_name = "HOST:FILE")]
@@ -27,6 +28,7 @@ pub enum TftpCommand {
         options: TftpOptions,
     },
     /// Send a file
+    #[command(after_help = PUT_EXAMPLES)]
     Put {
         /// The file
         #[arg(value_name = "PATH")]
@@ -90,3 +92,15 @@ Examples:
   inhost tftp get --port 2069 --link user 127.0.0.1:hello.txt
       from a private host to this machine, also while a host runs
 TFTP knows neither users nor encryption: use it on lines you trust.";
+
+/// The same for each thing to do.
+const GET_EXAMPLES: &str = "\
+Examples:
+  inhost tftp get 10.9.0.2:boot.img
+      fetched beside its name, renamed when it is whole
+  inhost tftp get --window 64 --block-size 1468 tftp://10.9.0.2/images/disk.img disk.img";
+const PUT_EXAMPLES: &str = "\
+Examples:
+  inhost tftp put startup.cfg 10.9.0.2:
+      under its own name, where the server lets files be written
+  inhost tftp put --mode netascii notes.txt '[fd09::2]:notes.txt'";
