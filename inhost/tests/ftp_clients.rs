@@ -135,9 +135,16 @@ fn lftp(at: &Path) {
     runs(at, "lftp", &["-c", &plain], "");
     let secure = format!(
         "set net:timeout 10; set ftp:ssl-force yes; set ftp:ssl-protect-data yes; set ssl:ca-file cert.pem; \
-         set ssl:check-hostname no; open -u {user} 10.9.0.2; ls; get big -o lftp3; put lftp3 -o lftp4; ls"
+         set ssl:check-hostname no; open -u {user} 10.9.0.2; ls; get big -o lftp3; put lftp3 -o lftp4; ls; \
+         mirror many lmany"
     );
+    // More files than a handshake gives tickets: each data connection has to resume the session all the same.
+    fs::create_dir(at.join("root/many")).unwrap();
+    for number in 0..40 {
+        fs::write(at.join(format!("root/many/{number}")), vec![b'x'; number * 100]).unwrap();
+    }
     runs(at, "lftp", &["-c", &secure], "");
+    runs(at, "diff", &["-r", "root/many", "lmany"], "");
     for (one, other) in
         [("lftp1", "root/big"), ("root/lftp2", "root/big"), ("lftp3", "root/big"), ("root/lftp4", "root/big")]
     {
@@ -246,5 +253,30 @@ fn whoever_is_killed_leaves_no_half_file() {
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && text.contains("were there); size and hash agree"), "{text}{done:?}");
     same(at, "root/sent", "root/big");
-    assert!(second.end().success());
+    // The other way: what is fetched is as long half a file without a name.
+    let get = |serve: &Serve| {
+        let mut ftp = serve.inhost();
+        ftp.env("INHOST_FTP_PASSWORD", common::PASSWORD).current_dir(at);
+        ftp.args(["ftp", "get", "ftp://ada@10.9.0.2/big", "fetched"]);
+        ftp
+    };
+    let there = || fs::metadata(at.join(".fetched.inhost-part")).map_or(0, |m| m.len());
+    let mut fetching = get(&second).stderr(Stdio::null()).spawn().unwrap();
+    wait(2000);
+    fetching.kill().unwrap();
+    fetching.wait().unwrap();
+    let before = there();
+    assert!(!at.join("fetched").exists() && before > 0, "after the client was killed: {before} bytes");
+    let mut fetching = get(&second).stderr(Stdio::null()).spawn().unwrap();
+    wait(2000);
+    common::run("kill", &["-9", &second.id().to_string()]);
+    assert!(!fetching.wait().unwrap().success());
+    assert!(!at.join("fetched").exists() && there() > before, "{before} and {} bytes", there());
+    drop(second);
+    let third = start();
+    let done = get(&third).output().unwrap();
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && text.contains("were there"), "{text}{done:?}");
+    same(at, "fetched", "root/big");
+    assert!(third.end().success());
 }

@@ -235,14 +235,16 @@ fn from_one_server_to_another() {
 }
 
 #[test]
-fn active_mode_through_a_running_host() {
+fn active_mode_and_ipv6_through_a_running_host() {
     if !own_namespace() {
         return;
     }
     let servers = Servers::start("ftp-active");
-    let link = "tap:inact0,address=10.25.0.2/24,host=10.25.0.1/24";
+    let six = vsftpd(&servers.folder.0, "six", 2121, "listen=NO\nlisten_ipv6=YES\n");
+    let link = "tap:inact0,address=10.25.0.2/24,host=10.25.0.1/24,address=fd25::2/64,host=fd25::1/64";
     let serve = Serve::start("ftp-running", &["--link", link]);
     drop(common::connect("10.25.0.2:23"));
+    drop(common::connect("[fd25::2]:23"));
     let ftp = |arguments: &[&str]| {
         let done = serve.inhost().arg("ftp").args(arguments).stdin(Stdio::null()).output().unwrap();
         assert!(done.status.success(), "{arguments:?}: {done:?}");
@@ -253,6 +255,19 @@ fn active_mode_through_a_running_host() {
     assert!(fs::read(serve.folder.0.join("got")).unwrap() == pattern(3_000_000));
     ftp(&["put", "--active", "got", "ftp://10.25.0.1:2101/pub/active"]);
     assert!(servers.file("vs/pub/active") == pattern(3_000_000));
+    // IPv6 as well, where there is nothing but the extended commands.
+    for (number, (more, word)) in
+        [(&[][..], "EPSV"), (&["--active"], "EPRT |2|fd25::2|")].into_iter().enumerate()
+    {
+        let name = format!("six{number}");
+        let url = "ftp://[fd25::1]:2121/pub/";
+        let said = ftp(&[&["get", "--verbose", &format!("{url}f"), &name], more].concat());
+        assert!(said.contains(word), "{said}");
+        assert!(fs::read(serve.folder.0.join(&name)).unwrap() == pattern(3_000_000));
+        ftp(&[&["put", &name, &format!("{url}{name}")], more].concat());
+        assert!(servers.file(&format!("vs/pub/{name}")) == pattern(3_000_000));
+    }
+    drop(six);
     assert!(serve.end().success());
 }
 
