@@ -4,6 +4,8 @@ mod directory;
 mod ftp;
 mod lookup;
 mod remote;
+#[cfg(test)]
+mod tests;
 mod tftp;
 mod traceroute;
 
