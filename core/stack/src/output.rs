@@ -24,6 +24,8 @@ const PASS_BYTES_A_FRAME: u64 = 4096;
 const LARGE_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
 /// Room for the largest headers: link, IP and TCP with all options.
 const HEADERS_BYTES: usize = ethernet::LENGTH + IP_BYTES + tcp::MAX_LENGTH;
+/// Room for the largest headers with nothing out of the ordinary: link, IPv6 and TCP with timestamps.
+const PLAIN_BYTES: usize = 96;
 /// The longest IP header: IPv4 with all options, which is more than IPv6.
 const IP_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 
@@ -122,7 +124,7 @@ impl Segments<'_, '_> {
         header: &PlainHeader,
         payload_bytes: usize,
         ecn: Ecn,
-        scratch: &mut [u8; HEADERS_BYTES],
+        scratch: &mut [u8],
     ) -> Option<(usize, Written)> {
         let link = self.link_header.bytes();
         let ends = self.straight_ends(ecn)?;
@@ -136,7 +138,7 @@ impl Segments<'_, '_> {
         header: &Header,
         payload_bytes: usize,
         ecn: Ecn,
-        scratch: &mut [u8; HEADERS_BYTES],
+        scratch: &mut [u8],
     ) -> Option<(usize, Written)> {
         let link = self.link_header.bytes();
         let ends = self.straight_ends(ecn)?;
@@ -167,7 +169,7 @@ impl Segments<'_, '_> {
         front: usize,
         written: &Written,
         payload: Slices<'_>,
-        scratch: &mut [u8; HEADERS_BYTES],
+        scratch: &mut [u8],
     ) -> Result<(), Blocked> {
         let (transport, end) = (front + written.ip_bytes, front + written.header_bytes);
         let (field, offload) = if self.device.offers.checksum {
@@ -257,7 +259,7 @@ impl SegmentOutput for Segments<'_, '_> {
     }
     #[inline]
     fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
-        let mut scratch = [0; HEADERS_BYTES];
+        let mut scratch = [0; PLAIN_BYTES];
         match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
             Some((front, written)) => self.straight(front, &written, payload, &mut scratch),
             None => self.general(&header.full(), payload, ecn),
