@@ -320,6 +320,7 @@ impl Ip {
         scope::is_loopback(address) || self.interfaces.iter().any(|interface| interface.owns(address))
     }
 
+    #[inline]
     pub(crate) fn interface(&self, link: LinkId) -> Option<&Interface> {
         self.interfaces.get(usize::from(link.0))
     }

@@ -83,12 +83,13 @@ impl Stack {
         self.loopback.stalled_until.filter(|_| self.loopback_waits())
     }
     /// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
         if self.loopback.stalled_until.is_some() || self.loopback_waits() {
             self.run_busy_loopback(now, sink);
         }
     }
+    #[inline(never)]
     fn run_busy_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
         if self.loopback.stalled_until.is_some_and(|until| until <= now) {
             self.loopback.stalled_until = None;

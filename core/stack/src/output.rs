@@ -513,7 +513,7 @@ impl Stack {
                         options: None,
                         local_port: header.source_port,
                         remote_port: header.destination_port,
-                        runs: false,
+                        runs: self.links.get(usize::from(link.0)).is_none_or(|link| link.runs),
                     };
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => self.counters.resets_sent += u64::from(header.flags.rst()),

@@ -122,6 +122,8 @@ pub struct Stack {
     pub(crate) feeding_at: Option<Instant>,
     pub(crate) extras: ExtrasByPlace,
     pub(crate) links: Vec<Link>,
+    /// When the first of their rests ends.
+    pub(crate) rests_until: Instant,
     pub(crate) loopback: Loopback,
     pub(crate) replies: Replies,
     pub(crate) reset_limit: RateLimit,
@@ -236,6 +238,7 @@ impl Stack {
             feeding_at: None,
             extras: ExtrasByPlace::new(),
             links: vec![Link::default()],
+            rests_until: Instant::FAR_FUTURE,
             loopback: Loopback::default(),
             replies: Replies::default(),
             reset_limit: RateLimit::new(config.resets_per_second, now),
@@ -356,12 +359,11 @@ impl Stack {
         if self.loopback_waits() && !self.loopback_is_stalled() {
             return Some(self.now);
         }
-        let mut soonest = self.timers.deadline().min(self.ip.deadline());
-        for link in &self.links {
-            soonest = soonest.min(link.rest_ends.unwrap_or(Instant::FAR_FUTURE));
-        }
+        let mut soonest = self.timers.deadline().min(self.ip.deadline()).min(self.rests_until);
         soonest = soonest.min(self.feeding_at.unwrap_or(Instant::FAR_FUTURE));
-        soonest = soonest.min(self.loopback_stalls_until().unwrap_or(Instant::FAR_FUTURE));
+        if let Some(stalled) = self.loopback_stalls_until() {
+            soonest = soonest.min(stalled);
+        }
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
     }
     /// A socket whose readiness changed since it was last named, and what it is ready for now. Each is named once
@@ -478,12 +480,13 @@ impl Stack {
         }
     }
     /// Lets those send again whose neighbour is known now, or known not to answer.
-    #[inline]
+    #[inline(always)]
     fn wake_resolved(&mut self) {
         if self.ip.has_resolved() {
             self.wake_some_resolved();
         }
     }
+    #[inline(never)]
     fn wake_some_resolved(&mut self) {
         for _ in 0..RESOLVED_PER_CALL {
             let Some((link, neighbour)) = self.ip.take_resolved() else { return };
@@ -498,6 +501,10 @@ impl Stack {
         }
     }
     fn wake_rested(&mut self, now: Instant) {
+        if self.rests_until > now {
+            return;
+        }
+        self.rests_until = Instant::FAR_FUTURE;
         for link in (0..self.links.len() as u16).map(LinkId) {
             let state = &mut self.links[usize::from(link.0)];
             if state.rest_ends.is_some_and(|ends| ends <= now) {
@@ -505,6 +512,8 @@ impl Stack {
                 while let Some(place) = self.sending.pop_front(resting_on(link)) {
                     self.sending.push_back(ready_on(link), place);
                 }
+            } else if let Some(ends) = state.rest_ends {
+                self.rests_until = self.rests_until.min(ends);
             }
         }
     }
@@ -527,7 +536,8 @@ impl Stack {
     pub(crate) fn rest(&mut self, link: LinkId, place: usize, now: Instant) {
         self.sending.push_back(resting_on(link), place);
         if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            link.rest_ends.get_or_insert(now + REST);
+            let ends = *link.rest_ends.get_or_insert(now + REST);
+            self.rests_until = self.rests_until.min(ends);
         }
     }
     fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {

@@ -3,6 +3,7 @@
 
 use crate::marks::Marks;
 use crate::outcome::SegmentOutput;
+use crate::phase::Allows;
 use crate::transmit::{Data, Next};
 use crate::{Connection, Ecn, Environment, Header, PlainHeader, RecoveryState};
 use inhost_base::{Instant, Sequence};
@@ -68,7 +69,12 @@ impl Connection {
         };
         let then = self.decide();
         let cause = if left { then.err() } else { Some(SendCause::Link) };
-        if let Some(cause) = cause {
+        if self.phase.has_fin_outstanding() || self.phase.has_fin_acknowledged() {
+            // Nothing new is sent any more: how the window was used is no matter.
+            if first != self.send.next {
+                self.arm_tail_probe(env.now);
+            }
+        } else if let Some(cause) = cause {
             self.nothing_more(cause, first, env.now);
         }
         self.settle_as(then, env);
