@@ -1,6 +1,8 @@
 //! A receiver's device that looks at checksums, and hands up segments of one stream that come one after another as one
 //! large segment, as cards and kernels do.
 
+use core::ops::Range;
+
 use inhost_base::Sequence;
 use inhost_buf::{Batch, Checksum, Packet, Pool};
 use inhost_wire::ipv4::{self, Ipv4View};
@@ -13,11 +15,11 @@ const LARGEST_BYTES: usize = 65_535;
 /// What may differ between the last segment and those before it.
 const LAST: Flags = Flags::PSH.with(Flags::FIN);
 /// Where TCP keeps what changes from segment to segment: its number, its flags and its checksum.
-const TCP_CHANGES: [core::ops::Range<usize>; 3] = [4..8, 13..14, 16..18];
+const TCP_CHANGES: [Range<usize>; 3] = [4..8, 13..14, 16..18];
 const TCP_FLAGS: usize = 13;
 /// Where IPv4 keeps its length and its checksum, and where IPv6 keeps its length.
-const V4_CHANGES: [core::ops::Range<usize>; 2] = [2..4, 10..12];
-const V6_LENGTH: core::ops::Range<usize> = 4..6;
+const V4_CHANGES: [Range<usize>; 2] = [2..4, 10..12];
+const V6_LENGTH: Range<usize> = 4..6;
 
 /// The segment that the next may be joined to.
 #[derive(Debug, Default)]
@@ -64,18 +66,25 @@ impl Part {
             flags: tcp.flags(),
         })
     }
-    /// All headers, with what differs between neighbours left out.
-    fn unchanging(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut headers = bytes.get(..self.payload).unwrap_or(&[]).to_vec();
-        let network = match self.is_v4 {
-            true => V4_CHANGES.to_vec(),
-            false => vec![V6_LENGTH],
-        };
-        let network = network.into_iter().map(|place| place.start + self.network..place.end + self.network);
+    /// Whether all headers of `own`, of which this is a part, are those of `bytes` with its part `other`, but for what
+    /// differs between neighbours.
+    fn is_like(&self, own: &[u8], other: &Part, bytes: &[u8]) -> bool {
+        let shape = |part: &Part| (part.network, part.transport, part.payload, part.is_v4);
+        if shape(self) != shape(other) {
+            return false;
+        }
+        let network: &[Range<usize>] = if self.is_v4 { &V4_CHANGES } else { &[V6_LENGTH] };
+        let network = network.iter().map(|place| place.start + self.network..place.end + self.network);
         let transport =
-            TCP_CHANGES.into_iter().map(|place| place.start + self.transport..place.end + self.transport);
-        network.chain(transport).for_each(|place| headers[place].fill(0));
-        headers
+            TCP_CHANGES.iter().map(|place| place.start + self.transport..place.end + self.transport);
+        let mut from = 0;
+        for place in network.chain(transport) {
+            if own.get(from..place.start) != bytes.get(from..place.start) {
+                return false;
+            }
+            from = place.end;
+        }
+        own.get(from..self.payload) == bytes.get(from..self.payload)
     }
 }
 
@@ -119,7 +128,7 @@ impl Gather {
             && data.len() <= segment_bytes
             && held.len() - network + data.len() <= LARGEST_BYTES
             && part.sequence == first.sequence + held_bytes as u32
-            && first.unchanging(held.bytes()) == part.unchanging(next.bytes())
+            && first.is_like(held.bytes(), &part, next.bytes())
             && part.flags.without(LAST) == first.flags;
         if !fits || !self.widen(data.len(), network, pool) {
             return false;
