@@ -562,7 +562,7 @@ mod tests {
                 put
             };
             let whole: Vec<u8> = [&header[..], &payload].concat();
-            assert_eq!(put(Offload::None), [whole.clone()]);
+            assert_eq!(put(Offload::None), std::slice::from_ref(&whole));
             let mut finished = whole.clone();
             assert!(finish_checksum(&mut finished, 0));
             assert_eq!(put(Offload::Checksum { transport_offset, checksum_offset }), [finished]);

@@ -80,7 +80,7 @@ impl Connection {
         let length = payload.len() as u32;
         let buffers = self.buffers.get_or_insert_default();
         buffers.receive.push(tighten(payload, pool), pool);
-        self.receive.next = self.receive.next + length;
+        self.receive.next += length;
         self.received_bytes += u64::from(length);
     }
     /// What such segments change about the connection, of which the last had `header`.

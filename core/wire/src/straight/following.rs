@@ -54,7 +54,8 @@ impl Following {
         let payload = network + straight.header_bytes;
         let mut same = [0u8; FRONT_BYTES];
         same.get_mut(..payload)?.fill(0xff);
-        let mut may_differ = |at: usize, bytes: usize| Some(same.get_mut(at..at + bytes)?.fill(0));
+        let mut may_differ =
+            |at: usize, bytes: usize| same.get_mut(at..at + bytes).map(|place| place.fill(0));
         // The sequence number and the checksum.
         may_differ(transport + 4, 4)?;
         may_differ(transport + 16, 2)?;
