@@ -71,9 +71,7 @@ impl Doorbell {
 impl Bell {
     fn ring(&self) {
         self.rung.store(true, Ordering::SeqCst);
-        // Mostly it is awake, and a look is cheaper than an exchange.
-        if self.dozing.load(Ordering::SeqCst)
-            && self.dozing.swap(false, Ordering::SeqCst)
+        if self.dozing.swap(false, Ordering::SeqCst)
             && let Some(rouse) = self.rouse.get()
         {
             rouse();

@@ -1,19 +1,14 @@
 //! The tasks of a host, stepped by its round.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use async_task::Runnable;
-use inhost_base::{Key, Slab};
+use async_executor::LocalExecutor;
 
 use crate::doorbell::Doorbell;
-
-/// Tasks of one host, at most: memory is taken as they come.
-const TASKS: usize = 1 << 24;
 
 /// A task that was spawned on a host.
 ///
@@ -21,7 +16,7 @@ const TASKS: usize = 1 << 24;
 /// a task is passed to whoever awaits it and ends nothing else.
 #[must_use = "a task is cancelled when its handle is dropped; detach it to let it run"]
 #[derive(Debug)]
-pub struct Task<T>(Option<async_task::Task<T>>);
+pub struct Task<T>(Option<async_executor::Task<T>>);
 
 impl<T> Task<T> {
     /// Lets the task run on without a handle, until it ends or the host is stopped.
@@ -36,7 +31,7 @@ impl<T> Task<T> {
     }
     /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
-        self.0.as_ref().is_some_and(async_task::Task::is_finished)
+        self.0.as_ref().is_some_and(async_executor::Task::is_finished)
     }
 }
 
@@ -50,162 +45,62 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// Tasks that wait for their turn, in the order in which they were woken. Any thread may add one.
-struct Turns {
-    state: Mutex<Waiting>,
-    bell: Doorbell,
-}
-
-#[derive(Default)]
-struct Waiting {
-    queue: VecDeque<Runnable>,
-    /// Nobody looks before the bell is rung.
-    wants_bell: bool,
-}
-
-impl Turns {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing in there can panic halfway.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn add(&self, runnable: Runnable) {
-        let mut waiting = self.lock();
-        waiting.queue.push_back(runnable);
-        let rings = std::mem::take(&mut waiting.wants_bell);
-        drop(waiting);
-        if rings {
-            self.bell.ring();
-        }
-    }
-    /// Puts all that wait into `into`, which is empty. Where none do, the next will ring.
-    fn take(&self, into: &mut VecDeque<Runnable>) {
-        let mut waiting = self.lock();
-        std::mem::swap(&mut waiting.queue, into);
-        waiting.wants_bell = into.is_empty();
-    }
-    /// Lets what was taken and has not had its turn wait again, before all others.
-    fn put_back(&self, rest: &mut VecDeque<Runnable>) {
-        let mut waiting = self.lock();
-        rest.append(&mut waiting.queue);
-        std::mem::swap(&mut waiting.queue, rest);
-    }
-}
-
-/// The wakers of all tasks that have not ended, so that they can be ended.
-type Living = Rc<RefCell<Slab<Waker>>>;
-
-/// Takes a task out of the living when it ends, however it does.
-struct Life {
-    key: Key,
-    living: Living,
-}
-
-impl Drop for Life {
-    fn drop(&mut self) {
-        let waker = self.living.borrow_mut().remove(self.key);
-        // It may be the last that holds something; nothing is borrowed any more.
-        drop(waker);
-    }
-}
+type Steps = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Runs tasks in the order in which they were woken, a bounded number of polls at a time.
 pub(crate) struct Executor {
-    turns: Arc<Turns>,
-    living: Living,
-    /// Those whose turn it is; kept for its memory.
-    now: Cell<VecDeque<Runnable>>,
-    is_running: Cell<bool>,
-    is_stopped: Cell<bool>,
+    tasks: RefCell<Option<Rc<LocalExecutor<'static>>>>,
+    /// Polls one task after the other; it is pending when none is runnable, and then the bell is its waker.
+    steps: RefCell<Option<Steps>>,
+    left: Rc<Cell<usize>>,
+    bell: Doorbell,
 }
 
 impl Executor {
     pub(crate) fn new(bell: Doorbell) -> Executor {
-        let turns = Turns { state: Mutex::default(), bell };
-        Executor {
-            turns: Arc::new(turns),
-            living: Rc::new(RefCell::new(Slab::new(TASKS))),
-            now: Cell::default(),
-            is_running: Cell::new(false),
-            is_stopped: Cell::new(false),
-        }
+        let tasks = Rc::new(LocalExecutor::new());
+        let left = Rc::new(Cell::new(0));
+        let steps = steps(tasks.clone(), left.clone());
+        Executor { tasks: RefCell::new(Some(tasks)), steps: RefCell::new(Some(Box::pin(steps))), left, bell }
     }
-    /// Spawns a task; once the host has been stopped, or has as many as it can, the future is dropped and the task never
-    /// ends.
+    /// Spawns a task; once the host has been stopped, the future is dropped and the task never ends.
     pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        let next = self.living.borrow().next_key();
-        let Some(key) = next.filter(|_| !self.is_stopped.get()) else { return Task(None) };
-        let life = Life { key, living: self.living.clone() };
-        let lives = async move {
-            let _life = life;
-            future.await
-        };
-        let turns = self.turns.clone();
-        let builder = async_task::Builder::new().propagate_panic(true);
-        let (runnable, task) = builder.spawn_local(move |()| lives, move |runnable| turns.add(runnable));
-        // The key is the one that was foretold: nothing has been inserted since.
-        let _ = self.living.borrow_mut().insert(runnable.waker());
-        runnable.schedule();
-        Task(Some(task))
+        let tasks = self.tasks.borrow().clone();
+        Task(tasks.map(|tasks| tasks.spawn(future)))
     }
     /// Polls runnable tasks, at most `budget` polls, and says how many polls were made.
     pub(crate) fn run(&self, budget: usize) -> usize {
-        // A task that drives its own host finds it running and does nothing.
-        if !self.has_runnable() || self.is_running.replace(true) {
-            return 0;
+        // A task that drives its own host finds no steps here and does nothing.
+        let Some(mut steps) = self.steps.borrow_mut().take() else { return 0 };
+        self.bell.answer();
+        self.left.set(budget);
+        let _ = steps.as_mut().poll(&mut Context::from_waker(&self.bell.waker()));
+        if self.left.get() == 0 {
+            self.bell.ring();
         }
-        self.turns.bell.answer();
-        let (mut polls, mut now) = (0, self.now.take());
-        while polls < budget {
-            let Some(runnable) = now.pop_front() else {
-                self.turns.take(&mut now);
-                if now.is_empty() {
-                    break;
-                }
-                continue;
-            };
-            runnable.run();
-            polls += 1;
+        if self.tasks.borrow().is_some() {
+            *self.steps.borrow_mut() = Some(steps);
         }
-        if polls == budget {
-            self.turns.put_back(&mut now);
-            self.turns.bell.ring();
-        }
-        self.now.set(now);
-        self.is_running.set(false);
-        if self.is_stopped.get() {
-            self.end_all();
-        }
-        polls
+        budget - self.left.get()
     }
     /// Whether a task may be runnable.
     pub(crate) fn has_runnable(&self) -> bool {
-        self.turns.bell.is_rung()
+        self.bell.is_rung()
     }
     /// Drops every task. Futures run their destructors here, which may use the host.
     pub(crate) fn stop(&self) {
-        self.is_stopped.set(true);
-        if !self.is_running.get() {
-            self.end_all();
-        }
-    }
-    fn end_all(&self) {
-        let wakers: Vec<Waker> = self.living.borrow().iter().map(|(_, waker)| waker.clone()).collect();
-        wakers.into_iter().for_each(Waker::wake);
-        let mut all = VecDeque::new();
-        loop {
-            // A task that is dropped may wake another.
-            self.turns.take(&mut all);
-            if all.is_empty() {
-                return;
-            }
-            all.drain(..).for_each(drop);
-        }
+        let steps = self.steps.borrow_mut().take();
+        let tasks = self.tasks.borrow_mut().take();
+        drop((steps, tasks));
     }
 }
 
-impl Drop for Executor {
-    fn drop(&mut self) {
-        self.end_all();
+async fn steps(tasks: Rc<LocalExecutor<'static>>, left: Rc<Cell<usize>>) {
+    loop {
+        // Wait for the next round's budget; who polls sets it.
+        poll_fn(|_| if left.get() == 0 { Poll::Pending } else { Poll::Ready(()) }).await;
+        tasks.tick().await;
+        left.set(left.get().saturating_sub(1));
     }
 }
 

@@ -52,8 +52,6 @@ pub struct Host {
 struct Inner {
     core: RefCell<Core>,
     waiters: RefCell<Waiters>,
-    /// Empty, but for the time of a call; kept for its memory.
-    woken: Cell<Vec<Waker>>,
     timers: RefCell<Timers>,
     executor: Executor,
     bell: Doorbell,
@@ -93,7 +91,6 @@ impl Host {
             inner: Rc::new(Inner {
                 core: RefCell::new(Core { stack, sink: Box::new(Ignore), now }),
                 waiters: RefCell::default(),
-                woken: Cell::default(),
                 timers: RefCell::default(),
                 executor: Executor::new(bell.clone()),
                 bell,
@@ -370,10 +367,7 @@ impl Host {
     }
     /// Wakes the tasks of sockets that have news.
     fn wake_ready(&self) {
-        if !self.core(|core| core.stack.has_ready()) {
-            return;
-        }
-        let mut woken = self.inner.woken.take();
+        let mut woken = Vec::new();
         {
             let mut waiters = self.inner.waiters.borrow_mut();
             self.core(|core| {
@@ -383,8 +377,7 @@ impl Host {
                 }
             });
         }
-        wake_all(woken.drain(..));
-        self.inner.woken.set(woken);
+        wake_all(woken);
     }
     /// Wakes those who wait for other paths, if they are.
     fn wake_paths(&self) {
