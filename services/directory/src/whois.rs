@@ -248,4 +248,72 @@ mod tests {
         let nobody = Server { host: "-x".to_owned(), port: PORT };
         assert_eq!(Search::new("a", nobody, true).unwrap_err(), QueryError::BadServer);
     }
+
+    /// The whole matrix: what each phase makes of each thing that may happen.
+    const TABLE: &str = "\
+asking | question -> waiting
+asking | no referral -> asking a.example
+asking | refers to b -> asking a.example
+asking | refers back -> asking a.example
+asking | no answer -> asking a.example
+waiting | question -> waiting
+waiting | no referral -> done
+waiting | refers to b -> asking b.example
+waiting | refers back -> done
+waiting | no answer -> done
+waiting for the last | question -> waiting
+waiting for the last | no referral -> done
+waiting for the last | refers to b -> done
+waiting for the last | refers back -> done
+waiting for the last | no answer -> done
+done | question -> done
+done | no referral -> done
+done | refers to b -> done
+done | refers back -> done
+done | no answer -> done
+";
+
+    #[test]
+    fn every_phase_takes_everything_that_may_happen() {
+        let asking = start("ada", "a.example");
+        let after = |mut search: Search, answers: &[&str]| {
+            for answer in answers {
+                search.question();
+                search.answered(answer);
+            }
+            search
+        };
+        let waiting = |mut search: Search| {
+            search.question();
+            search
+        };
+        let others: Vec<String> = (2..=SERVERS_LIMIT).map(|n| format!("refer: s{n}.example")).collect();
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let phases = [
+            ("asking", asking.clone()),
+            ("waiting", waiting(asking.clone())),
+            ("waiting for the last", waiting(after(asking.clone(), &others))),
+            ("done", after(asking, &["nothing"])),
+        ];
+        let mut table = String::new();
+        for (phase, search) in phases {
+            for input in ["question", "no referral", "refers to b", "refers back", "no answer"] {
+                let mut search = search.clone();
+                match input {
+                    "question" => drop(search.question()),
+                    "no referral" => search.answered("nothing is known"),
+                    "refers to b" => search.answered("refer: b.example"),
+                    "refers back" => search.answered("refer: A.example."),
+                    _ => search.failed(),
+                }
+                let now = match &search.state {
+                    State::Ask(server) => format!("asking {}", server.host),
+                    State::Waiting => "waiting".to_owned(),
+                    State::Done => "done".to_owned(),
+                };
+                table.push_str(&format!("{phase} | {input} -> {now}\n"));
+            }
+        }
+        assert_eq!(table, TABLE);
+    }
 }
