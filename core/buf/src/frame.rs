@@ -1,5 +1,7 @@
 //! What is lent to a device for the length of one call.
 
+use crate::{Packet, Shareable};
+
 /// Most pieces that one frame's payload may lie in.
 const PIECES: usize = 4;
 
@@ -55,6 +57,10 @@ impl<'a> Slices<'a> {
     #[inline]
     pub fn known_sum(&self) -> Option<u16> {
         self.sum
+    }
+    /// Pieces, none of which is empty.
+    fn count(&self) -> usize {
+        self.count
     }
     /// The pieces in order.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
@@ -150,13 +156,17 @@ pub struct Offers {
     pub tcp_v6: bool,
     /// [`Offload::Segment`] of [`Large::Udp`].
     pub udp: bool,
+    /// To keep payloads by reference: the frame goes to another host of this program, and long payloads come in memory
+    /// that [may be shared](Frame::share).
+    pub sharing: bool,
 }
 
 impl Offers {
     /// Nothing: every frame is to be complete.
-    pub const NONE: Offers = Offers { checksum: false, tcp_v4: false, tcp_v6: false, udp: false };
-    /// Everything.
-    pub const ALL: Offers = Offers { checksum: true, tcp_v4: true, tcp_v6: true, udp: true };
+    pub const NONE: Offers =
+        Offers { checksum: false, tcp_v4: false, tcp_v6: false, udp: false, sharing: false };
+    /// All that devices can do to frames.
+    pub const ALL: Offers = Offers { checksum: true, tcp_v4: true, tcp_v6: true, udp: true, sharing: false };
 
     /// Whether large frames of this kind are cut by the device.
     pub const fn cuts(self, large: Large) -> bool {
@@ -188,6 +198,24 @@ impl Frame<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Hands the frame on within this program: its headers are copied into `head`, which is empty, and its payload, which is
+    /// `payload`, follows in packets that share the memory where it lies, [`Packet::pieces`] of them; all go to `to`, one
+    /// after another. Gives `head` back, as it was, when they do not fit.
+    pub fn share(
+        &self,
+        payload: Shareable<'_>,
+        mut head: Packet,
+        mut to: impl FnMut(Packet),
+    ) -> Result<(), Packet> {
+        if head.tailroom() < self.header.len() {
+            return Err(head);
+        }
+        head.append(self.header);
+        head.pieces = self.payload.count() as u8;
+        to(head);
+        payload.share(self.payload.len(), to);
+        Ok(())
+    }
     /// Copies the frame into `into` and gives its length, or `None` when it does not fit.
     #[inline]
     pub fn write_to(&self, into: &mut [u8]) -> Option<usize> {
@@ -210,6 +238,12 @@ pub struct Full;
 pub trait Device {
     /// Takes one frame whole, or says [`Full`] and takes nothing of it.
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full>;
+    /// As [`Device::transmit`], for a frame whose payload lies in memory that [may be shared](Frame::share). Asked of
+    /// devices that [offer it](Offers::sharing).
+    fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
+        let _ = payload;
+        self.transmit(frame)
+    }
     /// What frames may leave to the device; nothing unless it says so.
     fn offers(&self) -> Offers {
         Offers::NONE

@@ -24,6 +24,7 @@ mod pool;
 mod receive_queue;
 mod ring;
 mod send_queue;
+mod shared;
 
 pub use frame::{Device, Frame, Full, Large, Offers, Offload, Slices};
 pub use kernel::{copy, copy_and_sum, fold_sum, join_sums, prefetch, prefetch_behind, sum};
@@ -31,4 +32,4 @@ pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};
 pub use ring::ByteRing;
-pub use send_queue::{Cells, SendQueue};
+pub use send_queue::{Cells, SendQueue, Shareable};

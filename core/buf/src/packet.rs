@@ -1,6 +1,9 @@
 //! One packet that somebody owns, and a bounded batch of them.
 
+use crate::shared::Shared;
+use crate::{Pool, Slices};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What is known of the transport checksum of a received packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,17 +28,63 @@ impl Checksum {
 /// were read stay in the buffer, before the window, until the packet is given back.
 ///
 /// `Packet::default()` owns no memory; `take` leaves it behind.
+///
+/// A payload that lies in memory which others read, too ([`crate::Frame::share`]) is a packet without room around it.
 #[derive(Debug, Default)]
 pub struct Packet {
-    storage: Box<[u8]>,
+    storage: Storage,
     // Half a machine word each: a packet moves often, and no buffer is so long.
     start: u32,
     end: u32,
+    /// Of shared memory, the bytes that were shown at first.
+    span: u32,
     /// What is known of the transport checksum.
     pub checksum: Checksum,
     /// Of several segments that the device has put together, the payload of each but the last; 0 of a packet that came
     /// as it is.
     pub segment_bytes: u16,
+    /// Of a frame's headers, in how many packets its payload follows them; see [`crate::Frame::share`].
+    pub(crate) pieces: u8,
+}
+
+/// Where a packet's bytes lie.
+#[derive(Debug)]
+pub(crate) enum Storage {
+    /// In memory of its own.
+    Own(Box<[u8]>),
+    /// In memory that others read, too, and nobody changes.
+    Shared(Arc<Shared>),
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Storage::Own(Box::default())
+    }
+}
+
+impl Storage {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Storage::Own(own) => own,
+            Storage::Shared(held) => held.bytes(),
+        }
+    }
+    /// Those that may be written: none of shared memory.
+    #[inline]
+    fn own(&self) -> &[u8] {
+        match self {
+            Storage::Own(own) => own,
+            Storage::Shared(_) => &[],
+        }
+    }
+    #[inline]
+    fn own_mut(&mut self) -> &mut [u8] {
+        match self {
+            Storage::Own(own) => own,
+            Storage::Shared(_) => &mut [],
+        }
+    }
 }
 
 impl Packet {
@@ -43,10 +92,26 @@ impl Packet {
     #[inline]
     pub(crate) fn from_storage(storage: Box<[u8]>, headroom: usize) -> Self {
         let start = headroom.min(storage.len()) as u32;
-        Packet { storage, start, end: start, checksum: Checksum::Unknown, segment_bytes: 0 }
+        let storage = Storage::Own(storage);
+        Packet {
+            storage,
+            start,
+            end: start,
+            span: 0,
+            checksum: Checksum::Unknown,
+            segment_bytes: 0,
+            pieces: 0,
+        }
+    }
+    /// `length` bytes of `held`, from `start` on, which are there.
+    pub(crate) fn shared(held: Arc<Shared>, start: usize, length: usize) -> Self {
+        let (start, span) = (start as u32, length as u32);
+        let storage = Storage::Shared(held);
+        let (end, checksum) = (start + span, Checksum::Unknown);
+        Packet { storage, start, end, span, checksum, segment_bytes: 0, pieces: 0 }
     }
     #[inline]
-    pub(crate) fn into_storage(self) -> Box<[u8]> {
+    pub(crate) fn into_storage(self) -> Storage {
         self.storage
     }
     #[inline]
@@ -56,12 +121,12 @@ impl Packet {
     /// The visible bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.storage[self.window()]
+        &self.storage.bytes()[self.window()]
     }
-    /// The visible bytes, to change.
+    /// The visible bytes, to change; none of shared memory.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let window = self.window();
-        &mut self.storage[window]
+        self.storage.own_mut().get_mut(window).unwrap_or_default()
     }
     /// Visible bytes.
     #[inline]
@@ -73,17 +138,47 @@ impl Packet {
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
-    /// Memory held, visible or not: what limits count.
+    /// Memory held, visible or not: what limits count. Of shared memory, what was visible at first.
+    #[inline]
     pub fn capacity(&self) -> usize {
-        self.storage.len()
+        match &self.storage {
+            Storage::Own(own) => own.len(),
+            Storage::Shared(_) => self.span as usize,
+        }
     }
     /// Bytes before the window: headers already read, or room for headers to come.
     pub fn headroom(&self) -> usize {
-        self.start as usize
+        match &self.storage {
+            Storage::Own(_) => self.start as usize,
+            Storage::Shared(_) => 0,
+        }
     }
     /// Bytes after the window.
     pub fn tailroom(&self) -> usize {
-        self.storage.len() - self.end as usize
+        self.storage.own().len().saturating_sub(self.end as usize)
+    }
+    /// Of a frame's headers, in how many packets its payload follows them.
+    #[inline]
+    pub fn pieces(&self) -> usize {
+        usize::from(self.pieces)
+    }
+    /// The frame that has its headers here and its payload in `pieces`, copied together; `None` when `pool` has no memory.
+    pub fn joined<'a>(
+        &self,
+        pieces: impl Iterator<Item = &'a Packet> + Clone,
+        pool: &mut Pool,
+    ) -> Option<Packet> {
+        let mut whole = pool.take(self.len() + pieces.clone().map(Packet::len).sum::<usize>())?;
+        (whole.checksum, whole.segment_bytes) = (self.checksum, self.segment_bytes);
+        whole.append(self.bytes());
+        for piece in pieces {
+            whole.append(piece.bytes());
+        }
+        Some(whole)
+    }
+    /// Whether others read the same memory.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.storage, Storage::Shared(_))
     }
     /// Hides the first `bytes` of the window (all of it when it is shorter).
     #[inline]
@@ -97,9 +192,12 @@ impl Packet {
     }
     /// Shows `bytes` of what was hidden or reserved before the window, or `None` when there are fewer.
     pub fn prepend(&mut self, bytes: usize) -> Option<&mut [u8]> {
-        let start = self.headroom().checked_sub(bytes)?;
-        self.start = start as u32;
-        self.storage.get_mut(start..start + bytes)
+        if bytes > self.headroom() {
+            return None;
+        }
+        self.start -= bytes as u32;
+        let start = self.start as usize;
+        self.storage.own_mut().get_mut(start..start + bytes)
     }
     /// Shows `bytes` more after the window, to be filled in; `None` when there are fewer.
     pub fn extend(&mut self, bytes: usize) -> Option<&mut [u8]> {
@@ -108,14 +206,14 @@ impl Packet {
         }
         let from = self.end as usize;
         self.end += bytes as u32;
-        self.storage.get_mut(from..from + bytes)
+        self.storage.own_mut().get_mut(from..from + bytes)
     }
     /// Copies as much of `bytes` behind the window as there is room for, and says how much.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
-        let fits = bytes.len().min(self.tailroom());
-        let from = self.end as usize;
-        crate::copy(&mut self.storage[from..from + fits], &bytes[..fits]);
+        let room = self.spare_mut();
+        let fits = bytes.len().min(room.len());
+        crate::copy(&mut room[..fits], &bytes[..fits]);
         self.end += fits as u32;
         fits
     }
@@ -123,9 +221,9 @@ impl Packet {
     /// room for it.
     #[inline]
     pub(crate) fn append_and_sum(&mut self, bytes: &[u8]) -> u16 {
-        let fits = bytes.len().min(self.tailroom());
-        let from = self.end as usize;
-        let sum = crate::copy_and_sum(&mut self.storage[from..from + fits], &bytes[..fits]);
+        let room = self.spare_mut();
+        let fits = bytes.len().min(room.len());
+        let sum = crate::copy_and_sum(&mut room[..fits], &bytes[..fits]);
         self.end += fits as u32;
         sum
     }
@@ -135,8 +233,9 @@ impl Packet {
         (self.start, self.end) = (0, 0);
     }
     /// The room behind the window for a device to read into; follow with [`Packet::extend`] by what was read.
+    #[inline]
     pub fn spare_mut(&mut self) -> &mut [u8] {
-        &mut self.storage[self.end as usize..]
+        self.storage.own_mut().get_mut(self.end as usize..).unwrap_or_default()
     }
     /// Whether its sender left something to the device, so that it cannot be sent on as it is.
     pub fn is_unfinished(&self) -> bool {
@@ -182,8 +281,29 @@ impl Batch {
         self.packets.push_back(packet);
         Ok(())
     }
-    /// The oldest packet.
+    /// Whether one more frame of any kind has room, in pieces or not.
+    pub fn has_room(&self) -> bool {
+        self.packets.len() + Slices::MOST < Batch::LIMIT
+    }
+    /// The oldest packet, which may be the headers of a frame whose payload follows: [`Packet::pieces`].
     pub fn pop(&mut self) -> Option<Packet> {
         self.packets.pop_front()
+    }
+    /// The oldest frame in one packet: its pieces are copied together, into memory of `pool`'s. One that the pool has no
+    /// memory for is lost.
+    pub fn pop_whole(&mut self, pool: &mut Pool) -> Option<Packet> {
+        while let Some(packet) = self.pop() {
+            if packet.pieces == 0 {
+                return Some(packet);
+            }
+            let pieces = packet.pieces().min(self.packets.len());
+            let whole = packet.joined(self.packets.range(..pieces), pool);
+            self.packets.drain(..pieces);
+            pool.give(packet);
+            if whole.is_some() {
+                return whole;
+            }
+        }
+        None
     }
 }

@@ -1,6 +1,7 @@
 //! The memory of one shard: every packet buffer and every queued byte comes from here and goes back here.
 
 use crate::Packet;
+use crate::packet::Storage;
 
 /// Room that every buffer keeps before its first byte, for the headers of any link.
 pub const HEADROOM_BYTES: usize = 128;
@@ -70,9 +71,10 @@ impl Pool {
         self.take_storage(bytes, reserve_bytes).map(|storage| Packet::from_storage(storage, 0))
     }
     /// Takes a buffer back. A packet without memory is welcome too.
-    #[inline]
+    #[inline(always)]
     pub fn give(&mut self, packet: Packet) {
-        let storage = packet.into_storage();
+        let capacity = packet.capacity();
+        let Storage::Own(storage) = packet.into_storage() else { return self.let_go(capacity) };
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
         // Classes are the smallest, doubled so many times.
         let class = (storage.len() / LEAST_BUFFER_BYTES).trailing_zeros() as usize;
@@ -81,6 +83,20 @@ impl Pool {
         {
             self.free[class].push(storage);
         }
+    }
+    /// Counts a packet that shares another pool's memory as taken from this one; false when the limit is reached.
+    pub fn adopt(&mut self, packet: &Packet) -> bool {
+        let fits = self.outstanding_bytes + packet.capacity() <= self.limit_bytes;
+        if fits {
+            self.outstanding_bytes += packet.capacity();
+        } else {
+            self.refused += 1;
+        }
+        fits
+    }
+    /// No longer counts `bytes` of a buffer that somebody else has, and frees.
+    pub(crate) fn let_go(&mut self, bytes: usize) {
+        self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
     }
     /// Capacity of all buffers that are out.
     pub fn outstanding_bytes(&self) -> usize {

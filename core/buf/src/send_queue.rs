@@ -2,7 +2,7 @@
 
 mod chunk;
 
-use crate::{Pool, Slices};
+use crate::{Packet, Pool, Slices};
 use bytes::Bytes;
 use chunk::{Chunk, Grid};
 use std::collections::VecDeque;
@@ -28,18 +28,46 @@ pub struct SendQueue {
     capacity_bytes: usize,
 }
 
-/// Where the segments of what is written will probably begin and end: sums are kept for them.
+/// Where the segments of what is written will probably begin and end: so that they lie in one piece, and for their sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cells {
     /// Bytes in the queue before the next segment that was never sent.
     pub origin: usize,
-    /// Payload of a full segment in bytes; 0 when no sums are wanted.
+    /// Payload of a full segment in bytes; 0 when it is no matter.
     pub segment_bytes: u32,
+    /// Whether sums are kept.
+    pub summed: bool,
 }
 
 impl Cells {
-    /// No sums.
-    pub const NONE: Cells = Cells { origin: 0, segment_bytes: 0 };
+    /// It is no matter.
+    pub const NONE: Cells = Cells { origin: 0, segment_bytes: 0, summed: false };
+}
+
+/// Where a payload begins that lies in memory which others may keep.
+#[derive(Clone, Copy, Debug)]
+pub struct Shareable<'a> {
+    queue: &'a SendQueue,
+    /// The chunk.
+    index: usize,
+    /// The place in the stream.
+    at: u64,
+}
+
+impl Shareable<'_> {
+    /// Gives `length` bytes in packets that share their memory.
+    pub(crate) fn share(self, length: usize, mut to: impl FnMut(Packet)) {
+        let Shareable { queue, index, mut at } = self;
+        let end = at + length as u64;
+        for chunk in queue.chunks.range(index..) {
+            let Some(packet) = chunk.shared(at, (end - at) as usize) else { return };
+            at += packet.len() as u64;
+            to(packet);
+            if at >= end {
+                return;
+            }
+        }
+    }
 }
 
 impl SendQueue {
@@ -68,14 +96,14 @@ impl SendQueue {
                     LARGE_CHUNK_BYTES
                 }
                 // A device that makes the checksums mostly takes large frames, the fewer pieces the better.
-                MOST_OF_LARGE_BYTES.. if cells.segment_bytes == 0 => LARGE_CHUNK_BYTES,
+                MOST_OF_LARGE_BYTES.. if !cells.summed => LARGE_CHUNK_BYTES,
                 _ => BULK_CHUNK_BYTES,
             };
             let Some(packet) = pool.take_to_send(size) else { break };
             self.capacity_bytes += packet.capacity();
             // What is so short is summed faster than its sum is kept.
             let grid = self.grid(if size == FIRST_CHUNK_BYTES { Cells::NONE } else { cells });
-            let mut chunk = Chunk::owned(self.end(), packet, grid);
+            let mut chunk = Chunk::owned(self.end(), packet, grid, cells.summed);
             let taken = chunk.append(rest);
             self.bytes += taken;
             done += taken;
@@ -86,6 +114,7 @@ impl SendQueue {
     /// Takes `bytes` in at the end as they lie, and keeps them until they are acknowledged. Nothing is copied; sums are
     /// made when they are first asked for, and kept.
     pub fn lend(&mut self, mut bytes: Bytes, cells: Cells) {
+        let cells = if cells.summed { cells } else { Cells::NONE };
         while !bytes.is_empty() {
             let grid = self.grid(cells);
             let part = bytes.split_to(grid.span_bytes(bytes.len()));
@@ -106,9 +135,12 @@ impl SendQueue {
     }
     /// Lends up to `length` bytes from `offset` on; fewer where they end or lie in too many pieces.
     pub fn slices(&self, offset: usize, length: usize) -> Slices<'_> {
-        let mut slices: Slices<'_> = Slices::EMPTY;
         let at = self.first + offset as u64;
-        let index = self.index_of(at);
+        self.slices_from(self.index_of(at), at, length)
+    }
+    /// The same from the place `at` on, which lies in the chunk `index`.
+    fn slices_from(&self, index: usize, at: u64, length: usize) -> Slices<'_> {
+        let mut slices: Slices<'_> = Slices::EMPTY;
         let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start()) as usize);
         let mut left = length;
         for chunk in self.chunks.range(index..) {
@@ -139,6 +171,19 @@ impl SendQueue {
         // Asked for once more, so that the borrow ends where the other road is taken.
         let bytes = self.chunks.get(index).map_or(&[][..], Chunk::bytes);
         Slices::one_of(bytes.get(skip..skip + length).unwrap_or(&[]), sum)
+    }
+    /// As [`SendQueue::slices`], for a device that [keeps payloads by reference](crate::Offers::sharing): they can be
+    /// [shared](crate::Frame::share) if all lie in long pieces.
+    pub fn shareable(&mut self, offset: usize, length: usize) -> (Slices<'_>, Option<Shareable<'_>>) {
+        let at = self.first + offset as u64;
+        let end = at + length as u64;
+        let index = self.index_of(at);
+        let last = self.end();
+        let mut chunks = self.chunks.range_mut(index..).take(Slices::MOST);
+        let all = chunks.all(|chunk| chunk.start() >= end || chunk.make_shareable(chunk.end() == last));
+        let slices = self.slices_from(index, at, length);
+        let is_shareable = all && !slices.is_empty();
+        (slices, is_shareable.then_some(Shareable { queue: self, index, at }))
     }
     /// The sums of `length` bytes from `offset` on, cut into segments of `segment_bytes`: those that are kept go to
     /// the front of `into`, and the others become `None`. Each begins as if at an even offset.

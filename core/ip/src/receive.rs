@@ -116,7 +116,7 @@ impl Ip {
     pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
         let own = match self.interface(link)?.config.medium {
             Medium::Ip => return Some(0),
-            Medium::Loopback => return None,
+            Medium::Loopback => return Some(0),
             Medium::Ethernet(own) => own,
         };
         let view = EthernetView::new(frame).ok()?;

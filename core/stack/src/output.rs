@@ -5,7 +5,7 @@ use crate::input::segment_limit;
 use crate::reply::Reply;
 use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_environment};
 use inhost_base::{Instant, Key, LinkId};
-use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Slices};
+use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Shareable, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path, Resolution, RouteError};
 use inhost_tcp::{Blocked, Ecn, Header, PlainHeader, SegmentOutput};
@@ -58,6 +58,20 @@ pub(crate) struct Counting<'a> {
 impl Device for Counting<'_> {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
         let done = self.device.transmit(frame);
+        self.count(frame, done)
+    }
+    fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
+        let done = self.device.transmit_shared(frame, payload);
+        self.count(frame, done)
+    }
+    fn offers(&self) -> Offers {
+        self.offers
+    }
+}
+
+impl Counting<'_> {
+    #[inline]
+    fn count(&mut self, frame: &Frame<'_>, done: Result<(), Full>) -> Result<(), Full> {
         match done {
             Ok(()) => {
                 self.frames += 1;
@@ -70,9 +84,6 @@ impl Device for Counting<'_> {
             Err(Full) => self.full = true,
         }
         done
-    }
-    fn offers(&self) -> Offers {
-        self.offers
     }
 }
 
@@ -161,16 +172,16 @@ impl Segments<'_, '_> {
             hop_limit: self.how.hop_limit.unwrap_or(self.path.hop_limit).max(1),
         })
     }
-    /// Sends a segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
+    /// A segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
     // spec: RFC9293 MUST-2
     #[inline(always)]
-    fn straight(
-        &mut self,
+    fn straight<'f>(
+        &self,
         front: usize,
         written: &Written,
-        payload: Slices<'_>,
-        scratch: &mut [u8],
-    ) -> Result<(), Blocked> {
+        payload: Slices<'f>,
+        scratch: &'f mut [u8],
+    ) -> Frame<'f> {
         let (transport, end) = (front + written.ip_bytes, front + written.header_bytes);
         let (field, offload) = if self.device.offers.checksum {
             let transport_offset = transport as u16;
@@ -184,8 +195,7 @@ impl Segments<'_, '_> {
         if let Some(place) = scratch.get_mut(at..at + 2) {
             place.copy_from_slice(&field.to_be_bytes());
         }
-        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
-        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+        Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload }
     }
     /// Sends a segment whose headers IP writes.
     fn general(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
@@ -253,7 +263,10 @@ impl SegmentOutput for Segments<'_, '_> {
         }
         let mut scratch = [0; HEADERS_BYTES];
         match self.any_headers(header, payload.len(), ecn, &mut scratch) {
-            Some((front, written)) => self.straight(front, &written, payload, &mut scratch),
+            Some((front, written)) => {
+                let frame = self.straight(front, &written, payload, &mut scratch);
+                self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+            }
             None => self.general(header, payload, ecn),
         }
     }
@@ -261,12 +274,35 @@ impl SegmentOutput for Segments<'_, '_> {
     fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
         let mut scratch = [0; PLAIN_BYTES];
         match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
-            Some((front, written)) => self.straight(front, &written, payload, &mut scratch),
+            Some((front, written)) => {
+                let frame = self.straight(front, &written, payload, &mut scratch);
+                self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+            }
             None => self.general(&header.full(), payload, ecn),
+        }
+    }
+    fn shared(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        shareable: Shareable<'_>,
+        ecn: Ecn,
+    ) -> Result<(), Blocked> {
+        let mut scratch = [0; PLAIN_BYTES];
+        let plain = header.plain();
+        match plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch)) {
+            Some((front, written)) => {
+                let frame = self.straight(front, &written, payload, &mut scratch);
+                self.device.transmit_shared(&frame, shareable).map_err(|Full| Blocked::Link)
+            }
+            None => self.segment(header, payload, ecn),
         }
     }
     fn wants_sums(&self) -> bool {
         !self.device.offers.checksum
+    }
+    fn shares(&self) -> bool {
+        self.device.offers.sharing
     }
     fn large_bytes(&self) -> u32 {
         if self.takes_runs() { LARGE_BYTES } else { 0 }

@@ -321,11 +321,18 @@ impl Stack {
                 continue;
             }
             let reception = Reception { link, mask, more: coalesces && !batch.is_empty(), now };
+            if packet.pieces() > 0 {
+                self.pieces_input(reception, packet, &mut || batch.pop(), &mut run, sink);
+                if !coalesces {
+                    self.end_run(&mut run, now, sink);
+                }
+                continue;
+            }
             let straight = if opens_or_closes(&packet) {
                 self.end_following(link, &mut run, now);
                 false
             } else {
-                self.straight_input(reception, &mut packet, &mut run, sink)
+                self.straight_input(reception, &mut packet, &mut [], &mut run, sink)
             };
             if !straight || !coalesces {
                 self.end_run(&mut run, now, sink);

@@ -37,7 +37,7 @@ pub(crate) struct Reception {
 
 impl Stack {
     /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn following_input(&mut self, packet: &mut Packet, run: &mut Run) -> bool {
         let (Some(following), Some(key)) = (&mut run.following, run.key) else { return false };
         let bytes = packet.bytes();
@@ -59,12 +59,14 @@ impl Stack {
         run.followed += 1;
         true
     }
-    /// Takes a frame that came in by a link and continues `run`, or begins another. False leaves the packet as it was.
-    #[inline]
+    /// Takes a frame that came in by a link and continues `run`, or begins another. Where there are `pieces`, `packet` has
+    /// the headers alone, and they have the payload. False leaves the packets as they were.
+    #[inline(always)]
     pub(crate) fn straight_input(
         &mut self,
         reception: Reception,
         packet: &mut Packet,
+        pieces: &mut [Packet],
         run: &mut Run,
         sink: &mut dyn Sink,
     ) -> bool {
@@ -72,7 +74,10 @@ impl Stack {
         self.end_following(link, run, now);
         let Some(at) = self.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
-        let Some(straight) = Straight::of(bytes) else { return false };
+        let Some(straight) = Straight::of_headers(bytes) else { return false };
+        if !is_complete(&straight, bytes, pieces) {
+            return false;
+        }
         let Some(key) = self.straight_flow(run, &straight) else { return false };
         self.last_flow = Some(key);
         if run.key.is_some_and(|last| last != key) {
@@ -91,7 +96,7 @@ impl Stack {
             return false;
         }
         run.key = Some(key);
-        let length_bytes = packet.len() as u32;
+        let length_bytes = length_of(packet, pieces) as u32;
         if let Some(link) = links.get_mut(usize::from(link.0)) {
             link.counters.received_frames += 1;
             link.counters.received_bytes += u64::from(length_bytes);
@@ -102,14 +107,15 @@ impl Stack {
         }
         let Straight { header, header_bytes, total_bytes, .. } = straight;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
-        if more && untold && flow.connection.may_be_followed(straight.payload_bytes()) {
+        if more && untold && pieces.is_empty() && flow.connection.may_be_followed(straight.payload_bytes()) {
             run.following = Following::new(packet.bytes(), at, &straight);
         }
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
         let mut environment = Environment { now, socket: key, pool: &mut *pool, random, sink };
-        flow.connection.receive_predicted(&header, packet, tells, &mut environment, &mut run.outcome);
+        let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
+        flow.connection.receive_predicted(&header, payload, tells, &mut environment, &mut run.outcome);
         if packet.capacity() > 0 {
             pool.give(packet.take());
         }
@@ -164,4 +170,21 @@ impl Stack {
         flow.connection.received_predicted(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
     }
+}
+
+/// Bytes of a frame.
+#[inline]
+fn length_of(packet: &Packet, pieces: &[Packet]) -> usize {
+    packet.len() + pieces.iter().map(Packet::len).sum::<usize>()
+}
+
+/// Whether a packet that begins with `bytes` is all there: in `bytes`, or with its headers there, and all of its payload in
+/// `pieces`.
+#[inline]
+fn is_complete(straight: &Straight<'_>, bytes: &[u8], pieces: &[Packet]) -> bool {
+    if pieces.is_empty() {
+        return straight.total_bytes <= bytes.len();
+    }
+    let payload_bytes: usize = pieces.iter().map(Packet::len).sum();
+    bytes.len() == straight.header_bytes && straight.total_bytes == bytes.len() + payload_bytes
 }

@@ -10,6 +10,9 @@ use inhost_base::{Instant, Sequence};
 use inhost_buf::{Cells, Packet};
 use inhost_event::TcpPhase;
 
+/// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
+const LONG_SEGMENT_BYTES: u32 = 16 << 10;
+
 impl Connection {
     /// Adds as many of `bytes` to the stream as there is room for, and says how many; they leave with the next
     /// [`Connection::transmit`]. While the connection opens they wait.
@@ -106,11 +109,13 @@ impl Connection {
     /// Where the next segments will probably begin and end.
     #[inline]
     fn cells(&self) -> Cells {
-        if self.marks.has(Marks::UNSUMMED) {
+        let (summed, segment_bytes) = (!self.marks.has(Marks::UNSUMMED), self.segment_bytes());
+        if !summed && segment_bytes < LONG_SEGMENT_BYTES {
+            // They leave many in a frame, or are few bytes.
             return Cells::NONE;
         }
         let origin = if self.phase.opens() { 0 } else { self.send.next.since(self.send.unacknowledged) };
-        Cells { origin: origin as usize, segment_bytes: self.segment_bytes() }
+        Cells { origin: origin as usize, segment_bytes, summed }
     }
     /// With [`crate::PushPlacement::Linux`]: what is queued so far ends a burst, and `pushed` bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {

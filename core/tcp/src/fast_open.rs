@@ -134,7 +134,14 @@ impl Connection {
         self.marks.put(Marks::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let pushed = syn.flags.psh();
-            self.take_in_order(payload, false, pushed, syn.options.timestamps, env, &mut outcome);
+            self.take_in_order(
+                core::slice::from_mut(payload),
+                false,
+                pushed,
+                syn.options.timestamps,
+                env,
+                &mut outcome,
+            );
         }
         self.receive.edge = self.receive.edge.later(self.receive.next);
         self.settle(env);

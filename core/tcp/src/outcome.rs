@@ -3,7 +3,7 @@
 use crate::{Ecn, Header, PlainHeader};
 use core::ops::{BitOr, BitOrAssign};
 use inhost_base::Sequence;
-use inhost_buf::Slices;
+use inhost_buf::{Shareable, Slices};
 use inhost_event::Drop;
 use inhost_wire::tcp::{Flags, TcpOptions};
 
@@ -164,6 +164,17 @@ pub trait SegmentOutput {
     fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
         self.segment(&header.full(), payload, ecn)
     }
+    /// As [`SegmentOutput::segment`], for a payload that [may be shared](inhost_buf::Frame::share).
+    fn shared(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        shareable: Shareable<'_>,
+        ecn: Ecn,
+    ) -> Result<(), Blocked> {
+        let _ = shareable;
+        self.segment(header, payload, ecn)
+    }
     /// The most payload that [`SegmentOutput::large`] takes at a time, in bytes; 0 where there is no gain in it.
     fn large_bytes(&self) -> u32 {
         0
@@ -171,6 +182,10 @@ pub trait SegmentOutput {
     /// Whether the sums of payloads are of use; where the device makes checksums they are not.
     fn wants_sums(&self) -> bool {
         true
+    }
+    /// Whether a long payload is best lent so that its memory [can be shared](inhost_buf::Frame::share).
+    fn shares(&self) -> bool {
+        false
     }
     /// Takes a run of segments as one: `payload` is to be cut into segments of `segment_bytes`, the last may be shorter.
     /// `header` is the first one's, save that FIN and PSH belong to the last. Gives the bytes taken, of whole segments:

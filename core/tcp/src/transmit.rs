@@ -13,6 +13,9 @@ use inhost_buf::{Pool, Slices};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SegmentSent, SendCause, TcpPhase};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
+/// From this length on a payload is shared, where the device shares: to copy less costs less.
+const SHARED_FROM_BYTES: u32 = 4096;
+
 /// The next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
@@ -292,8 +295,11 @@ impl Connection {
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
         self.marks.put(Marks::UNSUMMED, !wants_sums);
+        // What is shared is not cut, and no sums are made of it beforehand.
+        let shares = out.shares() && self.payload_limit() >= SHARED_FROM_BYTES;
         if left > 0
             && let Some(data) = self.lone_segment()
+            && !(shares && data.length >= SHARED_FROM_BYTES)
         {
             let left_whole = self.transmit_lone(data, wants_sums, env, out);
             left = if left_whole { left - 1 } else { 0 };
@@ -306,7 +312,7 @@ impl Connection {
                     break;
                 }
             };
-            let next = self.widened(next, left, out.large_bytes(), env.now);
+            let next = self.widened(next, left, if shares { 0 } else { out.large_bytes() }, env.now);
             left -= next.segments();
             let header = self.header_of(next, env.now, env.pool);
             let ecn = self.ecn_of(next);
@@ -316,6 +322,16 @@ impl Connection {
                 (Next::Data(data), Some(buffers)) if data.step > 0 => {
                     let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
                     lend_run(data, &header, (send, offset), ecn, &mut lent, out)
+                }
+                (Next::Data(data), Some(buffers)) if shares => {
+                    let offset = data.start.since(before) as usize;
+                    let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
+                    lent = payload.len() as u32;
+                    let left = match shareable {
+                        Some(shareable) => out.shared(&header, payload, shareable, ecn),
+                        None => out.segment(&header, payload, ecn),
+                    };
+                    left.map(|()| lent)
                 }
                 (Next::Data(data), Some(buffers)) => {
                     let offset = data.start.since(before) as usize;

@@ -46,13 +46,20 @@ impl<'a> Straight<'a> {
     /// Looks at a packet, from its IP header on.
     #[inline]
     pub fn of(packet: &'a [u8]) -> Option<Straight<'a>> {
+        let straight = Self::of_headers(packet)?;
+        (straight.total_bytes <= packet.len()).then_some(straight)
+    }
+    /// Looks at a packet of which `packet` may have the headers alone.
+    #[inline(always)]
+    pub fn of_headers(packet: &'a [u8]) -> Option<Straight<'a>> {
         let (ip_bytes, address_bytes, total_bytes) = match packet.first()? {
             0x45 => (IPV4_BYTES, 4, total_bytes_v4(packet)?),
             0x60..0x70 => (IPV6_BYTES, 16, total_bytes_v6(packet)?),
             _ => return None,
         };
         let addresses = packet.get(ip_bytes - 2 * address_bytes..ip_bytes)?;
-        let (fixed, rest) = packet.get(ip_bytes..total_bytes)?.split_first_chunk::<{ tcp::LENGTH }>()?;
+        let there = total_bytes.min(packet.len());
+        let (fixed, rest) = packet.get(ip_bytes..there)?.split_first_chunk::<{ tcp::LENGTH }>()?;
         if fixed[13] & !PUSH != ACKNOWLEDGE {
             return None;
         }

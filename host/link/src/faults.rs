@@ -251,7 +251,7 @@ impl Driver for Faults {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize> {
         let mut fresh = Batch::new();
         self.inner.receive(pool, &mut fresh)?;
-        while let Some(mut packet) = fresh.pop() {
+        while let Some(mut packet) = fresh.pop_whole(pool) {
             self.take_in(&mut packet);
             pool.give(packet);
         }

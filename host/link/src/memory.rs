@@ -2,7 +2,7 @@
 
 use crate::{Discard, Driver, Medium, Statistics, offload};
 use inhost_base::{HardwareAddress, Instant};
-use inhost_buf::{Batch, Checksum, Device, Frame, Full, Packet, Pool};
+use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Offload, Packet, Pool, Shareable};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -127,17 +127,29 @@ impl Memory {
     fn has_peer(&self) -> bool {
         Arc::strong_count(&self.outward) > 1
     }
+    /// Whether a frame of `length` bytes goes nowhere.
+    fn discards(&mut self, length: usize) -> bool {
+        let why = match () {
+            () if !self.has_peer() => Discard::NoPeer,
+            () if length > self.mtu_bytes + self.medium.header_bytes() => Discard::TooLong,
+            () => return false,
+        };
+        self.statistics.discard(why);
+        true
+    }
+    /// A frame of `length` bytes waits for the other end.
+    fn took(&mut self, length: usize, was_empty: bool) {
+        if was_empty {
+            ring(&self.peer_bell);
+        }
+        self.statistics.transmitted(length);
+    }
 }
 
 impl Device for Memory {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
         let length = frame.len();
-        if !self.has_peer() {
-            self.statistics.discard(Discard::NoPeer);
-            return Ok(());
-        }
-        if length > self.mtu_bytes + self.medium.header_bytes() {
-            self.statistics.discard(Discard::TooLong);
+        if self.discards(length) {
             return Ok(());
         }
         let mut lane = hold(&self.outward);
@@ -152,23 +164,58 @@ impl Device for Memory {
             self.statistics.full += 1;
             return Err(Full);
         };
-        let written = packet.extend(length).and_then(|into| offload::complete(frame, into));
+        let written = packet.extend(length).and_then(|into| match self.trusted {
+            true => frame.write_to(into),
+            false => offload::complete(frame, into),
+        });
         if written != Some(length) {
             lane.pool.give(packet);
             self.statistics.discard(Discard::Framing);
             return Ok(());
         }
         if self.trusted {
-            packet.checksum = Checksum::Verified;
+            packet.checksum = vouched(frame);
         }
         let was_empty = lane.waiting.is_empty();
         lane.waiting.push_back(packet);
         drop(lane);
-        if was_empty {
-            ring(&self.peer_bell);
-        }
-        self.statistics.transmitted(length);
+        self.took(length, was_empty);
         Ok(())
+    }
+    fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
+        let length = frame.len();
+        if self.discards(length) {
+            return Ok(());
+        }
+        let mut guard = hold(&self.outward);
+        let lane = &mut *guard;
+        let was_empty = lane.waiting.is_empty();
+        let has_room = lane.waiting.len() < self.queue_frames;
+        let Some(mut head) = lane.pool.take(frame.header.len()).filter(|_| has_room) else {
+            drop(guard);
+            // It will say that it is full, or take the frame by copying it.
+            return self.transmit(frame);
+        };
+        head.checksum = vouched(frame);
+        // Every buffer has room for headers.
+        if let Err(head) = frame.share(payload, head, |packet| lane.waiting.push_back(packet)) {
+            lane.pool.give(head);
+        }
+        drop(guard);
+        self.took(length, was_empty);
+        Ok(())
+    }
+    fn offers(&self) -> Offers {
+        // On a link that is trusted nobody looks at checksums, and what leaves the program gets them there.
+        Offers { checksum: self.trusted, sharing: self.trusted, ..Offers::NONE }
+    }
+}
+
+/// What a receiver that trusts the link knows of a frame's checksum.
+fn vouched(frame: &Frame<'_>) -> Checksum {
+    match frame.offload {
+        Offload::Checksum { .. } => Checksum::Partial,
+        Offload::None | Offload::Segment { .. } => Checksum::Verified,
     }
 }
 
@@ -180,19 +227,20 @@ impl Driver for Memory {
         }
         let mut lane = hold(&self.inward);
         let mut count = 0;
-        while !batch.is_full() {
+        while batch.has_room() {
             let Some(packet) = lane.waiting.pop_front() else { break };
-            let length = packet.len();
-            let Some(spare) = pool.take(length) else {
+            let pieces = packet.pieces().min(lane.waiting.len());
+            let length = packet.len() + lane.waiting.range(..pieces).map(Packet::len).sum::<usize>();
+            let Some(spare) = pool.take(packet.len()) else {
                 lane.pool.give(packet);
+                lane.waiting.drain(..pieces);
                 self.statistics.discard(Discard::NoMemory);
                 continue;
             };
             lane.pool.give(spare);
-            if let Err(packet) = batch.push(packet) {
-                pool.give(packet);
-                break;
-            }
+            // There is room for all of it. Pieces are in their sender's memory, and no pool's.
+            let frame = core::iter::once(packet).chain(lane.waiting.drain(..pieces));
+            frame.for_each(|packet| drop(batch.push(packet)));
             self.statistics.received(length);
             count += 1;
         }
@@ -244,7 +292,7 @@ impl Driver for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inhost_buf::{Offload, Slices};
+    use inhost_buf::Slices;
 
     fn send(driver: &mut Memory, bytes: &[u8]) -> Result<(), Full> {
         let (header, payload) = bytes.split_at(bytes.len() / 2);

@@ -3,7 +3,7 @@
 
 use crate::packets::{self, EchoRequest};
 use inhost_base::{Instant, LinkId};
-use inhost_buf::{Batch, Device, Frame, Full, Offload, Packet, Pool, Slices};
+use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Shareable, Slices};
 use inhost_link::{Driver, Medium, Statistics, memory::Memory};
 use inhost_socket::{Host, Sleep};
 use std::cell::RefCell;
@@ -64,6 +64,14 @@ impl Device for UserDriver {
         let sent = self.memory.transmit(frame);
         self.bell.ring();
         sent
+    }
+    fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
+        let sent = self.memory.transmit_shared(frame, payload);
+        self.bell.ring();
+        sent
+    }
+    fn offers(&self) -> Offers {
+        self.memory.offers()
     }
 }
 
@@ -182,8 +190,14 @@ impl Pump {
         gateway.with_stack(|stack, _| {
             // A memory link cannot fail.
             let _ = memory.receive(stack.pool(), batch);
+            let mut pieces_left: usize = 0;
             while let Some(packet) = batch.pop() {
-                if let Some(packet) = sift(packet, is_own, aside, stack.pool())
+                // What comes in pieces is a stream's, and only the first has headers.
+                let in_pieces = pieces_left > 0 || packet.pieces() > 0;
+                pieces_left = packet.pieces().max(pieces_left.saturating_sub(1));
+                let for_stack =
+                    if in_pieces { Some(packet) } else { sift(packet, is_own, aside, stack.pool()) };
+                if let Some(packet) = for_stack
                     && let Err(packet) = sifted.push(packet)
                 {
                     stack.pool().give(packet);

@@ -1,10 +1,15 @@
 //! Bytes that lie in one piece, and the sums of their parts.
 
+use crate::shared::Shared;
 use crate::{Packet, Pool, join_sums};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// Most sums that a chunk keeps.
 const SUMS: usize = 32;
+
+/// Chunks with fewer bytes are copied, and not shared.
+const LEAST_SHARED_BYTES: usize = 4096;
 
 /// How a chunk is divided into cells, one for each segment that it will probably leave as.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +58,8 @@ impl Grid {
 enum Data {
     Owned(Packet),
     Lent(Bytes),
+    /// What devices and receivers read, too; so many of its first bytes are forgotten.
+    Shared(Arc<Shared>, usize),
 }
 
 #[derive(Debug)]
@@ -72,9 +79,13 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
+    /// An empty one for whole cells, of which sums are kept where that is said.
     #[inline]
-    pub(super) fn owned(base: u64, packet: Packet, mut grid: Grid) -> Chunk {
+    pub(super) fn owned(base: u64, packet: Packet, mut grid: Grid, summed: bool) -> Chunk {
         let limit = grid.fit(packet.tailroom());
+        if !summed {
+            grid.cell_bytes = 0;
+        }
         Chunk { base, forgotten: 0, limit, summed: 0, grid, sums: [0; SUMS], data: Data::Owned(packet) }
     }
     pub(super) fn lent(base: u64, bytes: Bytes, grid: Grid) -> Chunk {
@@ -95,13 +106,36 @@ impl Chunk {
         match &self.data {
             Data::Owned(packet) => packet.len(),
             Data::Lent(bytes) => bytes.len(),
+            Data::Shared(held, from) => held.bytes().len() - from,
         }
     }
+    #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.data {
             Data::Owned(packet) => packet.bytes(),
             Data::Lent(bytes) => bytes,
+            Data::Shared(held, from) => held.bytes().get(*from..).unwrap_or(&[]),
         }
+    }
+    /// Sees to it that what it holds may be shared, and nothing is added any more; false where that is not worth it, because
+    /// it `may_grow` a good deal or is short.
+    pub(super) fn make_shareable(&mut self, may_grow: bool) -> bool {
+        let held = match &mut self.data {
+            Data::Shared(..) => return true,
+            Data::Owned(packet) if may_grow && packet.tailroom() > packet.capacity() / 2 => return false,
+            Data::Owned(packet) if packet.len() >= LEAST_SHARED_BYTES => Shared::Written(packet.take()),
+            Data::Lent(bytes) if bytes.len() >= LEAST_SHARED_BYTES => Shared::Lent(core::mem::take(bytes)),
+            Data::Owned(_) | Data::Lent(_) => return false,
+        };
+        self.data = Data::Shared(Arc::new(held), 0);
+        true
+    }
+    /// `length` bytes from the place `at` on, or what it has of them, shared; `None` where that was not seen to.
+    pub(super) fn shared(&self, at: u64, length: usize) -> Option<Packet> {
+        let Data::Shared(held, from) = &self.data else { return None };
+        let skip = (at - self.start()) as usize;
+        let length = length.min(self.len().saturating_sub(skip));
+        Some(Packet::shared(held.clone(), from + skip, length))
     }
     /// Copies as much of `bytes` behind what it holds as there is room for, and says how much.
     #[inline]
@@ -167,10 +201,14 @@ impl Chunk {
     }
     /// Makes the sums of lent bytes, all of which are there from the beginning.
     fn sum_lent(&mut self) {
-        let Data::Lent(bytes) = &self.data else { return };
+        let bytes = match &self.data {
+            Data::Owned(_) => return,
+            Data::Lent(bytes) => &bytes[..],
+            Data::Shared(held, from) => held.bytes().get(*from..).unwrap_or(&[]),
+        };
         // What is forgotten is not asked for again; a cell that lacks its beginning is never whole.
         let mut at = self.forgotten;
-        let mut rest = &bytes[..];
+        let mut rest = bytes;
         while !rest.is_empty() {
             let (cell, within) = self.grid.cell_of(at);
             let (piece, others) = rest.split_at(rest.len().min(self.grid.cell_bytes as usize - within));
@@ -194,6 +232,10 @@ impl Chunk {
                 let _ = lent.split_to(bytes.min(lent.len()));
                 bytes
             }
+            Data::Shared(_, from) => {
+                *from += bytes;
+                0
+            }
         }
     }
     /// Begins anew and empty at the place `base`, if it holds memory of its own, for no more than `most_bytes` and its
@@ -211,13 +253,18 @@ impl Chunk {
     /// Gives the memory back, and says how much it was.
     #[inline]
     pub(super) fn release(&mut self, pool: &mut Pool) -> usize {
-        match &mut self.data {
+        match core::mem::replace(&mut self.data, Data::Lent(Bytes::new())) {
             Data::Owned(packet) => {
                 let capacity = packet.capacity();
-                pool.give(packet.take());
+                pool.give(packet);
                 capacity
             }
-            Data::Lent(bytes) => core::mem::take(bytes).len(),
+            Data::Lent(bytes) => bytes.len(),
+            Data::Shared(held, _) => {
+                let capacity = held.capacity();
+                Shared::release(held, pool);
+                capacity
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sum;
+use crate::{Frame, Offload, sum};
 use inhost_base::Random;
 
 fn pattern(length: usize) -> Vec<u8> {
@@ -11,7 +11,7 @@ fn what_is_lent_is_what_was_written() {
     let mut pool = Pool::new(1 << 20);
     let mut queue = SendQueue::default();
     let bytes = pattern(50_000);
-    let cells = Cells { origin: 0, segment_bytes: 1448 };
+    let cells = Cells { origin: 0, segment_bytes: 1448, summed: true };
     assert_eq!(queue.write(&bytes[..100], cells, &mut pool), 100);
     assert_eq!(queue.write(&bytes[100..], cells, &mut pool), bytes.len() - 100);
     queue.discard(33, &mut pool);
@@ -36,7 +36,11 @@ fn full_segments_are_summed_already() {
         let mut queue = SendQueue::default();
         let bytes = pattern(200_000);
         for piece in bytes.chunks(16_384) {
-            queue.write(piece, Cells { origin: 0, segment_bytes: segment_bytes as u32 }, &mut pool);
+            queue.write(
+                piece,
+                Cells { origin: 0, segment_bytes: segment_bytes as u32, summed: true },
+                &mut pool,
+            );
         }
         let mut sums = [None; 8];
         let mut misses = 0;
@@ -62,9 +66,11 @@ fn full_segments_are_summed_already() {
 #[test]
 fn any_order_of_calls_keeps_bytes_and_sums_right() {
     let mut random = Random::from_number(5);
-    let mut told = 0;
+    let (mut told, mut shared) = (0, 0);
     for round in 0..60 {
         let mut pool = Pool::new(4 << 20);
+        // What a receiver has not read yet, and should read.
+        let mut kept: Vec<(Packet, Vec<u8>)> = Vec::new();
         let (mut queue, mut model) = (SendQueue::default(), Vec::new());
         let segment_bytes = 1 + random.public_below(3000) as usize;
         // Where in the first segment held the queue begins.
@@ -78,6 +84,7 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
                 },
                 // Now and then no sums are wanted.
                 segment_bytes: if random.public_chance(0.1) { 0 } else { segment_bytes as u32 },
+                summed: random.public_chance(0.9),
             };
             match random.public_below(6) {
                 0 | 1 if model.len() < 400_000 => {
@@ -119,15 +126,47 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
                     let lent = queue.slices(at, length);
                     let flat: Vec<u8> = lent.iter().flatten().copied().collect();
                     assert_eq!(flat, &model[at..at + flat.len()]);
+                    if random.public_chance(0.2) {
+                        let (lent, shareable) = queue.shareable(at, length);
+                        let mut from = at;
+                        let header = [7; 3];
+                        let frame = Frame { header: &header, payload: lent, offload: Offload::None };
+                        let head = Packet::from_storage(Box::new([0; 8]), 0);
+                        let mut keep = |packet: Packet| {
+                            if packet.pieces() > 0 {
+                                assert_eq!(
+                                    (packet.bytes(), packet.pieces()),
+                                    (&header[..], lent.iter().count())
+                                );
+                                return;
+                            }
+                            let to = from + packet.len();
+                            kept.push((packet, model[from..to].to_vec()));
+                            from = to;
+                        };
+                        if let Some(shareable) = shareable {
+                            frame.share(shareable, head, &mut keep).unwrap();
+                        }
+                        assert!(from == at + if shareable.is_some() { lent.len() } else { 0 });
+                        shared += from - at;
+                    }
                 }
                 _ => {}
+            }
+            if random.public_chance(0.1) {
+                kept.retain(|(packet, bytes)| {
+                    assert!(packet.bytes() == bytes);
+                    random.public_chance(0.5)
+                });
             }
             assert_eq!(queue.len(), model.len());
         }
         queue.clear(&mut pool);
         assert_eq!((pool.outstanding_bytes(), queue.capacity_bytes()), (0, 0));
+        assert!(kept.iter().all(|(packet, bytes)| packet.bytes() == bytes));
     }
     assert!(told > 1_000, "{told} sums were kept");
+    assert!(shared > 1_000_000, "{shared} bytes were shared");
 }
 
 #[test]
@@ -135,7 +174,7 @@ fn lent_bytes_are_held_until_acknowledged() {
     let mut pool = Pool::new(1 << 20);
     let mut queue = SendQueue::default();
     let bytes = Bytes::from(pattern(100_000));
-    queue.lend(bytes.clone(), Cells { origin: 0, segment_bytes: 1448 });
+    queue.lend(bytes.clone(), Cells { origin: 0, segment_bytes: 1448, summed: true });
     assert_eq!((queue.len(), queue.capacity_bytes(), pool.outstanding_bytes()), (100_000, 100_000, 0));
     // The very bytes, not a copy.
     assert!(queue.slices(0, 1448).iter().all(|piece| core::ptr::eq(piece.as_ptr(), bytes.as_ptr())));

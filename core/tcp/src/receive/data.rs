@@ -7,6 +7,7 @@ use crate::phase::Allows;
 use crate::reassembly::Room;
 use crate::window::tighten;
 use crate::{Connection, ConnectionError, Environment};
+use core::slice::from_mut;
 use inhost_base::Instant;
 use inhost_buf::{Batch, Packet};
 use inhost_event::{Drop, TcpPhase};
@@ -35,21 +36,28 @@ impl Connection {
             return self.keep_for_later(arrival, env, outcome);
         }
         let Arrival { header, payload, fin, .. } = arrival;
-        self.take_in_order(payload, *fin, header.flags.psh(), header.options.timestamps, env, outcome);
+        self.take_in_order(
+            from_mut(*payload),
+            *fin,
+            header.flags.psh(),
+            header.options.timestamps,
+            env,
+            outcome,
+        );
     }
-    /// The next bytes, and whatever they connect to.
+    /// The next bytes, which may lie in several pieces, and whatever they connect to.
     // spec: RFC5681 3.2-2
     #[inline]
     pub(crate) fn take_in_order(
         &mut self,
-        payload: &mut Packet,
+        payload: &mut [Packet],
         fin: bool,
         pushed: bool,
         timestamps: Option<(u32, u32)>,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        let length = payload.len() as u32;
+        let length: u32 = payload.iter().map(|piece| piece.len() as u32).sum();
         if length > 0 {
             let most = self.path_mss;
             self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
@@ -57,9 +65,10 @@ impl Connection {
             if length >= u32::from(self.receive_mss) {
                 self.measure_as_receiver(timestamps, env.now);
             }
-            let packet = tighten(payload.take(), env.pool);
             let buffers = self.buffers.get_or_insert_default();
-            buffers.receive.push(packet, env.pool);
+            for piece in payload {
+                buffers.receive.push(tighten(piece.take(), env.pool), env.pool);
+            }
             let next = self.receive.next + length;
             let had_hole = !buffers.reassembly.is_empty();
             if had_hole {

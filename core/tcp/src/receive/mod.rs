@@ -53,7 +53,7 @@ impl Connection {
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
         {
-            self.arrive_as_predicted(&plain, payload, env, &mut outcome);
+            self.arrive_as_predicted(&plain, core::slice::from_mut(payload), env, &mut outcome);
             return outcome;
         }
         let mut arrival = Arrival { header, payload, start: header.sequence, fin: header.flags.fin(), ecn };

@@ -34,18 +34,18 @@ impl Connection {
     }
     /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
     /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
-    /// `tells` says that the sink wants to hear of segments.
+    /// The payload may lie in several pieces. `tells` says that the sink wants to hear of segments.
     #[inline]
     pub fn receive_predicted(
         &mut self,
         header: &PlainHeader,
-        payload: &mut Packet,
+        payload: &mut [Packet],
         tells: bool,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
         if tells {
-            let (socket, payload_bytes) = (env.socket, payload.len() as u32);
+            let (socket, payload_bytes) = (env.socket, payload.iter().map(|piece| piece.len() as u32).sum());
             env.emit(Mask::SEGMENT, || {
                 Event::SegmentReceived(SegmentReceived {
                     socket,
@@ -98,7 +98,7 @@ impl Connection {
     pub(super) fn arrive_as_predicted(
         &mut self,
         header: &PlainHeader,
-        payload: &mut Packet,
+        payload: &mut [Packet],
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
@@ -107,7 +107,7 @@ impl Connection {
             self.advance_plainly(header, env, outcome);
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
-        if !payload.is_empty() {
+        if payload.iter().any(|piece| !piece.is_empty()) {
             self.take_in_order(payload, false, header.push, header.timestamps, env, outcome);
         }
     }

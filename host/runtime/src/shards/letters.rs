@@ -1,7 +1,7 @@
 //! Frames that came by another shard's queue.
 
 use inhost_base::Instant;
-use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Packet, Pool};
+use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Packet, Pool, Shareable};
 use inhost_link::{AddressOffer, Driver, Medium, Statistics};
 use inhost_socket::Doorbell;
 use inhost_stack::{Share, Steer};
@@ -162,6 +162,9 @@ impl Device for Steered {
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
         self.queue.transmit(frame)
     }
+    fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
+        self.queue.transmit_shared(frame, payload)
+    }
     fn offers(&self) -> Offers {
         self.queue.offers()
     }
@@ -174,7 +177,7 @@ impl Driver for Steered {
             if self.arrived.is_empty() { self.queue.receive(pool, &mut self.arrived) } else { Ok(0) };
         let ethernet = matches!(self.queue.medium(), Medium::Ethernet(_));
         while !batch.is_full()
-            && let Some(packet) = self.arrived.pop()
+            && let Some(packet) = self.arrived.pop_whole(pool)
         {
             if !self.stays(ethernet, &packet) {
                 pool.give(packet);

@@ -8,8 +8,10 @@ use inhost_event::Ignore;
 use inhost_stack::{SendHow, SocketId};
 use std::time::Duration;
 
-/// Bytes of one write, and of one read.
+/// Bytes of one write, and of one read: what the first level of the processor's cache holds.
 const PIECE_BYTES: usize = 32 << 10;
+/// The same where segments are longer than that, and copied.
+const LONG_PIECE_BYTES: usize = 64 << 10;
 /// Rounds between two looks at whether the time is over.
 const ROUNDS_A_LOOK: usize = 16;
 /// The share of the time that goes by before anything is counted.
@@ -42,15 +44,19 @@ pub fn memory(words: &str, length: Duration) -> Result<Answer, String> {
     let mut two = Two::new(&host::with_window(), wire, 1)?;
     let listener = two.listen(80)?;
     let ends = two.connect(listener, 80)?;
-    run(&mut two, ends, face, length.mul_f64(WARM_UP))?;
+    let is_long = usize::from(mtu_bytes) > PIECE_BYTES && face == Face::Copying;
+    let piece_bytes = if is_long { LONG_PIECE_BYTES } else { PIECE_BYTES };
+    run(&mut two, ends, face, piece_bytes, length.mul_f64(WARM_UP))?;
     let (frames, acks) = (two.there.frames, two.back.frames);
-    let measured = run(&mut two, ends, face, length)?;
+    let measured = run(&mut two, ends, face, piece_bytes, length)?;
     let segments = (two.there.frames - frames) as f64;
     let each = segments / (two.back.frames - acks).max(1) as f64;
     let settings = format!(
-        "{SHIPPED}; MTU {mtu_bytes}, 256 KiB windows, {} frames a pass, one ACK per {each:.1} segments{}{}",
+        "{SHIPPED}; MTU {mtu_bytes}, 256 KiB windows, {} frames a pass, {} KiB a call, one ACK per \
+         {each:.1} segments{}{}",
         wire.frames_a_pass(),
-        if trusted { ", receiver trusts the wire" } else { "" },
+        piece_bytes >> 10,
+        if trusted { ", receiver trusts the wire, payloads handed on where they lie" } else { "" },
         if face == Face::Lending { ", lent and read in place" } else { "" },
     );
     Ok(Answer::new(settings)
@@ -69,10 +75,11 @@ fn run(
     two: &mut Two,
     (caller, called): (SocketId, SocketId),
     face: Face,
+    piece_bytes: usize,
     length: Duration,
 ) -> Result<Measured, String> {
-    let text = Bytes::from(vec![0x5a; PIECE_BYTES]);
-    let mut place = vec![0; PIECE_BYTES];
+    let text = Bytes::from(vec![0x5a; piece_bytes]);
+    let mut place = vec![0; piece_bytes];
     two.tick();
     let (began, mut received, mut seen) = (two.now, 0, 0u64);
     let core_began = core_seconds();

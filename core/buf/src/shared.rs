@@ -1,0 +1,43 @@
+//! Memory that both ends of a way read when it leads through this program alone: what is handed on there by reference
+//! needs no copy.
+
+use crate::{Packet, Pool};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Bytes of a stream that a sender keeps until they are acknowledged, and a receiver until they are read.
+#[derive(Debug)]
+pub(crate) enum Shared {
+    /// What was written: the buffer goes back to the sender's pool, if the sender is the last who has it.
+    Written(Packet),
+    /// What was lent.
+    Lent(Bytes),
+}
+
+impl Shared {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Shared::Written(packet) => packet.bytes(),
+            Shared::Lent(bytes) => bytes,
+        }
+    }
+    /// Memory that the sender's limits count.
+    pub(crate) fn capacity(&self) -> usize {
+        match self {
+            Shared::Written(packet) => packet.capacity(),
+            Shared::Lent(bytes) => bytes.len(),
+        }
+    }
+    /// The sender is done with it.
+    pub(crate) fn release(held: Arc<Shared>, pool: &mut Pool) {
+        let written = match &*held {
+            Shared::Written(packet) => packet.capacity(),
+            Shared::Lent(_) => 0,
+        };
+        match Arc::try_unwrap(held) {
+            Ok(Shared::Written(packet)) => pool.give(packet),
+            Ok(Shared::Lent(_)) => {}
+            Err(_still_read) => pool.let_go(written),
+        }
+    }
+}
