@@ -1,7 +1,7 @@
 //! Bytes of an idle connection: ours counted at the allocator, the kernel's in its slabs.
 
 use crate::ALLOCATOR;
-use crate::pair::{Pair, STEP};
+use crate::pair::{FRAMES, Pair, STEP};
 use inhost_base::Duration;
 use inhost_stack::SocketId;
 use stats_alloc::Region;
@@ -76,7 +76,7 @@ struct Held {
 fn ours(count: usize) -> Result<Held, String> {
     let region = Region::new(ALLOCATOR);
     let ports = count.div_ceil(CONNECTIONS_A_PORT);
-    let mut pair = Pair::new(count + ports)?;
+    let mut pair = Pair::new(count + ports, FRAMES)?;
     let listeners: Vec<_> = (0..ports).map(|n| pair.listen(80 + n as u16)).collect::<Result<_, _>>()?;
     let empty = live_bytes(&region);
     let mut some = Vec::with_capacity(USED);

@@ -10,8 +10,8 @@ use inhost_stack::{
 
 /// The one link of each host.
 const LINK: inhost_base::LinkId = inhost_base::LinkId(1);
-/// Frames carried in one pass.
-const FRAMES: usize = 32;
+/// Frames carried in one pass at most.
+pub const FRAMES: usize = 32;
 /// Time between rounds; the wire itself takes none.
 pub const STEP: Duration = Duration::from_micros(500);
 /// The largest frame.
@@ -25,6 +25,8 @@ pub struct Pair {
     pub called: Stack,
     /// The time.
     pub now: Instant,
+    /// Frames that one pass carries.
+    frames_a_pass: usize,
     there: Wire,
     back: Wire,
 }
@@ -62,8 +64,8 @@ impl Wire {
 
 /// One pass of a host's sending side. Not inlined, so that callgrind can tell it apart.
 #[inline(never)]
-fn transmit_side(stack: &mut Stack, wire: &mut Wire, now: Instant) {
-    stack.transmit(LINK, now, FRAMES, wire, &mut Ignore);
+fn transmit_side(stack: &mut Stack, wire: &mut Wire, frames: usize, now: Instant) {
+    stack.transmit(LINK, now, frames, wire, &mut Ignore);
 }
 
 /// One pass of a host's receiving side.
@@ -82,8 +84,9 @@ fn timer_side(stack: &mut Stack, now: Instant) {
 }
 
 impl Pair {
-    /// Two hosts, 10.0.0.1 and 10.0.0.2, with room for `sockets` each.
-    pub fn new(sockets: usize) -> Result<Pair, String> {
+    /// Two hosts, 10.0.0.1 and 10.0.0.2, with room for `sockets` each, and at most `frames_a_pass` in a pass, which
+    /// [`FRAMES`] limits.
+    pub fn new(sockets: usize, frames_a_pass: usize) -> Result<Pair, String> {
         let now = Instant::from_millis(1_000);
         let host = |last: u8| {
             let config = StackConfig {
@@ -103,7 +106,8 @@ impl Pair {
             stack.add_link(interface.with_address(address), now).map_err(|e| e.to_string())?;
             Ok::<Stack, String>(stack)
         };
-        Ok(Pair { caller: host(1)?, called: host(2)?, now, there: Wire::new(), back: Wire::new() })
+        let (caller, called) = (host(1)?, host(2)?);
+        Ok(Pair { caller, called, now, frames_a_pass, there: Wire::new(), back: Wire::new() })
     }
     /// Listens at `port` of the called host.
     pub fn listen(&mut self, port: u16) -> Result<SocketId, String> {
@@ -136,7 +140,7 @@ impl Pair {
     /// One pass from the caller to the called.
     pub fn pass_there(&mut self) {
         self.there.fill(&mut self.called);
-        transmit_side(&mut self.caller, &mut self.there, self.now);
+        transmit_side(&mut self.caller, &mut self.there, self.frames_a_pass, self.now);
         receive_side(&mut self.called, &mut self.there, self.now);
     }
     /// A byte there and back; then time passes.
@@ -157,7 +161,7 @@ impl Pair {
     /// One pass from the called to the caller.
     pub fn pass_back(&mut self) {
         self.back.fill(&mut self.caller);
-        transmit_side(&mut self.called, &mut self.back, self.now);
+        transmit_side(&mut self.called, &mut self.back, self.frames_a_pass, self.now);
         receive_side(&mut self.caller, &mut self.back, self.now);
     }
 }

@@ -1,6 +1,6 @@
 //! The main paths, each as a loop of so many times: what callgrind counts.
 
-use crate::pair::Pair;
+use crate::pair::{FRAMES, Pair};
 use inhost_event::Ignore;
 use inhost_stack::SocketId;
 
@@ -20,19 +20,24 @@ pub struct Path {
     loop_: fn(u64) -> Result<(), String>,
 }
 
+/// The function in which a host sends, here and in the peers' programs.
+pub const TRANSMIT_SIDE: &str = "*transmit_side*";
+/// The one in which it receives.
+pub const RECEIVE_SIDE: &str = "*receive_side*";
+
 /// All of them, in the order of the table.
 pub const PATHS: &[Path] = &[
     Path {
         name: "bulk-send",
         unit: "1448-byte segment sent",
-        only: "*transmit_side*",
+        only: TRANSMIT_SIDE,
         times: 4_000,
         loop_: bulk,
     },
     Path {
         name: "bulk-receive",
         unit: "1448-byte segment received",
-        only: "*receive_side*",
+        only: RECEIVE_SIDE,
         times: 4_000,
         loop_: bulk,
     },
@@ -42,6 +47,20 @@ pub const PATHS: &[Path] = &[
         only: "",
         times: 4_000,
         loop_: bulk,
+    },
+    Path {
+        name: "two-send",
+        unit: "1448-byte segment sent, one ACK for two",
+        only: TRANSMIT_SIDE,
+        times: 4_000,
+        loop_: bulk_by_two,
+    },
+    Path {
+        name: "two-receive",
+        unit: "1448-byte segment received, one ACK for two",
+        only: RECEIVE_SIDE,
+        times: 4_000,
+        loop_: bulk_by_two,
     },
     Path { name: "echo", unit: "one byte there and back, both ends", only: "", times: 2_000, loop_: echo },
     Path { name: "connect", unit: "connect and close, both ends", only: "", times: 1_000, loop_: connect },
@@ -64,7 +83,10 @@ pub fn run(name: &str, times: u64) -> Result<(), String> {
 }
 
 fn open_pair() -> Result<(Pair, SocketId, SocketId), String> {
-    let mut pair = Pair::new(16)?;
+    open(Pair::new(16, FRAMES)?)
+}
+
+fn open(mut pair: Pair) -> Result<(Pair, SocketId, SocketId), String> {
     let listener = pair.listen(80)?;
     let (caller, called) = pair.connect(listener, 80)?;
     Ok((pair, caller, called))
@@ -72,7 +94,15 @@ fn open_pair() -> Result<(Pair, SocketId, SocketId), String> {
 
 /// A stream that never waits for its writer, read as it comes.
 fn bulk(segments: u64) -> Result<(), String> {
-    let (mut pair, caller, called) = open_pair()?;
+    stream(open_pair()?, segments)
+}
+
+/// The same with an acknowledgment for every second segment: no more pass at a time.
+fn bulk_by_two(segments: u64) -> Result<(), String> {
+    stream(open(Pair::new(16, 2)?)?, segments)
+}
+
+fn stream((mut pair, caller, called): (Pair, SocketId, SocketId), segments: u64) -> Result<(), String> {
     let text = [0x5a; 16 << 10];
     let mut place = vec![0; 64 << 10];
     let (mut received, wanted) = (0, segments * SEGMENT_BYTES);
@@ -101,7 +131,7 @@ fn echo(times: u64) -> Result<(), String> {
 
 /// Connections one after another; their TIME-WAIT goes on beside them.
 fn connect(times: u64) -> Result<(), String> {
-    let mut pair = Pair::new(times as usize + 64)?;
+    let mut pair = Pair::new(times as usize + 64, FRAMES)?;
     let listener = pair.listen(80)?;
     for _ in 0..times {
         let (caller, called) = pair.connect(listener, 80)?;

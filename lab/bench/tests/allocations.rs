@@ -6,7 +6,7 @@ mod pair;
 
 use inhost_event::Ignore;
 use inhost_stack::SocketId;
-use pair::Pair;
+use pair::{FRAMES, Pair};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -47,7 +47,7 @@ fn echo(pair: &mut Pair, [caller, called]: [SocketId; 2], times: u64) {
 
 #[test]
 fn nothing_is_allocated_in_steady_state() {
-    let mut pair = Pair::new(16).unwrap();
+    let mut pair = Pair::new(16, FRAMES).unwrap();
     let listener = pair.listen(80).unwrap();
     let ends = pair.connect(listener, 80).map(|(caller, called)| [caller, called]).unwrap();
     // Windows open, and queues grow to their size.

@@ -2,6 +2,7 @@
 //! and JSON.
 
 mod arena;
+mod counted;
 mod fit;
 mod peers;
 mod picture;

@@ -28,6 +28,8 @@ pub enum Place {
     Alone,
     /// Like `Alone`, once for each size of segments; the word is what follows the size.
     Sizes,
+    /// Under callgrind, for so many segments and not seconds.
+    Counted,
 }
 
 /// One stack under one measurement.
@@ -108,6 +110,14 @@ const fn rate(measurement: &'static str, goals: &'static [(&'static str, Goal)])
 
 const fn cpu(measurement: &'static str, goals: &'static [(&'static str, Goal)]) -> Figure {
     Figure { key: "cpu", measurement, unit: "s/GB", goals }
+}
+
+const fn count(
+    key: &'static str,
+    measurement: &'static str,
+    goals: &'static [(&'static str, Goal)],
+) -> Figure {
+    Figure { key, measurement, unit: "instr.", goals }
 }
 
 const fn goodput(
@@ -342,6 +352,21 @@ pub const TRIALS: &[Trial] = &[
             goodput("goodput-1", "overload-1", &[]),
             goodput("goodput-2", "overload-2", FLAT),
             goodput("goodput-4", "overload-4", FLAT),
+        ],
+    },
+    Trial {
+        name: "instructions",
+        conditions: "instructions for a full segment at MTU 1500 in memory beyond copy and checksum, by callgrind, with its share of \
+                     the acknowledgments: one for two segments, or one for a whole pass",
+        place: Place::Counted,
+        subjects: &[
+            of(INHOST, Program::Counting, "path two-send"),
+            of("inhost, whole passes", Program::Counting, "path bulk-send"),
+            of("smoltcp", Program::Smoltcp, "path-bulk-1500"),
+        ],
+        figures: &[
+            count("sent", "instructions-sent", &[(INHOST, Goal::AtMost(400.0))]),
+            count("received", "instructions-received", &[(INHOST, Goal::AtMost(400.0))]),
         ],
     },
     Trial {

@@ -2,7 +2,7 @@
 
 use super::plan::{Place, Program, Subject, Trial};
 use super::result::{Answer, Series, Taken};
-use super::{arena, fit, peers};
+use super::{arena, counted, fit, peers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -78,6 +78,7 @@ fn one(trial: &Trial, subject: &Subject, program: &Path, seconds: f64) -> Result
             ask(Command::new(program).args(["memory", "--json", subject.word]))
         }
         Place::Alone => ask(Command::new(program).arg(subject.word).arg(seconds.to_string())),
+        Place::Counted => counted::answer(program, &subject.word.split(' ').collect::<Vec<_>>()),
         Place::Sizes => {
             let each = seconds / 2.0;
             let word = |mtu: &u32| format!("memory-bulk-{mtu}{}", subject.word);

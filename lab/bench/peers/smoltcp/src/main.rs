@@ -16,6 +16,7 @@ use std::time::Duration;
 const USAGE: &str = "\
 usage: inhost-bench-smoltcp MEASUREMENT SECONDS
 measurements: memory-bulk-MTU[-trusted]  echo-memory  connect-bare  memory
+  path-bulk-1500, for so many segments and not seconds
   LINK:LOAD of tun-plain tun-offload tap-plain tap-offload and send receive echo consume";
 
 /// Figures by name, and the settings under which they came about.
@@ -51,6 +52,9 @@ fn main() -> ExitCode {
 fn measure(measurement: &str, length: Duration) -> Result<Answer, String> {
     if let Some(words) = measurement.strip_prefix("memory-bulk-") {
         return bulk::memory(words, length);
+    }
+    if measurement == "path-bulk-1500" {
+        return bulk::path(length.as_secs() as usize);
     }
     if let Some((link, load)) = measurement.split_once(':') {
         return link::measure(link, load, length);
