@@ -115,8 +115,7 @@ impl Ip {
     #[inline]
     pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
         let own = match self.interface(link)?.config.medium {
-            Medium::Ip => return Some(0),
-            Medium::Loopback => return Some(0),
+            Medium::Ip | Medium::Loopback => return Some(0),
             Medium::Ethernet(own) => own,
         };
         let view = EthernetView::new(frame).ok()?;

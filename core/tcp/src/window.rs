@@ -108,11 +108,12 @@ impl Connection {
 
 /// A buffer for the same bytes that is at least half full: where `packet` pins more than twice what it shows, the
 /// bytes move to a smaller buffer, if the pool has one.
-#[inline]
+#[inline(always)]
 pub(crate) fn tighten(packet: Packet, pool: &mut Pool) -> Packet {
-    if packet.len() * 2 >= packet.capacity() {
-        return packet;
-    }
+    if packet.len() * 2 >= packet.capacity() { packet } else { moved(packet, pool) }
+}
+#[inline(never)]
+fn moved(packet: Packet, pool: &mut Pool) -> Packet {
     match pool.take_bare(packet.len()) {
         Some(mut small) if small.capacity() < packet.capacity() => {
             small.append(packet.bytes());

@@ -2,7 +2,7 @@
 
 use crate::{Discard, Driver, Medium, Statistics, offload};
 use inhost_base::{HardwareAddress, Instant};
-use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Offload, Packet, Pool, Shareable};
+use inhost_buf::{Batch, Device, Frame, Full, Offers, Packet, Pool, Shareable};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -174,7 +174,7 @@ impl Device for Memory {
             return Ok(());
         }
         if self.trusted {
-            packet.checksum = vouched(frame);
+            packet.checksum = frame.vouched_checksum();
         }
         let was_empty = lane.waiting.is_empty();
         lane.waiting.push_back(packet);
@@ -196,7 +196,7 @@ impl Device for Memory {
             // It will say that it is full, or take the frame by copying it.
             return self.transmit(frame);
         };
-        head.checksum = vouched(frame);
+        head.checksum = frame.vouched_checksum();
         // Every buffer has room for headers.
         if let Err(head) = frame.share(payload, head, |packet| lane.waiting.push_back(packet)) {
             lane.pool.give(head);
@@ -208,14 +208,6 @@ impl Device for Memory {
     fn offers(&self) -> Offers {
         // On a link that is trusted nobody looks at checksums, and what leaves the program gets them there.
         Offers { checksum: self.trusted, sharing: self.trusted, ..Offers::NONE }
-    }
-}
-
-/// What a receiver that trusts the link knows of a frame's checksum.
-fn vouched(frame: &Frame<'_>) -> Checksum {
-    match frame.offload {
-        Offload::Checksum { .. } => Checksum::Partial,
-        Offload::None | Offload::Segment { .. } => Checksum::Verified,
     }
 }
 
@@ -292,7 +284,7 @@ impl Driver for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inhost_buf::Slices;
+    use inhost_buf::{Offload, Slices};
 
     fn send(driver: &mut Memory, bytes: &[u8]) -> Result<(), Full> {
         let (header, payload) = bytes.split_at(bytes.len() / 2);
