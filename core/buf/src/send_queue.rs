@@ -26,6 +26,8 @@ pub struct SendQueue {
     first: u64,
     bytes: usize,
     capacity_bytes: usize,
+    /// The chunk that was looked at last: the next place is mostly there, or in the one behind it.
+    last: usize,
 }
 
 /// Where the segments of what is written will probably begin and end: so that they lie in one piece, and for their sums.
@@ -161,7 +163,7 @@ impl SendQueue {
     #[inline]
     pub fn segment(&mut self, offset: usize, length: usize, wants_sum: bool) -> Slices<'_> {
         let at = self.first + offset as u64;
-        let index = self.index_of(at);
+        let index = self.find(at);
         let Some(chunk) = self.chunks.get_mut(index) else { return Slices::EMPTY };
         let sum = if wants_sum { chunk.sum(at, length) } else { None };
         let skip = (at - chunk.start()) as usize;
@@ -177,7 +179,7 @@ impl SendQueue {
     pub fn shareable(&mut self, offset: usize, length: usize) -> (Slices<'_>, Option<Shareable<'_>>) {
         let at = self.first + offset as u64;
         let end = at + length as u64;
-        let index = self.index_of(at);
+        let index = self.find(at);
         let last = self.end();
         let mut chunks = self.chunks.range_mut(index..).take(Slices::MOST);
         let all = chunks.all(|chunk| chunk.start() >= end || chunk.make_shareable(chunk.end() == last));
@@ -190,7 +192,7 @@ impl SendQueue {
     pub fn sums(&mut self, offset: usize, length: usize, segment_bytes: u32, into: &mut [Option<u16>]) {
         let mut at = self.first + offset as u64;
         let end = at + length as u64;
-        let mut index = self.index_of(at);
+        let mut index = self.find(at);
         let mut places = into.iter_mut();
         while at < end {
             while self.chunks.get(index).is_some_and(|chunk| chunk.end() <= at) {
@@ -210,6 +212,16 @@ impl SendQueue {
             }
         }
         places.for_each(|place| *place = None);
+    }
+    /// As [`SendQueue::index_of`], and remembers it.
+    #[inline]
+    fn find(&mut self, at: u64) -> usize {
+        let holds = |index: &usize| {
+            self.chunks.get(*index).is_some_and(|chunk| chunk.start() <= at && at < chunk.end())
+        };
+        let near = [self.last, self.last + 1].into_iter().find(holds);
+        self.last = near.unwrap_or_else(|| self.index_of(at));
+        self.last
     }
     /// The chunk in which a place lies. It is mostly the first; with a long window out it is looked up.
     #[inline]
@@ -237,6 +249,7 @@ impl SendQueue {
             if !stays {
                 self.capacity_bytes -= front.release(pool);
                 self.chunks.pop_front();
+                self.last = self.last.saturating_sub(1);
             }
         }
     }
