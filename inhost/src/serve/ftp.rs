@@ -4,6 +4,7 @@ use crate::config::{Config, Ftp, may_write};
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_common::{Admission, AdmissionLimits};
 use inhost_ftp::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
@@ -13,7 +14,6 @@ use inhost_ftp::storage::{Folder, LocalFuture, Quota};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Listener};
 use inhost_stack::ListenOptions;
-use inhost_telnet::server::{Admission, AdmissionLimits};
 use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Verdict};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

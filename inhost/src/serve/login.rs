@@ -4,11 +4,12 @@ use crate::config::Telnet;
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_common::{Admission, AdmissionLimits};
 use inhost_runtime::{Runtime, control, entropy};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
 use inhost_telnet::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
-use inhost_telnet::server::{Admission, AdmissionLimits, Closing, ServerConfig};
+use inhost_telnet::server::{Closing, ServerConfig};
 use inhost_telnet::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
 };

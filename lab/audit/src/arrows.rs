@@ -15,6 +15,7 @@ const FLOORS: &[&[&str]] = &[
     &["host/link", "host/socket"],
     &["host/runtime"],
     &["host/capi"],
+    &["services/common"],
     &["services/*"],
     &["lab/*"],
     &["inhost"],

@@ -1,9 +1,9 @@
 //! What a fuzzer calls. The input is what a server says, or what a person types; what must hold whatever that is, is
 //! asserted.
 
-use crate::clean::Cleaner;
 use crate::finger::Query;
 use crate::whois::{PORT, ROOT, SERVERS_LIMIT, Search, Server};
+use inhost_common::Cleaner;
 
 /// One input, to everything that reads from the network or from a person.
 pub fn fuzz_directory(input: &[u8]) {

@@ -1,7 +1,7 @@
 //! Who is who: clients of finger (RFC 1288) and whois (RFC 3912).
 //!
 //! Both send a line and read text until the server closes. [`finger::Query`] and [`whois::Search`] are the machines:
-//! whom to ask, what to send, and, of whois, where an answer refers to. [`clean::Cleaner`] makes what a stranger sends
+//! whom to ask, what to send, and, of whois, where an answer refers to. [`inhost_common::Cleaner`] makes what a stranger sends
 //! fit to be shown on a terminal. [`ask`] does one exchange over any async stream. Nothing here looks names up, opens
 //! connections or knows the time.
 //!
@@ -12,7 +12,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod clean;
 mod driver;
 pub mod finger;
 pub mod fuzz;

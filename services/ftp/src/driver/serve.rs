@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_telnet::server::{Permit, Refusal};
+use inhost_common::{Permit, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::moving::Shared;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use inhost_base::IpAddr;
-use inhost_telnet::server::{Admission, Refusal};
+use inhost_common::{Admission, Refusal};
 
 use super::{Clock, Network, PassivePorts, TlsServer};
 use crate::protocol::UnixTime;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_common::{Admission, AdmissionLimits};
 use inhost_ftp::client::{ClientError, Operation};
 use inhost_ftp::driver::{
     Connection, Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsClient, TlsServer,
@@ -18,7 +19,6 @@ use inhost_ftp::storage::{Folder, LocalFuture};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Stream};
 use inhost_stack::{ListenOptions, StackConfig};
-use inhost_telnet::server::{Admission, AdmissionLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub const PORT: u16 = 21;

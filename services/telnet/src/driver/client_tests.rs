@@ -11,7 +11,8 @@ use super::testing::{Ada, OsStream, RealClock, Wire, wire};
 use super::*;
 use crate::client::{Settings, Start};
 use crate::protocol::Config;
-use crate::server::{Admission, AdmissionLimits, ServerConfig};
+use crate::server::ServerConfig;
+use inhost_common::{Admission, AdmissionLimits};
 
 /// A terminal in memory: the test holds the other end.
 struct Screen {

@@ -8,8 +8,9 @@ use inhost_base::IpAddr;
 
 use super::Clock;
 use crate::pty::{Pty, Shell, ShellCommand};
-use crate::server::{Admission, Closing, Refusal, ShellRequest};
+use crate::server::{Closing, ShellRequest};
 use crate::users::{Authenticate, LocalFuture, Verdict};
+use inhost_common::{Admission, Refusal};
 
 /// The host, as a session sees it.
 pub trait Services {

@@ -11,7 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::testing::{Ada, RealClock, Wire, wire};
 use super::*;
 use crate::protocol::{Config, Event, Telnet, TelnetOption};
-use crate::server::{Admission, AdmissionLimits, Closing, ServerConfig};
+use crate::server::{Closing, ServerConfig};
+use inhost_common::{Admission, AdmissionLimits};
 
 type Host = HostServices<RealClock, Ada>;
 

@@ -3,13 +3,11 @@
 //! [`Session`] is pure: octets, time, verdicts and shell output in; octets and [`Action`]s out.
 //! [`crate::driver::serve_session`] carries them.
 
-mod admission;
 mod config;
 mod environment;
 mod front;
 mod session;
 
-pub use admission::{Admission, AdmissionLimits, Permit, Refusal};
 pub use config::ServerConfig;
 pub use environment::{language, terminal};
 pub use front::{Front, Said};
