@@ -59,7 +59,7 @@ impl Stack {
     /// An echo socket. Answers to its requests come to it alone.
     pub fn echo_open(&mut self, now: Instant) -> Result<SocketId, BindError> {
         self.tick(now);
-        if self.population.datagram_sockets >= self.config.datagram_socket_limit {
+        if !self.has_room_for_datagram_socket() {
             return Err(BindError::TooManySockets);
         }
         for _ in 0..TRIES {

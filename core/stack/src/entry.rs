@@ -258,7 +258,7 @@ impl Socket {
                 Some(Name { protocol: protocol::TCP, local: flow.local(), remote: flow.remote() })
             }
             Socket::Udp(udp) => {
-                let remote = udp.remote?;
+                let remote = udp.remote.filter(|_| !udp.is_closed())?;
                 Some(Name { protocol: protocol::UDP, local: udp.local, remote })
             }
             Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => None,
@@ -277,6 +277,7 @@ impl Socket {
     pub(crate) fn binding_name(&self) -> Option<Name> {
         let (number, local, any_address) = match self {
             Socket::Listener(listener) => (protocol::TCP, listener.local, listener.options.any_address),
+            Socket::Udp(udp) if udp.is_closed() => return None,
             Socket::Udp(udp) => (protocol::UDP, udp.bound, udp.options.any_address),
             Socket::Echo(echo) => {
                 let local = Endpoint { port: echo.identifier, ..NOWHERE };

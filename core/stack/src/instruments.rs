@@ -89,6 +89,7 @@ impl Stack {
                 info.local = udp.local;
                 info.remote = udp.remote;
                 info.link = udp.options.link;
+                info.is_held = !udp.is_closed();
                 info.age = now.since(udp.opened);
                 (info.receive_queue, info.send_queue) = udp.queued_bytes();
             }

@@ -41,6 +41,7 @@ mod straight;
 mod stream;
 mod table;
 mod udp;
+mod udp_close;
 mod wheel;
 
 pub use counters::{Counters, LinkCounters};

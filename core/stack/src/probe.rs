@@ -211,7 +211,7 @@ impl Stack {
     /// A socket for probes of one method.
     pub fn probe_open(&mut self, method: ProbeMethod, now: Instant) -> Result<SocketId, BindError> {
         self.tick(now);
-        if self.population.datagram_sockets >= self.config.datagram_socket_limit {
+        if !self.has_room_for_datagram_socket() {
             return Err(BindError::TooManySockets);
         }
         for _ in 0..TRIES {

@@ -116,6 +116,8 @@ pub struct Stack {
     pub(crate) queues: Lists,
     /// One list: sockets that could not send for want of memory.
     pub(crate) starved: Lists,
+    /// One list: UDP sockets that nobody holds and whose last datagrams have not left, the oldest first.
+    pub(crate) closing: Lists,
     /// What each may hold while memory is short.
     pub(crate) shares: Shares,
     /// When they are to try again.
@@ -234,6 +236,7 @@ impl Stack {
             sending: Lists::new(3),
             queues: Lists::new(1),
             starved: Lists::new(1),
+            closing: Lists::new(1),
             shares: Shares::default(),
             feeding_at: None,
             extras: ExtrasByPlace::new(),
@@ -549,7 +552,7 @@ impl Stack {
     }
     fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
         let Some(key) = self.sockets.key_at(place) else { return };
-        let Some(flow) = self.flow(key) else { return };
+        let Some(flow) = self.flow(key) else { return self.closing_expired(key) };
         let mut deadline = flow.connection.deadline();
         if flow.marks.any(Marks::EXTRAS) {
             if self.extras_expired(key, now, sink) {

@@ -428,7 +428,8 @@ impl Stack {
     /// Lets go of the socket, whatever it is. A connection finishes by itself: what was sent still goes and is sent
     /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read, or too many
     /// connections are closing, it is reset instead, so that the peer knows that data was lost. A listener takes the
-    /// connections with it that nobody accepted.
+    /// connections with it that nobody accepted. The datagrams that a UDP socket has queued still leave, within ten
+    /// seconds.
     pub fn close(&mut self, socket: SocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         self.tick(now);
         let key = socket.0;
@@ -436,7 +437,9 @@ impl Stack {
             Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => return Err(SocketError::NoSocket),
             Socket::Flow(_) => self.close_flow(key, now, sink),
             Socket::Listener(_) => self.close_listener(key, now, sink),
-            Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_) => self.remove_datagram_socket(key),
+            Socket::Udp(_) => self.close_udp(key, now),
+            // Nobody is left to hear the answers.
+            Socket::Echo(_) | Socket::Probe(_) => self.remove_datagram_socket(key),
         }
         Ok(())
     }

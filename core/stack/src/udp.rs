@@ -10,7 +10,7 @@ use crate::socket::{DatagramInfo, Readiness, SocketId};
 use crate::stack::{Stack, ip_environment, ready_on};
 use crate::table::Name;
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
-use inhost_buf::{COPY_BELOW_BYTES, Packet, Slices};
+use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, Slices};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, HeaderHow, Path, SendDatagramError};
 use inhost_wire::checksum::Sum;
@@ -43,6 +43,8 @@ pub(crate) struct Udp {
     pub(crate) error: Option<DatagramError>,
     /// A send found no room.
     writer_waits: bool,
+    /// The application has let go of it, and its last datagrams are on their way out.
+    pub(crate) closed: bool,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,9 @@ pub(crate) struct Outgoing {
 
 impl Udp {
     pub(crate) fn readiness(&self) -> Readiness {
+        if self.closed {
+            return Readiness::NONE;
+        }
         let failed = self.error.is_some();
         Readiness::NONE
             .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
@@ -89,6 +94,16 @@ impl Udp {
         self.outgoing_capacity -= datagram.payload.capacity();
         Some(datagram)
     }
+    /// Gives the memory of what came in back.
+    pub(crate) fn discard_incoming(&mut self, pool: &mut Pool) {
+        self.incoming.drain(..).for_each(|datagram| pool.give(datagram.payload));
+        self.incoming_capacity = 0;
+    }
+    /// Gives all its memory back.
+    pub(crate) fn clear(mut self, pool: &mut Pool) {
+        self.discard_incoming(pool);
+        self.outgoing.into_iter().for_each(|datagram| pool.give(datagram.payload));
+    }
 }
 
 impl Stack {
@@ -102,7 +117,7 @@ impl Stack {
         now: Instant,
     ) -> Result<SocketId, BindError> {
         self.tick(now);
-        if self.population.datagram_sockets >= self.config.datagram_socket_limit {
+        if !self.has_room_for_datagram_socket() {
             return Err(BindError::TooManySockets);
         }
         let Endpoint { address, port } = local;
@@ -127,6 +142,7 @@ impl Stack {
             outgoing_capacity: 0,
             error: None,
             writer_waits: false,
+            closed: false,
         };
         let key = self.bind(Socket::Udp(Box::new(udp)))?;
         self.population.datagram_sockets += 1;
@@ -509,6 +525,12 @@ impl Stack {
         if let Some(datagram) = udp.take_outgoing() {
             self.pool.give(datagram.payload);
         }
+        if udp.closed {
+            if udp.outgoing.is_empty() {
+                self.remove_datagram_socket(key);
+            }
+            return;
+        }
         let woken = udp.writer_waits;
         udp.writer_waits = false;
         let reported = error.is_some() && (udp.remote.is_some() || udp.options.report_unconnected_errors);
@@ -519,34 +541,16 @@ impl Stack {
             self.tell(key);
         }
     }
-    /// Removes a UDP, echo or probe socket with all that it holds.
-    pub(crate) fn remove_datagram_socket(&mut self, key: Key) {
-        self.unbind(key);
-        self.flows.remove(&self.sockets, key);
-        self.sending.remove(key.index());
-        self.starved.remove(key.index());
-        match self.sockets.remove(key) {
-            Some(Socket::Udp(udp)) => {
-                let incoming = udp.incoming.into_iter().map(|datagram| datagram.payload);
-                incoming.for_each(|payload| self.pool.give(payload));
-                let outgoing = udp.outgoing.into_iter().map(|datagram| datagram.payload);
-                outgoing.for_each(|payload| self.pool.give(payload));
-            }
-            Some(Socket::Echo(echo)) => echo.clear(&mut self.pool),
-            Some(Socket::Probe(prober)) => prober.clear(&mut self.pool),
-            _ => return,
-        }
-        self.population.datagram_sockets -= 1;
-    }
-
     fn udp(&self, socket: SocketId) -> Result<&Udp, SocketError> {
         match self.sockets.at(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Udp(udp) if udp.closed => Err(SocketError::NoSocket),
             Socket::Udp(udp) => Ok(udp),
             _ => Err(SocketError::WrongKind),
         }
     }
     pub(crate) fn udp_mut(&mut self, socket: SocketId) -> Result<&mut Udp, SocketError> {
         match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
+            Socket::Udp(udp) if udp.closed => Err(SocketError::NoSocket),
             Socket::Udp(udp) => Ok(udp),
             _ => Err(SocketError::WrongKind),
         }

@@ -1,0 +1,88 @@
+//! Closing a UDP socket: what is queued still leaves.
+
+use crate::entry::Socket;
+use crate::stack::{Stack, ready_on};
+use crate::udp::Udp;
+use inhost_base::{Duration, Instant, Key};
+
+/// How long the datagrams of a closed socket wait for a neighbour or for a full device. An unanswered neighbour is given
+/// up before that.
+const CLOSING_LIMIT: Duration = Duration::from_secs(10);
+
+impl Stack {
+    /// Closes a UDP socket. Its port is free and its identifier is dead at once. Its queued datagrams leave from an
+    /// entry that no application holds.
+    pub(crate) fn close_udp(&mut self, key: Key, now: Instant) {
+        let link = match self.sockets.at(key) {
+            Some(Socket::Udp(udp)) if !udp.is_closed() => udp.outgoing.front().map(|first| first.path.link),
+            _ => None,
+        };
+        let Some(link) = link else { return self.remove_datagram_socket(key) };
+        self.delist_datagram_socket(key);
+        let Some(Socket::Udp(mut udp)) = self.sockets.remove(key) else { return };
+        udp.close(&mut self.pool);
+        match self.sockets.insert(Socket::Udp(udp)) {
+            Ok(closing) => {
+                let place = closing.index();
+                self.closing.push_back(0, place);
+                self.timers.arm(place, now + CLOSING_LIMIT);
+                self.sending.push_back(ready_on(link), place);
+            }
+            // The place that was just freed is there.
+            Err(socket) => self.discard_datagram_socket(socket),
+        }
+    }
+    /// Whether there may be one more datagram socket. At the limit the oldest that is closing gives way.
+    pub(crate) fn has_room_for_datagram_socket(&mut self) -> bool {
+        if self.population.datagram_sockets >= self.config.datagram_socket_limit
+            && let Some(oldest) = self.closing.first(0).and_then(|place| self.sockets.key_at(place))
+        {
+            self.remove_datagram_socket(oldest);
+        }
+        self.population.datagram_sockets < self.config.datagram_socket_limit
+    }
+    /// The time of a closed socket is over.
+    pub(crate) fn closing_expired(&mut self, key: Key) {
+        if matches!(self.sockets.at(key), Some(Socket::Udp(udp)) if udp.is_closed()) {
+            self.remove_datagram_socket(key);
+        }
+    }
+    /// Removes a UDP, echo or probe socket with all that it holds.
+    pub(crate) fn remove_datagram_socket(&mut self, key: Key) {
+        self.delist_datagram_socket(key);
+        if let Some(socket) = self.sockets.remove(key) {
+            self.discard_datagram_socket(socket);
+        }
+    }
+    /// Takes a datagram socket out of everything that refers to it.
+    fn delist_datagram_socket(&mut self, key: Key) {
+        let place = key.index();
+        self.unbind(key);
+        self.flows.remove(&self.sockets, key);
+        self.sending.remove(place);
+        self.starved.remove(place);
+        self.closing.remove(place);
+        self.timers.disarm(place);
+    }
+    fn discard_datagram_socket(&mut self, socket: Socket) {
+        match socket {
+            Socket::Udp(udp) => udp.clear(&mut self.pool),
+            Socket::Echo(echo) => echo.clear(&mut self.pool),
+            Socket::Probe(prober) => prober.clear(&mut self.pool),
+            Socket::Flow(_) | Socket::Listener(_) => return,
+        }
+        self.population.datagram_sockets -= 1;
+    }
+}
+
+impl Udp {
+    /// Lets go of what came in. It has no name any more, so nothing else comes.
+    fn close(&mut self, pool: &mut inhost_buf::Pool) {
+        self.closed = true;
+        self.discard_incoming(pool);
+    }
+    /// Whether no application holds it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
