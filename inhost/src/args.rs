@@ -92,7 +92,14 @@ pub struct Serve {
     /// File of users and their password hashes
     #[arg(long, value_name = "FILE")]
     pub users: Option<PathBuf>,
-    /// Say less
+    /// Log this much: off, error, warn, info, debug or trace, and other levels for parts, such as info,telnet=debug
+    /// [default: info; warn with --quiet]
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+    /// Log JSON, an object a line
+    #[arg(long)]
+    pub log_json: bool,
+    /// Say less: no banner, and warnings only
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -228,6 +235,8 @@ Examples:
       the first again, losing one packet in twenty
   inhost serve --link 'user,forward=127.0.0.1:8023->23'
       only Telnet, at another port; the quotes keep > from the shell
+  inhost serve --quiet --log info,telnet=debug --log-json
+      no banner; the log as JSON, an object a line
 
 SIGHUP reads the configuration again; SIGINT and SIGTERM end the host within its deadline.";
 

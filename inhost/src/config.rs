@@ -10,6 +10,7 @@ mod tftp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
+use crate::log;
 pub use dhcp::Dhcp;
 pub use ftp::{Ftp, may_write};
 use inhost_base::Duration;
@@ -56,6 +57,18 @@ pub struct Config {
     pub dhcp: Dhcp,
     /// How connections behave.
     pub tcp: Tcp,
+    /// What is logged.
+    pub log: Log,
+}
+
+/// What is logged, on standard error.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// The least level, and other levels for parts, as in "info,telnet=debug". Default "info", or "warn" with `--quiet`.
+    pub level: Option<String>,
+    /// JSON, an object a line. Default false.
+    pub json: bool,
 }
 
 /// The Telnet server.
@@ -116,6 +129,7 @@ impl Default for Config {
             names: Names::default(),
             dhcp: Dhcp::default(),
             tcp: Tcp::default(),
+            log: Log::default(),
         }
     }
 }
@@ -174,8 +188,13 @@ impl Config {
         if let Some(users) = &flags.users {
             config.telnet.users = Some(users.clone());
         }
+        if let Some(level) = &flags.log {
+            config.log.level = Some(level.clone());
+        }
+        config.log.json |= flags.log_json;
         config.memory_bytes()?;
         config.busy_poll()?;
+        log::targets(&config.log, flags.quiet)?;
         config.tcp.connections()?;
         config.ftp.check()?;
         config.tftp.server()?;

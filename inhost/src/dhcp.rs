@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::SystemTime;
+use tracing::info;
 
 /// How long a client's host waits for an address of its own: four questions, and the test of the link's own.
 const CLIENT_WAITS: Duration = Duration::from_secs(30);
@@ -19,22 +20,13 @@ const CLIENT_WAITS: Duration = Duration::from_secs(30);
 /// How long giving leases back may take.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Starts the clients of `links`; none where there are none. What happens is told on standard error unless `quiet`.
-pub fn start(
-    host: &Host,
-    links: &[LinkId],
-    section: &config::Dhcp,
-    quiet: bool,
-) -> Result<Option<Dhcp>, Failure> {
+/// Starts the clients of `links`; none where there are none. What happens goes to the log.
+pub fn start(host: &Host, links: &[LinkId], section: &config::Dhcp) -> Result<Option<Dhcp>, Failure> {
     if links.is_empty() {
         return Ok(None);
     }
     let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
-    let tell = move |link: &str, news: &News| {
-        if !quiet {
-            eprintln!("inhost: {link}: {news}");
-        }
-    };
+    let tell = |link: &str, news: &News| info!(target: "dhcp", link, "{news}");
     let setup = Setup {
         links: links.to_vec(),
         store: Rc::new(Files::new(section.state.clone().unwrap_or_else(default_state))),

@@ -1,6 +1,7 @@
 //! How a command ends when it does not end well.
 
 use std::fmt;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// One line that says what failed, where, and what to try; and the exit status that goes with it.
@@ -21,9 +22,14 @@ impl Failure {
     }
     /// Prints the line and gives the status.
     pub fn report(&self) -> ExitCode {
-        eprintln!("inhost: {}", self.message);
+        print_error(&self.message);
         ExitCode::from(self.status)
     }
+}
+
+/// Prints a line on standard error. If that is closed, nobody wants to read it: the command goes on.
+pub fn print_error(message: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "inhost: {message}");
 }
 
 impl fmt::Display for Failure {

@@ -11,6 +11,7 @@ mod failure;
 mod finger;
 mod ftp;
 mod links;
+mod log;
 mod lookup;
 mod netstat;
 mod ping;

@@ -1,7 +1,7 @@
 //! `inhost ping`: does a host answer, and how fast?
 
 use crate::args::Ping;
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::through::{Private, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Instant, IpAddr};
@@ -102,7 +102,7 @@ async fn requests(host: &Host, to: IpAddr, arguments: &Ping, signals: &Signals) 
         let sequence = tally.sent as u16;
         tally.unanswered.insert(sequence, sent_at);
         if let Err(error) = socket.send(to, sequence, &payload).await {
-            eprintln!("inhost: request {sequence} to {to}: {error}");
+            print_error(format_args!("request {sequence} to {to}: {error}"));
         }
         tally.sent += 1;
         let last = tally.sent == arguments.count;
@@ -123,7 +123,7 @@ async fn requests(host: &Host, to: IpAddr, arguments: &Ping, signals: &Signals) 
                 Wake::Time => break,
                 Wake::Interrupted => return Ok(tally),
                 Wake::Failed(why) => {
-                    eprintln!("inhost: {to}: {why}");
+                    print_error(format_args!("{to}: {why}"));
                     tally.failures += 1;
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::args::Rcp;
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::reserved::{self, Caller, local_user};
 use futures_lite::future::or;
 use inhost_remote::rcp::{Expected, Folder, Options, Report, fetch, send};
@@ -110,7 +110,7 @@ impl Copying<'_> {
 }
 
 fn tell(why: &str) {
-    eprintln!("inhost: {why}");
+    print_error(why);
 }
 
 fn of(there: &There, why: &dyn std::fmt::Display) -> Failure {

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
+use crate::log;
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_dhcp::driver::Dhcp;
@@ -21,10 +22,13 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::SystemTime;
+use tracing::{error, info, warn};
 
 /// Runs the host.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     let mut config = Config::read(flags)?;
+    // Dropped last: what is said while the host ends is written, too.
+    let _log = log::start(&config.log, flags.quiet)?;
     let stack = StackConfig {
         memory_limit_bytes: config.memory_bytes()?,
         tcp: config.tcp.connections()?,
@@ -44,7 +48,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
-    let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp, flags.quiet)?;
+    let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     names::answer(&runtime, &control, &config, &links, dhcp.as_ref())?;
     if let (Some(forwarder), Some(dhcp)) = (&forwarder, &dhcp) {
         host.spawn(forwarder.clone().follow(dhcp.clone())).detach();
@@ -92,8 +96,8 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let leases = dhcp.filter(|_| config.dhcp.release);
     let ended = end(&mut runtime, &signals, limit, leases)
         .map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
-    if !flags.quiet && ended.aborted > 0 {
-        eprintln!("inhost: {} connections did not close in time and were reset", ended.aborted);
+    if ended.aborted > 0 {
+        warn!(target: "host", connections = ended.aborted, "not closed in time, reset");
     }
     Ok(())
 }
@@ -131,14 +135,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Reads the configuration again and says what changed. What would need another start is named.
 fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>, ftp: Option<&ftp::Files>) {
     match Config::read(flags) {
-        Err(failure) => eprintln!("inhost: the configuration stays as it was: {failure}"),
+        Err(failure) => error!(target: "host", "the configuration stays as it was: {failure}"),
         Ok(new) => {
             let changes = new.changes_from(config);
             if changes.is_empty() {
-                eprintln!("inhost: configuration read again, nothing changed");
+                info!(target: "host", "configuration read again, nothing changed");
             }
             for change in changes {
-                eprintln!("inhost: {change} ({})", effect(&change.key, login.is_some(), ftp.is_some()));
+                info!(target: "host", "{change} ({})", effect(&change.key, login.is_some(), ftp.is_some()));
             }
             if let Some(login) = login {
                 login.reload(&new.telnet);

@@ -76,7 +76,7 @@ impl Private {
         let mut links = Links::new(DuplicateDetection::WhileInUse);
         links.add(&mut runtime, &link)?;
         let host = runtime.host().clone();
-        if let Some(dhcp) = dhcp::start(&host, &links.dhcp, &config::Dhcp::default(), true)? {
+        if let Some(dhcp) = dhcp::start(&host, &links.dhcp, &config::Dhcp::default())? {
             links.nameservers.extend(dhcp::wait(&mut runtime, &dhcp)?);
         }
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
+use tracing::{error, info, warn};
 
 /// Names that mean nobody in particular (RFC 1635).
 const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
@@ -102,7 +103,7 @@ impl Files {
                 self.services.admission.set_limits(limits(&config.ftp));
                 self.services.places.replace(Rc::new(places));
             }
-            Err(failure) => eprintln!("inhost: ftp stays as it was: {failure}"),
+            Err(failure) => error!(target: "ftp", "stays as it was: {failure}"),
         }
     }
 }
@@ -255,19 +256,19 @@ impl From<Place> for Granted {
     }
 }
 
-/// One line a happening on standard error. What a client named is quoted: it may hold anything.
+/// One line of the log for each event. What a client named is a field: it is quoted and its control octets are escaped.
 fn log(event: SessionEvent<'_>) {
     match event {
-        SessionEvent::Refused { peer, refusal } => eprintln!("inhost: ftp {peer}: refused, {refusal}"),
-        SessionEvent::Opened { peer } => eprintln!("inhost: ftp {peer}: connected"),
-        SessionEvent::Denied { peer, user } => eprintln!("inhost: ftp {peer}: wrong password for {user:?}"),
+        SessionEvent::Refused { peer, refusal } => info!(target: "ftp", %peer, "refused: {refusal}"),
+        SessionEvent::Opened { peer } => info!(target: "ftp", %peer, "connected"),
+        SessionEvent::Denied { peer, user } => warn!(target: "ftp", %peer, user, "wrong password"),
         SessionEvent::Unavailable { reason } => {
-            eprintln!("inhost: ftp: no password can be checked: {reason}");
+            error!(target: "ftp", "no password can be checked: {reason}");
         }
-        SessionEvent::LoggedIn { peer, user } => eprintln!("inhost: ftp {peer}: {user:?} logged in"),
+        SessionEvent::LoggedIn { peer, user } => info!(target: "ftp", %peer, user, "logged in"),
         SessionEvent::Transferred { peer, user, what, outcome } => match outcome {
-            Ok(bytes) => eprintln!("inhost: ftp {peer}: {user:?} {what:?}, {bytes} bytes"),
-            Err(why) => eprintln!("inhost: ftp {peer}: {user:?} {what:?} failed: {why}"),
+            Ok(bytes) => info!(target: "ftp", %peer, user, what, bytes, "transferred"),
+            Err(why) => info!(target: "ftp", %peer, user, what, "transfer failed: {why}"),
         },
         SessionEvent::Closed { peer, user, closing } => {
             let why = match closing {
@@ -279,7 +280,7 @@ fn log(event: SessionEvent<'_>) {
                 Some(Closing::Tls) => "TLS failed",
                 Some(Closing::HostEnds) => "the host goes down",
             };
-            eprintln!("inhost: ftp {peer}: {:?} ended, {why}", user.unwrap_or("nobody"));
+            info!(target: "ftp", %peer, user, "ended: {why}");
         }
     }
 }

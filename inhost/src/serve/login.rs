@@ -16,6 +16,7 @@ use inhost_telnet::users::{
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use tracing::{error, info, warn};
 
 /// The user of a host for which none was made.
 const ONE_TIME_USER: &str = "guest";
@@ -141,19 +142,19 @@ fn read_news(path: Option<&std::path::Path>) -> String {
     }
 }
 
-/// One line a happening on standard error.
+/// One line of the log for each event. What a caller typed is a field: it is quoted and its control octets are escaped.
 fn log(event: SessionEvent<'_>) {
     match event {
-        SessionEvent::Refused { peer, refusal } => eprintln!("inhost: telnet {peer}: refused, {refusal}"),
-        SessionEvent::Opened { peer } => eprintln!("inhost: telnet {peer}: connected"),
+        SessionEvent::Refused { peer, refusal } => info!(target: "telnet", %peer, "refused: {refusal}"),
+        SessionEvent::Opened { peer } => info!(target: "telnet", %peer, "connected"),
         SessionEvent::Denied { peer, user } => {
-            eprintln!("inhost: telnet {peer}: wrong password for {user:?}")
+            warn!(target: "telnet", %peer, user, "wrong password")
         }
         SessionEvent::Unavailable { reason } => {
-            eprintln!("inhost: telnet: no password can be checked: {reason}")
+            error!(target: "telnet", "no password can be checked: {reason}")
         }
-        SessionEvent::LoggedIn { peer, user } => eprintln!("inhost: telnet {peer}: {user} logged in"),
-        SessionEvent::NoShell { user, error } => eprintln!("inhost: telnet: no shell for {user}: {error}"),
+        SessionEvent::LoggedIn { peer, user } => info!(target: "telnet", %peer, user, "logged in"),
+        SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
         SessionEvent::Closed { peer, user, closing } => {
             let why = match closing {
                 None => "connection lost",
@@ -165,7 +166,7 @@ fn log(event: SessionEvent<'_>) {
                 Some(Closing::HostEnds) => "the host goes down",
                 Some(Closing::Violation(_)) => "broke the protocol's limits",
             };
-            eprintln!("inhost: telnet {peer}: {} ended, {why}", user.unwrap_or("nobody"));
+            info!(target: "telnet", %peer, user, "ended: {why}");
         }
     }
 }

@@ -15,6 +15,7 @@ use inhost_socket::Host;
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use tracing::error;
 
 /// The running forwarder.
 #[derive(Clone)]
@@ -118,7 +119,7 @@ impl Forwarder {
     fn change(&self) {
         match self.asked.borrow().forward(&self.host) {
             Ok((forward, hosts)) => self.running.change(forward, hosts),
-            Err(failure) => eprintln!("inhost: names stay as they were: {failure}"),
+            Err(failure) => error!(target: "names", "stays as it was: {failure}"),
         }
     }
 }

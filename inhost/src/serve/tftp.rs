@@ -6,6 +6,7 @@ use inhost_ftp::storage::{Folder, Storage};
 use inhost_socket::Host;
 use inhost_tftp::driver::{Server, ServerEvent, serve};
 use std::rc::Rc;
+use tracing::{error, info};
 
 /// Starts it.
 pub fn start(host: &Host, tftp: &Tftp) -> Result<Server, Failure> {
@@ -18,7 +19,7 @@ pub fn start(host: &Host, tftp: &Tftp) -> Result<Server, Failure> {
 pub fn reload(server: &Server, tftp: &Tftp) {
     match folder(tftp).and_then(|folder| Ok((folder, tftp.server()?))) {
         Ok((folder, config)) => server.change(folder, config),
-        Err(failure) => eprintln!("inhost: tftp stays as it was: {failure}"),
+        Err(failure) => error!(target: "tftp", "stays as it was: {failure}"),
     }
 }
 
@@ -29,18 +30,18 @@ fn folder(tftp: &Tftp) -> Result<Rc<dyn Storage>, Failure> {
     Ok(Rc::new(folder))
 }
 
-/// One line a happening on standard error. What a client named is quoted: it may hold anything.
+/// One line of the log for each event. What a client named is a field: it is quoted and its control octets are escaped.
 fn log(event: ServerEvent<'_>) {
     match event {
-        ServerEvent::Refused { peer, why } => eprintln!("inhost: tftp {peer}: refused, {why}"),
+        ServerEvent::Refused { peer, why } => info!(target: "tftp", %peer, "refused: {why}"),
         ServerEvent::Ended { peer, request, outcome } => {
             let what = if request.is_write { "write" } else { "read" };
             let name = &request.name;
             match outcome {
                 Ok(summary) => {
-                    eprintln!("inhost: tftp {peer}: {what} {name:?}, {} bytes", summary.file_bytes)
+                    info!(target: "tftp", %peer, name, bytes = summary.file_bytes, "{what}")
                 }
-                Err(why) => eprintln!("inhost: tftp {peer}: {what} {name:?} failed: {why}"),
+                Err(why) => info!(target: "tftp", %peer, name, "{what} failed: {why}"),
             }
         }
     }

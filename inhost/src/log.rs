@@ -1,0 +1,145 @@
+//! The log of a running host: `tracing` events as lines of standard error.
+//!
+//! A thread of its own writes them, from a queue with a limit. So a terminal that has stopped, or a pipe that nobody
+//! reads, holds nothing up: lines that find the queue full are lost, and the next line that can be written says how many.
+
+use crate::config::Log;
+use crate::failure::Failure;
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt};
+
+/// Lines that may wait to be written.
+const LINES: usize = 4096;
+
+/// Starts the log. What waits is written when the guard is dropped, for a second at most.
+pub fn start(log: &Log, is_quiet: bool) -> Result<WorkerGuard, Failure> {
+    let targets = targets(log, is_quiet)?;
+    let lost = Arc::new(OnceLock::new());
+    let output = SaysLosses { output: io::stderr(), lost: lost.clone(), said: 0, is_json: log.json };
+    let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log");
+    let (writer, guard) = builder.finish(output);
+    lost.get_or_init(|| writer.error_counter());
+    let layer = fmt::layer().with_writer(writer).with_ansi(false);
+    let layer = if log.json { layer.json().flatten_event(true).boxed() } else { layer.boxed() };
+    tracing_subscriber::registry()
+        .with(layer.with_filter(targets))
+        .try_init()
+        .map_err(|e| Failure::operation(format!("the log cannot start: {e}")))?;
+    Ok(guard)
+}
+
+/// The parts of a host that log, the targets of its events.
+const PARTS: &[&str] = &["host", "link", "gateway", "telnet", "ftp", "tftp", "names", "dhcp"];
+
+/// What is logged: a level, and other levels for parts, as in `info,telnet=debug`.
+pub fn targets(log: &Log, is_quiet: bool) -> Result<Targets, Failure> {
+    let level = log.level.as_deref().unwrap_or(if is_quiet { "warn" } else { "info" });
+    let parsed = level.split(',').try_fold(Targets::new(), |targets, word| match word.split_once('=') {
+        None => Some(targets.with_default(word.parse::<LevelFilter>().ok()?)),
+        Some((part, level)) if PARTS.contains(&part) => {
+            Some(targets.with_target(part, level.parse::<LevelFilter>().ok()?))
+        }
+        Some(_) => None,
+    });
+    parsed.ok_or_else(|| {
+        Failure::usage(format!(
+            "log.level {level:?}: give off, error, warn, info, debug or trace, and levels of parts behind it, \
+             such as info,telnet=debug; the parts are {}",
+            PARTS.join(", ")
+        ))
+    })
+}
+
+/// Writes lines, and before the first that follows a loss, how many were lost.
+struct SaysLosses<W> {
+    output: W,
+    lost: Arc<OnceLock<ErrorCounter>>,
+    said: usize,
+    is_json: bool,
+}
+
+impl<W: Write> Write for SaysLosses<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let lost = self.lost.get().map_or(0, ErrorCounter::dropped_lines);
+        if lost > self.said {
+            let count = lost - self.said;
+            self.said = lost;
+            let said = if self.is_json {
+                format!(
+                    "{{\"level\":\"WARN\",\"target\":\"log\",\"message\":\"lines were lost\",\"lines\":{count}}}\n"
+                )
+            } else {
+                format!("WARN log: {count} lines were lost: they came faster than they could be written\n")
+            };
+            self.output.write_all(said.as_bytes())?;
+        }
+        self.output.write_all(line)?;
+        Ok(line.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// An output that blocks until it is told to go on, and keeps what it was given.
+    struct Blocked {
+        go_on: Receiver<()>,
+        written: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Blocked {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // The sender's end is dropped: nothing blocks from then on.
+            let _ = self.go_on.recv();
+            self.written.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_blocked_output_holds_nobody_up_and_the_lines_lost_are_counted() {
+        let (hold, go_on) = channel();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let lost = Arc::new(OnceLock::new());
+        let output = Blocked { go_on, written: written.clone() };
+        let output = SaysLosses { output, lost: lost.clone(), said: 0, is_json: false };
+        let builder = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(8);
+        let (mut writer, guard) = builder.finish(output);
+        lost.get_or_init(|| writer.error_counter());
+        for line in 0..100 {
+            // One call is one line for the queue.
+            writer.write_all(format!("line {line}\n").as_bytes()).unwrap();
+        }
+        let missing = writer.error_counter().dropped_lines();
+        assert!(missing >= 90, "{missing} of 100 lines were lost, with room for 8");
+        drop(hold);
+        drop(guard);
+        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        assert!(text.contains(&format!("{missing} lines were lost")), "{text}");
+        assert_eq!(text.lines().filter(|l| l.starts_with("line ")).count(), 100 - missing, "{text}");
+    }
+
+    #[test]
+    fn levels_are_words_and_others_are_refused() {
+        let log = |level: &str| Log { level: Some(level.into()), json: false };
+        assert!(targets(&log("info,telnet=debug"), false).is_ok());
+        for wrong in ["loud", "info,telnet", "info,telent=debug", "telnet=loud"] {
+            let said = targets(&log(wrong), false).unwrap_err().to_string();
+            assert!(said.contains("debug") && said.contains(wrong) && said.contains("gateway"), "{said}");
+        }
+    }
+}
