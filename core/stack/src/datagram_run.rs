@@ -111,7 +111,7 @@ impl Stack {
         };
         self.counters.datagrams_sent += sent as u64;
         if sent == datagrams {
-            self.udp_give_up(key, None);
+            self.udp_sent(key, now);
         } else {
             run.payload.trim_front(sent * usize::from(segment_bytes));
         }

@@ -3,6 +3,7 @@
 use crate::entry::Socket;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::output::{Counting, Turn};
+use crate::recent::RecentlySent;
 use crate::socket::{EchoInfo, Readiness, SocketId};
 use crate::stack::{Stack, ip_environment, ready_on};
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
@@ -26,6 +27,8 @@ pub(crate) struct Echo {
     pub(crate) opened: Instant,
     incoming: VecDeque<(Packet, EchoInfo)>,
     pub(crate) outgoing: VecDeque<Request>,
+    /// Whom it asked, and with which number.
+    recent: RecentlySent,
     error: Option<DatagramError>,
 }
 
@@ -65,7 +68,8 @@ impl Stack {
         for _ in 0..TRIES {
             let identifier = self.random.private_u32() as u16;
             let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
-            let echo = Echo { identifier, opened: now, incoming, outgoing, error: None };
+            let recent = RecentlySent::new(QUEUED);
+            let echo = Echo { identifier, opened: now, incoming, outgoing, recent, error: None };
             match self.bind(Socket::Echo(Box::new(echo))) {
                 Ok(key) => {
                     self.population.datagram_sockets += 1;
@@ -169,11 +173,14 @@ impl Stack {
         self.bindings.find(&self.sockets, &name)
     }
     /// Takes an error about a request; a quoted request's identifier stands where ports do.
-    pub(crate) fn echo_error(&mut self, error: &TransportError, _now: Instant) -> Result<(), Drop> {
+    pub(crate) fn echo_error(&mut self, error: &TransportError, now: Instant) -> Result<(), Drop> {
         let key = self.find_echo(error.quoted.source_port).ok_or(Drop::NoSocket)?;
-        if let Some(Socket::Echo(echo)) = self.sockets.at_mut(key) {
-            echo.error = Some(DatagramError::Unreachable(error.kind));
+        let Some(Socket::Echo(echo)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let request = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
+        if !echo.recent.has(request, now) {
+            return Err(Drop::NotCredible);
         }
+        echo.error = Some(DatagramError::Unreachable(error.kind));
         self.tell(key);
         Ok(())
     }
@@ -208,6 +215,10 @@ impl Stack {
             };
             let full = echo.outgoing.len() >= QUEUED;
             let Some(request) = echo.outgoing.pop_front() else { return Turn::Done };
+            if failure.is_none() {
+                let asked = Endpoint { address: request.path.destination, port: request.sequence };
+                echo.recent.note(asked, 0, now);
+            }
             let failed = failure.is_some();
             echo.error = failure.or(echo.error);
             self.pool.give(request.data);

@@ -1,6 +1,6 @@
 //! ICMP errors on their way to the socket whose packet they quote.
 
-use crate::entry::Socket;
+use crate::entry::{Flow, Marks, Socket};
 use crate::error::DatagramError;
 use crate::input::segment_limit;
 use crate::stack::{Stack, tcp_environment};
@@ -18,7 +18,7 @@ impl Stack {
     pub(crate) fn network_error(&mut self, error: &TransportError, now: Instant, sink: &mut dyn Sink) {
         let local = Endpoint { address: error.quoted.source, port: error.quoted.source_port };
         let remote = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
-        if self.probe_error(error) {
+        if self.probe_error(error, now) {
             return;
         }
         let done = match error.quoted.protocol {
@@ -44,6 +44,9 @@ impl Stack {
         let key = self.flows.find(&self.sockets, &name).ok_or(Drop::NoSocket)?;
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
         if !self.is_in_flight(key, sequence, now) {
+            return Err(Drop::NotCredible);
+        }
+        if error.kind == ErrorKind::PacketTooBig && self.may_be_fragmented(key) {
             return Err(Drop::NotCredible);
         }
         let kind = match error.kind {
@@ -87,6 +90,11 @@ impl Stack {
         let sent = info.send_next.since(info.send_unacknowledged);
         sequence.within(info.send_unacknowledged, sent) || flow.connection.is_answer_to_early_data(sequence)
     }
+    /// Whether routers fragment a flow's packets, so that none is too big for them.
+    fn may_be_fragmented(&self, key: Key) -> bool {
+        let fragments = |flow: &Flow| flow.marks.any(Marks::FRAGMENTS) && flow.remote().address.is_ipv4();
+        self.flow(key).is_some_and(fragments)
+    }
     /// A flow's largest segment after its path was asked for again.
     fn new_segment_limit(&mut self, key: Key, now: Instant) -> Option<u16> {
         let flow = self.flow(key)?;
@@ -108,6 +116,19 @@ impl Stack {
             Some(key) => key,
             None => self.find_binding(protocol::UDP, error.link, local).ok_or(Drop::NoSocket)?,
         };
+        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let packet_bytes = error.quoted.packet_length;
+        let is_credible = match (error.kind, error.mtu_bytes) {
+            // What would have passed was not refused.
+            // spec: RFC5927 7
+            (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
+                u32::from(mtu_bytes) < packet_bytes && udp.recent.has_whole(remote, packet_bytes, now)
+            }
+            _ => udp.recent.has(remote, now),
+        };
+        if !is_credible {
+            return Err(Drop::NotCredible);
+        }
         if error.kind == ErrorKind::PacketTooBig {
             self.ip.path_mtu_confirmed(error, now);
         }

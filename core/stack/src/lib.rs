@@ -30,6 +30,7 @@ mod output;
 mod pieces;
 mod ports;
 mod probe;
+mod recent;
 mod reply;
 mod share;
 mod socket;

@@ -5,6 +5,7 @@ use crate::bind::is_bound;
 use crate::entry::{NOWHERE, Socket};
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::output::{Counting, Turn};
+use crate::recent::RecentlySent;
 use crate::socket::{Readiness, SocketId};
 use crate::stack::{Stack, ip_environment, ready_on};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Sequence};
@@ -103,6 +104,8 @@ pub(crate) struct Prober {
     pub(crate) opened: Instant,
     incoming: VecDeque<ProbeAnswer>,
     pub(crate) outgoing: VecDeque<Outgoing>,
+    /// Where its probes went, and their numbers.
+    recent: RecentlySent,
     error: Option<DatagramError>,
 }
 
@@ -110,6 +113,7 @@ pub(crate) struct Prober {
 pub(crate) struct Outgoing {
     message: Packet,
     pub(crate) path: Path,
+    number: u16,
     hop_limit: u8,
 }
 
@@ -147,6 +151,10 @@ impl Prober {
             ProbeMethod::Datagram { .. } => protocol::UDP,
             ProbeMethod::Call { .. } => protocol::TCP,
         }
+    }
+    /// A probe's number, as far as its answer can tell it.
+    fn told_apart(&self, number: u16) -> u16 {
+        if matches!(self.method, ProbeMethod::Call { .. }) { number % CALL_PORTS } else { number }
     }
     /// The number of the probe that went from port `own` to port `other`.
     fn number_of(&self, own: u16, other: u16) -> Option<u16> {
@@ -223,7 +231,9 @@ impl Stack {
             };
             let sequence = Sequence(self.random.private_u32());
             let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
-            let prober = Prober { method, port, sequence, opened: now, incoming, outgoing, error: None };
+            let recent = RecentlySent::new(QUEUED);
+            let prober =
+                Prober { method, port, sequence, opened: now, incoming, outgoing, recent, error: None };
             match self.bind(Socket::Probe(Box::new(prober))) {
                 Ok(key) => {
                     self.population.datagram_sockets += 1;
@@ -275,7 +285,8 @@ impl Stack {
         let written = prober.write(probe, &path, message.spare_mut());
         message.extend(written);
         let first = prober.outgoing.is_empty();
-        prober.outgoing.push_back(Outgoing { message, path, hop_limit: probe.hop_limit });
+        let Probe { number, hop_limit, .. } = *probe;
+        prober.outgoing.push_back(Outgoing { message, path, number, hop_limit });
         if first {
             self.sending.push_back(ready_on(path.link), socket.0.index());
         }
@@ -342,7 +353,7 @@ impl Stack {
         true
     }
     /// Takes an error about a probe; false when it is about none.
-    pub(crate) fn probe_error(&mut self, error: &TransportError) -> bool {
+    pub(crate) fn probe_error(&mut self, error: &TransportError, now: Instant) -> bool {
         let quoted = &error.quoted;
         let local = Endpoint { address: quoted.source, port: quoted.source_port };
         let key = match quoted.protocol {
@@ -355,7 +366,8 @@ impl Stack {
         let number = prober
             .number_of(quoted.source_port, quoted.destination_port)
             .filter(|_| prober.protocol(quoted.destination) == quoted.protocol)
-            .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == prober.sequence));
+            .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == prober.sequence))
+            .filter(|&number| prober.recent.has(Endpoint { address: quoted.destination, port: number }, now));
         if let Some(number) = number {
             let news = ProbeNews::Error { kind: error.kind, mtu_bytes: error.mtu_bytes };
             self.probe_answered(
@@ -397,6 +409,11 @@ impl Stack {
             let full = prober.outgoing.len() >= QUEUED;
             let Some(probe) = prober.outgoing.pop_front() else { return Turn::Done };
             let failed = failure.is_some();
+            if !failed {
+                let probed =
+                    Endpoint { address: probe.path.destination, port: prober.told_apart(probe.number) };
+                prober.recent.note(probed, 0, now);
+            }
             prober.error = failure.or(prober.error);
             self.pool.give(probe.message);
             if full || failed {

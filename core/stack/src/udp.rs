@@ -6,6 +6,7 @@ use crate::error::{BindError, DatagramError, SocketError};
 use crate::input::can_talk;
 use crate::options::UdpOptions;
 use crate::output::{Counting, Turn};
+use crate::recent::RecentlySent;
 use crate::socket::{DatagramInfo, Readiness, SocketId};
 use crate::stack::{Stack, ip_environment, ready_on};
 use crate::table::Name;
@@ -22,6 +23,10 @@ use std::collections::VecDeque;
 const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - udp::LENGTH;
 /// Datagrams that a socket may hold in each direction, whatever they pin.
 const QUEUED_DATAGRAMS: usize = 4096;
+/// Destinations of which a socket remembers that it sent there.
+const RECENT_DESTINATIONS: usize = 32;
+/// No path is narrower than this, so no report about a shorter packet is believed.
+const LEAST_PATH_MTU: u16 = 552;
 /// Memory that a datagram of no bytes counts.
 const LEAST_BYTES: usize = 64;
 
@@ -41,6 +46,8 @@ pub(crate) struct Udp {
     outgoing_capacity: usize,
     /// To be reported once.
     pub(crate) error: Option<DatagramError>,
+    /// To judge ICMP errors by.
+    pub(crate) recent: RecentlySent,
     /// A send found no room.
     writer_waits: bool,
     /// The application has let go of it, and its last datagrams are on their way out.
@@ -94,6 +101,24 @@ impl Udp {
         self.outgoing_capacity -= datagram.payload.capacity();
         Some(datagram)
     }
+    /// Remembers that the first datagram left, where an error about it may matter.
+    #[inline]
+    fn note_sent(&mut self, now: Instant) {
+        let Some(datagram) = self.outgoing.front() else { return };
+        let (path, options) = (&datagram.path, &self.options);
+        let payload_bytes = match datagram.segment_bytes {
+            0 => datagram.payload.len(),
+            each => usize::from(each),
+        };
+        let is_whole = options.dont_fragment || datagram.segment_bytes > 0 || path.destination.is_ipv6();
+        // A longer one left in fragments, of which each is a packet.
+        let longest = if options.beyond_path_mtu { u16::MAX } else { path.mtu_bytes };
+        let packet_bytes = (path.ip_header_bytes() + udp::LENGTH + payload_bytes).min(usize::from(longest));
+        let whole_bytes = if is_whole { packet_bytes as u16 } else { 0 };
+        if self.remote.is_some() || options.report_unconnected_errors || whole_bytes > LEAST_PATH_MTU {
+            self.recent.note(datagram.destination, whole_bytes, now);
+        }
+    }
     /// Gives the memory of what came in back.
     pub(crate) fn discard_incoming(&mut self, pool: &mut Pool) {
         self.incoming.drain(..).for_each(|datagram| pool.give(datagram.payload));
@@ -141,6 +166,7 @@ impl Stack {
             outgoing: VecDeque::new(),
             outgoing_capacity: 0,
             error: None,
+            recent: RecentlySent::new(RECENT_DESTINATIONS),
             writer_waits: false,
             closed: false,
         };
@@ -507,7 +533,7 @@ impl Stack {
             match sent {
                 Ok(()) => {
                     self.counters.datagrams_sent += 1;
-                    self.udp_give_up(key, None);
+                    self.udp_sent(key, now);
                 }
                 Err(SendDatagramError::Full) => return Turn::Full,
                 Err(SendDatagramError::Pending) => return Turn::Pending,
@@ -518,6 +544,13 @@ impl Stack {
             Some(Socket::Udp(udp)) if !udp.outgoing.is_empty() => Turn::More,
             _ => Turn::Done,
         }
+    }
+    /// A socket's first datagram has left.
+    pub(crate) fn udp_sent(&mut self, key: Key, now: Instant) {
+        if let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) {
+            udp.note_sent(now);
+        }
+        self.udp_give_up(key, None);
     }
     /// Is done with a socket's first datagram.
     pub(crate) fn udp_give_up(&mut self, key: Key, error: Option<DatagramError>) {

@@ -1,0 +1,112 @@
+//! Where a socket has sent to of late. An ICMP error about a datagram is believed only when the datagram was sent
+//! (RFC 5927 §4): anybody can send an error, from anywhere.
+
+use inhost_base::{Duration, Endpoint, Instant};
+
+/// How long an error about a datagram is believed. A receiver that waits for fragments reports after a minute.
+const REPORT_WITHIN: Duration = Duration::from_secs(120);
+/// How long a router's report of a narrow path is believed. It comes within a round trip.
+const TOO_BIG_WITHIN: Duration = Duration::from_secs(10);
+
+/// The latest destinations of a socket, at most a given number of them.
+#[derive(Debug)]
+pub(crate) struct RecentlySent {
+    limit: usize,
+    sent: Vec<Sent>,
+    /// The entry of the latest datagram.
+    latest: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// Of an echo request or a probe, the port is its number.
+    destination: Endpoint,
+    at: Instant,
+    /// The longest packet that no router may have fragmented.
+    whole_bytes: u16,
+}
+
+impl RecentlySent {
+    pub(crate) fn new(limit: usize) -> Self {
+        RecentlySent { limit, sent: Vec::new(), latest: 0 }
+    }
+    /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
+    #[inline]
+    pub(crate) fn note(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
+        match self.sent.get_mut(self.latest) {
+            Some(sent) if sent.destination == destination => sent.renew(whole_bytes, now),
+            _ => self.note_other(destination, whole_bytes, now),
+        }
+    }
+    fn note_other(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
+        let found = self.sent.iter().position(|sent| sent.destination == destination);
+        if let Some(found) = found {
+            self.latest = found;
+            self.sent[found].renew(whole_bytes, now);
+            return;
+        }
+        let sent = Sent { destination, at: now, whole_bytes };
+        if self.sent.len() < self.limit {
+            self.latest = self.sent.len();
+            self.sent.push(sent);
+            return;
+        }
+        let oldest = self.sent.iter().enumerate().min_by_key(|(_, sent)| sent.at);
+        if let Some((oldest, _)) = oldest {
+            self.latest = oldest;
+            self.sent[oldest] = sent;
+        }
+    }
+    /// Whether an error about a datagram to `destination` can be true.
+    pub(crate) fn has(&self, destination: Endpoint, now: Instant) -> bool {
+        self.find(destination).is_some_and(|sent| now.since(sent.at) <= REPORT_WITHIN)
+    }
+    /// Whether a router can have found a packet of `packet_bytes` to `destination` too big.
+    pub(crate) fn has_whole(&self, destination: Endpoint, packet_bytes: u32, now: Instant) -> bool {
+        self.find(destination).is_some_and(|sent| {
+            now.since(sent.at) <= TOO_BIG_WITHIN && packet_bytes <= u32::from(sent.whole_bytes)
+        })
+    }
+    fn find(&self, destination: Endpoint) -> Option<&Sent> {
+        self.sent.iter().find(|sent| sent.destination == destination)
+    }
+}
+
+impl Sent {
+    #[inline]
+    fn renew(&mut self, whole_bytes: u16, now: Instant) {
+        let is_older = now.since(self.at) > TOO_BIG_WITHIN;
+        self.whole_bytes = if is_older { whole_bytes } else { whole_bytes.max(self.whole_bytes) };
+        self.at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_base::Ipv4Addr;
+
+    fn to(port: u16) -> Endpoint {
+        Endpoint::new(Ipv4Addr::LOCALHOST, port)
+    }
+
+    #[test]
+    fn it_forgets_by_age_and_number() {
+        let mut recent = RecentlySent::new(3);
+        let second = |second: u64| Instant::from_millis(second * 1000);
+        assert!(!recent.has(to(1), second(1)));
+        recent.note(to(1), 1500, second(1));
+        recent.note(to(1), 600, second(2));
+        assert!(recent.has_whole(to(1), 1500, second(3)) && !recent.has_whole(to(1), 1501, second(3)));
+        assert!(!recent.has_whole(to(1), 1500, second(13)) && recent.has(to(1), second(13)));
+        recent.note(to(1), 600, second(20));
+        assert!(!recent.has_whole(to(1), 1500, second(20)), "the long one is too long ago");
+        for port in [2, 3, 4] {
+            recent.note(to(port), 0, second(21));
+        }
+        assert!(!recent.has(to(1), second(21)) && recent.has(to(2), second(21)));
+        assert!(!recent.has_whole(to(2), 28, second(21)), "routers may fragment that");
+        assert!(!recent.has(to(2), second(142)));
+        assert_eq!(recent.sent.len(), 3);
+    }
+}
