@@ -12,79 +12,143 @@ use crate::protocol::{
 };
 use crate::server::{
     Action, FileReply, LogIn, Rights, ServerConfig, Session, TlsPolicy, TransferError, TransferEvent,
+    TransferRequest,
 };
 use crate::storage::{StorageError, VirtualPath};
 
 /// Octets that a server may say for one command: HELP and FEAT are the longest.
 const PER_COMMAND: usize = 2048;
+/// How often a client that reads nothing says its words, and what is held for it at most: the limit of replies with the
+/// longest reply on top, and input that waits with the lines of it; capacity is twice as much.
+const UNREAD_ROUNDS: usize = 64;
+const UNREAD_BYTES: usize = 256 * 1024;
+/// Deadlines of a session that is left alone: a wrong password's answer, and that it ends.
+const UNREAD_DEADLINES: usize = 8;
 /// Octets said unasked, and for what is no command.
 const SPARE: usize = 1024;
 
 /// A session whose client, users, files and transfers are the input.
 pub fn fuzz_server(input: &[u8]) {
     let mut now = Instant::from_millis(1);
-    let end = |last, port| Endpoint::new(Ipv4Addr::new(192, 0, 2, last), port);
-    let tls = match input.first().map(|octet| octet % 3) {
-        Some(0) => TlsPolicy::Off,
-        Some(1) => TlsPolicy::Offered,
-        _ => TlsPolicy::Required,
-    };
-    let config = ServerConfig { tls, third_party: input.len().is_multiple_of(2), ..ServerConfig::default() };
-    let mut session = Session::new(Rc::new(config), end(1, 21), end(9, 4000), false, now);
+    let mut world = Outside::new(input);
+    let mut session = world.session(input, now);
     let mut said = 0;
-    let mut encrypted = false;
     for (index, piece) in pieces(input).enumerate() {
         now += Duration::from_millis(u64::from(piece[0]) * 20);
         let chosen = piece.len() + index;
         if session.takes_input() {
             session.network(piece, now);
         }
-        for _ in 0..piece.len() + 64 {
+        world.answer(&mut session, piece.len() + 64, chosen, now);
+        session.timeout(now);
+        said += session.pending().len();
+        session.sent(session.pending().len(), now);
+    }
+    let lines = input.iter().filter(|&&octet| octet == b'\n').count();
+    let options = input.iter().filter(|&&octet| octet == 0xff).count();
+    let limit = SPARE + PER_COMMAND * (lines + 1) + 2 * crate::protocol::LINE_BYTES * lines + 3 * options;
+    assert!(said <= limit, "{said} octets for {} in", input.len());
+}
+
+/// A session whose client says the input again and again, and reads nothing.
+pub fn fuzz_unread(input: &[u8]) {
+    let now = Instant::from_millis(1);
+    let mut world = Outside::new(input);
+    let mut session = world.session(input, now);
+    for round in 0..UNREAD_ROUNDS {
+        for (index, piece) in pieces(input).enumerate() {
+            if session.takes_input() {
+                session.network(piece, now);
+            }
+            world.answer(&mut session, piece.len() + 64, piece.len() + index + round, now);
+            let held = session.held_bytes();
+            assert!(held <= UNREAD_BYTES, "{held} octets for a client that reads nothing");
+        }
+    }
+    // It is not kept for ever either; what may come later is for a client that reads.
+    let mut last = now;
+    for _ in 0..UNREAD_DEADLINES {
+        let Some(at) = session.deadline() else { break };
+        last = last.max(at);
+        session.timeout(last);
+        world.answer(&mut session, 64, 1, last);
+    }
+    let full = !session.takes_events();
+    assert!(!full || session.deadline().is_none(), "a client that reads nothing is kept");
+}
+
+/// Who stands around a session: users, files and transfers.
+struct Outside {
+    tls: TlsPolicy,
+    encrypted: bool,
+}
+
+impl Outside {
+    fn new(input: &[u8]) -> Outside {
+        let tls = match input.first().map(|octet| octet % 3) {
+            Some(0) => TlsPolicy::Off,
+            Some(1) => TlsPolicy::Offered,
+            _ => TlsPolicy::Required,
+        };
+        Outside { tls, encrypted: false }
+    }
+    fn session(&self, input: &[u8], now: Instant) -> Session {
+        let third_party = input.len().is_multiple_of(2);
+        let config = ServerConfig { tls: self.tls, third_party, ..ServerConfig::default() };
+        Session::new(Rc::new(config), at(1, 21), at(9, 4000), false, now)
+    }
+    /// Does what the session asks for, at most so many things; `chosen` says how it ends.
+    fn answer(&mut self, session: &mut Session, limit: usize, chosen: usize, now: Instant) {
+        for _ in 0..limit {
             let Some(action) = session.action() else { break };
             match action {
                 Action::Authenticate { user, .. } => {
-                    assert!(tls != TlsPolicy::Required || encrypted, "no password in clear text");
+                    let is_safe = self.tls != TlsPolicy::Required || self.encrypted;
+                    assert!(is_safe, "no password in clear text");
                     let rights = Rights { write: user.len() % 2 == 0 };
                     let account = (chosen % 5 == 0).then(|| "account".to_owned());
                     let granted = LogIn::Granted { rights, account };
                     session.authenticated(if chosen % 4 == 0 { LogIn::Denied } else { granted }, now);
                 }
                 Action::StartTls => {
-                    encrypted = chosen % 7 != 0;
-                    session.tls_started(encrypted, now);
+                    self.encrypted = chosen % 7 != 0;
+                    session.tls_started(self.encrypted, now);
                 }
                 Action::EndTls => {
-                    assert!(encrypted);
-                    encrypted = false;
+                    assert!(self.encrypted);
+                    self.encrypted = false;
                     session.tls_ended(true, now);
                 }
                 Action::File(_) if chosen % 3 == 0 => session.file_done(Err(StorageError::NotFound), now),
                 Action::File(_) => session.file_done(Ok(FileReply::Done), now),
-                Action::Listen(_) => session.listening((chosen % 6 != 0).then(|| end(1, 30_000)), now),
-                Action::Transfer(request) => {
-                    assert!(session.user().is_some(), "no transfer for nobody: {request:?}");
-                    assert!(request.protected || tls != TlsPolicy::Required);
-                    if chosen % 2 == 0 {
-                        let opened = TransferEvent::Opened { size_bytes: Some(1), name: None };
-                        session.transfer_event(opened, now);
-                    }
-                    if chosen % 3 != 0 {
-                        let failed = Err(TransferError::Lost("lost".into()));
-                        let outcome = if chosen % 5 == 0 { failed } else { Ok(1) };
-                        session.transfer_event(TransferEvent::Ended(outcome), now);
-                    }
-                }
+                Action::Listen(_) => session.listening((chosen % 6 != 0).then(|| at(1, 30_000)), now),
+                Action::Transfer(request) => self.transfer(session, &request, chosen, now),
                 Action::StopListening | Action::AbortTransfer | Action::Close(_) => {}
             }
         }
-        session.timeout(now);
-        said += session.pending().len();
-        session.sent(session.pending().len());
     }
-    let lines = input.iter().filter(|&&octet| octet == b'\n').count();
-    let options = input.iter().filter(|&&octet| octet == 0xff).count();
-    let limit = SPARE + PER_COMMAND * (lines + 1) + 2 * crate::protocol::LINE_BYTES * lines + 3 * options;
-    assert!(said <= limit, "{said} octets for {} in", input.len());
+    fn transfer(&self, session: &mut Session, request: &TransferRequest, chosen: usize, now: Instant) {
+        assert!(session.user().is_some(), "no transfer for nobody: {request:?}");
+        assert!(request.protected || self.tls != TlsPolicy::Required);
+        if chosen % 2 == 0 {
+            session.transfer_event(TransferEvent::Opened { size_bytes: Some(1), name: None }, now);
+        }
+        // The data holds as many markers as it likes; they are told while there is room.
+        for _ in 0..chosen {
+            if session.takes_events() {
+                session.transfer_event(TransferEvent::Marker { theirs: "m".into(), ours: 1 }, now);
+            }
+        }
+        if chosen % 3 != 0 {
+            let failed = Err(TransferError::Lost("lost".into()));
+            let outcome = if chosen % 5 == 0 { failed } else { Ok(1) };
+            session.transfer_event(TransferEvent::Ended(outcome), now);
+        }
+    }
+}
+
+fn at(last: u8, port: u16) -> Endpoint {
+    Endpoint::new(Ipv4Addr::new(192, 0, 2, last), port)
 }
 
 /// A client whose server is the input.

@@ -11,6 +11,11 @@ fn the_corpus_of_the_server_holds() {
 }
 
 #[test]
+fn a_client_that_reads_nothing_has_little_held_for_it() {
+    replay("ftp_unread", inhost_ftp::fuzz::fuzz_unread);
+}
+
+#[test]
 fn the_corpus_of_the_client_holds() {
     replay("ftp_client", inhost_ftp::fuzz::fuzz_client);
 }

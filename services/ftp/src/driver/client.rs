@@ -328,7 +328,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
                     None => return (Err("the TLS handshake takes too long".to_owned()), flowed),
                 },
             };
-            let shared = Shared { moved_bytes: moved, ..Shared::default() };
+            let shared = Shared::counting(moved);
             let moving = Moving {
                 clock: &clock,
                 stall_time: limits.stall_time,

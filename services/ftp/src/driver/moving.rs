@@ -23,11 +23,36 @@ const BUFFER_BYTES: usize = 512 * 1024;
 /// Octets of a buffer for what comes in while less than that comes at a time.
 const LEAST_BUFFER_BYTES: usize = 64 * 1024;
 
+/// Events that may wait to be told; beyond, the transfer waits.
+const EVENTS: usize = 16;
+
 /// What others see of a transfer while it runs.
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) events: RefCell<VecDeque<TransferEvent>>,
     pub(super) moved_bytes: Rc<Cell<u64>>,
+    tells_markers: bool,
+}
+
+impl Shared {
+    /// For a server, which acknowledges each restart marker.
+    pub(super) fn with_markers() -> Shared {
+        Shared { tells_markers: true, ..Shared::default() }
+    }
+    /// For a client, whose octets others count.
+    pub(super) fn counting(moved_bytes: Rc<Cell<u64>>) -> Shared {
+        Shared { moved_bytes, ..Shared::default() }
+    }
+    /// Notes a marker, and waits while too many wait: a marker is a few octets of data, and its acknowledgment is more.
+    /// The task that polls the transfer takes the events, and polls again.
+    async fn marker(&self, theirs: String, ours: u64) {
+        if !self.tells_markers {
+            return;
+        }
+        self.events.borrow_mut().push_back(TransferEvent::Marker { theirs, ours });
+        let has_room = || self.events.borrow().len() < EVENTS;
+        poll_fn(|_| if has_room() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
 }
 
 /// What holds for the data of one transfer.
@@ -374,8 +399,7 @@ impl<'a, C: Clock> Receiving<'a, C> {
                 Decoded::Marker(theirs) => {
                     // RFC 959 §3.5: the marker is told once all before it is safe.
                     self.settle().await?;
-                    let event = TransferEvent::Marker { theirs, ours: self.position };
-                    self.shared.events.borrow_mut().push_back(event);
+                    self.shared.marker(theirs, self.position).await;
                 }
             }
         }

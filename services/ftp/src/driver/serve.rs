@@ -104,6 +104,7 @@ where
         file: None,
         lease: None,
         transfer: None,
+        ended: None,
         shared: Rc::default(),
         what: String::new(),
         alarm: None,
@@ -143,6 +144,8 @@ struct Driver<S, V: Services> {
     file: Option<LocalFuture<Outcome<FileReply>>>,
     lease: Option<Lease<V::Network>>,
     transfer: Option<LocalFuture<Result<u64, TransferError>>>,
+    /// How the transfer ended, until all that happened before it is told.
+    ended: Option<Result<u64, TransferError>>,
     shared: Rc<Shared>,
     what: String,
     alarm: Option<(Instant, LocalFuture<()>)>,
@@ -262,21 +265,32 @@ where
             self.session.file_done(outcome, now);
             busy = true;
         }
+        busy | self.transfer_outcomes(cx, now)
+    }
+
+    fn transfer_outcomes(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
         if let Some(transfer) = &mut self.transfer {
-            let ended = transfer.as_mut().poll(cx);
+            let polled = transfer.as_mut().poll(cx);
             self.session.progress(self.shared.moved_bytes.get());
-            while let Some(event) = { self.shared.events.borrow_mut().pop_front() } {
-                self.session.transfer_event(event, now);
-                busy = true;
-            }
-            if let Poll::Ready(outcome) = ended {
+            if let Poll::Ready(outcome) = polled {
                 self.transfer = None;
                 self.record_transfer(&outcome);
-                self.session.transfer_event(TransferEvent::Ended(outcome), now);
-                busy = true;
+                self.ended = Some(outcome);
             }
         }
+        let mut busy = false;
+        while self.session.takes_events()
+            && let Some(event) = self.next_event()
+        {
+            self.session.transfer_event(event, now);
+            busy = true;
+        }
         busy
+    }
+
+    fn next_event(&mut self) -> Option<TransferEvent> {
+        let event = self.shared.events.borrow_mut().pop_front();
+        event.or_else(|| self.ended.take().map(TransferEvent::Ended))
     }
 
     fn record_transfer(&self, outcome: &Result<u64, TransferError>) {
@@ -333,7 +347,7 @@ where
                 Action::StopListening => self.lease = None,
                 Action::Transfer(request) => self.transfer(request),
                 Action::AbortTransfer => {
-                    self.transfer = None;
+                    (self.transfer, self.ended) = (None, None);
                     self.shared.events.borrow_mut().clear();
                 }
                 Action::Close(closing) => self.closing = Some(closing),
@@ -342,9 +356,15 @@ where
         busy
     }
 
-    fn start_tls(&mut self) {
+    /// What is still to be said; it goes with the stream into whatever changes it.
+    fn take_pending(&mut self) -> Vec<u8> {
         let pending = self.session.pending().to_vec();
-        self.session.sent(pending.len());
+        self.session.sent(pending.len(), self.services.clock().now());
+        pending
+    }
+
+    fn start_tls(&mut self) {
+        let pending = self.take_pending();
         let Control::Open(MaybeTls::Clear(mut stream)) = core::mem::replace(&mut self.control, Control::Gone)
         else {
             return;
@@ -359,8 +379,7 @@ where
     }
 
     fn end_tls(&mut self) {
-        let pending = self.session.pending().to_vec();
-        self.session.sent(pending.len());
+        let pending = self.take_pending();
         let Control::Open(MaybeTls::Tls(mut stream)) = core::mem::replace(&mut self.control, Control::Gone)
         else {
             return;
@@ -388,7 +407,7 @@ where
             Task::Store { path, .. } => format!("stored {path}"),
             Task::List { path, .. } => format!("listed {path}"),
         };
-        self.shared = Rc::default();
+        self.shared = Rc::new(Shared::with_markers());
         let transfer = Transfer {
             services: self.services.clone(),
             config: self.config.clone(),
@@ -403,12 +422,13 @@ where
     }
 
     fn send(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        let now = self.services.clock().now();
         let Control::Open(stream) = &mut self.control else { return Ok(false) };
         let mut any = false;
         while !self.session.pending().is_empty() {
             match Pin::new(&mut *stream).poll_write(cx, self.session.pending()) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(Ok(count)) => self.session.sent(count),
+                Poll::Ready(Ok(count)) => self.session.sent(count, now),
                 Poll::Ready(Err(error)) => return Err(error),
                 Poll::Pending => break,
             }

@@ -63,6 +63,10 @@ impl LineReader {
     pub fn is_midway(&self) -> bool {
         !self.line.is_empty() || self.too_long || self.state != State::Text
     }
+    /// Octets of memory.
+    pub fn held_bytes(&self) -> usize {
+        self.line.capacity()
+    }
     /// Forgets what was begun.
     pub fn clear(&mut self) {
         *self = LineReader::default();

@@ -8,6 +8,7 @@ mod config;
 mod data;
 mod files;
 mod login;
+mod output;
 mod session;
 mod transfer;
 

@@ -8,6 +8,7 @@ use inhost_base::{Duration, Endpoint, Instant};
 use super::action::{Action, Closing, FileRequest, Rights};
 use super::config::{ServerConfig, TlsPolicy};
 use super::data::DataPort;
+use super::output::Output;
 use super::transfer::Running;
 use crate::protocol::{Command, LineEvent, LineReader, Needs, Parameters, ParseError, Verb, write_reply};
 use crate::storage::VirtualPath;
@@ -95,11 +96,12 @@ pub struct Session {
     lines: LineReader,
     input: Vec<u8>,
     queued: VecDeque<Vec<u8>>,
-    output: Vec<u8>,
-    sent: usize,
+    output: Output,
     began: Instant,
     line_began: Option<Instant>,
     last_command: Instant,
+    /// Since when replies have waited, none of them read, with no room for another.
+    unread_since: Option<Instant>,
 }
 
 impl Session {
@@ -127,11 +129,11 @@ impl Session {
             lines: LineReader::default(),
             input: Vec::new(),
             queued: VecDeque::new(),
-            output: Vec::new(),
-            sent: 0,
+            output: Output::default(),
             began: now,
             line_began: None,
             last_command: now,
+            unread_since: None,
             config,
         };
         let greeting = format!("{} FTP server ready.", session.config.host_name);
@@ -139,9 +141,20 @@ impl Session {
         session
     }
 
-    /// Whether more octets are wanted from the client.
+    /// Whether more octets are wanted from the client. None are while it leaves replies unread: what it may have us
+    /// hold is limited, whatever it says.
     pub fn takes_input(&self) -> bool {
         !self.closed && self.input.len() < INPUT_BYTES && self.queued.len() < QUEUED && !self.blocks()
+    }
+    /// Whether events of the transfer may be told now. Markers are acknowledged on the control connection, so the data
+    /// of a client that does not read it waits as well.
+    pub fn takes_events(&self) -> bool {
+        self.output.has_room()
+    }
+    /// Octets of memory that input and replies take.
+    pub fn held_bytes(&self) -> usize {
+        let queued: usize = self.queued.iter().map(Vec::capacity).sum();
+        self.input.capacity() + self.lines.held_bytes() + queued + self.output.held_bytes()
     }
     /// Whether the connection is, or is to be, in TLS.
     pub fn is_encrypted(&self) -> bool {
@@ -168,14 +181,14 @@ impl Session {
     }
     /// Octets for the client.
     pub fn pending(&self) -> &[u8] {
-        &self.output[self.sent..]
+        self.output.pending()
     }
-    /// So many of them were sent.
-    pub fn sent(&mut self, count: usize) {
-        self.sent += count;
-        if self.sent >= self.output.len() {
-            self.output.clear();
-            self.sent = 0;
+    /// So many of them were sent; commands that waited for that are understood.
+    pub fn sent(&mut self, count: usize, now: Instant) {
+        let waited = self.unread_since.take().is_some();
+        self.output.sent(count);
+        if waited {
+            self.process(now);
         }
     }
     /// The next thing to be done.
@@ -192,12 +205,13 @@ impl Session {
             _ => None,
         };
         let line = self.line_began.map(|began| began + self.config.line_time);
+        let unread = self.unread_since.map(|since| since + self.config.stall_time);
         let person = match self.phase {
             _ if self.running.is_some() => None,
             Phase::User { .. } => Some(self.last_command + self.settings.idle),
             _ => Some(self.began + self.config.login_time),
         };
-        [waiting, line, person].into_iter().flatten().min()
+        [waiting, line, unread, person].into_iter().flatten().min()
     }
     /// Time has passed.
     pub fn timeout(&mut self, now: Instant) {
@@ -211,6 +225,10 @@ impl Session {
                 self.process(now);
             }
             Waiting::Tls(at) | Waiting::Clear(at) if at <= now => self.close(Closing::Tls),
+            // Another word would not be read either.
+            _ if self.unread_since.is_some_and(|since| since + self.config.stall_time <= now) => {
+                self.close(Closing::TooSlow);
+            }
             _ if self.line_began.is_some_and(|began| began + self.config.line_time <= now) => {
                 self.reply(421, "A command took too long to come; closing.");
                 self.close(Closing::TooSlow);
@@ -259,7 +277,7 @@ impl Session {
 
     /// Whether the next command has to wait, that it is ABOR among them.
     fn blocks(&self) -> bool {
-        self.waiting != Waiting::Nothing
+        self.waiting != Waiting::Nothing || !self.output.has_room()
     }
 
     /// Understands what can be understood now.
@@ -276,7 +294,7 @@ impl Session {
             }
             let input = core::mem::take(&mut self.input);
             let mut rest = &input[..];
-            let event = self.lines.receive(&mut rest, &mut self.output);
+            let event = self.lines.receive(&mut rest, self.output.end());
             self.input = rest.to_vec();
             // The time that a line takes counts from its first octet.
             let midway = self.lines.is_midway();
@@ -291,6 +309,7 @@ impl Session {
                 LineEvent::Line(line) => self.line(&line, now),
             }
         }
+        self.unread_since = if self.output.has_room() { None } else { self.unread_since.or(Some(now)) };
     }
 
     /// RFC 959 §5.4: what may be said while a transfer runs.
@@ -414,10 +433,10 @@ impl Session {
         self.actions.push_back(action);
     }
     pub(super) fn reply(&mut self, code: u16, text: &str) {
-        write_reply(&mut self.output, code, &[text]);
+        write_reply(self.output.end(), code, &[text]);
     }
     pub(super) fn reply_lines(&mut self, code: u16, lines: &[String]) {
-        write_reply(&mut self.output, code, lines);
+        write_reply(self.output.end(), code, lines);
     }
     /// Whether something is there that was said behind the command at hand.
     pub(super) fn has_input(&self) -> bool {

@@ -39,7 +39,7 @@ impl Talk {
     }
     fn heard(&mut self) -> String {
         let text = String::from_utf8(self.session.pending().to_vec()).unwrap();
-        self.session.sent(text.len());
+        self.session.sent(text.len(), self.now);
         text
     }
     fn says(&mut self, line: &str) -> String {
@@ -431,4 +431,56 @@ fn features_are_listed_as_rfc_2389_asks() {
     assert!(features.contains(" HASH SHA-256;SHA-512*;SHA-1\r\n"));
     assert!(features.contains(" MLST type*;size*;modify;perm;unique;UNIX.mode;\r\n"));
     assert!(features.ends_with("\r\n211 End\r\n"));
+}
+
+/// Whatever it says again and again, before and after logging in: input stays with the network while replies wait.
+#[test]
+fn a_client_that_reads_nothing_is_not_answered_for_ever() {
+    for verb in Verb::ALL {
+        for mut talk in [Talk::new(tls(TlsPolicy::Offered)), Talk::user(tls(TlsPolicy::Offered), true)] {
+            let line = format!("{} {}\r\n", verb.name(), sample(*verb)).repeat(40);
+            let mut most = 0;
+            for _ in 0..2000 {
+                if talk.session.takes_input() {
+                    talk.session.network(line.as_bytes(), NOW);
+                }
+                while let Some(action) = talk.action() {
+                    match action {
+                        Action::File(_) => talk.session.file_done(Err(StorageError::NotFound), NOW),
+                        Action::Transfer(_) => {
+                            talk.session.transfer_event(TransferEvent::Ended(Ok(1)), NOW);
+                        }
+                        Action::Listen(_) => talk.session.listening(Some(at("192.0.2.1:30000")), NOW),
+                        Action::Authenticate { .. } => talk.session.authenticated(LogIn::Unavailable, NOW),
+                        _ => {}
+                    }
+                }
+                most = most.max(talk.session.held_bytes());
+            }
+            assert!(most < 64 * 1024, "{}: {most} octets are held", verb.name());
+        }
+    }
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_left_and_one_that_reads_slowly_is_not() {
+    let mut talk = Talk::new(ServerConfig::default());
+    let fill = |talk: &mut Talk| {
+        while talk.session.takes_input() {
+            talk.session.network(b"HELP\r\n", talk.now);
+        }
+    };
+    fill(&mut talk);
+    for _ in 0..3 {
+        talk.passes(Duration::from_secs(30));
+        // An answer's part is read, and then the rest.
+        talk.session.sent(talk.session.pending().len(), talk.now);
+        fill(&mut talk);
+        assert!(talk.action().is_none());
+    }
+    let waits = talk.session.pending().len();
+    talk.now += Duration::from_secs(60);
+    talk.session.timeout(talk.now);
+    assert_eq!(talk.session.pending().len(), waits, "there is nobody to tell");
+    assert!(std::iter::from_fn(|| talk.action()).any(|action| action == Action::Close(Closing::TooSlow)));
 }
