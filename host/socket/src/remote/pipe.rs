@@ -3,10 +3,12 @@
 //! The *shard's* end is worked by one task of the host, the *outer* end by whoever holds the stream. Wake-ups of both
 //! happen after the lock is released.
 
+use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use inhost_buf::ByteRing;
+use inhost_tcp::SendHow;
 
 use crate::error::StreamError;
 
@@ -48,6 +50,8 @@ pub(crate) struct State {
     down: ByteRing,
     /// Bytes at the front of `down` that are urgent, up to the mark.
     down_urgent: usize,
+    /// The last write was cut short for want of room: its rest comes as soon as there is some.
+    down_cut: bool,
     sending: Sending,
     /// The outer end is gone: nothing will be read any more.
     abandoned: bool,
@@ -65,6 +69,7 @@ impl Pipe {
                 up_urgent: 0,
                 down: ByteRing::new(ring_bytes),
                 down_urgent: 0,
+                down_cut: false,
                 sending: Sending::Open,
                 abandoned: false,
                 shard: None,
@@ -106,19 +111,24 @@ impl Pipe {
             }
         }
     }
-    pub(crate) fn try_write(&self, bytes: &[u8], urgent: bool) -> Option<Result<usize, StreamError>> {
-        let (result, wake) = self.lock().write(bytes, urgent)?;
+    /// Writes of several pieces, as one, what there is room for.
+    pub(crate) fn try_write(
+        &self,
+        pieces: &[IoSlice<'_>],
+        urgent: bool,
+    ) -> Option<Result<usize, StreamError>> {
+        let (result, wake) = self.lock().write(pieces, urgent)?;
         wake_all(wake);
         Some(result)
     }
     pub(crate) fn poll_write(
         &self,
         context: &Context<'_>,
-        bytes: &[u8],
+        pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
         let mut state = self.lock();
-        match state.write(bytes, urgent) {
+        match state.write(pieces, urgent) {
             Some((result, wake)) => {
                 drop(state);
                 wake_all(wake);
@@ -180,15 +190,21 @@ impl State {
         let wake = was_short_of_room && self.up.free() >= self.up.len();
         Some((Ok(count), if wake { self.shard.take() } else { None }))
     }
-    fn write(&mut self, bytes: &[u8], urgent: bool) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
+    fn write(
+        &mut self,
+        pieces: &[IoSlice<'_>],
+        urgent: bool,
+    ) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
         if let Some(End::Failed(error)) = self.up_end {
             return Some((Err(error), None));
         }
         if self.sending != Sending::Open {
             return Some((Err(StreamError::SendingEnded), None));
         }
-        let count = self.down.write(bytes);
-        if count == 0 && !bytes.is_empty() {
+        let wanted: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let count = pieces.iter().map(|piece| self.down.write(piece)).sum();
+        self.down_cut = count < wanted;
+        if count == 0 && wanted > 0 {
             return None;
         }
         if urgent {
@@ -251,13 +267,18 @@ impl ShardEnd<'_> {
         self.written = true;
         self.read = true;
     }
-    /// The first bytes to send, and whether they end at an urgent mark.
-    pub(crate) fn front(&self) -> (&[u8], bool) {
-        let front = self.state.down.front();
-        match self.state.down_urgent {
+    /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because
+    /// it is in the ring already or its writer waits for room in there.
+    pub(crate) fn front(&self) -> (&[u8], SendHow) {
+        let state = &*self.state;
+        let front = state.down.front();
+        let (bytes, urgent) = match state.down_urgent {
             0 => (front, false),
-            urgent => (&front[..urgent.min(front.len())], urgent <= front.len()),
-        }
+            mark => (&front[..mark.min(front.len())], mark <= front.len()),
+        };
+        let waits = state.down_cut && state.sending == Sending::Open;
+        let more = bytes.len() < state.down.len() || waits;
+        (bytes, SendHow { urgent, more, ..SendHow::default() })
     }
     /// Forgets bytes that the connection took.
     pub(crate) fn sent(&mut self, count: usize) {
@@ -299,29 +320,32 @@ mod tests {
     #[test]
     fn bytes_go_both_ways_and_end() {
         let pipe = Pipe::new(8);
-        assert_eq!(pipe.try_write(b"abcdefghij", false), Some(Ok(8)));
-        assert_eq!(pipe.try_write(b"x", false), None);
+        assert_eq!(pipe.try_write(&[IoSlice::new(b"abcdefghij")], false), Some(Ok(8)));
+        assert_eq!(pipe.try_write(&[IoSlice::new(b"x")], false), None);
         pipe.on_shard(|end| {
-            assert_eq!(end.front(), (&b"abcdefgh"[..], false));
+            let (front, how) = end.front();
+            assert_eq!((front, how.urgent, how.more), (&b"abcdefgh"[..], false, true));
             end.sent(3);
             end.put(b"hello", None);
         });
-        assert_eq!(pipe.try_write(b"!", true), Some(Ok(1)));
+        assert_eq!(pipe.try_write(&[IoSlice::new(b"!")], true), Some(Ok(1)));
         pipe.end_sending(Sending::Finished);
-        assert_eq!(pipe.try_write(b"y", false), Some(Err(StreamError::SendingEnded)));
+        assert_eq!(pipe.try_write(&[IoSlice::new(b"y")], false), Some(Err(StreamError::SendingEnded)));
         let mut into = [0; 16];
         assert_eq!(pipe.try_read(&mut into), Some(Ok(5)));
         assert_eq!(pipe.try_read(&mut into), None);
         pipe.on_shard(|end| {
             let mut sent = Vec::new();
             while !end.front().0.is_empty() {
-                let (front, urgent) = end.front();
-                sent.push((front.to_vec(), urgent));
+                let (front, how) = end.front();
+                sent.push((front.to_vec(), how));
                 let count = front.len();
                 end.sent(count);
             }
             assert_eq!(sent.iter().flat_map(|(b, _)| b.clone()).collect::<Vec<_>>(), b"defgh!");
-            assert!(sent.last().unwrap().1);
+            let (last, others) = sent.split_last().unwrap();
+            assert!(last.1.urgent && !last.1.more);
+            assert!(others.iter().all(|(_, how)| how.more && !how.urgent));
             end.finish(Err(StreamError::Connection(ConnectionError::Reset)));
         });
         assert_eq!(pipe.try_read(&mut into), Some(Err(StreamError::Connection(ConnectionError::Reset))));

@@ -4,8 +4,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use inhost_tcp::SendHow;
-
 use super::pipe::{Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
 use crate::stream::Stream;
@@ -83,7 +81,7 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
         end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
         return Step::Failed;
     }
-    let (front, urgent) = end.front();
+    let (front, how) = end.front();
     if front.is_empty() {
         if end.sending() == Sending::Finished {
             stream.shutdown();
@@ -91,7 +89,7 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
         }
         return Step::Waits;
     }
-    match stream.poll_send(context, front, SendHow { urgent, ..SendHow::default() }) {
+    match stream.poll_send(context, front, how) {
         Poll::Ready(Ok(count)) => {
             end.sent(count);
             Step::Moved

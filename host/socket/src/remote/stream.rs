@@ -77,7 +77,7 @@ impl RemoteStream {
     }
     /// Writes what there is room for; `None` when there is none.
     pub fn try_write(&self, bytes: &[u8]) -> Option<Result<usize, StreamError>> {
-        self.outer.0.try_write(bytes, false)
+        self.outer.0.try_write(&[io::IoSlice::new(bytes)], false)
     }
     /// Reading for a future of one's own; takes `&self`, so that one task may read while another writes.
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
@@ -90,7 +90,7 @@ impl RemoteStream {
         bytes: &[u8],
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
-        self.outer.0.poll_write(context, bytes, urgent)
+        self.outer.0.poll_write(context, &[io::IoSlice::new(bytes)], urgent)
     }
     /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
@@ -131,6 +131,16 @@ impl AsyncRead for RemoteStream {
 impl AsyncWrite for RemoteStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_send(context, bytes, false).map_err(Errno::into_io)
+    }
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.outer.0.poll_write(context, pieces, false).map_err(Errno::into_io)
+    }
+    fn is_write_vectored(&self) -> bool {
+        true
     }
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))

@@ -337,6 +337,18 @@ pub const TRIALS: &[Trial] = &[
         ],
     },
     Trial {
+        name: "bodies",
+        conditions: "answers of a megabyte, each asked for by a byte from the kernel, over TUN with segmentation and checksums left \
+                     to the device, Nagle's algorithm on; written by a thread, by a task on the host, and to the kernel's socket",
+        place: Place::Alone,
+        subjects: &[
+            of(INHOST, Program::Ours, "tun-offload:bodies"),
+            of("inhost tasks", Program::Ours, "tun-offload:bodies-local"),
+            of(LINUX, Program::Ours, "veth-offload:bodies"),
+        ],
+        figures: &[rate("bodies", &[(INHOST, Goal::TimesOf(0.5, "inhost tasks"))])],
+    },
+    Trial {
         name: "overload",
         conditions: "datagrams of 200 bytes over TUN to a consumer that takes 20 us for each: what it works off when 1, 2 and 4 \
                      times as many come as it can, in percent of that",

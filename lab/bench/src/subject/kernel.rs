@@ -1,16 +1,17 @@
 //! The kernel's own sockets at one end of a veth pair, or of the loopback; the kernel is at the other end, too.
 
 use crate::answer::Answer;
+use crate::bodies;
 use inhost_runtime::Clock;
 use rustix::net::sockopt::set_tcp_congestion;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
-const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+pub const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const PIECE_BYTES: usize = 128 << 10;
 /// The kernel's own default may be one that halves its local rate.
-const CONGESTION: &str = "cubic";
+pub const CONGESTION: &str = "cubic";
 
 /// `veth-offload:send` and its like.
 pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, String> {
@@ -27,6 +28,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     let port = match load {
         "connect" => return connect(answer, clock, length),
         "consume" => return crate::consume::kernels(answer, clock, until),
+        "bodies" => return bodies::kernels(answer),
         "send" => 9,
         "receive" => 10,
         "echo" => 7,

@@ -1,6 +1,7 @@
 //! Our host at one end of a TUN or TAP device, under the runtime of `inhost serve`; the kernel is at the other end.
 
 use crate::answer::Answer;
+use crate::bodies;
 use crate::consume;
 use crate::host::SHIPPED;
 use crate::shards;
@@ -52,6 +53,8 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     let done = match load {
         "send" => runtime.run(until_over(&host, length, send(&host))),
         "receive" => runtime.run(until_over(&host, length, receive(&host))),
+        "bodies" => runtime.run(until_over(&host, length, bodies::by_a_thread(&host))),
+        "bodies-local" => runtime.run(until_over(&host, length, bodies::by_a_task(&host))),
         "consume" => runtime.run(until_over(&host, length, consume::ours(&host, clock))),
         "echo" => {
             let (p50, p99) = runtime.run(echo(&host, clock, until)).map_err(|e| e.to_string())??;
@@ -72,7 +75,7 @@ async fn until_over(
     host.timeout(length.into(), work).await.unwrap_or(Ok(()))
 }
 
-async fn connect(host: &Host, port: u16) -> Result<Stream, String> {
+pub async fn connect(host: &Host, port: u16) -> Result<Stream, String> {
     host.connect(Endpoint::new(KERNEL, port)).await.map_err(|e| e.to_string())
 }
 

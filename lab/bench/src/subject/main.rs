@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod bodies;
 mod bulk;
 mod connect;
 mod consume;
@@ -23,7 +24,7 @@ usage: inhost-subject MEASUREMENT SECONDS
 measurements: memory-bulk-MTU[-trusted][-lend]  echo-memory  echo-memory-async  connect  connect-bare  shards
   limits
   LINK:LOAD of tun-plain tun-offload tap-plain tap-offload veth-plain veth-offload lo-offload and send receive echo
-  consume connect";
+  consume connect bodies, and bodies-local of tun and tap";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// Bytes of one read or write: as much as a system call is worth, and no more than a core's cache holds.
 const PIECE_BYTES: usize = 128 << 10;
+/// Bytes of one answer to a byte.
+const BODY_BYTES: usize = 1 << 20;
 /// The kernel's own default may be one that halves its local rate.
 const CONGESTION: &str = "cubic";
 
@@ -26,6 +28,8 @@ pub enum Load {
     Echo,
     /// It calls port 11 and is closed, again and again.
     Connect,
+    /// It calls port 12 and answers each byte with a body of a megabyte, with Nagle's algorithm on.
+    Bodies,
     /// It receives datagrams at port 9, works on each for a declared time, and says how many there were.
     Consume,
 }
@@ -39,6 +43,7 @@ impl FromStr for Load {
             "echo" => Ok(Load::Echo),
             "connect" => Ok(Load::Connect),
             "consume" => Ok(Load::Consume),
+            "bodies" | "bodies-local" => Ok(Load::Bodies),
             _ => Err(format!("{word:?} is no load")),
         }
     }
@@ -54,6 +59,7 @@ impl Load {
             Load::Send => 9,
             Load::Receive => 10,
             Load::Connect => 11,
+            Load::Bodies => 12,
             // Nobody calls there while datagrams are sent.
             Load::Echo | Load::Consume => 7,
         }
@@ -90,7 +96,7 @@ impl Ends {
     }
     /// Whether [`Ends::bytes`] counts what matters.
     pub fn counts_bytes(&self) -> bool {
-        matches!(self.load, Load::Send | Load::Receive)
+        matches!(self.load, Load::Send | Load::Receive | Load::Bodies)
     }
     /// Bytes received from the process, or written to it.
     pub fn bytes(&self) -> u64 {
@@ -144,6 +150,7 @@ fn serve(load: Load, listener: &TcpListener, shared: &Arc<Shared>) {
                 std::thread::spawn(move || match load {
                     Load::Send => sink(stream, &shared),
                     Load::Receive => source(stream, &shared),
+                    Load::Bodies => ask(stream, &shared),
                     Load::Echo | Load::Connect | Load::Consume => echo(stream),
                 });
             }
@@ -179,6 +186,15 @@ fn source(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     loop {
         let count = stream.write(&text)?;
         shared.bytes.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+fn ask(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let mut place = vec![0; BODY_BYTES];
+    loop {
+        stream.write_all(b"?")?;
+        stream.read_exact(&mut place)?;
+        shared.bytes.fetch_add(BODY_BYTES as u64, Ordering::Relaxed);
     }
 }
 

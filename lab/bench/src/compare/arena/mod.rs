@@ -82,7 +82,7 @@ fn measure(
 /// Bytes and time of all cores within the window that counts.
 fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f64)>, String> {
     match ends.load {
-        Load::Send | Load::Receive => {}
+        Load::Send | Load::Receive | Load::Bodies => {}
         Load::Echo | Load::Connect => return Ok(Vec::new()),
         Load::Consume => return flood::run(Duration::from_secs_f64(seconds * FLOOD_PHASE)),
     }
