@@ -89,6 +89,8 @@ pub struct Telnet {
     pub sessions: usize,
     /// Sessions of one peer at a time. Default 8.
     pub sessions_per_peer: usize,
+    /// Connections of one peer in a minute. Default 60.
+    pub connections_per_minute: u32,
     /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
     pub idle_min: u64,
     /// Password attempts in one session. Default 3.
@@ -103,6 +105,8 @@ pub struct Little {
     pub enabled: bool,
     /// TCP connections at a time, all four together. Default 1024.
     pub connections: usize,
+    /// TCP connections of one peer at a time. Default 64.
+    pub connections_per_peer: usize,
 }
 
 /// The link of a host that was told none: no privilege and no device, the services forwarded to this machine.
@@ -143,6 +147,7 @@ impl Default for Telnet {
             news: None,
             sessions: 32,
             sessions_per_peer: 8,
+            connections_per_minute: 60,
             idle_min: 60,
             attempts: 3,
         }
@@ -150,7 +155,7 @@ impl Default for Telnet {
 }
 impl Default for Little {
     fn default() -> Self {
-        Little { enabled: true, connections: 1024 }
+        Little { enabled: true, connections: 1024, connections_per_peer: 64 }
     }
 }
 

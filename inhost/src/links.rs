@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use inhost_base::{IpAddr, LinkId};
+use inhost_common::Callers;
 use inhost_gateway::{GatewayConfig, LoopbackPorts, Running, user_link};
 use inhost_link::{Driver, Faults, Kind, Spec, Transport};
 use inhost_runtime::{Runtime, entropy, interface};
@@ -14,6 +15,8 @@ pub struct Links {
     duplicate_detection: DuplicateDetection,
     /// The gateways of `user` links; dropping one ends its connections.
     pub gateways: Vec<Running>,
+    /// The outer callers of what the gateways forward.
+    pub callers: Callers,
     /// Resolvers that the links know of.
     pub nameservers: Vec<IpAddr>,
     /// A line on each link, for a person.
@@ -28,8 +31,8 @@ impl Links {
     /// No links yet. A host that stays tests its addresses before it uses them (RFC 5227, 4862), which takes seconds;
     /// a client that somebody waits for tests them while it works.
     pub fn new(duplicate_detection: DuplicateDetection) -> Links {
-        let (gateways, nameservers, lines, dhcp, addresses) = Default::default();
-        Links { duplicate_detection, gateways, nameservers, lines, dhcp, addresses }
+        let (gateways, callers, nameservers, lines, dhcp, addresses) = Default::default();
+        Links { duplicate_detection, gateways, callers, nameservers, lines, dhcp, addresses }
     }
     /// Opens the link of `text` and gives it to the runtime's first host.
     pub fn add(&mut self, runtime: &mut Runtime, text: &str) -> Result<(), Failure> {
@@ -80,6 +83,7 @@ impl Links {
             resolvers: GatewayConfig::resolvers_of(
                 &std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default(),
             ),
+            callers: self.callers.clone(),
             loopback_ports: if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None },
             ..GatewayConfig::default()
         };

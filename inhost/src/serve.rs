@@ -13,6 +13,7 @@ use crate::links::Links;
 use crate::log;
 use futures_lite::future::or;
 use inhost_base::Duration;
+use inhost_common::Callers;
 use inhost_dhcp::driver::Dhcp;
 use inhost_little::{Little, LittleConfig, Service};
 use inhost_runtime::control::{self, Reply, Server};
@@ -42,8 +43,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         links.add(&mut runtime, link)?;
     }
     let host = runtime.host().clone();
-    let little = start_little(&host, &config)?;
-    let login = config.telnet.enabled.then(|| login::start(&runtime, &config.telnet)).transpose()?;
+    let little = start_little(&host, &config, &links.callers)?;
+    let login =
+        config.telnet.enabled.then(|| login::start(&runtime, &config.telnet, &links.callers)).transpose()?;
     let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config)).transpose()?;
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
@@ -171,12 +173,22 @@ fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
     }
 }
 
-fn start_little(host: &inhost_socket::Host, config: &Config) -> Result<Option<Little>, Failure> {
+fn start_little(
+    host: &inhost_socket::Host,
+    config: &Config,
+    callers: &Callers,
+) -> Result<Option<Little>, Failure> {
     if !config.little.enabled {
         return Ok(None);
     }
-    let little = LittleConfig { connections_limit: config.little.connections, ..LittleConfig::default() };
-    inhost_little::serve(host, little, unix_seconds).map(Some).map_err(|e| Failure::operation(e.to_string()))
+    let little = LittleConfig {
+        connections_limit: config.little.connections,
+        connections_per_peer: config.little.connections_per_peer,
+        ..LittleConfig::default()
+    };
+    inhost_little::serve(host, little, callers.clone(), unix_seconds)
+        .map(Some)
+        .map_err(|e| Failure::operation(e.to_string()))
 }
 
 // The wall clock, for daytime alone.

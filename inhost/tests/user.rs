@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{PASSWORD, Serve, connect, echo_intact};
-use std::io::Read;
+use common::{PASSWORD, Serve, connect, connect_from, echo_intact};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// The address at which the system listens for the guest's `port`, as the banner says.
@@ -71,7 +71,11 @@ fn listed_whole(serve: &Serve, count: usize) -> String {
 
 #[test]
 fn a_thousand_connections_are_listed_at_once() {
-    let serve = Serve::start("thousand", &["--link", "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13"]);
+    let folder = common::Folder::new("thousand-file");
+    let file = folder.0.join("all-from-here.toml");
+    std::fs::write(&file, "[little]\nconnections_per_peer = 1024\n").unwrap();
+    let links = "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13";
+    let serve = Serve::start("thousand", &["--link", links, "--config", file.to_str().unwrap()]);
     let at = forwarded(&serve, 7).to_owned();
     let held: Vec<TcpStream> = (0..1000).map(|_| connect(&at)).collect();
     echo_intact(connect(&at), 100_000);
@@ -83,6 +87,55 @@ fn a_thousand_connections_are_listed_at_once() {
     let mut daytime = String::new();
     connect(forwarded(&serve, 13)).read_to_string(&mut daytime).unwrap();
     assert!(daytime.contains("UTC"), "{daytime}");
+    assert!(serve.end().success());
+}
+
+/// All that comes until the other end closes or says nothing for a second.
+fn all_that_comes(stream: &mut TcpStream) -> String {
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+    let (mut all, mut bytes) = (Vec::new(), [0; 1000]);
+    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+        all.extend_from_slice(&bytes[..count]);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// Behind one forward, each caller has limits of its own.
+#[test]
+fn callers_from_outside_are_limited_each_for_itself() {
+    let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7";
+    let config = "[telnet]\nsessions_per_peer = 2\nconnections_per_minute = 4\n\
+                  [little]\nconnections_per_peer = 2\n";
+    let folder = common::Folder::new("limits-file");
+    let file = folder.0.join("limits.toml");
+    std::fs::write(&file, config).unwrap();
+    let serve = Serve::start("limits", &["--link", links, "--config", file.to_str().unwrap()]);
+    let (telnet, echo) = (forwarded(&serve, 23).to_owned(), forwarded(&serve, 7).to_owned());
+    let (one, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    let called = |from| {
+        let mut stream = connect_from(from, &telnet);
+        let shown = all_that_comes(&mut stream);
+        (stream, shown)
+    };
+    let mut held: Vec<_> = [one, one, other, other].into_iter().map(called).collect();
+    assert!(held.iter().all(|(_, shown)| shown.contains("inhost>")), "{held:?}");
+    assert!(called(one).1.contains("too many sessions from your address"));
+    held.remove(0);
+    held.remove(0);
+    // The fourth of the minute, and the fifth.
+    assert!(called(one).1.contains("inhost>"));
+    assert!(called(one).1.contains("too many connections from your address"));
+    assert!(called([127, 0, 0, 4]).1.contains("inhost>"));
+
+    let echoes = |from| {
+        let mut stream = connect_from(from, &echo);
+        let _ = stream.write_all(b"x");
+        let back = all_that_comes(&mut stream);
+        (stream, back)
+    };
+    let held: Vec<_> = [one, one, one, other].into_iter().map(echoes).collect();
+    let back: Vec<&str> = held.iter().map(|(_, back)| &**back).collect();
+    assert_eq!(back, ["x", "x", "", "x"]);
     assert!(serve.end().success());
 }
 

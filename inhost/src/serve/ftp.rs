@@ -236,6 +236,7 @@ impl Services for FtpServices {
                     }
                 }
                 Verdict::Denied => Entry::Denied,
+                Verdict::Busy => Entry::Unavailable("busy, try again".into()),
                 Verdict::Unavailable(why) => Entry::Unavailable(why),
             }
         })

@@ -3,8 +3,8 @@
 use crate::config::Telnet;
 use crate::failure::Failure;
 use crate::user;
-use inhost_base::{Duration, Endpoint, Ipv6Addr};
-use inhost_common::{Admission, AdmissionLimits};
+use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
 use inhost_runtime::{Runtime, control, entropy};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
@@ -35,7 +35,7 @@ pub struct Login {
 }
 
 /// Starts listening for logins.
-pub fn start(runtime: &Runtime, telnet: &Telnet) -> Result<Login, Failure> {
+pub fn start(runtime: &Runtime, telnet: &Telnet, callers: &Callers) -> Result<Login, Failure> {
     let host = runtime.host().clone();
     let (source, one_time) = source(telnet)?;
     let authenticator = ThreadAuthenticator::start(source)
@@ -53,7 +53,8 @@ pub fn start(runtime: &Runtime, telnet: &Telnet) -> Result<Login, Failure> {
         .map_err(|e| Failure::operation(format!("cannot listen for Telnet at port {}: {e}", telnet.port)))?;
     let services = Rc::new(services);
     let config = Rc::new(RefCell::new(server_config(telnet)));
-    host.spawn(accept(host.clone(), listener, services.clone(), config.clone())).detach();
+    let accepting = accept(host.clone(), listener, services.clone(), config.clone(), callers.clone());
+    host.spawn(accepting).detach();
     Ok(Login { services, config, news, one_time })
 }
 
@@ -92,24 +93,26 @@ async fn accept(
     listener: Listener,
     services: Rc<TelnetServices>,
     config: Rc<RefCell<ServerConfig>>,
+    callers: Callers,
 ) {
     // Accepting fails only when the listener is closed, as the host goes down.
     while let Ok(stream) = listener.accept().await {
         let config = config.borrow().clone();
-        host.spawn(session(stream, services.clone(), config)).detach();
+        let caller = callers.of(Transport::Tcp, stream.remote()).address;
+        host.spawn(session(stream, caller, services.clone(), config)).detach();
     }
     services.admission().close();
 }
 
-async fn session(stream: Stream, services: Rc<TelnetServices>, config: ServerConfig) {
-    let peer = stream.remote().address;
-    serve_session(stream, peer, &config, &*services).await;
+async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, config: ServerConfig) {
+    serve_session(stream, caller, &config, &*services).await;
 }
 
 fn limits(telnet: &Telnet) -> AdmissionLimits {
     AdmissionLimits {
         sessions: telnet.sessions,
         sessions_per_peer: telnet.sessions_per_peer,
+        connections_per_window: telnet.connections_per_minute,
         ..AdmissionLimits::default()
     }
 }

@@ -185,6 +185,15 @@ pub fn connect(to: &str) -> TcpStream {
     panic!("{to} does not answer");
 }
 
+/// Connects from one of the addresses of this machine.
+pub fn connect_from(address: [u8; 4], to: &str) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &std::net::SocketAddr::from((address, 0))).unwrap();
+    connect(&socket, &to.parse::<std::net::SocketAddr>().unwrap()).unwrap();
+    TcpStream::from(socket)
+}
+
 /// Sends `bytes` pseudo-random bytes to an echo service and compares what comes back.
 pub fn echo_intact(stream: TcpStream, bytes: u64) {
     let mut sender = stream.try_clone().unwrap();

@@ -79,6 +79,8 @@ struct State {
     admitted: u64,
     /// Who is to be told when it closes, one of each session.
     waiting: BTreeMap<u64, Waker>,
+    /// Sessions whose passwords wait for another of the same peer to be judged, the first to come first.
+    queued: BTreeMap<(IpAddr, u64), Waker>,
 }
 
 #[derive(Default)]
@@ -87,6 +89,8 @@ struct Peer {
     window_start: Instant,
     connections: u32,
     denials: u32,
+    /// Passwords that are being checked.
+    attempts: u32,
 }
 
 /// One admitted session; dropped, it is over.
@@ -96,11 +100,19 @@ pub struct Permit {
     number: u64,
 }
 
+/// A password that is being checked, and that may turn out wrong. Dropped without [`Attempt::denied`], it was none of
+/// the peer's wrong ones: right, or not judged at all.
+#[must_use = "dropping it gives it back"]
+pub struct Attempt {
+    state: Rc<RefCell<State>>,
+    peer: IpAddr,
+}
+
 impl Admission {
     /// No sessions yet.
     pub fn new(limits: AdmissionLimits) -> Admission {
-        let (peers, waiting) = (BTreeMap::new(), BTreeMap::new());
-        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, waiting };
+        let (peers, waiting, queued) = Default::default();
+        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, waiting, queued };
         Admission { state: Rc::new(RefCell::new(state)) }
     }
     /// Ends the sessions that exist, each with a word to its user, and admits no others.
@@ -148,6 +160,13 @@ impl Admission {
 }
 
 impl State {
+    /// The wakers of all sessions of `peer` that wait for a check. A session that is woken asks again, in any order of
+    /// the executor's; those that still find no place are queued anew.
+    fn take_queued(&mut self, peer: IpAddr) -> Vec<Waker> {
+        let range = (peer, 0)..=(peer, u64::MAX);
+        let numbers: Vec<_> = self.queued.range(range).map(|(&key, _)| key).collect();
+        numbers.iter().filter_map(|key| self.queued.remove(key)).collect()
+    }
     fn forget(&mut self) {
         if self.peers.len() < PEERS {
             return;
@@ -169,6 +188,24 @@ impl Peer {
 }
 
 impl Permit {
+    /// Reserves one of the peer's wrong passwords before a password is checked, so that attempts in parallel share the
+    /// limit. While the peer's other checks might use it up, this waits for them; once it is used up, it refuses.
+    pub fn poll_attempt(&self, cx: &mut Context<'_>, now: Instant) -> Poll<Result<Attempt, Refusal>> {
+        let mut state = self.state.borrow_mut();
+        let limits = state.limits;
+        let peer = state.peers.entry(self.peer).or_default();
+        peer.roll(now, limits.window);
+        if peer.denials >= limits.denials_per_window {
+            return Poll::Ready(Err(Refusal::TooManyDenials));
+        }
+        if peer.denials.saturating_add(peer.attempts) >= limits.denials_per_window {
+            state.queued.insert((self.peer, self.number), cx.waker().clone());
+            return Poll::Pending;
+        }
+        peer.attempts += 1;
+        state.queued.remove(&(self.peer, self.number));
+        Poll::Ready(Ok(Attempt { state: self.state.clone(), peer: self.peer }))
+    }
     /// Counts a wrong password of this peer. False once it has had too many.
     pub fn denied(&self, now: Instant) -> bool {
         let mut state = self.state.borrow_mut();
@@ -189,19 +226,46 @@ impl Permit {
     }
 }
 
+impl Attempt {
+    /// The password was wrong: the peer has used it up.
+    pub fn denied(self, now: Instant) {
+        let mut state = self.state.borrow_mut();
+        let window = state.limits.window;
+        if let Some(peer) = state.peers.get_mut(&self.peer) {
+            peer.roll(now, window);
+            peer.denials = peer.denials.saturating_add(1);
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let queued = {
+            let mut state = self.state.borrow_mut();
+            if let Some(peer) = state.peers.get_mut(&self.peer) {
+                peer.attempts = peer.attempts.saturating_sub(1);
+            }
+            state.take_queued(self.peer)
+        };
+        queued.into_iter().for_each(Waker::wake);
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.state.borrow_mut();
         state.sessions = state.sessions.saturating_sub(1);
         state.waiting.remove(&self.number);
+        state.queued.remove(&(self.peer, self.number));
         if let Some(peer) = state.peers.get_mut(&self.peer) {
             peer.sessions = peer.sessions.saturating_sub(1);
         }
     }
 }
 
-/// One customer of a network provider: an IPv4 address, or an IPv6 /64.
-fn network(peer: IpAddr) -> IpAddr {
+/// What limits count as one caller, because one customer of a network provider has all of it: an IPv4 address, or an
+/// IPv6 /64.
+pub fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         address => address,
@@ -265,6 +329,30 @@ mod tests {
         assert!(permit.denied(at(62)) && !permit.denied(at(62)));
         assert_eq!(admission.admit(peer(1), at(63)).err(), Some(Refusal::TooManyDenials));
         assert!(admission.admit(peer(1), at(200)).is_ok());
+    }
+
+    #[test]
+    fn passwords_that_are_checked_at_once_share_the_limit() {
+        let admission = Admission::new(AdmissionLimits { sessions: 9, sessions_per_peer: 9, ..limits() });
+        let permits: Vec<_> = (0..4).map(|_| admission.admit(peer(1), at(1)).unwrap()).collect();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut attempt = |number: usize, now| permits[number].poll_attempt(&mut cx, at(now));
+        let Poll::Ready(Ok(first)) = attempt(0, 1) else { panic!("the first is refused") };
+        let Poll::Ready(Ok(second)) = attempt(1, 1) else { panic!("the second is refused") };
+        // Both may be wrong, and there may be two wrong ones.
+        assert!(attempt(2, 1).is_pending() && attempt(3, 1).is_pending());
+        assert_eq!(admission.state.borrow().queued.len(), 2);
+        drop(first);
+        assert!(admission.state.borrow().queued.is_empty(), "those who wait are woken");
+        let Poll::Ready(Ok(third)) = attempt(2, 1) else { panic!("a right password counts") };
+        second.denied(at(1));
+        assert!(attempt(3, 1).is_pending());
+        third.denied(at(1));
+        assert!(matches!(attempt(3, 1), Poll::Ready(Err(Refusal::TooManyDenials))));
+        assert!(matches!(attempt(3, 62), Poll::Ready(Ok(_))));
+        // Another peer has its own.
+        let other = admission.admit(peer(2), at(1)).unwrap();
+        assert!(matches!(other.poll_attempt(&mut cx, at(1)), Poll::Ready(Ok(_))));
     }
 
     #[test]

@@ -6,6 +6,6 @@ pub mod admission;
 pub mod callers;
 pub mod text;
 
-pub use admission::{Admission, AdmissionLimits, Permit, Refusal};
+pub use admission::{Admission, AdmissionLimits, Attempt, Permit, Refusal};
 pub use callers::{Callers, Forwarded, Transport};
 pub use text::Cleaner;

@@ -1,6 +1,7 @@
 //! The `user` network: its addresses, its limits, and what may pass.
 
 use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
+use inhost_common::{Callers, Transport};
 use std::net::SocketAddr;
 
 /// The addresses of the network between a guest and its gateway. They are the ones that users of such networks know
@@ -67,15 +68,6 @@ impl Network {
     }
 }
 
-/// A protocol that is forwarded.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Transport {
-    /// Connections.
-    Tcp,
-    /// Datagrams.
-    Udp,
-}
-
 /// A port of the operating system that leads to one of the guest's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forward {
@@ -95,6 +87,9 @@ pub struct GatewayConfig {
     pub network: Network,
     /// Ports that lead inward. Default: none.
     pub forwards: Vec<Forward>,
+    /// Where the outer caller of each forwarded connection and conversation is entered, for services that limit and log
+    /// by caller: to them all come from the gateway's address. Default: a table that nobody else reads.
+    pub callers: Callers,
     /// The system's name servers, asked in turn. Default: none, and then names are not answered.
     pub resolvers: Vec<Endpoint>,
     /// Ports of the system's loopback that the guest reaches at the gateway's address. Default: none.
@@ -128,6 +123,7 @@ impl Default for GatewayConfig {
         GatewayConfig {
             network: Network::default(),
             forwards: Vec::new(),
+            callers: Callers::default(),
             resolvers: Vec::new(),
             loopback_ports: LoopbackPorts::None,
             allow_link_local: false,

@@ -1,12 +1,13 @@
 //! The gateway as a whole: its host, its tasks, and both ends of the link.
 
-use crate::config::{Forward, GatewayConfig, Transport};
+use crate::config::{Forward, GatewayConfig};
 use crate::link::{Bell, Pump, SharedAside, UserDriver};
 use crate::state::State;
 use crate::udp::{Inward, Outward};
 use crate::{echo, tcp};
 use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_buf::Batch;
+use inhost_common::Transport;
 use inhost_ip::{DuplicateDetection, InterfaceConfig, Medium};
 use inhost_link::memory;
 use inhost_runtime::{AsyncFd, Reactor};

@@ -34,10 +34,9 @@ mod strangers;
 mod tcp;
 mod udp;
 
-pub use config::{
-    Closed, Forward, GatewayConfig, LoopbackPorts, NAMES_PORT, Network, RESOLVERS_LIMIT, Transport, Way,
-};
+pub use config::{Closed, Forward, GatewayConfig, LoopbackPorts, NAMES_PORT, Network, RESOLVERS_LIMIT, Way};
 pub use gateway::{
     Counters, Gateway, Running, StartError, UserLink, guest_interface, name_servers, user_link,
 };
+pub use inhost_common::Transport;
 pub use link::UserDriver;

@@ -9,6 +9,9 @@ use inhost_socket::Host;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+/// The first ephemeral port.
+const FIRST_PORT: u16 = 49_152;
+
 pub(crate) struct State {
     pub(crate) host: Host,
     pub(crate) reactor: Reactor,
@@ -18,6 +21,8 @@ pub(crate) struct State {
     pub(crate) counters: Cell<Counters>,
     connections: Cell<usize>,
     udp_flows: Cell<usize>,
+    /// The port from which the next forwarded connection reaches the guest.
+    next_port: Cell<u16>,
     /// Which of the name servers is asked first: the one that answered last.
     resolver: Cell<usize>,
 }
@@ -38,6 +43,7 @@ impl State {
             counters: Cell::default(),
             connections: Cell::new(0),
             udp_flows: Cell::new(0),
+            next_port: Cell::new(FIRST_PORT),
             resolver: Cell::new(0),
         })
     }
@@ -59,6 +65,13 @@ impl State {
             self.connections.set(taken + 1);
             Place(self.clone())
         })
+    }
+    /// The port after the last one given, out of the ephemeral range (RFC 6335 §6). Ports are given in turn, so that one
+    /// comes again as late as possible.
+    pub(crate) fn port(&self) -> u16 {
+        let port = self.next_port.get();
+        self.next_port.set(port.checked_add(1).unwrap_or(FIRST_PORT));
+        port
     }
     /// The name server to ask now, and its number.
     pub(crate) fn resolver(&self) -> Option<(usize, Endpoint)> {

@@ -4,8 +4,9 @@ use crate::carry::{Ending, carry, reset};
 use crate::config::Way;
 use crate::state::State;
 use inhost_base::{Duration, Endpoint, IpAddr};
+use inhost_common::{Forwarded, Transport};
 use inhost_runtime::AsyncFd;
-use inhost_socket::{Held, Listener, Stream};
+use inhost_socket::{ConnectError, Held, Listener, Stream};
 use inhost_stack::{ConnectOptions, Local, Refusal};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,6 +18,9 @@ const REST: Duration = Duration::from_millis(100);
 const GUEST_LIMIT: Duration = Duration::from_secs(10);
 /// How long one name server is given to accept a connection, when there is another to try.
 const RESOLVER_LIMIT: Duration = Duration::from_secs(5);
+
+/// Local ports that are tried for one forwarded connection.
+const PORTS_TRIED: usize = 256;
 
 /// What a SYN of the guest's is answered with.
 enum Answer {
@@ -145,13 +149,13 @@ pub(crate) async fn accept_inward(state: Rc<State>, listener: AsyncFd<TcpListene
 async fn inward(state: &State, system: AsyncFd<TcpStream>, caller: SocketAddr, guest_port: u16) {
     let network = &state.config.network;
     let ends = network.ends_for(caller);
-    let mut connected = connect_inward(state, ends, guest_port).await;
+    let mut connected = connect_inward(state, ends, guest_port, caller).await;
     if connected.is_none() && ends != network.ends_v4() {
-        // Who listens at the guest may know one family only.
-        connected = connect_inward(state, network.ends_v4(), guest_port).await;
+        // The service at the guest may listen on IPv4 only.
+        connected = connect_inward(state, network.ends_v4(), guest_port, caller).await;
     }
     match connected {
-        Some(guest) => {
+        Some((guest, _forwarded)) => {
             state.count(|c| c.connections_inward += 1);
             carry_on(state, guest, system).await;
         }
@@ -162,14 +166,32 @@ async fn inward(state: &State, system: AsyncFd<TcpStream>, caller: SocketAddr, g
     }
 }
 
+/// Connects to the guest, with the caller entered before the guest hears of the connection.
 async fn connect_inward(
     state: &State,
     (gateway, guest): (IpAddr, IpAddr),
     guest_port: u16,
-) -> Option<Stream> {
-    let options =
-        ConnectOptions { local: Local { address: Some(gateway), port: 0 }, ..ConnectOptions::default() };
+    caller: SocketAddr,
+) -> Option<(Stream, Forwarded)> {
     let guest = Endpoint { address: guest, port: guest_port };
-    let connected = state.host.timeout(GUEST_LIMIT, state.host.connect_with(guest, options)).await;
-    connected.ok()?.ok()
+    for _ in 0..PORTS_TRIED {
+        let local = Endpoint { address: gateway, port: state.port() };
+        // An entry that exists belongs to a connection that is still carried.
+        if state.config.callers.forwarded(Transport::Tcp, local).is_some() {
+            continue;
+        }
+        let outer = Endpoint::new(caller.ip().to_canonical(), caller.port());
+        let entry = state.config.callers.enter(Transport::Tcp, local, outer);
+        let options = ConnectOptions {
+            local: Local { address: Some(gateway), port: local.port },
+            ..ConnectOptions::default()
+        };
+        match state.host.timeout(GUEST_LIMIT, state.host.connect_with(guest, options)).await {
+            Ok(Ok(stream)) => return Some((stream, entry)),
+            // The last connection from this port is not forgotten yet.
+            Ok(Err(ConnectError::Begin(inhost_stack::ConnectError::InUse))) => {}
+            Ok(Err(_)) | Err(_) => return None,
+        }
+    }
+    None
 }

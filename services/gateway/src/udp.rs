@@ -7,6 +7,7 @@ use crate::packets::{self, Unreachable};
 use crate::state::{Counted, State};
 use crate::strangers::is_file_request;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_common::{Forwarded, Transport};
 use inhost_runtime::{AsyncFd, Interest};
 use inhost_socket::{Task, UdpSocket};
 use inhost_stack::UdpOptions;
@@ -324,6 +325,7 @@ struct Caller {
     answering: Option<Rc<Cell<Option<u16>>>>,
     _task: Task<()>,
     _counted: Counted,
+    _forwarded: Forwarded,
 }
 
 /// One forwarded port.
@@ -387,9 +389,16 @@ impl Inward {
         let number = self.callers.borrow().next_number();
         let answers = self.clone().answers(from, number, guest.clone(), answering.clone());
         let task = self.state.host.spawn(answers);
-        let counted = Counted::new(&self.state);
-        let caller =
-            Caller { guest: guest.clone(), answering: answering.clone(), _task: task, _counted: counted };
+        // Entered before the first datagram goes to the guest.
+        let outer = Endpoint::new(from.ip().to_canonical(), from.port());
+        let forwarded = self.state.config.callers.enter(Transport::Udp, guest.local(), outer);
+        let caller = Caller {
+            guest: guest.clone(),
+            answering: answering.clone(),
+            _task: task,
+            _counted: Counted::new(&self.state),
+            _forwarded: forwarded,
+        };
         let idle = self.state.config.udp_idle;
         let removed = self.callers.borrow_mut().insert(from, caller, idle, now);
         drop(removed);

@@ -553,6 +553,83 @@ fn ports_lead_inward() {
     assert_eq!((counters.connections_inward, counters.connections_refused), (1, 1));
 }
 
+/// A connection of the system's from one of its loopback addresses.
+fn connect_from(address: [u8; 4], to: std::net::SocketAddr) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &std::net::SocketAddr::from((address, 0))).unwrap();
+    connect(&socket, &to).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream
+}
+
+#[test]
+fn the_service_knows_the_outer_caller_of_all_that_is_forwarded() {
+    let outside = "127.0.0.1:0".parse().unwrap();
+    let config = GatewayConfig {
+        forwards: vec![
+            Forward { transport: Transport::Tcp, outside, guest_port: 7 },
+            Forward { transport: Transport::Udp, outside, guest_port: 7 },
+        ],
+        ..GatewayConfig::default()
+    };
+    let callers = config.callers.clone();
+    let mut rig = Rig::new(config);
+    let at: Vec<_> = rig.running.gateway.forwards().iter().map(|forward| forward.outside).collect();
+    let guest = rig.guest.clone();
+    let listener = guest.listen(Endpoint::new([0, 0, 0, 0], 7), ListenOptions::default()).unwrap();
+    let (table, host) = (callers.clone(), guest.clone());
+    let saying = guest.spawn(async move {
+        while let Ok(mut stream) = listener.accept().await {
+            let caller = table.of(Transport::Tcp, stream.remote());
+            host.spawn(async move {
+                stream.write_all(caller.to_string().as_bytes()).await.unwrap();
+                stream.shutdown();
+                let _ = stream.read(&mut [0; 1]).await;
+            })
+            .detach();
+        }
+    });
+    let socket = guest.udp(Endpoint::new([0, 0, 0, 0], 7), UdpOptions::default()).unwrap();
+    let table = callers.clone();
+    let answering = guest.spawn(async move {
+        while let Ok(received) = socket.receive_from(&mut [0; 100]).await {
+            let caller = table.of(Transport::Udp, received.from).to_string();
+            socket.send_from_to(caller.as_bytes(), received.to, received.from).await.unwrap();
+        }
+    });
+    let client = std::thread::spawn(move || {
+        // More at once than the gateway polls tasks in a round.
+        let both = |number: u16| if number.is_multiple_of(2) { [127, 0, 0, 2] } else { [127, 0, 0, 3] };
+        let streams: Vec<_> = (0..400).map(|number| connect_from(both(number), at[0])).collect();
+        for mut stream in streams {
+            let mut told = String::new();
+            stream.read_to_string(&mut told).unwrap();
+            assert_eq!(told, stream.local_addr().unwrap().to_string());
+        }
+        for address in [[127, 0, 0, 2], [127, 0, 0, 3]] {
+            let socket = UdpSocket::bind((std::net::Ipv4Addr::from(address), 0)).unwrap();
+            socket.set_read_timeout(Some(LIMIT)).unwrap();
+            socket.send_to(b"?", at[1]).unwrap();
+            let mut told = [0; 100];
+            let (length, _) = socket.recv_from(&mut told).unwrap();
+            assert_eq!(told[..length], *socket.local_addr().unwrap().to_string().as_bytes());
+        }
+    });
+    let started = std::time::Instant::now();
+    while !client.is_finished() {
+        rig.run_for(std::time::Duration::from_millis(5));
+        assert!(started.elapsed() < LIMIT);
+    }
+    client.join().unwrap();
+    drop((saying, answering));
+    rig.run_for(std::time::Duration::from_millis(100));
+    // What is over is forgotten.
+    let entered = (49_152..=65_535).filter(|&port| callers.forwarded(Transport::Tcp, beyond(port)).is_some());
+    assert_eq!(entered.count(), 0);
+}
+
 #[test]
 fn names_are_asked_of_the_systems_servers_and_of_the_next_when_one_is_silent() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();

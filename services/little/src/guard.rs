@@ -2,6 +2,7 @@
 //! with answers to questions he never asked.
 
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_common::admission::network;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ports below this belong to services. A datagram that comes from one was sent by a service, and an answer could be
@@ -49,7 +50,7 @@ impl Bucket {
     }
 }
 
-/// Judges the datagrams of one or several services by their source. Memory is bounded by [`SOURCES_LIMIT`].
+/// Judges the datagrams of one or several services by their source: an IPv4 address, or an IPv6 /64. Memory is bounded by [`SOURCES_LIMIT`].
 #[derive(Debug)]
 pub struct Guard {
     each: Rate,
@@ -83,9 +84,10 @@ impl Guard {
         if source.address.is_unspecified() || source.address.is_multicast() || is_broadcast(source.address) {
             return Err(Refusal::Source);
         }
-        let mut bucket = match self.sources.remove(&source.address) {
+        let source = network(source.address);
+        let mut bucket = match self.sources.remove(&source) {
             Some((bucket, heard)) => {
-                self.by_age.remove(&(heard, source.address));
+                self.by_age.remove(&(heard, source));
                 bucket
             }
             None => {
@@ -99,8 +101,8 @@ impl Guard {
         };
         // Only an answer that its own source may have counts against all.
         let admitted = bucket.take(self.each, now) && self.total.take(self.all, now);
-        self.sources.insert(source.address, (bucket, now));
-        self.by_age.insert((now, source.address));
+        self.sources.insert(source, (bucket, now));
+        self.by_age.insert((now, source));
         if admitted { Ok(()) } else { Err(Refusal::Rate) }
     }
     /// Sources remembered.

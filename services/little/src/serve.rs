@@ -4,6 +4,7 @@ use crate::stream::{self, Progress};
 use crate::{Daytime, Guard, LINE_BYTES, Pattern, Rate};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
 use inhost_socket::{Host, Listener, Stream, Task, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::{Cell, RefCell};
@@ -62,6 +63,8 @@ pub struct LittleConfig {
     /// Connections of all services together; beyond it callers are reset. Default: 64. Cost: two tasks' memory and a
     /// chunk of 4 KiB each.
     pub connections_limit: usize,
+    /// Connections of one caller, an IPv4 address or an IPv6 /64; beyond it that caller is reset. Default: 16.
+    pub connections_per_peer: usize,
     /// A connection on which nothing has moved for so long is reset. Default: 5 minutes.
     pub idle_limit: Duration,
     /// Datagrams that one address is answered. Default: 20 at once and 10 in a second.
@@ -70,12 +73,25 @@ pub struct LittleConfig {
     pub answers_all: Rate,
 }
 
+impl LittleConfig {
+    fn admission(&self) -> AdmissionLimits {
+        AdmissionLimits {
+            sessions: self.connections_limit,
+            sessions_per_peer: self.connections_per_peer,
+            // A short connection costs little more than the handshake, which anyone may have.
+            connections_per_window: u32::MAX,
+            ..AdmissionLimits::default()
+        }
+    }
+}
+
 impl Default for LittleConfig {
     fn default() -> Self {
         LittleConfig {
             services: Service::ALL.map(|service| (service, service.port())).to_vec(),
             addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
             connections_limit: 64,
+            connections_per_peer: 16,
             idle_limit: Duration::from_secs(300),
             answers_each: Rate { burst: 20, per_second: 10 },
             answers_all: Rate { burst: 200, per_second: 100 },
@@ -106,7 +122,7 @@ impl std::error::Error for ServeError {}
 pub struct Counters {
     /// Connections served.
     pub connections: u64,
-    /// Connections reset because too many were open.
+    /// Connections reset because too many were open, of all callers or of one.
     pub connections_refused: u64,
     /// Connections reset because nothing moved.
     pub connections_idle: u64,
@@ -130,7 +146,7 @@ impl Little {
     }
     /// Connections open now.
     pub fn connections(&self) -> usize {
-        self.shared.open.get()
+        self.shared.admission.sessions()
     }
 }
 
@@ -138,8 +154,9 @@ struct Shared {
     host: Host,
     config: LittleConfig,
     unix_seconds: Box<dyn Fn() -> u64>,
+    callers: Callers,
+    admission: Admission,
     guard: RefCell<Guard>,
-    open: Cell<usize>,
     counters: Cell<Counters>,
 }
 
@@ -151,19 +168,21 @@ impl Shared {
     }
 }
 
-/// Starts the services of `config` on `host`. `unix_seconds` is the wall clock that daytime tells: seconds since the
-/// start of 1970, UTC.
+/// Starts the services of `config` on `host`. Limits count the outer callers of `callers`. `unix_seconds` is the wall
+/// clock that daytime tells: seconds since the start of 1970, UTC.
 pub fn serve(
     host: &Host,
     config: LittleConfig,
+    callers: Callers,
     unix_seconds: impl Fn() -> u64 + 'static,
 ) -> Result<Little, ServeError> {
     let shared = Rc::new(Shared {
         host: host.clone(),
+        callers,
+        admission: Admission::new(config.admission()),
         guard: RefCell::new(Guard::new(config.answers_each, config.answers_all)),
         config,
         unix_seconds: Box::new(unix_seconds),
-        open: Cell::new(0),
         counters: Cell::default(),
     });
     let mut tasks = Vec::new();
@@ -184,36 +203,21 @@ pub fn serve(
 async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
     loop {
         let Ok(stream) = listener.accept().await else { return };
-        if shared.open.get() >= shared.config.connections_limit {
+        let caller = shared.callers.of(Transport::Tcp, stream.remote()).address;
+        let Ok(permit) = shared.admission.admit(caller, shared.host.now()) else {
             shared.count(|c| c.connections_refused += 1);
             stream.abort();
             continue;
-        }
+        };
         shared.count(|c| c.connections += 1);
-        let place = Place::take(&shared);
         let connection = serve_connection(shared.clone(), stream, service);
         shared
             .host
             .spawn(async move {
-                let _place = place;
+                let _permit = permit;
                 connection.await;
             })
             .detach();
-    }
-}
-
-/// One of the places for connections, given back however the connection ends.
-struct Place(Rc<Shared>);
-
-impl Place {
-    fn take(shared: &Rc<Shared>) -> Place {
-        shared.open.set(shared.open.get() + 1);
-        Place(shared.clone())
-    }
-}
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.open.set(self.0.open.get().saturating_sub(1));
     }
 }
 
@@ -265,7 +269,8 @@ async fn answer(shared: Rc<Shared>, socket: UdpSocket, service: Service, port: u
         if service == Service::Discard {
             continue;
         }
-        let admitted = shared.guard.borrow_mut().admit(received.from, port, shared.host.now());
+        let caller = shared.callers.of(Transport::Udp, received.from);
+        let admitted = shared.guard.borrow_mut().admit(caller, port, shared.host.now());
         if admitted.is_err() || !to_one_of_us(received.to.address) {
             shared.count(|c| c.unanswered += 1);
             continue;

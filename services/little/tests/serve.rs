@@ -4,6 +4,7 @@ mod network;
 
 use futures_lite::future::zip;
 use inhost_base::{Duration, Endpoint};
+use inhost_common::Callers;
 use inhost_little::{Counters, Little, LittleConfig, Pattern, Rate, serve};
 use inhost_socket::Host;
 use inhost_stack::UdpOptions;
@@ -14,7 +15,7 @@ const NOON: &str = "Thursday, January 1, 1970 12:00:00-UTC\r\n";
 
 fn start(config: LittleConfig) -> (Network, Host, Little) {
     let network = Network::new();
-    let little = serve(&network.ends[1].host, config, || 12 * 3600).unwrap();
+    let little = serve(&network.ends[1].host, config, Callers::default(), || 12 * 3600).unwrap();
     let host = network.ends[0].host.clone();
     (network, host, little)
 }
