@@ -107,6 +107,8 @@ where
 #[allow(clippy::disallowed_methods, reason = "real shells need real time")]
 mod client_tests;
 #[cfg(test)]
+mod log_on_tests;
+#[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "real shells need real time")]
 pub(crate) mod testing;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{Alarm, Clock, READ_BYTES, Services, SessionEvent, URGENT_LOOK_MS, Ur
 use crate::pty::{Shell, TerminalKeys};
 use crate::server::{Action, Closing, ServerConfig, Session};
 use crate::users::{LocalFuture, Verdict};
-use inhost_common::{Permit, Refusal};
+use inhost_common::{Attempt, Permit, Refusal};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
@@ -67,7 +67,7 @@ where
         session: Session::new(config.clone(), now),
         shell: None,
         user: None,
-        verdict: None,
+        log_on: None,
         pause: Pause::default(),
         deadline: Alarm::default(),
         look: Alarm::default(),
@@ -103,6 +103,14 @@ struct Pause {
     alarm: Alarm,
 }
 
+/// A name and a password on their way to a verdict.
+enum LogOn {
+    /// The caller's other passwords come first.
+    Queued { user: String, password: String },
+    /// The verdict is awaited.
+    Checking { attempt: Attempt, verdict: LocalFuture<Verdict> },
+}
+
 struct Driver<'a, S, V: Services> {
     stream: S,
     peer: IpAddr,
@@ -111,7 +119,7 @@ struct Driver<'a, S, V: Services> {
     session: Session,
     shell: Option<V::Shell>,
     user: Option<String>,
-    verdict: Option<LocalFuture<Verdict>>,
+    log_on: Option<LogOn>,
     pause: Pause,
     deadline: Alarm,
     look: Alarm,
@@ -167,16 +175,41 @@ where
             self.session.resume();
             busy = true;
         }
-        let verdict = self.verdict.as_mut().map(|verdict| verdict.as_mut().poll(cx));
-        if let Some(Poll::Ready(verdict)) = verdict {
-            self.verdict = None;
-            if let Verdict::Unavailable(reason) = &verdict {
-                self.services.record(SessionEvent::Unavailable { reason });
+        busy | self.log_on(cx)
+    }
+
+    /// Has the password checked, as soon as this caller may have one more wrong one.
+    fn log_on(&mut self, cx: &mut Context<'_>) -> bool {
+        let now = self.services.clock().now();
+        if matches!(self.log_on, Some(LogOn::Queued { .. })) {
+            match self.permit.poll_attempt(cx, now) {
+                Poll::Pending => return false,
+                Poll::Ready(Err(refusal)) => {
+                    self.log_on = None;
+                    self.services.record(SessionEvent::Refused { peer: self.peer, refusal });
+                    self.session.too_many_denials();
+                    return true;
+                }
+                Poll::Ready(Ok(attempt)) => {
+                    if let Some(LogOn::Queued { user, password }) = self.log_on.take() {
+                        let verdict = self.services.authenticate(user, password);
+                        self.log_on = Some(LogOn::Checking { attempt, verdict });
+                    }
+                }
             }
-            self.session.verdict(verdict);
-            busy = true;
         }
-        busy
+        let Some(LogOn::Checking { verdict, .. }) = &mut self.log_on else { return false };
+        let Poll::Ready(verdict) = verdict.as_mut().poll(cx) else { return false };
+        if let Some(LogOn::Checking { attempt, .. }) = self.log_on.take()
+            && verdict == Verdict::Denied
+        {
+            attempt.denied(now);
+        }
+        if let Verdict::Unavailable(reason) = &verdict {
+            self.services.record(SessionEvent::Unavailable { reason });
+        }
+        self.session.verdict(verdict);
+        true
     }
 
     /// Reads from the client. Urgent data is announced to the machine before the octets that lead to it;
@@ -223,13 +256,12 @@ where
         let now = self.services.clock().now();
         match action {
             Action::Authenticate { user, password } => {
-                self.verdict = Some(self.services.authenticate(user, password));
+                self.log_on = Some(LogOn::Queued { user, password });
             }
             Action::News => self.session.told(&self.services.news()),
             Action::Netstat => self.session.told(&self.services.netstat()),
             Action::Denied { user, pause } => {
                 self.services.record(SessionEvent::Denied { peer: self.peer, user: &user });
-                self.permit.denied(now);
                 self.pause.until = Some(now + pause);
             }
             Action::StartShell(request) => match self.services.shell(&request) {

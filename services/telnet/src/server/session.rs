@@ -426,7 +426,10 @@ impl Session {
                 self.phase = Phase::Starting;
                 self.actions.push_back(Action::StartShell(request));
             }
-            Verdict::Denied | Verdict::Unavailable(_) => {
+            // A password that was not checked is no wrong one.
+            Verdict::Busy => self.told("Busy, try again."),
+            Verdict::Unavailable(_) => self.told("Passwords cannot be checked now, try again later."),
+            Verdict::Denied => {
                 let failures = self.config.attempts.saturating_sub(front.attempts_left());
                 let pause = self.config.denial.times(1 << failures.min(8));
                 self.stopped = true;
@@ -434,6 +437,12 @@ impl Session {
                 self.actions.push_back(Action::Denied { user: self.user.clone(), pause });
             }
         }
+    }
+
+    /// This caller has tried too many wrong passwords, here and in its other sessions.
+    pub fn too_many_denials(&mut self) {
+        self.telnet.send(b"Too many wrong passwords from your address, try later.\r\n");
+        self.close(Closing::Attempts);
     }
 
     /// The pause after a wrong password is over.

@@ -12,8 +12,9 @@ use super::{Account, Decoy, UserError, Users};
 /// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Verifications that may wait for the one under way.
-const WAITING: usize = 64;
+/// Verifications that may wait for the one under way: as many as a host has sessions (`AdmissionLimits`), so that the
+/// sessions of one host never find the queue full. It is some ten seconds' work.
+const WAITING: usize = 256;
 
 /// What came of an attempt to log in.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +23,9 @@ pub enum Verdict {
     Granted(Account),
     /// They are not.
     Denied,
-    /// They could not be verified: the users file cannot be read, or too many wait.
+    /// Too many others wait to be verified; the same name and password may be right a moment later.
+    Busy,
+    /// They could not be verified, as when the users file cannot be read.
     Unavailable(String),
 }
 
@@ -110,7 +113,11 @@ impl Authenticate for ThreadAuthenticator {
         let answer = Arc::new(Mutex::new(Answer::default()));
         let mut jobs = locked(&self.queue.jobs);
         if jobs.waiting.len() >= WAITING {
-            locked(&answer).verdict = Some(Verdict::Unavailable("too many log-ins at once".into()));
+            // Sessions that have ended no longer want to know.
+            jobs.waiting.retain(|job| Arc::strong_count(&job.answer) > 1);
+        }
+        if jobs.waiting.len() >= WAITING {
+            locked(&answer).verdict = Some(Verdict::Busy);
         } else {
             jobs.waiting.push_back(Job { user, password, answer: answer.clone() });
             self.queue.changed.notify_one();
@@ -182,6 +189,35 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use futures_lite::future::{block_on, zip};
+
+    /// A hash that costs nothing to check.
+    fn cheap_users() -> Users {
+        use argon2::password_hash::PasswordHasher;
+        let argon2 = argon2::Argon2::new(
+            argon2::Algorithm::default(),
+            argon2::Version::default(),
+            argon2::Params::new(8, 1, 1, None).unwrap(),
+        );
+        let hash: argon2::password_hash::phc::PasswordHash = argon2.hash_password(b"engine").unwrap();
+        Users::parse(&format!("ada:{hash}\n")).unwrap()
+    }
+
+    #[test]
+    fn two_hundred_at_once_wait_and_the_queue_has_a_bound() {
+        let authenticator = ThreadAuthenticator::start(Source::Memory(cheap_users())).unwrap();
+        let ask = || authenticator.authenticate("ada".into(), "engine".into());
+        let asked: Vec<_> = (0..200).map(|_| ask()).collect();
+        for verdict in asked {
+            assert!(matches!(block_on(verdict), Verdict::Granted(_)));
+        }
+        let too_many: Vec<_> = (0..2 * WAITING).map(|_| ask()).collect();
+        assert!(locked(&authenticator.queue.jobs).waiting.len() <= WAITING);
+        let verdicts: Vec<_> = too_many.into_iter().map(block_on).collect();
+        assert!(verdicts.iter().all(|v| matches!(v, Verdict::Granted(_) | Verdict::Busy)), "{verdicts:?}");
+        // Those who have left make room.
+        drop((0..2 * WAITING).map(|_| ask()).collect::<Vec<_>>());
+        assert!(matches!(block_on(ask()), Verdict::Granted(_)));
+    }
 
     #[test]
     fn verdicts_come_from_the_side_thread() {
