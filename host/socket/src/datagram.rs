@@ -227,6 +227,7 @@ fn or_wait<T>(
     wait: Wait,
     context: &Context<'_>,
 ) -> Poll<Result<T, DatagramError>> {
+    host.operation();
     match result {
         Err(stack::DatagramError::WouldBlock) => {
             host.register(socket, wait, context);

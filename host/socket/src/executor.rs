@@ -1,7 +1,8 @@
 //! The tasks of a host, stepped by its round.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
+use std::panic::Location;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -9,6 +10,7 @@ use std::task::{Context, Poll};
 use async_executor::LocalExecutor;
 
 use crate::doorbell::Doorbell;
+use crate::observer::{Observed, TaskObserver};
 
 /// A task that was spawned on a host.
 ///
@@ -54,6 +56,7 @@ pub(crate) struct Executor {
     steps: RefCell<Option<Steps>>,
     left: Rc<Cell<usize>>,
     bell: Doorbell,
+    observer: OnceCell<Rc<dyn TaskObserver>>,
 }
 
 impl Executor {
@@ -61,12 +64,33 @@ impl Executor {
         let tasks = Rc::new(LocalExecutor::new());
         let left = Rc::new(Cell::new(0));
         let steps = steps(tasks.clone(), left.clone());
-        Executor { tasks: RefCell::new(Some(tasks)), steps: RefCell::new(Some(Box::pin(steps))), left, bell }
+        Executor {
+            tasks: RefCell::new(Some(tasks)),
+            steps: RefCell::new(Some(Box::pin(steps))),
+            left,
+            bell,
+            observer: OnceCell::new(),
+        }
+    }
+    /// Shows tasks spawned from now on to `observer`; false when there is one already.
+    pub(crate) fn observe(&self, observer: Rc<dyn TaskObserver>) -> bool {
+        self.observer.set(observer).is_ok()
+    }
+    /// A task uses something of the host.
+    #[inline(always)]
+    pub(crate) fn operation(&self) {
+        if let Some(observer) = self.observer.get() {
+            observer.operation();
+        }
     }
     /// Spawns a task; once the host has been stopped, the future is dropped and the task never ends.
+    #[track_caller]
     pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        let tasks = self.tasks.borrow().clone();
-        Task(tasks.map(|tasks| tasks.spawn(future)))
+        let (tasks, at) = (self.tasks.borrow().clone(), Location::caller());
+        Task(tasks.map(|tasks| match self.observer.get() {
+            None => tasks.spawn(future),
+            Some(observer) => tasks.spawn(Observed::new(future, at, observer.clone())),
+        }))
     }
     /// Polls runnable tasks, at most `budget` polls, and says how many polls were made.
     pub(crate) fn run(&self, budget: usize) -> usize {

@@ -18,6 +18,7 @@ use crate::doorbell::Doorbell;
 use crate::error::{ConnectError, ListenError};
 use crate::executor::{Executor, Task};
 use crate::future::{Either, race};
+use crate::observer::TaskObserver;
 use crate::remote::{self, RemoteHost};
 use crate::timers::{TimerKey, Timers};
 use crate::waiters::{Wait, Waiters, WakerSet};
@@ -72,13 +73,16 @@ pub(crate) struct Core {
     pub(crate) now: Instant,
 }
 
-/// The time that [`Host::timeout`] gave is over.
+/// A future took longer than [`Host::timeout`] allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Elapsed;
+pub struct Elapsed {
+    /// How long it was given.
+    pub limit: Duration,
+}
 
 impl core::fmt::Display for Elapsed {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("the time is over")
+        write!(f, "not done within the {} that Host::timeout gave it", self.limit)
     }
 }
 impl core::error::Error for Elapsed {}
@@ -121,11 +125,12 @@ impl Host {
     pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
         match race(future, self.sleep(limit)).await {
             Either::First(value) => Ok(value),
-            Either::Second(()) => Err(Elapsed),
+            Either::Second(()) => Err(Elapsed { limit }),
         }
     }
     /// Starts a task. It is first polled in the current round or the next, never within this call. On a host that
     /// was stopped the future is dropped, and the task never ends.
+    #[track_caller]
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
         self.inner.executor.spawn(future)
     }
@@ -209,6 +214,10 @@ impl Host {
     /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host.
     pub fn set_sink(&self, sink: Box<dyn Sink>) -> Box<dyn Sink> {
         self.core(|core| std::mem::replace(&mut core.sink, sink))
+    }
+    /// Shows tasks that are spawned from now on to `observer`. Only the first call counts; false for a later one.
+    pub fn observe_tasks(&self, observer: Rc<dyn TaskObserver>) -> bool {
+        self.inner.executor.observe(observer)
     }
     /// Takes frames that came in on `link`.
     pub fn receive(&self, link: LinkId, batch: &mut Batch, now: Instant) {
@@ -330,6 +339,11 @@ impl Host {
     pub(crate) fn core<R>(&self, work: impl FnOnce(&mut Core) -> R) -> R {
         work(&mut self.inner.core.borrow_mut())
     }
+    /// A task uses a socket or a timer.
+    #[inline(always)]
+    pub(crate) fn operation(&self) {
+        self.inner.executor.operation();
+    }
     /// Waits for `wait` of `socket`, after an attempt that said not now.
     pub(crate) fn register(&self, socket: SocketId, wait: Wait, context: &Context<'_>) {
         let oldest = self.inner.waiters.borrow_mut().register(socket, wait, context);
@@ -426,6 +440,7 @@ impl Sleep {
 impl Future for Sleep {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.host.operation();
         if self.host.now() >= self.deadline {
             return Poll::Ready(());
         }

@@ -46,6 +46,7 @@ mod executor;
 mod future;
 mod host;
 mod listener;
+mod observer;
 mod remote;
 mod stream;
 mod timers;
@@ -60,6 +61,7 @@ pub use executor::Task;
 pub use future::{Either, both, race, yield_now};
 pub use host::{Elapsed, Host, Sleep};
 pub use listener::{Held, Listener};
+pub use observer::TaskObserver;
 pub use remote::{
     Datagram, Gone, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHost, RemoteListener, RemoteStream,
     RemoteUdpSocket,

@@ -67,6 +67,7 @@ impl Listener {
     }
     /// One step of [`Listener::accept_held`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<Result<Held, AcceptError>> {
+        self.host.operation();
         if self.host.is_draining() {
             return Poll::Ready(Err(AcceptError::Stopped));
         }

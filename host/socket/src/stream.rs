@@ -40,6 +40,7 @@ impl Stream {
         remote: Endpoint,
         options: ConnectOptions,
     ) -> Result<Stream, ConnectError> {
+        host.operation();
         if host.is_draining() {
             return Err(ConnectError::Stopped);
         }
@@ -274,6 +275,7 @@ impl Stream {
         self.host.core(|core| core.stack.endpoints(self.socket)).is_some()
     }
     fn poll_ready(&self, wait: Wait, context: &Context<'_>) -> Poll<()> {
+        self.host.operation();
         let over = Readiness::ERROR.with(Readiness::CLOSED);
         let wanted = match wait {
             Wait::Read => Readiness::READABLE.with(Readiness::PEER_CLOSED),
@@ -292,6 +294,7 @@ impl Stream {
         wait: Wait,
         context: &Context<'_>,
     ) -> Poll<Result<T, StreamError>> {
+        self.host.operation();
         Poll::Ready(match result {
             Ok(value) => Ok(value),
             Err(stack::StreamError::WouldBlock) => {

@@ -114,7 +114,7 @@ fn timers_fire_in_order_of_time_and_a_time_limit_holds() {
         .detach();
     }
     let limited = host.timeout(Duration::from_millis(15), std::future::pending::<()>());
-    assert_eq!(host.run_alone(limited), Some(Err(Elapsed)));
+    assert_eq!(host.run_alone(limited), Some(Err(Elapsed { limit: Duration::from_millis(15) })));
     assert_eq!(host.now(), Instant::from_millis(15));
     host.run_alone(host.sleep_until(Instant::from_millis(50))).unwrap();
     let due: Vec<_> = [10, 20, 30].map(|millis| (millis, Instant::from_millis(millis))).into();
