@@ -63,6 +63,7 @@ mod simulation;
 pub mod soak;
 mod stream;
 mod switch;
+mod watchdog;
 
 pub use capture::Capture;
 pub use check::Checker;
@@ -71,7 +72,7 @@ pub use ecn::Ecn;
 pub use inhost_base::{Duration, Instant};
 pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
-pub use network::{Network, Ran, Seen, Watcher};
+pub use network::{Network, Ran, Seen, TaskFailure, TaskFault, Watcher};
 pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
 pub use scenario::{Call, Event, HostPlan, Offloads, Scenario, Shape, What, address, interface};
 pub use segment::{SeenSegment, describe};

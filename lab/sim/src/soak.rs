@@ -189,8 +189,11 @@ fn judge(progress: &Progress, call: &Call) -> Result<(), String> {
     Ok(())
 }
 
-/// What the checker found.
+/// What the checker found, and what went wrong in a task.
 fn complaints(network: &Network) -> Result<(), String> {
+    if let Some(failure) = network.task_failure() {
+        return Err(format!("host {}: {failure}", failure.host));
+    }
     match network.checker().complaints() {
         [] => Ok(()),
         complaints => Err(complaints.join("\n")),

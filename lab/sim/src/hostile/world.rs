@@ -204,8 +204,11 @@ impl World {
         self.counted.push(counted);
         Ok(())
     }
-    /// What went wrong in a transfer.
+    /// What went wrong in a transfer, or in a task of either host.
     pub fn fault(&self) -> Option<String> {
+        if let Some(failure) = self.network.task_failure() {
+            return Some(format!("host {}: {failure}", failure.host));
+        }
         self.counted.iter().find_map(|counted| counted.fault.borrow().clone())
     }
     /// A transfer of which neither end has heard anything for longer than `limit`, with what both ends say of it.

@@ -1,11 +1,15 @@
 //! Hosts, switches and the links between them, and the rounds that drive them.
 
 mod round;
+mod tasks;
 mod watch;
 
+pub use tasks::{TaskFailure, TaskFault};
 pub use watch::{Seen, Watcher};
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use inhost_base::{Duration, Instant, LinkId, Random};
 use inhost_buf::Batch;
@@ -18,6 +22,7 @@ use crate::check::Checker;
 use crate::clock::Clock;
 use crate::link::{Direction, LinkConfig, LinkStatistics};
 use crate::switch::Switch;
+use crate::watchdog::Pulse;
 
 /// Something that is to be done to a network later.
 type Change = Box<dyn FnOnce(&mut Network)>;
@@ -39,6 +44,7 @@ pub struct Network {
     changes: BTreeMap<(Instant, u64), Change>,
     change_count: u64,
     watch: watch::Watch,
+    tasks: Rc<tasks::Tasks>,
     batch: Batch,
     buffers: Buffers,
     rounds: u64,
@@ -52,6 +58,11 @@ struct HostPlace {
     ports: Vec<(usize, usize)>,
     /// It does nothing before this instant.
     paused_until: Option<Instant>,
+    observer: Rc<tasks::Observer>,
+    /// When its last round was.
+    round_at: Instant,
+    /// Its next round is for its tasks' sake only: no frame and no timer asked for it.
+    is_restless: bool,
 }
 
 /// A link; `directions[i]` carries what `ends[i]` sends.
@@ -80,6 +91,8 @@ pub enum Ran {
     Endless,
     /// The checker found something wrong: see [`Checker::complaints`].
     Wrong,
+    /// A task of a host panicked or spins: see [`Network::task_failure`].
+    Failed,
 }
 
 impl Network {
@@ -95,6 +108,7 @@ impl Network {
             changes: BTreeMap::new(),
             change_count: 0,
             watch: watch::Watch::new(),
+            tasks: Rc::default(),
             batch: Batch::new(),
             buffers: Buffers::default(),
             rounds: 0,
@@ -111,7 +125,17 @@ impl Network {
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         let shown = clock.shows(self.now);
         let host = Host::new(Stack::new(config, bytes, shown), shown);
-        self.hosts.push(HostPlace { host, clock, ports: Vec::new(), paused_until: None });
+        let observer = Rc::new(tasks::Observer::new(self.hosts.len(), self.tasks.clone()));
+        host.observe_tasks(observer.clone());
+        self.hosts.push(HostPlace {
+            host,
+            clock,
+            ports: Vec::new(),
+            paused_until: None,
+            observer,
+            round_at: self.now,
+            is_restless: false,
+        });
         self.wakes.add();
         self.hosts.len() - 1
     }
@@ -205,6 +229,14 @@ impl Network {
     /// Turns the checker off, for a network in which somebody forges frames.
     pub fn check_nothing(&mut self) {
         self.watch.checks = false;
+    }
+    /// The first panic in a task of any host, detached or not, or the first task that never rested.
+    pub fn task_failure(&self) -> Option<TaskFailure> {
+        self.tasks.failure()
+    }
+    /// What a watchdog reads.
+    pub(crate) fn pulse(&self) -> Arc<Pulse> {
+        self.tasks.pulse()
     }
     /// The time.
     pub fn now(&self) -> Instant {

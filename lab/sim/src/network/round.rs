@@ -21,6 +21,8 @@ const FRAMES_A_ROUND: usize = 256;
 const POLLS_A_ROUND: usize = 256;
 /// What a round takes when there is more to do at once.
 const ROUND_TIME: Duration = Duration::from_micros(1);
+/// A host without a round for longer than this rests.
+const REST: Duration = Duration::from_micros(10);
 /// Frames that wait for a paused host on each of its links.
 const RING_FRAMES: usize = 512;
 /// Ways from switch to switch that frames go in one instant, when links take no time.
@@ -39,6 +41,9 @@ impl Network {
             let is_done = done(self);
             if self.watch.checker.has_complaints() {
                 return Ran::Wrong;
+            }
+            if self.tasks.has_failed() {
+                return Ran::Failed;
             }
             match next {
                 Some(next) => self.now = next.min(end),
@@ -69,6 +74,7 @@ impl Network {
     /// Does all that is due now.
     fn step(&mut self) {
         self.rounds += 1;
+        self.tasks.now.set(self.now);
         while let Some(change) = self.changes.first_entry()
             && change.key().0 <= self.now
         {
@@ -161,7 +167,7 @@ impl Network {
                 self.arrivals.set(2 * link + 1 - end, self.links[link].directions[1 - end].next_look());
             }
         }
-        round.place.host.run(shown, POLLS_A_ROUND);
+        let polls = round.place.host.run(shown, POLLS_A_ROUND);
         for &(link, end) in &round.place.ports {
             if round.transmit(&mut self.links[link], link, end) {
                 self.arrivals.set(2 * link + end, self.links[link].directions[end].next_look());
@@ -173,6 +179,7 @@ impl Network {
         let own = round.place.host.deadline().map(|at| round.place.clock.when(at));
         let next = own.into_iter().chain(round.next).min();
         self.wakes.set(number, next.map_or(Instant::FAR_FUTURE, |next| next.max(now + ROUND_TIME)));
+        self.hosts[number].polled(polls, now);
     }
     /// When something happens next, later than now.
     fn next(&mut self) -> Option<Instant> {
@@ -180,6 +187,7 @@ impl Network {
         for number in 0..self.hosts.len() {
             // Whoever was woken from another host's task has not said so by its deadline.
             if self.wakes.of(number) > soon && self.hosts[number].host.has_runnable() {
+                self.hosts[number].is_restless = true;
                 self.wake(number, soon);
             }
         }
@@ -197,6 +205,19 @@ impl Network {
     /// The frames of a direction have changed.
     pub(super) fn look_again(&mut self, link: usize, end: usize) {
         self.arrivals.set(2 * link + end, self.links[link].directions[end].next_look());
+    }
+}
+
+impl HostPlace {
+    /// Its round is over, in which so many polls were made.
+    fn polled(&mut self, polls: usize, now: Instant) {
+        if now.since(std::mem::replace(&mut self.round_at, now)) > REST {
+            self.observer.rested();
+        }
+        match std::mem::take(&mut self.is_restless) {
+            true => self.observer.restless(polls),
+            false => self.observer.busy(POLLS_A_ROUND),
+        }
     }
 }
 

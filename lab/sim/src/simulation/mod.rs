@@ -6,9 +6,6 @@ pub use node::{DialError, Node, Outcome};
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Instant, IpAddr, Random};
@@ -20,6 +17,7 @@ use crate::link::LinkConfig;
 use crate::network::{Network, Ran};
 use crate::provenance;
 use crate::scenario::{address, interface};
+use crate::watchdog::Watchdog;
 
 /// Rounds after which a run is called endless.
 const ROUND_LIMIT: u64 = 50_000_000;
@@ -31,9 +29,9 @@ const MTU_BYTES: u16 = 1500;
 /// Named hosts on one switch, each on a link of its own, and the programs that run on them.
 ///
 /// [`Simulation::host`] adds a host with a program that may run for ever, such as a server; [`Simulation::client`] one
-/// whose end is waited for. [`Simulation::run`] is over when every client is, and fails when a program fails or panics,
-/// when the network falls silent while a client still waits, or when the [`Checker`](crate::Checker) finds something
-/// wrong. The same seed gives the same run, to the bit, as long as programs take time, randomness and company from
+/// whose end is waited for. [`Simulation::run`] is over when every client is. It fails when a program returns an error,
+/// when any task of any host panics or spins, when the network falls silent while a client still waits, or when the
+/// [`Checker`](crate::Checker) finds something wrong. The same seed gives the same run, to the bit, as long as programs take time, randomness and company from
 /// their [`Node`] alone.
 ///
 /// ```
@@ -71,13 +69,21 @@ pub struct Simulation {
     names: Rc<RefCell<BTreeMap<String, IpAddr>>>,
     programs: Vec<Program>,
     time_limit: Duration,
+    poll_limit: Duration,
     capture_failed: Option<String>,
 }
 
+/// The program of one host; its place among the programs is the host's number.
 struct Program {
     name: String,
     is_client: bool,
-    ended: Rc<RefCell<Option<Result<(), String>>>>,
+    ended: Rc<RefCell<Option<Ended>>>,
+}
+
+/// How a program ended.
+struct Ended {
+    at: Instant,
+    result: Result<(), String>,
 }
 
 /// What a run did, when all was well.
@@ -140,6 +146,7 @@ impl Simulation {
             names: Rc::default(),
             programs: Vec::new(),
             time_limit: Duration::from_secs(3600),
+            poll_limit: Duration::from_millis(800),
             capture_failed,
         }
     }
@@ -159,12 +166,18 @@ impl Simulation {
     pub fn set_time_limit(&mut self, limit: Duration) {
         self.time_limit = limit;
     }
+    /// How much of the processor one poll of one task may take. A task that loops without using its host can only be
+    /// ended with the process, so after this time the process says which task it was, and aborts. Default: 800 ms.
+    pub fn set_poll_limit(&mut self, limit: Duration) {
+        self.poll_limit = limit;
+    }
     /// The network, for what has no method here: [`Network::after`], [`Network::cut`], [`Network::pause`] ...
     /// Host and link numbers are those that [`Simulation::host`] gave.
     pub fn network(&mut self) -> &mut Network {
         &mut self.network
     }
     /// Adds a host that runs `program`, which may never end; gives its number, which is also that of its link.
+    #[track_caller]
     pub fn host<F>(&mut self, name: &str, program: F) -> usize
     where
         F: AsyncFnOnce(Node) -> Outcome + 'static,
@@ -172,12 +185,14 @@ impl Simulation {
         self.add(name, false, program)
     }
     /// Adds a host that runs `program`, whose end is waited for; gives its number, which is also that of its link.
+    #[track_caller]
     pub fn client<F>(&mut self, name: &str, program: F) -> usize
     where
         F: AsyncFnOnce(Node) -> Outcome + 'static,
     {
         self.add(name, true, program)
     }
+    #[track_caller]
     fn add<F>(&mut self, name: &str, is_client: bool, program: F) -> usize
     where
         F: AsyncFnOnce(Node) -> Outcome + 'static,
@@ -198,14 +213,9 @@ impl Simulation {
         let ended = Rc::new(RefCell::new(None));
         let ends = ended.clone();
         let task = async move {
-            let mut program = pin!(program(node));
-            let outcome =
-                poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| program.as_mut().poll(context))) {
-                    Ok(poll) => poll.map(|outcome| outcome.map_err(|why| why.to_string())),
-                    Err(panic) => std::task::Poll::Ready(Err(format!("panicked: {}", words_of(&*panic)))),
-                })
-                .await;
-            *ends.borrow_mut() = Some(outcome);
+            let clock = node.clone();
+            let result = program(node).await.map_err(|why| why.to_string());
+            *ends.borrow_mut() = Some(Ended { at: clock.now(), result });
         };
         host.spawn(task).detach();
         self.programs.push(Program { name: name.to_owned(), is_client, ended });
@@ -214,26 +224,24 @@ impl Simulation {
     /// Runs until every client has ended.
     pub fn run(&mut self) -> Result<Report, RunError> {
         let began = self.network.now();
+        let watchdog = self.watch();
         let programs = &self.programs;
         let failed = Cell::new(false);
         let ran = self.network.run(self.time_limit, |_| {
             let mut all = true;
             for program in programs {
                 match &*program.ended.borrow() {
-                    Some(Ok(())) => {}
-                    Some(Err(_)) => failed.set(true),
+                    Some(ended) => failed.set(failed.get() | ended.result.is_err()),
                     None => all &= !program.is_client,
                 }
             }
             all || failed.get()
         });
+        drop(watchdog);
         match self.wrong(ran) {
-            Some(why) => Err(RunError {
-                seed: self.seed,
-                why,
-                commit: provenance::commit(),
-                command: provenance::command(self.seed, &format!("seed-{}.pcapng", self.seed)),
-            }),
+            Some(why) => {
+                Err(RunError { seed: self.seed, why, commit: provenance::commit(), command: self.command() })
+            }
             None => Ok(Report {
                 seed: self.seed,
                 virtual_time: self.network.now().since(began),
@@ -243,25 +251,48 @@ impl Simulation {
             }),
         }
     }
+    /// What runs the seed again.
+    fn command(&self) -> String {
+        provenance::command(self.seed, &format!("seed-{}.pcapng", self.seed))
+    }
+    fn watch(&self) -> Watchdog {
+        let names = self.programs.iter().map(|program| program.name.clone()).collect();
+        let again = format!("seed {}\nagain: {}", self.seed, self.command());
+        Watchdog::start(self.network.pulse(), self.poll_limit, names, again)
+    }
     fn wrong(&self, ran: Ran) -> Option<String> {
         if let Some(why) = &self.capture_failed {
             return Some(why.clone());
         }
-        for program in &self.programs {
-            if let Some(Err(why)) = &*program.ended.borrow() {
-                return Some(format!("{} failed: {why}", program.name));
+        if let Some(failure) = self.network.task_failure() {
+            let name = self.programs.get(failure.host).map_or("a host", |program| &program.name);
+            return Some(format!("{name}: {failure}"));
+        }
+        for Program { name, ended, .. } in &self.programs {
+            if let Some(Ended { at, result: Err(why) }) = &*ended.borrow() {
+                let at = at.since(Instant::ZERO);
+                return Some(format!("{name}: its program ended at {at} with an error: {why}"));
             }
         }
         let waiting = || {
             let clients = self.programs.iter().filter(|p| p.is_client && p.ended.borrow().is_none());
             clients.map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ")
         };
+        let at = self.network.now().since(Instant::ZERO);
         match ran {
             Ran::Done => None,
             Ran::Wrong => Some(self.network.checker().complaints().join("\n")),
-            Ran::Silent => Some(format!("deadlock: nothing will happen any more, and {} waits", waiting())),
-            Ran::TimeOver => Some(format!("{} had not ended after {}", waiting(), self.time_limit)),
-            Ran::Endless => Some(format!("endless: {} waits, and hosts are busy with nothing", waiting())),
+            Ran::Silent => {
+                Some(format!("deadlock at {at}: nothing will happen any more, and {} waits", waiting()))
+            }
+            Ran::TimeOver => Some(format!(
+                "the run's time limit of {} was reached at {at}, and {} had not ended",
+                self.time_limit,
+                waiting()
+            )),
+            Ran::Endless | Ran::Failed => {
+                Some(format!("endless at {at}: {} waits, and hosts are busy with nothing", waiting()))
+            }
         }
     }
 }
@@ -277,9 +308,4 @@ pub fn explore(seeds: std::ops::Range<u64>, build: impl Fn(&mut Simulation)) {
             panic!("{why}");
         }
     }
-}
-
-fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for a reason of an unknown kind")
 }
