@@ -3,6 +3,7 @@
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
 mod dhcp;
+mod file;
 mod ftp;
 mod names;
 mod tcp;
@@ -12,8 +13,11 @@ use crate::args::Serve;
 use crate::failure::Failure;
 use crate::log;
 pub use dhcp::Dhcp;
+use file::File;
+pub use file::line_of;
 pub use ftp::{Ftp, may_write};
 use inhost_base::Duration;
+use inhost_link::Spec;
 pub use names::{Names, server};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,17 +166,29 @@ impl Default for Little {
 impl Config {
     /// The configuration that follows from the flags and the file they name, or `host.toml` if it is there.
     pub fn read(flags: &Serve) -> Result<Config, Failure> {
-        let file = flags.config.clone().or_else(|| Path::new(FILE_NAME).is_file().then(|| FILE_NAME.into()));
-        let mut config = match &file {
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
-                Config::parse(&text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
+        let file = match &flags.config {
+            Some(path) => Some(File::named(path)?),
+            None => File::of_current_folder(Path::new(FILE_NAME))?,
+        };
+        let read = match &file {
+            Some(File { path, text }) => {
+                Config::parse(text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
             }
             None => Config::default(),
         };
+        Config::with_flags(read, flags).map_err(|failure| match &file {
+            Some(File { path, text }) => failure.at(path, text),
+            None => failure,
+        })
+    }
+
+    /// `config` as the flags change it, checked.
+    fn with_flags(mut config: Config, flags: &Serve) -> Result<Config, Failure> {
         if !flags.link.is_empty() {
             config.link = flags.link.clone();
+        }
+        for link in &config.link {
+            link.parse::<Spec>().map_err(|e| Failure::setting("link", link, e))?;
         }
         // `user` without forwards of its own gets the default ones, so that `--link user,loss=5%` serves as usual.
         if config.link.is_empty() {
@@ -217,10 +233,11 @@ impl Config {
     pub fn memory_bytes(&self) -> Result<usize, Failure> {
         match size_bytes(&self.memory) {
             Some(bytes) if bytes >= LEAST_MEMORY_BYTES => Ok(bytes),
-            _ => Err(Failure::usage(format!(
-                "memory {:?}: give a number with K, M or G, at least 1M, such as 64M",
-                self.memory
-            ))),
+            _ => Err(Failure::setting(
+                "memory",
+                &self.memory,
+                "give a number with K, M or G, at least 1M, such as 64M",
+            )),
         }
     }
 
@@ -228,9 +245,11 @@ impl Config {
     pub fn busy_poll(&self) -> Result<Duration, Failure> {
         match self.busy_poll_us {
             us @ 0..=MOST_BUSY_POLL_US => Ok(Duration::from_micros(us)),
-            us => Err(Failure::usage(format!(
-                "busy_poll_us = {us}: give microseconds from 0 to {MOST_BUSY_POLL_US}"
-            ))),
+            us => Err(Failure::setting(
+                "busy_poll_us",
+                us,
+                format_args!("give microseconds from 0 to {MOST_BUSY_POLL_US}"),
+            )),
         }
     }
 

@@ -2,23 +2,44 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+
+use crate::config::line_of;
 
 /// One line that says what failed, where, and what to try; and the exit status that goes with it.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
     status: u8,
+    /// The configuration's key that has a wrong value, and the value.
+    setting: Option<(String, String)>,
 }
 
 impl Failure {
     /// The operation failed: exit status 1.
     pub fn operation(message: impl Into<String>) -> Self {
-        Failure { message: message.into(), status: 1 }
+        Failure { message: message.into(), status: 1, setting: None }
     }
     /// The command was told something it cannot act on: exit status 2.
     pub fn usage(message: impl Into<String>) -> Self {
-        Failure { message: message.into(), status: 2 }
+        Failure { message: message.into(), status: 2, setting: None }
+    }
+    /// The configuration's `key` has a `value` that cannot be acted on; `expected` says what to give instead.
+    pub fn setting(key: &str, value: impl fmt::Display, expected: impl fmt::Display) -> Self {
+        let value = value.to_string();
+        let message = format!("{key} = {value:?}: {expected}");
+        Failure { message, status: 2, setting: Some((key.to_owned(), value)) }
+    }
+    /// The same failure, with the line of `text`, the contents of the configuration file `path`, in which the wrong value
+    /// stands.
+    pub fn at(self, path: &Path, text: &str) -> Self {
+        let path = path.display();
+        let Some((key, value)) = &self.setting else { return self };
+        match line_of(text, key, value) {
+            Some(line) => Failure { message: format!("{path}, line {line}: {}", self.message), ..self },
+            None => Failure { message: format!("{path}: {}", self.message), ..self },
+        }
     }
     /// Prints the line and gives the status.
     pub fn report(&self) -> ExitCode {

@@ -47,11 +47,12 @@ pub fn targets(log: &Log, is_quiet: bool) -> Result<Targets, Failure> {
         Some(_) => None,
     });
     parsed.ok_or_else(|| {
-        Failure::usage(format!(
-            "log.level {level:?}: give off, error, warn, info, debug or trace, and levels of parts behind it, \
-             such as info,telnet=debug; the parts are {}",
+        let expected = format!(
+            "give off, error, warn, info, debug or trace, and levels of parts behind it, such as \
+             info,telnet=debug; the parts are {}",
             PARTS.join(", ")
-        ))
+        );
+        Failure::setting("log.level", level, expected)
     })
 }
 

@@ -1,5 +1,6 @@
 //! `inhost serve`: a host that runs until it is told to end.
 
+mod banner;
 mod ftp;
 mod login;
 mod names;
@@ -11,17 +12,17 @@ use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::log;
+use banner::{Banner, Running};
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::Callers;
 use inhost_dhcp::driver::Dhcp;
-use inhost_little::{Little, LittleConfig, Service};
+use inhost_little::{Little, LittleConfig};
 use inhost_runtime::control::{self, Reply, Server};
 use inhost_runtime::{Runtime, Shutdown, Signal, Signals};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use serde_json::json;
-use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::io::{self, IsTerminal, Write};
 use std::time::SystemTime;
 use tracing::{error, info, warn};
 
@@ -64,14 +65,15 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     if !flags.quiet {
         let running = Running {
-            login: login.as_ref(),
+            telnet: login.is_some(),
             little: little.is_some(),
             ftp: ftp.is_some(),
             tftp: tftp.is_some(),
             names: forwarder.is_some(),
+            one_time: login.as_ref().and_then(login::Login::one_time),
         };
-        let banner = banner(&config, &links, &running, &control);
         let mut out = io::stdout().lock();
+        let banner = Banner::new(&config, &links, control.path(), out.is_terminal()).text(&running);
         // Who closed our output does not want it.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
@@ -206,80 +208,4 @@ fn start_control(runtime: &Runtime, config: &Config) -> Result<Server, Failure> 
         };
         Failure::operation(format!("cannot open the control socket {}: {e}{hint}", path.display()))
     })
-}
-
-/// The services that run.
-struct Running<'a> {
-    login: Option<&'a login::Login>,
-    little: bool,
-    ftp: bool,
-    tftp: bool,
-    names: bool,
-}
-
-/// What is served, where, and what to type.
-fn banner(config: &Config, links: &Links, running: &Running<'_>, control: &Server) -> String {
-    let mut text = String::from("inhost: an Internet host in a process\n\n");
-    for line in &links.lines {
-        text += &format!("  link      {line}\n");
-    }
-    text += &format!("  control   {}\n", control.path().display());
-    if running.login.is_some() {
-        text += &format!("  telnet    port {}\n", config.telnet.port);
-    }
-    if running.ftp {
-        text += &ftp::line(&config.ftp);
-    }
-    if running.tftp {
-        text += &format!("  tftp      port {}\n", config.tftp.port);
-    }
-    if running.names {
-        text += &names::line(config);
-    }
-    if running.little {
-        let names = Service::ALL.map(|s| format!("{} {}", s.name(), s.port()));
-        text += &format!("  little    {} (TCP and UDP)\n", names.join(", "));
-    }
-    let forwards: Vec<_> = links.gateways.iter().flat_map(|running| running.gateway.forwards()).collect();
-    let tcp = |forward: &inhost_gateway::Forward| forward.transport == inhost_gateway::Transport::Tcp;
-    for forward in &forwards {
-        let transport = if tcp(forward) { "tcp" } else { "udp" };
-        text += &format!("  forward   {transport} {} -> {}\n", forward.outside, forward.guest_port);
-    }
-    text += &what_to_type(config, links, running.login, &forwards);
-    text += "\nPress the interrupt key (Ctrl-C) to end.\n";
-    text
-}
-
-/// How to reach the host, as whom, and how to see inside.
-fn what_to_type(
-    config: &Config,
-    links: &Links,
-    login: Option<&login::Login>,
-    forwards: &[&inhost_gateway::Forward],
-) -> String {
-    let mut text = String::from("\nType in another terminal:\n");
-    let port = config.telnet.port;
-    let forward = forwards
-        .iter()
-        .find(|f| f.transport == inhost_gateway::Transport::Tcp && f.guest_port == port)
-        .map(|f| f.outside);
-    let own = links.addresses.first().map(|&address| SocketAddr::new(address, port));
-    if let Some(at) = forward.or(own).filter(|_| login.is_some()) {
-        let command = match at.port() {
-            23 => format!("telnet {}", at.ip()),
-            port => format!("telnet {} {port}", at.ip()),
-        };
-        text += &format!("  {command:<34}  log in, after LOGON\n");
-    }
-    // As this program was called.
-    let program = std::env::args().next().unwrap_or_else(|| "inhost".into());
-    let via = config.control.as_ref().map(|path| format!(" --via {}", path.display())).unwrap_or_default();
-    text += &format!("  {:<34}  see inside\n", format!("{program} netstat{via}"));
-    if let Some((user, password)) = login.and_then(login::Login::one_time) {
-        let users = config.telnet.users.as_ref().map(|path| format!(" --users {}", path.display()));
-        text += &format!("\nNo user is configured. For this run only: user {user}, password {password}\n");
-        text += &format!("Make one that stays with: {program} user add NAME{}\n", users.unwrap_or_default());
-    }
-    text
 }

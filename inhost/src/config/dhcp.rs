@@ -26,9 +26,9 @@ impl Dhcp {
             (1..=63).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
         };
         match &self.host_name {
-            Some(name) if !is_name(name) => Err(Failure::usage(format!(
-                "dhcp.host_name {name:?}: give letters, digits and hyphens, 63 at most"
-            ))),
+            Some(name) if !is_name(name) => {
+                Err(Failure::setting("dhcp.host_name", name, "give letters, digits and hyphens, 63 at most"))
+            }
             _ => Ok(()),
         }
     }

@@ -114,9 +114,7 @@ impl Ftp {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Some(first..=last)),
-            _ => Err(Failure::usage(format!(
-                "ftp.passive_ports {text:?}: give two ports, such as \"50000-50099\""
-            ))),
+            _ => Err(Failure::setting("ftp.passive_ports", text, "give two ports, such as \"50000-50099\"")),
         }
     }
     /// Whether TLS is required; a certificate needs its key.
@@ -129,9 +127,9 @@ impl Ftp {
             ("offered", Some(_)) => Ok(false),
             ("required", Some(_)) => Ok(true),
             ("offered" | "required", None) => {
-                Err(Failure::usage("ftp.tls: TLS needs ftp.certificate and ftp.key"))
+                Err(Failure::setting("ftp.tls", &self.tls, "TLS needs ftp.certificate and ftp.key"))
             }
-            (other, _) => Err(Failure::usage(format!("ftp.tls {other:?}: give \"offered\" or \"required\""))),
+            (other, _) => Err(Failure::setting("ftp.tls", other, "give \"offered\" or \"required\"")),
         }
     }
     /// What one upload may have waiting.
@@ -139,9 +137,7 @@ impl Ftp {
         let text = &self.upload_memory;
         match size_bytes(text) {
             Some(bytes) if bytes >= LEAST_UPLOAD_BYTES => Ok(bytes),
-            _ => {
-                Err(Failure::usage(format!("ftp.upload_memory {text:?}: give 64K or more, such as \"16M\"")))
-            }
+            _ => Err(Failure::setting("ftp.upload_memory", text, "give 64K or more, such as \"16M\"")),
         }
     }
     /// Refuses what cannot be acted on.
@@ -175,7 +171,7 @@ pub fn may_write(key: &str, rights: &str) -> Result<bool, Failure> {
     match rights {
         "read" => Ok(false),
         "write" => Ok(true),
-        _ => Err(Failure::usage(format!("{key} {rights:?}: give \"read\" or \"write\""))),
+        _ => Err(Failure::setting(key, rights, "give \"read\" or \"write\"")),
     }
 }
 
@@ -183,6 +179,6 @@ fn size(key: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {
     let Some(text) = text else { return Ok(None) };
     match size_bytes(text) {
         Some(bytes) if bytes > 0 => Ok(Some(bytes as u64)),
-        _ => Err(Failure::usage(format!("{key} {text:?}: give a number with K, M or G, such as \"10G\""))),
+        _ => Err(Failure::setting(key, text, "give a number with K, M or G, such as \"10G\"")),
     }
 }

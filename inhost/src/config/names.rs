@@ -62,14 +62,12 @@ impl Names {
             false => self.servers.iter().map(|text| server(text)).collect::<Result<_, _>>()?,
         };
         let allow = self.allow.iter().map(|text| {
-            text.parse::<Cidr>().map_err(|_| {
-                Failure::usage(format!("names.allow {text:?}: give a network such as 192.0.2.0/24"))
-            })
+            text.parse::<Cidr>()
+                .map_err(|_| Failure::setting("names.allow", text, "give a network such as 192.0.2.0/24"))
         });
-        let cache_bytes =
-            size_bytes(&self.cache).filter(|bytes| *bytes >= LEAST_CACHE_BYTES).ok_or_else(|| {
-                Failure::usage(format!("names.cache {:?}: give at least 64K, such as 8M", self.cache))
-            })?;
+        let cache_bytes = size_bytes(&self.cache)
+            .filter(|bytes| *bytes >= LEAST_CACHE_BYTES)
+            .ok_or_else(|| Failure::setting("names.cache", &self.cache, "give at least 64K, such as 8M"))?;
         let clients = ClientLimits {
             waiting_each: self.questions_per_client.max(1),
             per_second: self.per_second.max(1),
@@ -93,8 +91,8 @@ impl Names {
     pub fn check(&self) -> Result<(), Failure> {
         for line in &self.local {
             if Hosts::parse(line).is_empty() {
-                let what = format!("names.local {line:?}: give an address and its names");
-                return Err(Failure::usage(format!("{what}, such as \"10.9.0.7 printer.lan\"")));
+                let expected = "give an address and its names, such as \"10.9.0.7 printer.lan\"";
+                return Err(Failure::setting("names.local", line, expected));
             }
         }
         self.forward(&[]).map(drop)

@@ -139,9 +139,7 @@ const LEAST_BUFFER_BYTES: usize = 4 << 10;
 fn buffer(key: &str, text: &str) -> Result<usize, Failure> {
     match super::size_bytes(text) {
         Some(bytes) if bytes >= LEAST_BUFFER_BYTES => Ok(bytes),
-        _ => Err(Failure::usage(format!(
-            "{key} {text:?}: give a number with K, M or G, at least 4K, such as 4M"
-        ))),
+        _ => Err(Failure::setting(key, text, "give a number with K, M or G, at least 4K, such as 4M")),
     }
 }
 

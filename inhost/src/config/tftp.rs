@@ -63,23 +63,24 @@ impl Tftp {
             "write" => Rights::Write,
             other => {
                 let choice = "give \"read\", \"create\" or \"write\"";
-                return Err(Failure::usage(format!("tftp.rights {other:?}: {choice}")));
+                return Err(Failure::setting("tftp.rights", other, choice));
             }
         };
         let between = |key: &str, value: u16, (least, most): (u16, u16)| match (least..=most).contains(&value)
         {
             true => Ok(value),
-            false => Err(Failure::usage(format!("tftp.{key} {value}: give {least} to {most}"))),
+            false => {
+                Err(Failure::setting(&format!("tftp.{key}"), value, format_args!("give {least} to {most}")))
+            }
         };
         let Some(size_limit_bytes) = size_bytes(&self.upload) else {
-            let upload = &self.upload;
-            return Err(Failure::usage(format!("tftp.upload {upload:?}: give a number with K, M or G")));
+            return Err(Failure::setting("tftp.upload", &self.upload, "give a number with K, M or G"));
         };
         // Zero is what every sender counts on to; a receiver is told only what is unusual, and sees the rest.
         let rollover = match self.rollover {
             0 => None,
             1 => Some(Rollover::ToOne),
-            other => return Err(Failure::usage(format!("tftp.rollover {other}: give 0 or 1"))),
+            other => return Err(Failure::setting("tftp.rollover", other, "give 0 or 1")),
         };
         if self.enabled && self.root.is_none() {
             return Err(Failure::usage("tftp.root: name the folder that is served"));

@@ -2,6 +2,29 @@
 
 use core::fmt;
 
+/// Every key of a SPEC. One that is not listed here is refused.
+pub(super) const KEYS: &[&str] = &[
+    "address",
+    "gateway",
+    "mtu",
+    "forward",
+    "host",
+    "offload",
+    "runs",
+    "coalesce",
+    "loopback",
+    "baud",
+    "framing",
+    "offer",
+    "noise",
+    "loss",
+    "delay",
+    "corrupt",
+    "duplicate",
+    "reorder",
+    "seed",
+];
+
 /// Why a text is no SPEC: what stands there, and what could.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SpecError {
@@ -44,11 +67,9 @@ impl fmt::Display for SpecError {
             }
             SpecError::Device { kind, example } => write!(f, "link kind {kind}: write {example}"),
             SpecError::NotAPair(part) => write!(f, "{part:?} in a link is not key=value"),
-            SpecError::Key(key) => write!(
-                f,
-                "link key {key:?} is unknown: use address, gateway, mtu, forward, host, loopback, baud, framing, \
-                 offer, noise, loss, delay, corrupt, duplicate, reorder or seed"
-            ),
+            SpecError::Key(key) => {
+                write!(f, "link key {key:?} is unknown: the keys are {}", KEYS.join(", "))
+            }
             SpecError::Misplaced { key, kind } => write!(f, "link key {key:?} does not go with kind {kind}"),
             SpecError::Value { key, value, allowed } => write!(f, "link key {key}={value:?}: give {allowed}"),
         }

@@ -1,5 +1,6 @@
 //! Reading a SPEC.
 
+use super::error::KEYS;
 use super::{Framing, Kind, Spec, SpecError};
 use crate::faults::Rates;
 use core::str::FromStr;
@@ -88,6 +89,9 @@ impl Spec {
         Ok(())
     }
     fn set(&mut self, key: &str, value: &str) -> Result<(), SpecError> {
+        if !KEYS.contains(&key) {
+            return Err(SpecError::Key(key.to_owned()));
+        }
         let kind = self.kind;
         let only = |kinds: &[Kind]| match kinds.contains(&kind) {
             true => Ok(()),
@@ -214,6 +218,7 @@ mod tests {
             ("user:x", "without a device"),
             ("user,loss", "key=value"),
             ("user,color=red", "color"),
+            ("user,color=red", "host, offload, runs, coalesce, loopback"),
             ("user,baud=9600", "does not go with"),
             ("serial:/dev/ttyS0,framing=hdlc", "slip or llp"),
             ("tap:in0,address=10.9.0.2", "prefix"),

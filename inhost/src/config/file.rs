@@ -1,0 +1,133 @@
+//! The configuration file: which one is believed, and in which of its lines a value stands.
+
+use crate::failure::Failure;
+use rustix::process::geteuid;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A configuration file that was read.
+pub struct File {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: String,
+}
+
+/// Who else may write a file: its group, and everybody.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+impl File {
+    /// The file that the user named.
+    pub fn named(path: &Path) -> Result<File, Failure> {
+        let text = fs::read_to_string(path)
+            .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+        Ok(File { path: path.to_owned(), text })
+    }
+
+    /// The file that lies in the current folder, if there is one. The user did not name it, and the folder may be
+    /// anybody's: the file counts only if it belongs to the caller or to root, and nobody else can write it.
+    pub fn of_current_folder(path: &Path) -> Result<Option<File>, Failure> {
+        let shown = path.display();
+        let failed = |e| Failure::usage(format!("cannot read {shown} of the current folder: {e}"));
+        let mut file = match fs::File::open(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        // Of the open file: the name may lead elsewhere by now.
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        if let Some(why) = distrust(metadata.uid(), metadata.mode(), geteuid().as_raw()) {
+            return Err(Failure::usage(format!(
+                "{shown} of the current folder is not used: {why}; name it with --config {shown} if you trust it, or \
+                 start in another folder"
+            )));
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
+        Ok(Some(File { path: path.to_owned(), text }))
+    }
+}
+
+/// Why `caller` cannot trust a file of `owner` with `mode`.
+fn distrust(owner: u32, mode: u32, caller: u32) -> Option<String> {
+    if owner != 0 && owner != caller {
+        return Some(format!("it belongs to the user {owner}"));
+    }
+    (mode & WRITABLE_BY_OTHERS != 0).then(|| format!("others can write it (mode {:03o})", mode & 0o777))
+}
+
+/// The line, from 1, of `text` at which `key` has the value `value`; if no value reads so, the first line of the key.
+pub fn line_of(text: &str, key: &str, value: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?.into_inner();
+    let mut found = Vec::new();
+    collect(&table, key, &mut found);
+    let is_value = |(_, written): &&(usize, String)| written == value;
+    let &(at, _) = found.iter().find(is_value).or(found.first())?;
+    Some(text[..at].matches('\n').count() + 1)
+}
+
+/// Where the values of `key` begin, and how they read.
+fn collect(table: &DeTable<'_>, key: &str, found: &mut Vec<(usize, String)>) {
+    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
+    let Some((_, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == first) else { return };
+    descend(value, rest, found);
+}
+
+fn descend(value: &Spanned<DeValue<'_>>, rest: Option<&str>, found: &mut Vec<(usize, String)>) {
+    match (value.get_ref(), rest) {
+        (DeValue::Array(elements), _) => elements.iter().for_each(|element| descend(element, rest, found)),
+        (DeValue::Table(table), Some(rest)) => collect(table, rest, found),
+        (DeValue::String(text), None) => found.push((value.span().start, text.to_string())),
+        (DeValue::Integer(number), None) => found.push((value.span().start, number.as_str().to_owned())),
+        _ => found.push((value.span().start, String::new())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_value_is_found_in_its_line() {
+        let text = "memory = \"64M\"\nlink = [\n  \"user\",\n  \"user,lost=5%\",\n]\n[tftp]\nwindow = 70000\n\
+                    [[ftp.user]]\nname = \"ada\"\nrights = \"read\"\n[[ftp.user]]\nname = \"bob\"\nrights = \"all\"\n";
+        assert_eq!(line_of(text, "memory", "64M"), Some(1));
+        assert_eq!(line_of(text, "link", "user,lost=5%"), Some(4));
+        assert_eq!(line_of(text, "tftp.window", "70000"), Some(7));
+        assert_eq!(line_of(text, "ftp.user.rights", "all"), Some(13));
+        assert_eq!(line_of(text, "ftp.user.name", "eve"), Some(9), "the first of the key");
+        assert_eq!(line_of(text, "names.cache", "8M"), None);
+    }
+
+    #[test]
+    fn only_a_file_of_the_caller_or_root_is_trusted() {
+        assert_eq!(distrust(1000, 0o100_644, 1000), None);
+        assert_eq!(distrust(0, 0o100_644, 1000), None);
+        assert!(distrust(1001, 0o100_600, 1000).is_some_and(|why| why.contains("1001")));
+        assert!(distrust(1001, 0o100_600, 0).is_some(), "root trusts nobody else either");
+        assert!(distrust(1000, 0o100_664, 1000).is_some() && distrust(0, 0o100_646, 1000).is_some());
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_does_not_count() {
+        let path = std::env::temp_dir().join(format!("inhost-file-{}.toml", std::process::id()));
+        assert!(File::of_current_folder(&path).unwrap().is_none(), "none is no failure");
+        fs::write(&path, "memory = \"64M\"\n").unwrap();
+        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o644);
+        assert!(File::of_current_folder(&path).unwrap().is_some());
+        for writable in [0o664, 0o646] {
+            mode(writable);
+            let refused = File::of_current_folder(&path).err().unwrap().to_string();
+            assert!(refused.contains("--config") && refused.contains("others can write"), "{refused}");
+        }
+        fs::remove_file(&path).unwrap();
+    }
+}

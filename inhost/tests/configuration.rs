@@ -1,0 +1,73 @@
+//! What `inhost serve` makes of its configuration: errors name file and line, and the banner says how to reach
+//! every service.
+
+mod common;
+
+use common::{Folder, inhost};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// What `serve` says of a `host.toml` that it refuses.
+fn refusal(text: &str) -> String {
+    let folder = Folder::new("refused");
+    let path = folder.0.join("host.toml");
+    std::fs::write(&path, text).unwrap();
+    let done =
+        inhost(&folder.0).args(["serve", "--config"]).arg(&path).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(done.status.code(), Some(2), "{text}");
+    String::from_utf8(done.stderr).unwrap()
+}
+
+#[test]
+fn a_wrong_value_is_told_with_file_and_line_and_what_could_stand_there() {
+    let cases = [
+        ("\nmemory = \"lots\"\n", "host.toml, line 2: memory", "64M"),
+        (
+            "link = [\n  \"user\",\n  \"user,los=5%\",\n]\n",
+            "host.toml, line 3: link",
+            "runs, coalesce, loopback",
+        ),
+        ("link = [\"user,loss=150%\"]\n", "host.toml, line 1: link", "loss"),
+        (
+            "[ftp]\nenabled = false\nrights = \"all\"\n",
+            "host.toml, line 3: ftp.rights",
+            "\"read\" or \"write\"",
+        ),
+        (
+            "[[ftp.user]]\nname = \"a\"\nroot = \"/\"\nrights = \"all\"\n",
+            "line 4: ftp.user.rights",
+            "\"read\"",
+        ),
+        ("[tftp]\nwindow = 0\n", "host.toml, line 2: tftp.window", "give 1 to"),
+        ("[names]\n\nallow = [\"everybody\"]\n", "host.toml, line 3: names.allow", "192.0.2.0/24"),
+        ("[log]\nlevel = \"loud\"\n", "host.toml, line 2: log.level", "telnet"),
+        ("[telnet]\nprot = 23\n", "line 2", "`enabled`, `port`"),
+    ];
+    for (text, place, expected) in cases {
+        let said = refusal(text);
+        assert!(said.contains(place) && said.contains(expected), "{text}: {said}");
+    }
+}
+
+#[test]
+fn the_banner_says_how_to_reach_every_service_that_is_on() {
+    let folder = Folder::new("banner");
+    let root = folder.0.display();
+    let text = format!(
+        "link = [\"user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->21\"]\n\
+         [ftp]\nenabled = true\nroot = \"{root}\"\n[tftp]\nenabled = true\nroot = \"{root}\"\n[names]\nenabled = true\n"
+    );
+    std::fs::write(folder.0.join("host.toml"), text).unwrap();
+    let mut serve = inhost(&folder.0);
+    serve.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut host = common::Running(serve.spawn().unwrap());
+    let lines = BufReader::new(host.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let banner: Vec<String> = lines.take_while(|line| !line.contains("to end.")).collect();
+    let has = |words: &[&str]| banner.iter().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(has(&["telnet 127.0.0.1", "log in"]), "{banner:#?}");
+    assert!(has(&["curl ftp://127.0.0.1:"]), "{banner:#?}");
+    assert!(has(&["port 69 cannot be reached", "forward=udp:127.0.0.1:2069->69"]), "{banner:#?}");
+    assert!(has(&["port 53 cannot be reached", "forward=udp:127.0.0.1:2053->53"]), "{banner:#?}");
+    assert!(has(&["port 7 cannot be reached", "forward=127.0.0.1:2007->7"]), "{banner:#?}");
+    assert!(!has(&["password"]) || has(&["no terminal"]), "a pipe is told no password: {banner:#?}");
+}
