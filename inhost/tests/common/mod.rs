@@ -1,6 +1,8 @@
 //! What the interop tests share: a running host, a network namespace, programs of others.
 #![allow(dead_code)] // Each test file uses its part.
 
+pub mod names;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 //! cannot speak of names that are not its business (RFC 2181 §5.4.1, RFC 5452 §6).
 
 use crate::asked::Question;
+use crate::denial::{Signature, denials};
 use hickory_resolver::proto::op::{Message, ResponseCode};
 use hickory_resolver::proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use inhost_base::Duration;
@@ -11,6 +12,8 @@ use std::fmt;
 pub const ALIASES_LIMIT: usize = 16;
 /// Records kept of one answer.
 pub const RECORDS_LIMIT: usize = 512;
+/// Signatures kept of one SOA record.
+const SIGNATURES_LIMIT: usize = 16;
 /// The longest time for which a record is kept.
 pub const TIME_TO_LIVE_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The longest time for which it is kept that something is not there (RFC 2308 §5).
@@ -23,8 +26,8 @@ pub struct Answer {
     pub code: ResponseCode,
     /// Aliases in their order, then the records that were asked for.
     pub records: Vec<Record>,
-    /// The record that proves that something is not there, and for how long that holds; with signatures where they
-    /// were asked for.
+    /// The authority section: the SOA record by which a negative answer may be kept, and, where signatures were asked
+    /// for, the NSEC and NSEC3 records that deny names or types, those that a wildcard needs included.
     pub proof: Vec<Record>,
     /// How long it may be kept; nothing for what may not be kept at all.
     pub keep_for: Duration,
@@ -99,7 +102,7 @@ impl Answer {
         if !matches!(code, ResponseCode::NoError | ResponseCode::NXDomain) {
             return Err(Useless::Code(code));
         }
-        let Walk { records, at, found, .. } = walk;
+        let Walk { records, at, found, passed, .. } = walk;
         let mut answer = Answer {
             code: if found { ResponseCode::NoError } else { code },
             left_out: message.answers.len().saturating_sub(records.len()),
@@ -108,16 +111,23 @@ impl Answer {
             keep_for: Duration::ZERO,
             unfinished: None,
         };
+        if !found {
+            answer.proof = negative(&message.authorities, &at, question);
+        }
+        if question.signed {
+            // RFC 4035 §3.1.3.3: each alias on the way may come of a wildcard, and its zone proves that by itself.
+            let way: Vec<&Name> = passed.iter().chain([&at]).collect();
+            answer.proof.extend(denials(&message.authorities, &way).take(RECORDS_LIMIT).cloned());
+        }
         answer.level_times();
         let own_limit = answer.least_time(TIME_TO_LIVE_LIMIT);
         if found {
             answer.keep_for = own_limit;
             return Ok(answer);
         }
-        answer.proof = proof(&message.authorities, &at, question);
         // RFC 2308 §5: the time is the lesser of the record's own and its last field; without a record none.
         let negative = answer.proof.iter().find_map(|record| match &record.data {
-            RData::SOA(soa) => Some(Duration::from_secs(u64::from(soa.minimum.min(record.ttl)))),
+            RData::SOA(soa) => Some(Duration::from_secs(u64::from(soa.minimum))),
             _ => None,
         });
         match negative {
@@ -152,7 +162,8 @@ impl Answer {
         let room = RECORDS_LIMIT.saturating_sub(self.records.len());
         self.records.extend(rest.records.iter().take(room).cloned());
         self.code = rest.code;
-        self.proof.clone_from(&rest.proof);
+        let room = RECORDS_LIMIT.saturating_sub(self.proof.len());
+        self.proof.extend(rest.proof.iter().take(room).cloned());
         self.keep_for = self.keep_for.min(rest.keep_for);
         self.unfinished.clone_from(&rest.unfinished);
         Ok(self)
@@ -176,7 +187,7 @@ impl Answer {
     }
     /// RFC 2181 §5.2 and §8: the records of one set have one time, and a time with the highest bit is none.
     fn level_times(&mut self) {
-        for record in &mut self.records {
+        for record in self.records.iter_mut().chain(&mut self.proof) {
             record.ttl = seconds(record.ttl);
         }
         for at in 0..self.records.len() {
@@ -187,8 +198,8 @@ impl Answer {
         }
     }
     fn least_time(&self, limit: Duration) -> Duration {
-        let times = self.records.iter().map(|record| Duration::from_secs(u64::from(record.ttl)));
-        times.fold(limit, Duration::min)
+        let all = self.records.iter().chain(&self.proof);
+        all.map(|record| Duration::from_secs(u64::from(record.ttl))).fold(limit, Duration::min)
     }
 }
 
@@ -215,10 +226,15 @@ impl Walk {
         let here = |record: &&Record| record.dns_class == DNSClass::IN && record.name == at;
         let is_wanted =
             |record: &Record| question.kind == RecordType::ANY || record.record_type() == question.kind;
-        let signs = |record: &Record| question.signed && record.record_type() == RecordType::RRSIG;
+        let signs = |record: &Record, kind: RecordType| {
+            question.signed && Signature::of(record).is_some_and(|signature| signature.covers == kind)
+        };
         if answers.iter().filter(here).any(is_wanted) {
             self.found = true;
-            let taken = answers.iter().filter(here).filter(|record| is_wanted(record) || signs(record));
+            let taken = answers
+                .iter()
+                .filter(here)
+                .filter(|record| is_wanted(record) || signs(record, question.kind));
             self.take(taken, &at);
             return Ok(false);
         }
@@ -229,13 +245,14 @@ impl Walk {
         let Some((record, target)) = alias else { return Ok(false) };
         // RFC 6672 §3.2: a redirected tree's record comes before the alias that was made of it.
         let redirects = answers.iter().filter(|record| {
-            u16::from(record.record_type()) == DNAME
+            (record.record_type() == RecordType::DNAME || signs(record, RecordType::DNAME))
                 && record.dns_class == DNSClass::IN
                 && record.name.zone_of(&at)
                 && record.name != at
         });
         self.take(redirects, &Name::root());
-        self.take(std::iter::once(record).chain(answers.iter().filter(here).filter(|r| signs(r))), &at);
+        let signatures = answers.iter().filter(here).filter(|record| signs(record, RecordType::CNAME));
+        self.take(std::iter::once(record).chain(signatures), &at);
         self.passed.push(at);
         if self.passed.contains(&target) {
             let mut names = std::mem::take(&mut self.passed);
@@ -262,27 +279,18 @@ impl Walk {
     }
 }
 
-/// RFC 6672.
-const DNAME: u16 = 39;
-
-/// The proof that there is nothing at `name`: of a zone that `name` is in, and of no other.
-fn proof(authorities: &[Record], name: &Name, question: &Question) -> Vec<Record> {
+/// The record by which it is kept that there is nothing at `name`, with its signatures: of a zone that `name` is in, and
+/// of no other.
+fn negative(authorities: &[Record], name: &Name, question: &Question) -> Vec<Record> {
     let of_zone = |record: &&Record| record.dns_class == DNSClass::IN && record.name.zone_of(name);
     let soa = authorities.iter().filter(of_zone).find(|record| record.record_type() == RecordType::SOA);
     let Some(soa) = soa else { return Vec::new() };
-    let mut proof = vec![soa.clone()];
-    if question.signed {
-        let is_signed = |record: &&Record| {
-            let kind = record.record_type();
-            matches!(kind, RecordType::RRSIG | RecordType::NSEC | RecordType::NSEC3)
-                && soa.name.zone_of(&record.name)
-        };
-        proof.extend(authorities.iter().filter(is_signed).take(RECORDS_LIMIT).cloned());
-    }
-    for record in &mut proof {
-        record.ttl = seconds(record.ttl);
-    }
-    proof
+    let signs = |record: &&Record| {
+        question.signed
+            && record.name == soa.name
+            && Signature::of(record).is_some_and(|signature| signature.covers == RecordType::SOA)
+    };
+    std::iter::once(soa).chain(authorities.iter().filter(signs).take(SIGNATURES_LIMIT)).cloned().collect()
 }
 
 #[cfg(test)]

@@ -180,6 +180,11 @@ pub fn data_shown(data: &RData) -> String {
         RData::NS(name) => name.0.to_string(),
         RData::MX(mx) => format!("{} {}", mx.preference, mx.exchange),
         RData::SRV(srv) => format!("{} {} {} {}", srv.priority, srv.weight, srv.port, srv.target),
+        // RFC 3597 §5.
+        RData::Unknown { rdata, .. } => {
+            let octets: String = rdata.anything.iter().map(|octet| format!("{octet:02X}")).collect();
+            return format!("\\# {} {octets}", rdata.anything.len()).trim_end().to_owned();
+        }
         other => return other.to_string(),
     };
     match text.strip_suffix('.') {

@@ -115,3 +115,75 @@ fn times_are_bounded_level_and_run_down() {
     assert_eq!(says(vec![a("www.example.", u32::MAX)]).keep_for, Duration::ZERO);
     assert_eq!(says(vec![a("www.example.", 400_000)]).keep_for, TIME_TO_LIVE_LIMIT);
 }
+
+/// A signature of `signer` over the records of `kind` at `owner`.
+fn signature(owner: &str, kind: RecordType, signer: &str) -> Record {
+    let mut rdata = hickory_resolver::proto::rr::rdata::NULL::new();
+    rdata.anything = [&u16::from(kind).to_be_bytes()[..], &[0; 16], &octets(signer), &[1, 2, 3]].concat();
+    Record::from_rdata(name(owner), 60, RData::Unknown { code: RecordType::RRSIG, rdata })
+}
+fn nsec(owner: &str, next: &str, ttl: u32) -> Record {
+    let mut rdata = hickory_resolver::proto::rr::rdata::NULL::new();
+    rdata.anything = [&octets(next)[..], &[0, 1, 0x40]].concat();
+    Record::from_rdata(name(owner), ttl, RData::Unknown { code: RecordType::NSEC, rdata })
+}
+fn octets(text: &str) -> Vec<u8> {
+    let mut written: Vec<u8> = Vec::new();
+    for label in &name(text) {
+        written.push(label.len() as u8);
+        written.extend_from_slice(label);
+    }
+    written.push(0);
+    written
+}
+fn read_signed(answers: Vec<Record>, authorities: Vec<Record>) -> Answer {
+    let mut message = Message::response(1, OpCode::Query);
+    message.answers = answers;
+    message.authorities = authorities;
+    let question = Question { signed: true, ..Question::new(name("www.example."), RecordType::A) };
+    Answer::read(&message, &question).unwrap()
+}
+
+/// spec: RFC4035 3.1.3.3 — the answer that a wildcard gives comes with the proof that nothing closer exists.
+#[test]
+fn the_proof_of_a_wildcard_is_kept_for_its_time_and_only_of_the_zones_on_the_way() {
+    let answers = || vec![a("www.example.", 60), signature("www.example.", RecordType::A, "example.")];
+    let proof = || {
+        vec![
+            nsec("alpha.example.", "zulu.example.", 20),
+            signature("alpha.example.", RecordType::NSEC, "example."),
+        ]
+    };
+    let answer = read_signed(answers(), proof());
+    assert_eq!((answer.records.len(), answer.proof.len()), (2, 2));
+    assert_eq!(answer.keep_for, Duration::from_secs(20));
+    // Another zone's, one that its zone did not sign, and one without a signature prove nothing here.
+    let other = vec![nsec("a.other.", "b.other.", 20), signature("a.other.", RecordType::NSEC, "other.")];
+    assert!(read_signed(answers(), other).proof.is_empty());
+    let outside = vec![nsec("a.other.", "b.other.", 20), signature("a.other.", RecordType::NSEC, "example.")];
+    assert!(read_signed(answers(), outside).proof.is_empty());
+    assert!(read_signed(answers(), proof()[..1].to_vec()).proof.is_empty());
+    // Who does not ask for signatures gets none.
+    assert!(read(ResponseCode::NoError, vec![a("www.example.", 60)], proof()).unwrap().proof.is_empty());
+}
+
+#[test]
+fn aliases_keep_the_proofs_of_their_own_zones_over_several_answers() {
+    let answers =
+        vec![alias("www.example.", "b.test.", 60), signature("www.example.", RecordType::CNAME, "example.")];
+    let first = read_signed(
+        answers,
+        vec![nsec("a.example.", "z.example.", 60), signature("a.example.", RecordType::NSEC, "example.")],
+    );
+    assert_eq!(first.unfinished, Some(name("b.test.")));
+    let mut message = Message::response(1, OpCode::Query);
+    message.authorities = vec![
+        soa("test.", 60, 60),
+        nsec("b.test.", "c.test.", 60),
+        signature("b.test.", RecordType::NSEC, "test."),
+    ];
+    let question = Question { signed: true, ..Question::new(name("b.test."), RecordType::A) };
+    let second = Answer::read(&message, &question).unwrap();
+    assert_eq!((first.proof.len(), second.proof.len()), (2, 3));
+    assert_eq!(first.continued(&second).unwrap().proof.len(), 5);
+}

@@ -1,0 +1,55 @@
+//! What the tests of names share: BIND's programs, and a host that forwards.
+
+use super::{Folder, Running, Serve, output, wait};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where `lab/interop/peers` unpacks servers.
+pub fn peer(name: &str, file: &str) -> PathBuf {
+    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
+    let path = peers.join(name).join(file);
+    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
+    path
+}
+
+pub fn spawn(program: &Path, arguments: &[&str]) -> Running {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Running(command.spawn().unwrap_or_else(|e| panic!("{} does not start: {e}", program.display())))
+}
+
+pub fn dig(arguments: &[&str]) -> String {
+    let done = output("dig", &[&["+tries=1", "+time=8"], arguments].concat());
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// Waits for the server at `port` of this machine to answer about `name`.
+pub fn until_up(port: &str, name: &str) {
+    let is_up = || {
+        wait(100);
+        !dig(&["@127.0.0.1", "-p", port, name]).contains("no servers could be reached")
+    };
+    assert!((0..100).any(|_| is_up()), "the server at port {port} does not come up");
+}
+
+/// Our forwarder, at port 5300 of this machine by way of the user link.
+pub fn forwarder(name: &str, servers: &[&str], more: &str) -> Serve {
+    let folder = Folder::new(&format!("{name}-config"));
+    let servers: Vec<String> = servers.iter().map(|server| format!("{server:?}")).collect();
+    let config = format!(
+        "link = [\"user,loopback=yes,forward=udp:127.0.0.1:5300->53,forward=127.0.0.1:5300->53\"]\n\
+         [telnet]\nenabled = false\n[little]\nenabled = false\n\
+         [names]\nenabled = true\nservers = [{}]\n{more}\n",
+        servers.join(", ")
+    );
+    let path = folder.0.join("host.toml");
+    fs::write(&path, config).unwrap();
+    Serve::start(name, &["--config", path.to_str().unwrap()])
+}
+
+pub const FORWARDER: [&str; 3] = ["@127.0.0.1", "-p", "5300"];
+
+pub fn asks(arguments: &[&str]) -> String {
+    dig(&[&FORWARDER[..], arguments].concat())
+}
