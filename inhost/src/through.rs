@@ -42,8 +42,10 @@ impl Way {
             return Ok(Way::Running(path.clone()));
         }
         if through.link.is_none() {
-            let path = inhost_runtime::control::default_path();
-            if inhost_runtime::control::Client::open(&path).is_ok() {
+            // What is there and not to be believed is no reason to go another way in silence.
+            let running = inhost_runtime::control::Client::find()
+                .map_err(|e| Failure::operation(format!("the running host is not used: {e}")))?;
+            if let Some(path) = running {
                 return Ok(Way::Running(path));
             }
         }

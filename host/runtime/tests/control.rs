@@ -294,3 +294,70 @@ fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
     assert_eq!(fs::read(&path).unwrap(), b"precious");
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
 }
+
+/// What a listener of another user at `path` is told by a client, and why the client gives up. None where we cannot play
+/// another user.
+fn open_at_a_strangers(path: &Path) -> Option<(std::io::Error, Vec<u8>)> {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("LEFT OUT: nobody but root can play another user; run as root");
+        return None;
+    }
+    let (place, (ready, is_ready)) = (path.to_owned(), std::sync::mpsc::channel());
+    let stranger = thread::spawn(move || {
+        let nobody = rustix::process::Uid::from_raw(65_534);
+        // This thread's alone, as the system has it.
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(&place).unwrap();
+        ready.send(()).unwrap();
+        let (mut caller, _) = listener.accept().unwrap();
+        let mut told = Vec::new();
+        caller.read_to_end(&mut told).unwrap();
+        told
+    });
+    is_ready.recv().unwrap();
+    let why = Client::open(path)
+        .and_then(|mut client| client.netstat().map_err(std::io::Error::other))
+        .unwrap_err();
+    // Whoever was refused did not call.
+    drop(UnixStream::connect(path));
+    Some((why, stranger.join().unwrap()))
+}
+
+#[test]
+fn a_client_tells_nothing_to_a_strangers_socket() {
+    let path = path("stranger");
+    let directory = path.parent().unwrap();
+    // Anybody may make a file here, and nobody may take another's place: as in /tmp.
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o1777)).unwrap();
+    if let Some((why, told)) = open_at_a_strangers(&path) {
+        assert_eq!(why.kind(), std::io::ErrorKind::PermissionDenied, "{why}");
+        assert!(why.to_string().contains("runs as user 65534"), "{why}");
+        assert!(told.is_empty(), "it was told {:?}", String::from_utf8_lossy(&told));
+    }
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_directory_in_which_others_may_replace_the_socket_is_not_used() {
+    let path = path("open-to-others");
+    let directory = path.parent().unwrap();
+    let runtime = Runtime::new(StackConfig::default()).unwrap();
+    let server = Server::open(runtime.host(), runtime.handle(), &path).unwrap();
+    assert!(Client::open(&path).is_ok());
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+    let why = Client::open(&path).unwrap_err();
+    assert_eq!(why.kind(), std::io::ErrorKind::PermissionDenied, "{why}");
+    assert!(why.to_string().contains("chmod go-w"), "{why}");
+    drop(server);
+    let why = Server::open(runtime.host(), runtime.handle(), &path).err().unwrap();
+    assert_eq!(why.kind(), std::io::ErrorKind::PermissionDenied, "{why}");
+    if rustix::process::getuid().is_root() {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::chown(directory, Some(65_534), None).unwrap();
+        let why = Client::open(&path).unwrap_err();
+        assert!(why.to_string().contains("belongs to user 65534"), "{why}");
+    } else {
+        eprintln!("LEFT OUT: nobody but root can make a directory of another user's; run as root");
+    }
+    fs::remove_dir_all(directory).unwrap();
+}

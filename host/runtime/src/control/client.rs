@@ -3,15 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use inhost_base::Endpoint;
 use rustix::net::{RecvFlags, SendFlags};
 use serde_json::{Value, json};
 
 use super::protocol::{
-    ADDRESS_BYTES, LONGEST_LINE_BYTES, decode_address, encode_address, receive_with_descriptors,
+    ADDRESS_BYTES, LONGEST_LINE_BYTES, decode_address, default_path, encode_address, receive_with_descriptors,
 };
+use super::trust;
 
 /// A conversation with a running host. Its calls block.
 #[derive(Debug)]
@@ -85,8 +86,32 @@ pub struct UdpClient {
 
 impl Client {
     /// Opens a conversation with the host whose control socket is at `path`.
+    ///
+    /// # Errors
+    /// Of kind `NotFound` or `ConnectionRefused` when no host is there. Of kind `PermissionDenied` when what is there is
+    /// not to be believed: others may replace the socket, or what listens at it runs as neither this user nor root.
+    /// Nothing was said to it; whoever has another way to go on must not take it in silence.
     pub fn open(path: &Path) -> io::Result<Client> {
-        Ok(Client { socket: UnixStream::connect(path)?, received: Vec::new(), descriptors: Vec::new() })
+        trust::check_directory(path)?;
+        let socket = UnixStream::connect(path)?;
+        trust::check_peer(&socket)?;
+        Ok(Client { socket, received: Vec::new(), descriptors: Vec::new() })
+    }
+    /// The control socket of the host that runs for this user at [`default_path`]; none when there is none.
+    ///
+    /// # Errors
+    /// As of [`Client::open`] when what is there is not to be believed.
+    pub fn find() -> io::Result<Option<PathBuf>> {
+        let path = default_path();
+        match Client::open(&path) {
+            Ok(_) => Ok(Some(path)),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+        }
     }
     /// Makes one request; gives the reply and the descriptor that came with it.
     pub fn request(&mut self, request: &Value) -> Result<(Value, Option<OwnedFd>), ClientError> {

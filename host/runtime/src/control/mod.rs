@@ -1,7 +1,7 @@
 //! The control socket: how other processes use a running host and look inside it.
 //!
 //! A Unix socket, by default at [`default_path`], for the user that runs the host and nobody else: its directory is
-//! mode 0700, the socket 0600, and whoever connects is asked for credentials.
+//! mode 0700, the socket 0600, and each end asks the system who the other is: this user or root, or nothing is said.
 //!
 //! # Protocol
 //!
@@ -36,6 +36,7 @@ mod netstat;
 mod protocol;
 mod pump;
 mod server;
+mod trust;
 
 pub use client::{Client, ClientError, Connected, ListenerClient, UdpClient};
 pub use netstat::{netstat, netstat_with_links};

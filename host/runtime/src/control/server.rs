@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -23,6 +23,7 @@ use serde_json::{Map, Value, json};
 use super::netstat;
 use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor};
 use super::pump;
+use super::trust;
 use crate::async_fd::AsyncFd;
 use crate::reactor::{Interest, Reactor};
 use crate::runtime::Links;
@@ -152,7 +153,8 @@ impl Drop for Server {
     }
 }
 
-/// Sees to it that `path` can be bound, and that its directory, when it is the one for hosts, is ours alone.
+/// Sees to it that `path` can be bound, and that nobody else can put a socket of his own in its place. The directory for
+/// hosts is made.
 fn prepare(path: &Path) -> io::Result<()> {
     let own = own_directory();
     if path.parent() == Some(&own) {
@@ -160,14 +162,8 @@ fn prepare(path: &Path) -> io::Result<()> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        // Somebody else may have made it first, to read along.
-        let found = fs::symlink_metadata(&own)?;
-        let ours = found.is_dir() && found.uid() == rustix::process::getuid().as_raw();
-        if !ours || found.mode() & 0o077 != 0 {
-            let text = format!("{} is not a directory of ours alone (mode 0700)", own.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-        }
     }
+    trust::check_directory(path)?;
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => {}
         Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file in its place")),
@@ -182,7 +178,6 @@ fn prepare(path: &Path) -> io::Result<()> {
 }
 
 async fn serve(shared: Rc<Shared>, listener: AsyncFd<UnixListener>) {
-    let owner = rustix::process::getuid();
     loop {
         let conversation = match listener.accept().await {
             Ok(conversation) => conversation,
@@ -192,9 +187,7 @@ async fn serve(shared: Rc<Shared>, listener: AsyncFd<UnixListener>) {
                 continue;
             }
         };
-        let allowed = rustix::net::sockopt::socket_peercred(&conversation)
-            .is_ok_and(|peer| peer.uid == owner || peer.uid.is_root());
-        if !allowed || *shared.conversations.borrow() >= MAX_CONVERSATIONS {
+        if trust::check_peer(&conversation).is_err() || *shared.conversations.borrow() >= MAX_CONVERSATIONS {
             continue;
         }
         let present = Present::new(&shared);
