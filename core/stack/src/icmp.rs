@@ -5,7 +5,7 @@ use crate::error::DatagramError;
 use crate::input::segment_limit;
 use crate::stack::{Stack, tcp_environment};
 use crate::table::Name;
-use inhost_base::{Endpoint, Instant, Key, Sequence};
+use inhost_base::{Endpoint, Instant, Key};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{ErrorKind, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
@@ -43,7 +43,7 @@ impl Stack {
         let name = Name { protocol: protocol::TCP, local, remote };
         let key = self.flows.find(&self.sockets, &name).ok_or(Drop::NoSocket)?;
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
-        if !self.is_in_flight(key, sequence, now) {
+        if !self.flow(key).is_some_and(|flow| flow.connection.is_in_flight(sequence)) {
             return Err(Drop::NotCredible);
         }
         if error.kind == ErrorKind::PacketTooBig && self.may_be_fragmented(key) {
@@ -83,13 +83,6 @@ impl Stack {
         Ok(())
     }
 
-    /// Whether a connection has sent `sequence` and nothing has acknowledged it yet (RFC 5927 §4.1).
-    fn is_in_flight(&self, key: Key, sequence: Sequence, now: Instant) -> bool {
-        let Some(flow) = self.flow(key) else { return false };
-        let info = flow.connection.info(now);
-        let sent = info.send_next.since(info.send_unacknowledged);
-        sequence.within(info.send_unacknowledged, sent) || flow.connection.is_answer_to_early_data(sequence)
-    }
     /// Whether routers fragment a flow's packets, so that none is too big for them.
     fn may_be_fragmented(&self, key: Key) -> bool {
         let fragments = |flow: &Flow| flow.marks.any(Marks::FRAGMENTS) && flow.remote().address.is_ipv4();

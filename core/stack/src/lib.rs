@@ -27,6 +27,7 @@ mod loopback;
 mod memory;
 mod options;
 mod output;
+mod parked;
 mod pieces;
 mod ports;
 mod probe;

@@ -3,7 +3,7 @@
 use crate::entry::{Marks, Socket};
 use crate::input::segment_limit;
 use crate::reply::Reply;
-use crate::stack::{Stack, Transmitted, ip_environment, parked_on, ready_on, tcp_environment};
+use crate::stack::{Stack, Transmitted, ip_environment, ready_on, tcp_environment};
 use inhost_base::{Instant, Key, LinkId};
 use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Shareable, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
@@ -423,12 +423,20 @@ impl Stack {
             // It had its turn, as far as the device went; at the front it would have every turn of a slow device.
             Turn::Full if device.frames > before => self.sending.push_back(ready_on(link), place),
             Turn::Full => self.sending.push_front(ready_on(link), place),
-            Turn::Pending => self.sending.push_back(parked_on(link), place),
+            Turn::Pending => self.park(link, place),
             Turn::Unreachable => self.rest(link, place, now),
             Turn::More => {}
         }
     }
 
+    /// Sets a socket aside until its neighbour is decided.
+    fn park(&mut self, link: LinkId, place: usize) {
+        let list = match self.next_hop_of(place) {
+            Some(neighbour) => self.parked.list_of(link, neighbour, &self.sending),
+            None => return,
+        };
+        self.sending.push_back(list, place);
+    }
     fn flow_turn(
         &mut self,
         link: LinkId,

@@ -12,6 +12,7 @@ use crate::listener::CHANGED;
 use crate::loopback::Loopback;
 use crate::memory::Shares;
 use crate::options::StackConfig;
+use crate::parked::Parked;
 use crate::ports::Identity;
 use crate::reply::Replies;
 use crate::socket::{Readiness, SocketId};
@@ -109,8 +110,9 @@ pub struct Stack {
     pub(crate) fast_open: FastOpen,
     pub(crate) source_routes: SourceRoutes,
     pub(crate) timers: Wheel,
-    /// For each link three lists: what is ready to send, what waits for a neighbour, what rests.
+    /// For each link what is ready to send and what rests, and for each neighbour what waits for it.
     pub(crate) sending: Lists,
+    pub(crate) parked: Parked,
     /// What the application is to be told of: sockets whose readiness changed, and for each listener handshakes in
     /// progress and connections to accept. No socket is in two of them, for nobody hears of what is not accepted.
     pub(crate) queues: Lists,
@@ -169,9 +171,9 @@ pub(crate) struct Link {
 pub(crate) const fn ready_on(link: LinkId) -> usize {
     link.0 as usize * 3
 }
-/// The list of a link's sockets that wait for a neighbour.
-pub(crate) const fn parked_on(link: LinkId) -> usize {
-    link.0 as usize * 3 + 1
+/// A list of sockets that wait for a neighbour; [`Parked`] knows for which.
+pub(crate) const fn parked_list(number: usize) -> usize {
+    number * 3 + 1
 }
 /// The list of a link's sockets that rest.
 pub(crate) const fn resting_on(link: LinkId) -> usize {
@@ -234,6 +236,7 @@ impl Stack {
             source_routes: SourceRoutes::default(),
             timers: Wheel::new(now),
             sending: Lists::new(3),
+            parked: Parked::default(),
             queues: Lists::new(1),
             starved: Lists::new(1),
             closing: Lists::new(1),
@@ -501,12 +504,9 @@ impl Stack {
         for _ in 0..RESOLVED_PER_CALL {
             let Some((link, neighbour)) = self.ip.take_resolved() else { return };
             self.replies.wake(link);
-            let mut cursor = self.sending.first(parked_on(link));
-            while let Some(place) = cursor {
-                cursor = self.sending.next(place);
-                if self.next_hop_of(place).is_none_or(|next_hop| next_hop == neighbour) {
-                    self.sending.push_back(ready_on(link), place);
-                }
+            let Some(list) = self.parked.take(link, neighbour) else { continue };
+            while let Some(place) = self.sending.pop_front(list) {
+                self.sending.push_back(ready_on(link), place);
             }
         }
     }

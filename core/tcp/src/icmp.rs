@@ -4,7 +4,7 @@ use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
-use inhost_base::Instant;
+use inhost_base::{Instant, Sequence};
 use inhost_event::{Drop, TcpPhase};
 
 /// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
@@ -15,10 +15,7 @@ impl Connection {
     // spec: RFC9293 MUST-54 (errors are acted on)
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        let in_flight = self.send.next.since(self.send.unacknowledged);
-        let credible = error.sequence.within(self.send.unacknowledged, in_flight)
-            || self.is_answer_to_early_data(error.sequence);
-        if self.phase == TcpPhase::Closed || !credible {
+        if self.phase == TcpPhase::Closed || !self.is_in_flight(error.sequence) {
             outcome.dropped = Some(Drop::NotCredible);
             return outcome;
         }
@@ -51,6 +48,12 @@ impl Connection {
         }
         self.settle(env);
         outcome
+    }
+    /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
+    /// (RFC 5927 §4.1).
+    pub fn is_in_flight(&self, sequence: Sequence) -> bool {
+        let in_flight = self.send.next.since(self.send.unacknowledged);
+        sequence.within(self.send.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
     }
     /// The host itself knows that nothing can leave: there is no route any more, or the first hop does not answer. That
     /// ends an attempt to call. Once the peer was heard, a handshake included, it is a soft error: the way may come
