@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -97,6 +97,12 @@ scripts: ## Every script of lab/script against our stack, in virtual time
 scripts-kernel: ## Every script against the kernel too, in real time (needs root); writes the table of docs/scripts.md
 	cargo build --quiet -p inhost-script
 	nice target/debug/inhost-script table
+
+DIFFER ?= 20000
+FROM ?= 0
+differ: ## Exchanges of DIFFER seeds (from FROM on) on the kernel and on our `linux` profile, compared (needs root)
+	cargo build --quiet -p inhost-script
+	target/debug/inhost-script differ --seeds $(DIFFER) --from $(FROM)
 
 mutations: ## Ten mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
 	cargo test -p inhost-sim --test mutations -- --ignored --nocapture

@@ -61,10 +61,14 @@
 //! sockets than `main` and `listener`, and `expect` with a number of bytes, `any`, `ok`, `end`, or a failure such as
 //! `would-block` or `reset`. What is written and read is compared byte by byte with what was sent.
 //!
+//! **The judge**: [`differ`] draws exchanges by itself, and compares the kernel with our `linux` profile.
+//!
 //! **Headings**: `profile rfc|linux`, `network ipv6`, `host SETTING VALUE`, `include FILE`, and what is known of the
 //! kernel: `kernel: differs because …` or `kernel: cannot run because …`.
 #![forbid(unsafe_code)]
 
+pub mod differ;
+mod drive;
 mod flow;
 pub mod kernel;
 pub mod language;

@@ -16,7 +16,11 @@ usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] F
                                                                and sums for it, with nothing done for several
                                                                segments at once, or both (default: the host does it)
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
-                                                               differences into docs/scripts.md";
+                                                               differences into docs/scripts.md
+       inhost-script differ --seeds N [--from S] [--jobs J] [--seconds T] [--json]
+                                                               draw short exchanges from seeds, play each on the
+                                                               kernel and on our stack in its `linux` profile, and
+                                                               print each difference of no known class (root)";
 
 /// Prints a line; whoever reads no more, as `head` does, is no failure.
 macro_rules! say {
@@ -34,6 +38,9 @@ fn main() -> ExitCode {
     if arguments.iter().any(|word| matches!(word.as_str(), "--help" | "-h")) {
         say!("{USAGE}");
         return ExitCode::SUCCESS;
+    }
+    if arguments.first().is_some_and(|word| word == "differ") {
+        return differ(&arguments[1..]);
     }
     let Some(offloads) = take_offloads(&mut arguments) else {
         eprintln!("{USAGE}");
@@ -157,6 +164,54 @@ fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String>
         say!("{} scripts, {passed} passed, {wrong} failed", rows.len());
     }
     Ok(wrong == 0)
+}
+
+/// Exchanges that are played at a time where nothing is said; nearly all of their time is waiting.
+const JOBS: u64 = 48;
+
+/// `differ …`: 0 where every difference is of a known class, 1 where one is not, 2 for words that are not known.
+fn differ(arguments: &[String]) -> ExitCode {
+    let (mut seeds, mut from, mut jobs, mut seconds, mut as_json) = (None, 0, JOBS, None, false);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut number = || words.next().and_then(|value| value.replace('_', "").parse::<u64>().ok());
+        let understood = match word.as_str() {
+            "--json" => {
+                as_json = true;
+                true
+            }
+            "--seeds" => {
+                seeds = number();
+                seeds.is_some()
+            }
+            "--from" => number().map(|value| from = value).is_some(),
+            "--jobs" => number().map(|value| jobs = value).is_some(),
+            "--seconds" => {
+                seconds = number();
+                seconds.is_some()
+            }
+            _ => false,
+        };
+        if !understood {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    let Some(seeds) = seeds else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let time = seconds.map(std::time::Duration::from_secs);
+    match inhost_script::differ::judge(from, seeds, jobs as usize, time) {
+        Ok(report) => {
+            say!("{}", if as_json { report.json().to_string() } else { report.text() });
+            if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        }
+        Err(wrong) => {
+            eprintln!("inhost-script: {wrong}");
+            ExitCode::from(1)
+        }
+    }
 }
 
 /// Writes the table of differences; whether every difference has its reason.

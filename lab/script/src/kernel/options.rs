@@ -1,6 +1,6 @@
 //! The words of `host` and `call set`, as the kernel's knobs.
 
-use crate::language::{HostSetting, Script, duration_of, switch_of};
+use crate::language::{HostSetting, Profile, Script, duration_of, switch_of};
 use nix::sys::socket::{SetSockOpt, setsockopt};
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use socket2::{Socket, TcpKeepalive};
@@ -22,6 +22,11 @@ pub(super) fn host(script: &Script) -> Result<usize, String> {
     // What a script does not speak of is as after a start with default settings, whatever the machine's are.
     for (name, value) in [("ipv6/conf/default/accept_dad", "0"), ("ipv4/tcp_no_metrics_save", "1")] {
         write(name, value)?;
+    }
+    if script.profile == Profile::Linux {
+        // What the buffers of our profile are like; a kernel chooses its own by the machine's memory.
+        write("ipv4/tcp_rmem", "4096 131072 15728640")?;
+        write("ipv4/tcp_wmem", "4096 16384 4194304")?;
     }
     let mut mtu_bytes = 1500;
     for setting in &script.host {

@@ -8,6 +8,15 @@ pub(super) const MAIN: &str = "main";
 /// The socket that accepts when none is named.
 const LISTENER: &str = "listener";
 
+/// The socket that makes a call, and the name of the one that comes of it, where nothing is said.
+pub(super) fn usual_names(what: &CallKind) -> (&'static str, Option<&'static str>) {
+    match what {
+        CallKind::Accept => (LISTENER, Some(MAIN)),
+        CallKind::Listen { .. } => (LISTENER, None),
+        _ => (MAIN, None),
+    }
+}
+
 const CALLS: &str =
     "socket, connect, listen, accept, write, read, shutdown, close, abort, set or error after `call`";
 
@@ -15,11 +24,8 @@ const CALLS: &str =
 pub(super) fn call(words: &mut Words<'_>) -> Result<Call, Wrong> {
     let verb = words.word(CALLS)?;
     let what = kind(verb, words)?;
-    let on = match &what {
-        CallKind::Accept | CallKind::Listen { .. } => LISTENER,
-        _ => MAIN,
-    };
-    let names = matches!(what, CallKind::Accept).then(|| MAIN.to_owned());
+    let (on, names) = usual_names(&what);
+    let names = names.map(str::to_owned);
     let expect = match what {
         CallKind::Read { bytes } => Expect::Bytes(bytes),
         _ => Expect::Done,

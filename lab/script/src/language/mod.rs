@@ -8,10 +8,13 @@ mod segment;
 #[cfg(test)]
 mod tests;
 mod words;
+mod write;
 
 pub use error::{ParseError, Place};
 pub use parse::{SCRIPT_LIMIT_LINES, parse_file, parse_text};
 pub use words::{duration as duration_of, switch as switch_of};
+pub use write::line as line_of;
+pub(crate) use write::{call_words, ecn_word, icmp_word};
 
 use inhost_base::Duration;
 use inhost_wire::Ecn;

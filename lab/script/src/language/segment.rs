@@ -1,6 +1,6 @@
 //! A segment's words: flags in capitals, then fields and options by name, in any order.
 
-use super::words::{Words, Wrong, duration, expected, span, window};
+use super::words::{FLAGS, Words, Wrong, duration, expected, span, window};
 use super::{Cookie, Echo, Icmp, IcmpKind, Presence, Segment};
 use inhost_wire::Ecn;
 use inhost_wire::tcp::Flags;
@@ -167,15 +167,7 @@ fn flags_of_middle(segment: &Segment) -> Flags {
     segment.flags.without(Flags::FIN)
 }
 fn flag(word: &str) -> Option<Flags> {
-    Some(match word {
-        "SYN" => Flags::SYN,
-        "FIN" => Flags::FIN,
-        "RST" => Flags::RST,
-        "URG" => Flags::URG,
-        "ECE" => Flags::ECE,
-        "CWR" => Flags::CWR,
-        _ => return None,
-    })
+    FLAGS.iter().find(|(_, name)| *name == word).map(|&(flag, _)| flag)
 }
 fn spanned(words: &mut Words<'_>, what: &str) -> Result<(i64, i64), Wrong> {
     let word = words.word(what)?;

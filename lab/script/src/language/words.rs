@@ -1,7 +1,18 @@
 //! A line as words, and words as values. Errors say what was expected and what stands there.
 
 use inhost_base::Duration;
+use inhost_wire::tcp::Flags;
 use std::ops::RangeInclusive;
+
+/// The flags that a segment's words name, ACK and PSH aside.
+pub(super) const FLAGS: [(Flags, &str); 6] = [
+    (Flags::SYN, "SYN"),
+    (Flags::FIN, "FIN"),
+    (Flags::RST, "RST"),
+    (Flags::URG, "URG"),
+    (Flags::ECE, "ECE"),
+    (Flags::CWR, "CWR"),
+];
 
 /// The words of one line that are not yet read.
 pub(super) struct Words<'a> {

@@ -1,0 +1,105 @@
+//! The first difference between what two hosts did in one exchange, and the class that it belongs to.
+
+use super::exchange::Exchange;
+use super::sent::Sent;
+use super::view::View;
+use super::watch::{Moment, Watched};
+use inhost_base::{Duration, Instant};
+
+/// Less than this apart is at one time, as is an eighth of the time waited for: the kernel's timers are coarse.
+const TOLERANCE: Duration = Duration::from_millis(20);
+/// What comes later than this after a step is a timer's doing.
+const TIMER: Duration = Duration::from_millis(12);
+
+/// Where the kernel and our stack part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The step after which they part, counted from 0.
+    pub step: usize,
+    /// State, step and what is different, without numbers: what makes the class.
+    pub signature: String,
+    /// What is different, with numbers.
+    pub detail: String,
+}
+
+/// The first difference, or `None` where both did the same.
+pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -> Option<Difference> {
+    let mut view = View::default();
+    for (index, timed) in exchange.steps.iter().enumerate() {
+        let (Some(theirs), Some(own)) = (kernel.moments.get(index), ours.moments.get(index)) else {
+            return None;
+        };
+        let at = kernel.times.get(index).copied().unwrap_or(Instant::ZERO);
+        if let Some((what, detail, same)) = different(theirs, own, at) {
+            let step = match same {
+                None => view.describe(&timed.step),
+                Some(same) => {
+                    view.happened(&timed.step, theirs.came.as_deref());
+                    theirs.sent[..same].iter().for_each(|sent| view.sent(sent));
+                    "time".to_owned()
+                }
+            };
+            let signature = format!("{}: {step}: {what}", view.state());
+            return Some(Difference { step: index, signature, detail });
+        }
+        view.happened(&timed.step, theirs.came.as_deref());
+        theirs.sent.iter().for_each(|sent| view.sent(sent));
+    }
+    None
+}
+
+/// What is different after one step, in words that make a class and with numbers; and where a timer did it, how many
+/// packets were the same before.
+fn different(theirs: &Moment, own: &Moment, at: Instant) -> Option<(String, String, Option<usize>)> {
+    if theirs.came != own.came {
+        let text = |came: &Option<String>| came.clone().unwrap_or_default();
+        let plain = |came: &Option<String>| {
+            text(came).split(' ').filter(|word| word.parse::<u64>().is_err()).collect::<Vec<_>>().join(" ")
+        };
+        let (kernel, ours) = match (plain(&theirs.came), plain(&own.came)) {
+            // Only the numbers are different.
+            (kernel, ours) if kernel == ours => (format!("other {kernel}"), ours),
+            pair => pair,
+        };
+        let detail = format!("the kernel: {}; ours: {}", text(&theirs.came), text(&own.came));
+        return Some((format!("kernel {kernel}, ours {ours}"), detail, None));
+    }
+    for index in 0..theirs.sent.len().max(own.sent.len()) {
+        let (kernel, ours) = (theirs.sent.get(index), own.sent.get(index));
+        let Some(what) = between(kernel, ours, at) else { continue };
+        let told = |sent: Option<&Sent>| match sent {
+            Some(sent) => format!("{} after {}", sent.text, sent.at.since(at)),
+            None => "nothing".into(),
+        };
+        let detail = format!("the kernel: {}; ours: {}", told(kernel), told(ours));
+        // The earlier of the two says whether it is the step that makes the difference.
+        let first = kernel.into_iter().chain(ours).map(|sent| sent.at.since(at)).min();
+        let is_timer = first.is_some_and(|first| first > TIMER);
+        return Some((what, detail, is_timer.then_some(index)));
+    }
+    None
+}
+
+fn between(kernel: Option<&Sent>, ours: Option<&Sent>, at: Instant) -> Option<String> {
+    let (kernel, ours) = match (kernel, ours) {
+        (None, None) => return None,
+        (Some(kernel), None) => return Some(format!("kernel {}, ours nothing", kernel.shape())),
+        (None, Some(ours)) => return Some(format!("kernel nothing, ours {}", ours.shape())),
+        (Some(kernel), Some(ours)) => (kernel, ours),
+    };
+    let (theirs_at, own_at) = (kernel.at.since(at), ours.at.since(at));
+    let (least, most) = (theirs_at.min(own_at), theirs_at.max(own_at));
+    let apart = most - least > TOLERANCE + most.divided_by(8);
+    let fields = kernel.different_fields(ours);
+    match (apart, fields.is_empty()) {
+        (false, true) => None,
+        (true, true) if theirs_at > own_at => Some(format!("kernel {} later", kernel.shape())),
+        (true, true) => Some(format!("kernel {} earlier", kernel.shape())),
+        (true, false) if theirs_at < own_at => Some(format!("kernel {}, ours nothing", kernel.shape())),
+        (true, false) => Some(format!("kernel nothing, ours {}", ours.shape())),
+        (false, false) if kernel.shape() != ours.shape() => {
+            Some(format!("kernel {}, ours {}", kernel.shape(), ours.shape()))
+        }
+        (false, false) => Some(format!("{} differs in {}", kernel.shape(), fields.join(" "))),
+    }
+}

@@ -1,0 +1,23 @@
+//! The differential judge: short exchanges drawn from seeds, played on the kernel and on our stack in its `linux`
+//! profile, compared, made small, and put into classes.
+
+mod classes;
+mod compare;
+mod draw;
+mod exchange;
+mod judge;
+mod opening;
+mod reduce;
+mod sent;
+mod steps;
+mod told;
+mod view;
+mod watch;
+
+pub use classes::{Class, Classes, Verdict};
+pub use compare::Difference;
+pub use exchange::{Exchange, Timed};
+pub use judge::{Found, Played, Report, judge};
+pub use sent::Sent;
+pub use told::script;
+pub use watch::{Moment, Watched};
