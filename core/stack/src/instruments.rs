@@ -49,6 +49,26 @@ impl Stack {
         self.links.get(usize::from(link.0)).map(|link| &link.counters)
     }
 
+    /// For tests of the whole host: moves the sequence numbers of a connection on, as though so many bytes had been sent
+    /// and received, with no event since; see [`inhost_tcp::Connection::jump_send_sequence`] for what the caller has to
+    /// translate. What did jump: the send space, the receive space.
+    #[doc(hidden)]
+    pub fn jump_sequence(&mut self, socket: SocketId, send_by: u64, receive_by: u64) -> (bool, bool) {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(socket.0) else { return (false, false) };
+        (flow.connection.jump_send_sequence(send_by), flow.connection.jump_receive_sequence(receive_by))
+    }
+    /// For tests of the whole host: a connection with a sequence number that has fallen too far behind its window.
+    #[doc(hidden)]
+    pub fn stale_sequence(&mut self) -> Option<(SocketId, &'static str)> {
+        (0..self.sockets.places()).find_map(|place| {
+            let key = self.sockets.key_at(place)?;
+            match self.sockets.at_mut(key)? {
+                Socket::Flow(flow) => Some((SocketId(key), flow.connection.stale_sequence()?)),
+                _ => None,
+            }
+        })
+    }
+
     fn describe(&self, key: Key, entry: &Socket, now: Instant) -> SocketInfo {
         let mut info = SocketInfo {
             socket: SocketId(key),

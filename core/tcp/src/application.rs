@@ -261,7 +261,7 @@ impl Connection {
     /// What reading makes due.
     #[inline]
     fn was_read(&mut self) {
-        self.receive.urgent = self.receive.urgent.later(self.read_position());
+        self.urgent_follows_reading();
         self.acknowledge_what_was_read();
         self.consider_window_update();
     }

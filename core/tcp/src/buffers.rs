@@ -3,6 +3,7 @@
 use crate::burst::{Burst, Seals};
 use crate::fast_open::FastOpen;
 use crate::flight::Flight;
+use crate::numbers::Visit;
 use crate::probe::TailProbe;
 use crate::reassembly::Reassembly;
 use crate::repair::{Doubt, RateReduction};
@@ -33,7 +34,7 @@ pub(crate) struct Buffers {
     /// The repair that left last, in one go.
     pub burst_again: Burst,
     /// The end of the last segment that was not full.
-    pub last_small: Sequence,
+    pub last_small: Option<Sequence>,
     /// What is out.
     pub flight: Flight,
     pub tail_probe: TailProbe,
@@ -65,7 +66,7 @@ impl Default for Buffers {
             released: None,
             burst: Burst::default(),
             burst_again: Burst::default(),
-            last_small: Sequence::default(),
+            last_small: None,
             flight: Flight::default(),
             tail_probe: TailProbe::default(),
             reduction: RateReduction::default(),
@@ -82,6 +83,44 @@ impl Default for Buffers {
 }
 
 impl Buffers {
+    /// Those of the send space; see [`crate::numbers`].
+    pub fn sent_numbers(&mut self, visit: Visit<'_>) {
+        let Buffers {
+            fast_open,
+            seals,
+            released,
+            burst,
+            burst_again,
+            last_small,
+            flight,
+            tail_probe,
+            doubt,
+            reassembly: _, // The receive space.
+            // The rest holds no number.
+            send: _,
+            receive: _,
+            aggregate_until: _,
+            reduction: _,
+            reorder_at: _,
+            reordering: _,
+            pacer: _,
+            pace_at: _,
+            rate: _,
+            sizing: _,
+            force: _,
+        } = self;
+        if let Some(open) = fast_open {
+            open.numbers(visit);
+        }
+        seals.numbers(visit);
+        released.iter_mut().for_each(|to| visit("the end of what is released", to));
+        burst.numbers(visit);
+        burst_again.numbers(visit);
+        last_small.iter_mut().for_each(|end| visit("the end of the last small segment", end));
+        flight.numbers(visit);
+        tail_probe.numbers(visit);
+        doubt.numbers(visit);
+    }
     /// Whether nothing is held.
     pub fn are_empty(&self) -> bool {
         self.send.is_empty()
@@ -94,6 +133,13 @@ impl Buffers {
     /// Memory that received data pins.
     pub fn received_capacity_bytes(&self) -> usize {
         self.receive.capacity_bytes() + self.reassembly.capacity_bytes()
+    }
+    /// All memory that is held, by capacity.
+    pub fn held_bytes(&self) -> usize {
+        let lists = self.flight.capacity_bytes() + self.seals.capacity_bytes();
+        let received = self.receive.capacity_bytes() + self.reassembly.held_bytes();
+        let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
+        size_of::<Buffers>() + opening + self.send.capacity_bytes() + received + lists
     }
     /// Gives all memory back to `pool` that is its.
     pub fn end(&mut self, pool: &mut Pool) {

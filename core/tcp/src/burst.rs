@@ -9,6 +9,7 @@ use crate::Connection;
 use crate::buffers::Buffers;
 use crate::config::PushPlacement;
 use crate::marks::Marks;
+use crate::numbers::Visit;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 
@@ -26,6 +27,17 @@ const MOST_SEALS: usize = 256;
 pub(crate) struct Burst {
     start: Sequence,
     pub end: Sequence,
+}
+
+impl Burst {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Burst { start, end } = self;
+        if start != end {
+            visit("the start of a burst", start);
+            visit("the end of a burst", end);
+        }
+    }
 }
 
 /// What ends at a place in what is queued.
@@ -46,6 +58,15 @@ pub(crate) struct Seals {
 }
 
 impl Seals {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Seals { ends } = self;
+        ends.iter_mut().for_each(|(end, _)| visit("the end of a burst or record", end));
+    }
+    /// Memory that the list takes.
+    pub fn capacity_bytes(&self) -> usize {
+        self.ends.capacity() * size_of::<(Sequence, Seal)>()
+    }
     pub fn add(&mut self, end: Sequence, seal: Seal, unacknowledged: Sequence) {
         while self.ends.front().is_some_and(|(first, _)| first.at_or_before(unacknowledged)) {
             self.ends.pop_front();
@@ -170,8 +191,7 @@ impl Connection {
         }
         match (self.config.push, &self.buffers) {
             (PushPlacement::Linux, Some(buffers)) => {
-                let small = buffers.last_small;
-                !(self.send.unacknowledged.precedes(small) && small.at_or_before(self.send.next))
+                !buffers.last_small.is_some_and(|end| self.send.unacknowledged.precedes(end))
             }
             _ => false,
         }
@@ -198,7 +218,7 @@ impl Connection {
         let buffers = self.buffers_mut();
         buffers.burst = burst;
         if small {
-            buffers.last_small = end;
+            buffers.last_small = Some(end);
         }
         let ends_record = buffers.seals.is_at(end, Seal::Record);
         buffers.flight.ended(ends_burst, ends_record);

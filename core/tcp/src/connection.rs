@@ -236,6 +236,12 @@ impl Connection {
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
+    /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
+    /// what is in flight, and all lists.
+    pub fn held_bytes(&self) -> usize {
+        let history = self.history.as_ref().map_or(0, |_| size_of::<History>());
+        history + self.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes())
+    }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
         self.round_trip.smoothed()
@@ -244,7 +250,7 @@ impl Connection {
     pub fn clear(&mut self, pool: &mut Pool) {
         self.marks.clear(Marks::PACED);
         if let Some(mut buffers) = self.buffers.take() {
-            self.delivered_segments += buffers.flight.delivered_segments;
+            self.delivered_segments = self.delivered_segments.wrapping_add(buffers.flight.delivered_segments);
             buffers.end(pool);
             self.congestion.tidy();
         }
@@ -508,8 +514,8 @@ impl Connection {
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
             delivered_segments: u32::from(!self.phase.opens())
-                + self.delivered_segments
-                + buffers.map_or(0, |b| b.flight.delivered_segments),
+                .wrapping_add(self.delivered_segments)
+                .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
             syn_data_taken: self.marks.has(Marks::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),

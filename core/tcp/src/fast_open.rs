@@ -3,6 +3,7 @@
 
 use crate::burst::Seal;
 use crate::marks::Marks;
+use crate::numbers::Visit;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
 use crate::{Connection, Environment, Header};
@@ -76,6 +77,15 @@ pub(crate) struct FastOpen {
     accepted: bool,
     /// From the answer to our SYN.
     learned: Option<(FastOpenCookie, bool)>,
+}
+
+impl FastOpen {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let FastOpen { initial, option: _, experimental: _, most_data: _, sent: _, accepted: _, learned: _ } =
+            self;
+        visit("the number of our SYN", initial);
+    }
 }
 
 impl Connection {

@@ -55,6 +55,7 @@ mod info;
 mod ledger;
 mod lone;
 mod marks;
+mod numbers;
 mod open;
 mod options;
 mod outcome;

@@ -87,6 +87,7 @@ impl Connection {
             send: SendSpace {
                 unacknowledged: initial,
                 next: initial,
+                window_acknowledgment: initial,
                 urgent: initial,
                 push: initial,
                 ..SendSpace::default()

@@ -2,6 +2,7 @@
 //! so that a loss at the end is found by what comes back and not by the time-out (RFC 8985 §7).
 
 use crate::marks::Marks;
+use crate::numbers::Visit;
 use crate::{Connection, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 
@@ -39,6 +40,12 @@ impl TailProbe {
     /// None is out, and none is due.
     pub fn end(&mut self) {
         *self = TailProbe { unmeasured: self.unmeasured, ..TailProbe::default() };
+    }
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let TailProbe { at: _, end, again_from, was_duplicate: _, unmeasured: _ } = self;
+        end.iter_mut().for_each(|end| visit("the end of the tail probe", end));
+        again_from.iter_mut().for_each(|from| visit("the start of the tail probe", from));
     }
     /// A round trip was measured.
     pub fn measured(&mut self) {

@@ -1,5 +1,6 @@
 //! Data that came ahead of what is missing.
 
+use crate::numbers::Visit;
 use crate::window::tighten;
 use inhost_base::Sequence;
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
@@ -8,11 +9,18 @@ use std::collections::VecDeque;
 /// Arrivals whose runs are remembered as the latest: as many as a SACK option holds blocks.
 const RECENT: usize = inhost_wire::tcp::MAX_SACK_BLOCKS;
 
+/// Memory that may be out of proportion to the data that it holds: for some fifty pieces that are single bytes.
+const MOST_WASTE_BYTES: usize = 32 << 10;
+/// Lists with more places than this are freed when they are empty.
+const KEPT_PLACES: usize = 32;
+
 /// Runs of data without a gap, in order of sequence number. "Is the next byte here?" is one comparison with the
 /// front. Limits count memory pinned and runs.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     runs: VecDeque<Run>,
+    /// Places for packets in the lists of all runs.
+    places: usize,
     capacity_bytes: usize,
     bytes: usize,
     /// A number within each of the runs that grew last, the newest first (RFC 2018 §4).
@@ -31,6 +39,25 @@ struct Run {
 }
 
 impl Reassembly {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Reassembly { runs, recent, duplicate, fin, places: _, capacity_bytes: _, bytes: _ } = self;
+        for Run { start, end, packets: _ } in runs {
+            visit("the start of a run", start);
+            visit("the end of a run", end);
+        }
+        let mut numbers = inhost_wire::Bounded::new();
+        for &(mut number) in recent.iter() {
+            visit("a run that grew last", &mut number);
+            numbers.push(number);
+        }
+        *recent = numbers;
+        if let Some((start, end)) = duplicate {
+            visit("the start of a duplicate", start);
+            visit("the end of a duplicate", end);
+        }
+        fin.iter_mut().for_each(|fin| visit("the peer's FIN", fin));
+    }
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -41,8 +68,14 @@ impl Reassembly {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+    /// Memory that the data pins, for the window.
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
+    }
+    /// All memory: what the data pins and what the lists take.
+    pub fn held_bytes(&self) -> usize {
+        let lists = self.runs.capacity() * size_of::<Run>() + self.places * size_of::<Packet>();
+        self.capacity_bytes + lists
     }
     /// Whether a SACK option would say something.
     pub fn has_news(&self) -> bool {
@@ -94,37 +127,53 @@ impl Reassembly {
             return true;
         }
         let packet = tighten(packet, pool);
-        let joins = joins_front || joins_back;
-        let full = (!joins && self.runs.len() >= room.pieces)
-            || self.capacity_bytes + packet.capacity() > room.capacity_bytes;
-        if full {
+        let joined = self.runs.get(index).filter(|_| joins_front || joins_back);
+        let fills_a_neighbour = joined.is_some_and(|run| match joins_back {
+            true => run.packets.back().is_some_and(|last| takes(last, &packet)),
+            false => run.packets.front().is_some_and(|first| takes(&packet, first)),
+        });
+        if !fills_a_neighbour && self.is_full(&packet, joined.is_some(), room) {
             pool.give(packet);
             return false;
         }
         let length = packet.len() as u32;
         self.bytes += packet.len();
-        match self.runs.get_mut(index).filter(|_| joins) {
-            Some(run) if joins_back => {
-                run.end += length;
-                self.capacity_bytes += append(&mut run.packets, packet, pool);
-                self.join(index);
-            }
+        self.capacity_bytes += packet.capacity();
+        match self.runs.get_mut(index).filter(|_| joins_front || joins_back) {
             Some(run) => {
-                run.start = at;
-                self.capacity_bytes += packet.capacity();
-                run.packets.push_front(packet);
+                self.places -= run.packets.capacity();
+                if joins_back {
+                    run.end += length;
+                    self.capacity_bytes -= append(&mut run.packets, packet, pool);
+                } else {
+                    run.start = at;
+                    self.capacity_bytes -= prepend(&mut run.packets, packet, pool);
+                }
+                self.places += run.packets.capacity();
+                self.join(index, pool);
             }
             None => {
-                self.capacity_bytes += packet.capacity();
                 let run = Run { start: at, end: at + length, packets: VecDeque::from([packet]) };
+                self.places += run.packets.capacity();
                 self.runs.insert(index, run);
             }
         }
         self.touch(at);
         true
     }
-    /// Makes one of a run and the next where they meet. The shorter moves.
-    fn join(&mut self, index: usize) {
+    /// Whether there is no room for one more packet. Besides the limits of `room`, memory must stay in proportion to data:
+    /// a peer that sends single bytes apart from each other would pin five hundred times as much.
+    fn is_full(&self, packet: &Packet, joins: bool, room: Room) -> bool {
+        let list_bytes = size_of::<Packet>() + if joins { 0 } else { size_of::<Run>() };
+        let added_bytes = packet.capacity() + list_bytes;
+        let is_small = added_bytes > in_proportion(packet.len());
+        let most_bytes = in_proportion(self.bytes + packet.len()) + MOST_WASTE_BYTES;
+        (!joins && self.runs.len() >= room.pieces)
+            || self.capacity_bytes + packet.capacity() > room.capacity_bytes
+            || (is_small && self.held_bytes() + added_bytes > most_bytes)
+    }
+    /// Makes one of a run and the next where they meet. The shorter list moves.
+    fn join(&mut self, index: usize, pool: &mut Pool) {
         let meets = match (self.runs.get(index), self.runs.get(index + 1)) {
             (Some(run), Some(next)) => run.end == next.start,
             _ => false,
@@ -134,7 +183,11 @@ impl Reassembly {
         }
         let Some(mut next) = self.runs.remove(index + 1) else { return };
         let Some(run) = self.runs.get_mut(index) else { return };
+        self.places -= run.packets.capacity() + next.packets.capacity();
         run.end = next.end;
+        if let Some(first) = next.packets.pop_front() {
+            self.capacity_bytes -= append(&mut run.packets, first, pool);
+        }
         if next.packets.len() <= run.packets.len() {
             run.packets.append(&mut next.packets);
         } else {
@@ -143,6 +196,7 @@ impl Reassembly {
             }
             run.packets = next.packets;
         }
+        self.places += run.packets.capacity();
     }
     /// The run that holds `at` is the one that grew last.
     fn touch(&mut self, at: Sequence) {
@@ -171,6 +225,7 @@ impl Reassembly {
         let first = next;
         while self.runs.front().is_some_and(|run| run.start.at_or_before(next)) {
             let Some(run) = self.runs.pop_front() else { break };
+            self.places -= run.packets.capacity();
             let mut start = run.start;
             for mut packet in run.packets {
                 self.forget(&packet);
@@ -183,14 +238,33 @@ impl Reassembly {
                 start = end;
             }
         }
+        self.forget_recent_before(next);
+        self.free_empty_list();
         next.since(first)
+    }
+    fn forget_recent_before(&mut self, next: Sequence) {
+        let mut recent = inhost_wire::Bounded::new();
+        for &at in self.recent.iter().filter(|at| next.at_or_before(**at)) {
+            recent.push(at);
+        }
+        self.recent = recent;
+    }
+    /// Whether the FIN that came ahead is reached at `next`. A peer that sends data beyond its own FIN has passed it.
+    pub fn ends_by(&self, next: Sequence) -> bool {
+        self.fin.is_some_and(|fin| fin.at_or_before(next))
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.runs.drain(..).flat_map(|run| run.packets).for_each(|packet| pool.give(packet));
-        (self.bytes, self.capacity_bytes) = (0, 0);
+        (self.bytes, self.capacity_bytes, self.places) = (0, 0, 0);
+        self.free_empty_list();
         self.recent = inhost_wire::Bounded::new();
         (self.fin, self.duplicate) = (None, None);
+    }
+    fn free_empty_list(&mut self) {
+        if self.runs.is_empty() && self.runs.capacity() > KEPT_PLACES {
+            self.runs = VecDeque::new();
+        }
     }
     fn forget(&mut self, packet: &Packet) {
         self.capacity_bytes -= packet.capacity();
@@ -198,21 +272,40 @@ impl Reassembly {
     }
 }
 
-/// Adds a packet at the end, or its bytes to the last, when they are few; gives the memory that it pins more.
+/// Memory that so many bytes may take: a buffer is half full at least, and lists take little beside it.
+fn in_proportion(bytes: usize) -> usize {
+    bytes * 5 / 2
+}
+/// Whether what is in `second` is little and fits behind what is in `first`.
+fn takes(first: &Packet, second: &Packet) -> bool {
+    second.len() < COPY_BELOW_BYTES && first.tailroom() >= second.len()
+}
+/// Adds a packet at the end, or its bytes to the last; the memory that this lets go.
 fn append(packets: &mut VecDeque<Packet>, packet: Packet, pool: &mut Pool) -> usize {
-    if packet.len() < COPY_BELOW_BYTES
-        && let Some(last) = packets.back_mut().filter(|last| last.tailroom() >= packet.len())
-    {
+    if let Some(last) = packets.back_mut().filter(|last| takes(last, &packet)) {
         last.append(packet.bytes());
+        let capacity = packet.capacity();
         pool.give(packet);
-        return 0;
+        return capacity;
     }
-    let capacity = packet.capacity();
     packets.push_back(packet);
+    0
+}
+/// Adds a packet at the beginning, together with what the first holds where that is little; the memory that this lets go.
+fn prepend(packets: &mut VecDeque<Packet>, mut packet: Packet, pool: &mut Pool) -> usize {
+    let mut capacity = 0;
+    if packets.front().is_some_and(|first| takes(&packet, first))
+        && let Some(first) = packets.pop_front()
+    {
+        packet.append(first.bytes());
+        capacity = first.capacity();
+        pool.give(first);
+    }
+    packets.push_front(packet);
     capacity
 }
 
-/// What reassembly may hold in all.
+/// What reassembly may hold in all, beside [`MOST_WASTE_BYTES`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub capacity_bytes: usize,
@@ -282,5 +375,57 @@ mod tests {
         assert!(!reassembly.insert(Sequence(1000), piece, room, &mut pool));
         reassembly.clear(&mut pool);
         assert_eq!((pool.outstanding_bytes(), reassembly.bytes()), (0, 0));
+    }
+
+    /// Everything that is held, by adding up.
+    fn held(reassembly: &Reassembly) -> usize {
+        let packets = reassembly.runs.iter().flat_map(|run| &run.packets).map(Packet::capacity);
+        let places = reassembly.runs.iter().map(|run| run.packets.capacity() * size_of::<Packet>());
+        packets.sum::<usize>() + places.sum::<usize>() + reassembly.runs.capacity() * size_of::<Run>()
+    }
+
+    #[test]
+    fn single_bytes_pin_little_more_than_the_limit_however_they_come() {
+        let orders: [fn(u32) -> u32; 4] = [
+            |i| 2 * i,
+            |i| 60_000 - i,
+            // Every second byte first, then those between.
+            |i| if i < 15_000 { 2 * i } else { 2 * (i - 15_000) + 1 },
+            |i| (i * 7919) % 30_011,
+        ];
+        for order in orders {
+            let mut pool = Pool::new(16 << 20);
+            let mut reassembly = Reassembly::default();
+            for i in 0..30_000 {
+                let piece = packet(&mut pool, order(i), 1);
+                reassembly.insert(Sequence(1000 + order(i)), piece, ROOM, &mut pool);
+                assert_eq!(reassembly.held_bytes(), held(&reassembly));
+                assert!(reassembly.held_bytes() <= MOST_WASTE_BYTES + in_proportion(reassembly.bytes()));
+            }
+            reassembly.clear(&mut pool);
+            assert_eq!(pool.outstanding_bytes(), 0);
+            assert!(held(&reassembly) <= KEPT_PLACES * size_of::<Run>());
+        }
+    }
+
+    #[test]
+    fn neighbouring_bytes_share_a_buffer_whichever_came_first() {
+        for backwards in [false, true] {
+            let mut pool = Pool::new(16 << 20);
+            let mut reassembly = Reassembly::default();
+            for i in 0..20_000 {
+                let at = if backwards { 20_000 - i } else { i };
+                let piece = packet(&mut pool, at, 1);
+                assert!(reassembly.insert(Sequence(at), piece, ROOM, &mut pool), "{i}");
+            }
+            assert_eq!((reassembly.bytes(), reassembly.pieces()), (20_000, 1));
+            assert!(reassembly.held_bytes() < in_proportion(20_000) + 1000);
+            let mut queue = ReceiveQueue::default();
+            let first = Sequence(u32::from(backwards));
+            assert_eq!(reassembly.drain_into(first, &mut queue, &mut pool), 20_000);
+            let mut bytes = vec![0; 20_000];
+            queue.read(&mut bytes, &mut pool);
+            assert!(bytes.iter().enumerate().all(|(i, &b)| b == ((i + usize::from(backwards)) % 251) as u8));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::flight::Delivery;
 use crate::marks::Marks;
+use crate::numbers::Visit;
 use crate::repair::{Doubt, RateReduction};
 use crate::{Connection, Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
@@ -18,7 +19,8 @@ pub(crate) struct Recovery {
     pub forward: bool,
     /// Something was acknowledged since the last time-out.
     pub progressed: bool,
-    /// What had been sent when the state was entered; acknowledging it ends it.
+    /// What had been sent when the state was entered; acknowledging it ends it. Afterwards it stays behind `SND.UNA`
+    /// and is brought along ([`crate::numbers`]).
     pub recover: Sequence,
 }
 
@@ -68,6 +70,11 @@ impl Recovery {
             progressed: false,
             recover: initial.back(1),
         }
+    }
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Recovery { state: _, duplicates: _, forward: _, progressed: _, recover } = self;
+        visit("the recovery point", recover);
     }
     /// Nothing is amiss any more.
     pub fn end(&mut self) {

@@ -1,6 +1,7 @@
 //! What a reduction of the window keeps while it lasts: how fast it goes (RFC 9937), and what would show that it was
 //! a mistake (RFC 3522, RFC 3708).
 
+use crate::numbers::Visit;
 use inhost_base::Sequence;
 
 /// Proportional rate reduction (RFC 9937 §6): what may be sent for what was delivered.
@@ -73,6 +74,11 @@ impl Doubt {
         // With old retransmissions about, duplicates would explain too much.
         let unexplained = if out_again { i32::MAX / 2 } else { -1 };
         Doubt { since: Some(unacknowledged), unexplained, first_stamp: None }
+    }
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Doubt { since, unexplained: _, first_stamp: _ } = self;
+        since.iter_mut().for_each(|since| visit("the start of a reduction", since));
     }
     /// Something was sent again.
     pub fn sent_again(&mut self, stamp: u32) {

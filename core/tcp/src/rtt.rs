@@ -1,6 +1,7 @@
 //! The round trip: measured, smoothed, and turned into the retransmission time-out (RFC 6298).
 
 use crate::Config;
+use crate::numbers::Visit;
 use inhost_base::{Duration, Sequence};
 
 /// Longest back-off by doubling; the largest time-out is reached long before.
@@ -51,6 +52,11 @@ impl RoundTrip {
             self.until = next;
             self.sample(sample);
         }
+    }
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let RoundTrip { smoothed: _, variation: _, until, syn_was_lost: _, backoff: _ } = self;
+        visit("the end of the measured round", until);
     }
     /// The connection begins: nothing before `initial` was sent.
     pub fn begin(&mut self, initial: Sequence) {

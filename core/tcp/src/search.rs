@@ -3,6 +3,7 @@
 
 use crate::config::PathMtuProbing;
 use crate::marks::Marks;
+use crate::numbers::Visit;
 use crate::phase::Allows;
 use crate::{Connection, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
@@ -52,6 +53,14 @@ struct Probe {
 impl Search {
     fn new(low: u16, high: u16) -> Self {
         Search { low, high, tries: 0, halves: false, out: None, raise_at: Instant::FAR_FUTURE }
+    }
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Search { low: _, high: _, tries: _, halves: _, out, raise_at: _ } = self;
+        if let Some(Probe { size: _, start, end }) = out {
+            visit("the start of the probe of the path", start);
+            visit("the end of the probe of the path", end);
+        }
     }
     /// The next size to try.
     // spec: RFC4821 7.1-2, 7.3-1

@@ -151,7 +151,8 @@ impl Connection {
             length = length.min(end.since(send.next));
         }
         let in_flight = self.in_flight_bytes();
-        let room = self.congestion.window.window_bytes.saturating_sub(in_flight);
+        let taken = in_flight + self.excess_of_records();
+        let room = self.congestion.window.window_bytes.saturating_sub(taken);
         if room < length && in_flight > 0 {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
@@ -170,6 +171,14 @@ impl Connection {
         } else {
             SendCause::ReceiverWindow
         }))
+    }
+    /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
+    /// that the congestion window bounds that too.
+    #[inline]
+    fn excess_of_records(&self) -> u32 {
+        let outstanding = self.send.next.since(self.send.unacknowledged);
+        let records = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
+        records.saturating_sub(outstanding)
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7

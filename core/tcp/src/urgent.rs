@@ -35,6 +35,10 @@ impl Connection {
             outcome.changes |= Changes::URGENT;
         }
     }
+    /// `RCV.UP` never lies behind what is read, or is discarded unread.
+    pub(crate) fn urgent_follows_reading(&mut self) {
+        self.receive.urgent = self.receive.urgent.later(self.read_position());
+    }
     /// The number of the next byte that the application will read.
     #[inline]
     pub(crate) fn read_position(&self) -> Sequence {

@@ -65,13 +65,16 @@ impl Flight {
         if self.records.is_empty() {
             self.clear();
         }
+        while self.again.front().is_some_and(|again| again.start.precedes(to)) {
+            self.again.pop_front();
+        }
     }
     /// The peer has `piece`, and was not known to.
     #[inline]
     pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut Delivery) {
         let bytes = piece.bytes();
         delivery.bytes += bytes;
-        self.delivered_segments += 1;
+        self.delivered_segments = self.delivered_segments.wrapping_add(1);
         self.rates.delivered(&mut delivery.builder, piece.mark, piece.sent_at, bytes, now);
         if piece.again {
             delivery.again = true;

@@ -12,8 +12,10 @@ mod scoreboard;
 pub(crate) use delivery::Delivery;
 pub(crate) use scoreboard::Bounds;
 
+use crate::numbers::Visit;
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::{RateMark, RateSampler};
+use inhost_wire::tcp::SackBlocks;
 use rack::Rack;
 use std::collections::VecDeque;
 
@@ -73,18 +75,68 @@ pub(crate) struct Flight {
     /// The end of the highest record that the peer has ahead of a hole; means something while `sacked_bytes` does.
     highest_sacked: Sequence,
     /// The blocks of the last SACK option, so that what they say again costs nothing.
-    seen: inhost_wire::tcp::SackBlocks,
+    seen: SackBlocks,
     pub rack: Rack,
     pub rates: RateSampler,
-    /// Transmissions that the peer has got, as far as known.
+    /// Transmissions that the peer has got, as far as known. It wraps.
     pub delivered_segments: u32,
-    /// Transmissions thought lost so far.
+    /// Transmissions thought lost so far. It wraps: only a change is looked at.
     pub lost_segments: u32,
     /// What is marked lost was refused by a closed window, or by the path for its size: nobody was congested.
     pub refused: bool,
 }
 
 impl Flight {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Flight {
+            records,
+            again,
+            sacked_bytes,
+            lost_bytes,
+            first_lost,
+            judged,
+            highest_sacked,
+            seen,
+            rack,
+            rates: _,
+            delivered_segments: _,
+            lost_segments: _,
+            refused: _,
+        } = self;
+        // What means nothing now is set before it does.
+        if !records.is_empty() {
+            visit("where losses were looked for", judged);
+        }
+        if *lost_bytes > 0 {
+            visit("the first lost", first_lost);
+        }
+        if *sacked_bytes > 0 {
+            visit("the highest that the peer has", highest_sacked);
+        }
+        for record in records {
+            visit("the start of a transmission", &mut record.start);
+            visit("the end of a transmission", &mut record.end);
+        }
+        again.iter_mut().for_each(|again| visit("the start of a retransmission", &mut again.start));
+        let mut blocks = SackBlocks::new();
+        for &(mut start, mut end) in seen.iter() {
+            visit("the start of a block", &mut start);
+            visit("the end of a block", &mut end);
+            blocks.push((start, end));
+        }
+        *seen = blocks;
+        rack.numbers(visit);
+    }
+    /// Bytes of all records.
+    #[inline]
+    pub fn record_bytes(&self) -> u32 {
+        (self.records.len() * size_of::<Record>()) as u32
+    }
+    /// Memory that the lists take.
+    pub fn capacity_bytes(&self) -> usize {
+        self.records.capacity() * size_of::<Record>() + self.again.capacity() * size_of::<Again>()
+    }
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -292,7 +344,7 @@ impl Flight {
             self.first_lost = start;
         }
         self.lost_bytes += bytes;
-        self.lost_segments = self.lost_segments.saturating_add(1);
+        self.lost_segments = self.lost_segments.wrapping_add(1);
     }
     /// Brings `first_lost` to where the first lost record starts.
     fn seek_lost(&mut self) {

@@ -1,6 +1,7 @@
 //! Losses found by time: what left well before something that has arrived is lost (RFC 8985 §6).
 
 use super::Record;
+use crate::numbers::Visit;
 use inhost_base::{Duration, Instant, Sequence};
 
 /// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).
@@ -47,6 +48,24 @@ impl Default for Rack {
 }
 
 impl Rack {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Rack {
+            end,
+            widened_until,
+            sent_at: _,
+            round_trip,
+            reordering_seen: _,
+            window_factor: _,
+            persist: _,
+            least: _,
+            least_since: _,
+        } = self;
+        if *round_trip > Duration::ZERO {
+            visit("RACK.end_seq", end);
+        }
+        widened_until.iter_mut().for_each(|until| visit("the end of the duplicate's round", until));
+    }
     /// The least round trip of the last minutes.
     pub fn least_round_trip(&self) -> Option<Duration> {
         let least = self.least[0].min(self.least[1]);

@@ -3,6 +3,7 @@
 use super::Arrival;
 use crate::flight::{Bounds, Delivery};
 use crate::marks::Marks;
+use crate::numbers::{LARGEST_WINDOW_BYTES, STEP_SHIFT};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::recovery::Heard;
 use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
@@ -269,8 +270,12 @@ impl Connection {
         if let Some(buffers) = &mut self.buffers {
             buffers.send.discard(bytes as usize, env.pool);
         }
-        self.acknowledged_bytes += u64::from(bytes);
+        let before = self.acknowledged_bytes;
+        self.acknowledged_bytes = before + u64::from(bytes);
         self.send.unacknowledged = acknowledgment;
+        if (before ^ self.acknowledged_bytes) >> STEP_SHIFT != 0 {
+            self.pull_numbers_along();
+        }
         self.send.urgent = self.send.urgent.later(acknowledgment);
         self.send.push = self.send.push.later(acknowledgment);
         self.progress_at = env.now;
@@ -393,6 +398,8 @@ impl Connection {
             self.progress_at = now;
         }
         if !newer {
+            // A peer whose acknowledgments go back is not followed; its numbers stay comparable all the same.
+            send.window_sequence = send.window_sequence.later(self.receive.next.back(LARGEST_WINDOW_BYTES));
             return;
         }
         send.window = u32::from(field) << send.scale;

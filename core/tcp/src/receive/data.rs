@@ -71,7 +71,7 @@ impl Connection {
             }
             let next = self.receive.next + length;
             let had_hole = !buffers.reassembly.is_empty();
-            if had_hole {
+            if had_hole && self.marks.has(Marks::SACK) && self.config.duplicate_sack {
                 buffers.reassembly.note_overlap(next);
             }
             let joined = if had_hole {
@@ -91,7 +91,7 @@ impl Connection {
             }
         }
         let fin_came_ahead =
-            self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.fin == Some(self.receive.next));
+            self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.receive.next));
         if fin || fin_came_ahead {
             self.take_fin(env, outcome);
         }
@@ -113,8 +113,10 @@ impl Connection {
             outcome.dropped = Some(Drop::NoMemory);
             return;
         }
-        let limit = self.config.receive_buffer_limit_bytes;
+        // What was offered fits the buffer in force, unless that has shrunk since: then it comes again.
+        let limit = self.receive_buffer_bytes();
         let pieces = self.config.reassembly_limit_pieces;
+        let tells_duplicates = self.marks.has(Marks::SACK) && self.config.duplicate_sack;
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
         let buffers = self.buffers.get_or_insert_default();
@@ -128,6 +130,9 @@ impl Connection {
         let packet = arrival.payload.take();
         if !buffers.reassembly.insert(start, packet, room, env.pool) {
             outcome.dropped = Some(Drop::QueueFull);
+        }
+        if !tells_duplicates {
+            buffers.reassembly.duplicate = None;
         }
     }
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
@@ -146,6 +151,7 @@ impl Connection {
             self.receive.next += arrival.payload.len() as u32;
             self.receive.edge = self.receive.edge.later(self.receive.next);
             self.received_bytes += arrival.payload.len() as u64;
+            self.urgent_follows_reading();
             if arrival.fin {
                 self.take_fin(env, outcome);
             }

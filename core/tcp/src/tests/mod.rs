@@ -8,6 +8,7 @@ mod fast_open;
 mod ledger;
 mod linux;
 mod loss;
+mod numbers;
 mod opening;
 mod pipe;
 mod rfc4821;

@@ -9,6 +9,7 @@ use crate::{
 use inhost_base::{Duration, Instant, Key, Random, Sequence};
 use inhost_buf::{Pool, Slices};
 use inhost_event::{Ignore, TcpPhase};
+use inhost_wire::tcp::SackBlocks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,10 +47,47 @@ struct End {
     eager: bool,
     closed: bool,
     at_end: bool,
+    /// How far its numbers are ahead of those on the wire.
+    jumped: Jumped,
+}
+
+/// How far the numbers of a connection are ahead of what its peer knows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Jumped {
+    send: u32,
+    receive: u32,
+}
+
+impl Jumped {
+    /// The header as it is on the wire, of one that this end made.
+    fn leaving(self, header: &Header) -> Header {
+        let mut header = *header;
+        header.sequence = header.sequence.back(self.send);
+        header.acknowledgment = header.acknowledgment.back(self.receive);
+        header.options.sack = moved(&header.options.sack, self.receive.wrapping_neg());
+        header
+    }
+    /// The header as this end knows it, of one from the wire.
+    fn arriving(self, header: &Header) -> Header {
+        let mut header = *header;
+        header.sequence += self.receive;
+        header.acknowledgment += self.send;
+        header.options.sack = moved(&header.options.sack, self.send);
+        header
+    }
+}
+
+fn moved(blocks: &SackBlocks, by: u32) -> SackBlocks {
+    let mut list = SackBlocks::new();
+    for &(start, end) in blocks.iter() {
+        list.push((start + by, end + by));
+    }
+    list
 }
 
 struct Pipe<'a> {
     to: usize,
+    jumped: Jumped,
     now: Instant,
     faults: Faults,
     random: &'a mut Random,
@@ -76,7 +114,8 @@ impl SegmentOutput for Pipe<'_> {
             // A router that is about to overflow marks what it may mark.
             let marks = ecn != Ecn::NotCapable && self.random.public_chance(self.faults.loss);
             let ecn = if marks { Ecn::CongestionExperienced } else { ecn };
-            self.flying.insert((at, *self.serial), Flying { to: self.to, header: *header, ecn, payload });
+            let header = self.jumped.leaving(header);
+            self.flying.insert((at, *self.serial), Flying { to: self.to, header, ecn, payload });
         }
         Ok(())
     }
@@ -95,6 +134,8 @@ struct Run {
     flying: BTreeMap<(Instant, u64), Flying>,
     serial: u64,
     segments: u64,
+    /// How often the numbers of an end jump, in a round.
+    jumps: f64,
 }
 
 fn config_from(random: &mut Random) -> Config {
@@ -173,6 +214,7 @@ impl Run {
             eager: false,
             closed: false,
             at_end: false,
+            jumped: Jumped::default(),
         };
         let ends = [end(&mut random, bytes[0]), end(&mut random, bytes[1])];
         Run {
@@ -185,6 +227,7 @@ impl Run {
             flying: BTreeMap::new(),
             serial: 0,
             segments: 0,
+            jumps: 0.0,
         }
     }
 
@@ -199,6 +242,7 @@ impl Run {
             assert!(step < 400_000, "seed {}: no end", self.seed);
             for i in 0..2 {
                 self.application(i);
+                self.jump(i);
                 self.transmit(i);
             }
             if self.is_over() {
@@ -206,6 +250,24 @@ impl Run {
             }
             self.advance();
         }
+    }
+    /// The numbers of an end move, by half their space, by all of it, or by something else.
+    fn jump(&mut self, i: usize) {
+        let Some(connection) = &mut self.ends[i].connection else { return };
+        assert_eq!(connection.stale_sequence(), None, "seed {}", self.seed);
+        if !self.random.public_chance(self.jumps) {
+            return;
+        }
+        let drawn = 1 + u64::from(self.random.public_below(u32::MAX));
+        let by = [1 << 31, 1 << 32, drawn, drawn + (1 << 31)][self.random.public_below(4) as usize];
+        let Jumped { send, receive } = &mut self.ends[i].jumped;
+        if self.random.public_chance(0.6) && connection.jump_send_sequence(by) {
+            *send = send.wrapping_add(by as u32);
+        }
+        if self.random.public_chance(0.6) && connection.jump_receive_sequence(by) {
+            *receive = receive.wrapping_add(by as u32);
+        }
+        assert_eq!(connection.stale_sequence(), None, "seed {}", self.seed);
     }
     fn connect(&mut self, i: usize) {
         let (open, config) = (open_from(&mut self.random), Arc::clone(&self.ends[i].config));
@@ -247,16 +309,17 @@ impl Run {
         self.segments += 1;
         let mut packet = self.ends[i].pool.take(flying.payload.len().max(1400)).unwrap();
         packet.append(&flying.payload);
+        let header = self.ends[i].jumped.arriving(&flying.header);
         match self.ends[i].connection.take() {
             Some(mut connection) => {
-                let outcome = connection.receive(&flying.header, &mut packet, flying.ecn, env_of!(self, i));
+                let outcome = connection.receive(&header, &mut packet, flying.ecn, env_of!(self, i));
                 // Once this end is through with TIME-WAIT or LAST-ACK, a stray may meet nobody.
                 let stray = connection.phase() == TcpPhase::Closed;
                 assert!(outcome.reset.is_none() || stray, "seed {}: {outcome:?}\n{connection:?}", self.seed);
                 if let Some(reset) = outcome.reset {
                     // Who is still in LAST-ACK after the other's TIME-WAIT learns so that it is over.
                     self.serial += 1;
-                    let (header, ecn) = (reset.header(), Ecn::NotCapable);
+                    let (header, ecn) = (self.ends[i].jumped.leaving(&reset.header()), Ecn::NotCapable);
                     let flying = Flying { to: 1 - i, header, ecn, payload: Vec::new() };
                     self.flying.insert((self.now + self.faults.delay, self.serial), flying);
                 }
@@ -322,6 +385,7 @@ impl Run {
             let (now, faults, random) = (self.now, self.faults, &mut self.random);
             let mut pipe = Pipe {
                 to: 1 - i,
+                jumped: self.ends[i].jumped,
                 now,
                 faults,
                 random: &mut Random::from_number(random.public_u64()),
@@ -371,6 +435,8 @@ impl Run {
 
 /// Seeds that the ordinary run goes through.
 const SEEDS: u64 = 1500;
+/// The same with jumps.
+const JUMPING_SEEDS: u64 = 400;
 
 #[test]
 fn every_seed_delivers_both_streams_and_closes_both_ends() {
@@ -378,6 +444,17 @@ fn every_seed_delivers_both_streams_and_closes_both_ends() {
         let mut random = Random::from_number(seed ^ 0xabcd);
         let bytes = [random.public_below(60_000) as usize, random.public_below(60_000) as usize];
         Run::new(seed, None, bytes).go();
+    }
+}
+
+#[test]
+fn every_seed_lives_through_jumps_of_its_numbers() {
+    for seed in 0..JUMPING_SEEDS {
+        let mut random = Random::from_number(seed ^ 0xbeef);
+        let bytes = [random.public_below(60_000) as usize, random.public_below(60_000) as usize];
+        let mut run = Run::new(seed, None, bytes);
+        run.jumps = 0.1;
+        run.go();
     }
 }
 

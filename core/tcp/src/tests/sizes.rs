@@ -1,7 +1,7 @@
 //! What a connection costs while it does nothing.
 
 use super::trial::{ACK, Trial, lend, plain, segment};
-use crate::Connection;
+use crate::{Config, Connection};
 
 /// Bytes of a connection in its slab entry. The whole of an idle connection, entry, look-up and timer in the stack
 /// included, shall stay within 512.
@@ -40,4 +40,34 @@ fn clear_gives_everything_back() {
     trial.connection.clear(&mut trial.pool);
     assert_eq!(trial.pool.outstanding_bytes(), 0);
     trial.connection.timeout(lend!(trial));
+}
+
+#[test]
+fn what_is_held_counts_lists_and_whole_buffers() {
+    let mut trial = Trial::established(plain());
+    assert_eq!(trial.connection.held_bytes(), 0);
+    trial.give(segment(20, ACK, 1), b"ahead");
+    let info = trial.connection.info(trial.now);
+    assert_eq!(info.reassembly_bytes, 5);
+    let pinned = trial.pool.outstanding_bytes();
+    assert!(pinned > 500 && trial.connection.held_bytes() > pinned, "{pinned}");
+    trial.write(&[1; 5000]);
+    assert!(trial.connection.held_bytes() > trial.pool.outstanding_bytes());
+}
+
+#[test]
+fn tiny_segments_count_as_what_their_records_take() {
+    let mut trial = Trial::established(Config { nagle: false, ..plain() });
+    for _ in 0..5000 {
+        trial.write(&[1]);
+    }
+    let info = trial.connection.info(trial.now);
+    assert_eq!(info.congestion_window_bytes, 10_000);
+    assert!((200..1000).contains(&trial.sent.len()), "{} segments left", trial.sent.len());
+    assert!(trial.connection.held_bytes() - info.send_queue_capacity_bytes < 30_000);
+    // The rest goes together, once there is room.
+    trial.sent.clear();
+    trial.pass_ms(50);
+    trial.give(segment(1, ACK, 1 + info.in_flight_bytes), b"");
+    assert_eq!(trial.sent.iter().map(|sent| sent.len()).max(), Some(1000));
 }

@@ -1,0 +1,235 @@
+//! The sequence numbers that a connection keeps: one list of all of them, and the rules that keep each comparable.
+//!
+//! Sequence numbers compare correctly over a distance of less than 2^31 (RFC 9293 §3.4). A number that is kept while
+//! the stream moves on becomes wrong after 2 GiB, unless something brings it along. The rules:
+//!
+//! - Send space: a number behind `SND.UNA` answers one question, whether it is behind. Each time the count of
+//!   acknowledged bytes passes a multiple of [`STEP_BYTES`], every number further behind than [`LAG_BYTES`] moves up to
+//!   that distance. With the largest window (RFC 7323 §2.3) no distance reaches 2^31.
+//! - Receive space: the window bounds `RCV.NXT`, the edge and the last acknowledgment. The urgent pointer follows what
+//!   is read or discarded, `SND.WL1` follows each acceptable segment, and out-of-order data moves with the window.
+//! - `IRS` and the number of our SYN are read only during the handshake.
+//!
+//! Each part lists its own numbers and destructures itself in full, so that a new one cannot be forgotten.
+
+use crate::Connection;
+use crate::connection::{ReceiveSpace, SendSpace};
+use crate::phase::Allows;
+use inhost_base::Sequence;
+use inhost_event::TcpPhase;
+
+/// Bytes acknowledged between two looks at all kept numbers, as a power of two.
+pub(crate) const STEP_SHIFT: u32 = 28;
+const STEP_BYTES: u32 = 1 << STEP_SHIFT;
+/// The furthest behind `SND.UNA` that a look leaves a number.
+const LAG_BYTES: u32 = 1 << 29;
+/// The largest window (RFC 7323 §2.3).
+pub(crate) const LARGEST_WINDOW_BYTES: u32 = 1 << 30;
+/// The furthest that an urgent pointer reaches beyond the window.
+const URGENT_REACH_BYTES: u32 = 1 << 16;
+
+/// What is done with each number, by name.
+pub(crate) type Visit<'a> = &'a mut dyn FnMut(&'static str, &mut Sequence);
+
+impl SendSpace {
+    fn numbers(&mut self, visit: Visit<'_>) {
+        let SendSpace {
+            unacknowledged,
+            next,
+            window: _,
+            window_sequence: _, // It lies in the receive space.
+            window_acknowledgment,
+            largest_window: _,
+            urgent,
+            push,
+            scale: _,
+        } = self;
+        visit("SND.UNA", unacknowledged);
+        visit("SND.NXT", next);
+        visit("SND.WL2", window_acknowledgment);
+        visit("SND.UP", urgent);
+        visit("the end of what is pushed", push);
+    }
+}
+
+impl ReceiveSpace {
+    fn numbers(&mut self, visit: Visit<'_>) {
+        let ReceiveSpace { initial: _, next, edge, acknowledged, urgent, scale: _ } = self;
+        visit("RCV.NXT", next);
+        visit("the offered edge", edge);
+        visit("the last acknowledgment sent", acknowledged);
+        visit("RCV.UP", urgent);
+    }
+}
+
+impl Connection {
+    /// Visits every number of the send space that means something now.
+    fn visit_send_space(&mut self, visit: Visit<'_>) {
+        let Connection {
+            buffers,
+            history,
+            round_trip,
+            send,
+            recovery,
+            receive: _, // The other space.
+            // The rest holds no number: times, counts and sizes.
+            config: _,
+            accounts: _,
+            congestion: _,
+            retransmit_at: _,
+            acknowledge_at: _,
+            linger_at: _,
+            progress_at: _,
+            received_at: _,
+            sent_at: _,
+            acknowledged_bytes: _,
+            received_bytes: _,
+            timestamps: _,
+            delivered_segments: _,
+            challenge_second: _,
+            challenges: _,
+            keep_alive_probes: _,
+            duplicates_due: _,
+            promptness: _,
+            marks: _,
+            peer_mss: _,
+            path_mss: _,
+            receive_mss: _,
+            error: _,
+            soft_error: _,
+            fast_open: _,
+            phase: _,
+        } = self;
+        send.numbers(visit);
+        recovery.numbers(visit);
+        round_trip.numbers(visit);
+        if let Some(buffers) = buffers {
+            buffers.sent_numbers(visit);
+        }
+        if let Some(search) = history.as_mut().and_then(|history| history.search.as_mut()) {
+            search.numbers(visit);
+        }
+    }
+    /// Visits every number of the receive space that means something now.
+    fn visit_receive_space(&mut self, visit: Visit<'_>) {
+        self.receive.numbers(visit);
+        visit("SND.WL1", &mut self.send.window_sequence);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.numbers(visit);
+        }
+    }
+    /// Brings numbers that have fallen far behind `SND.UNA` nearer. It is called once for each [`STEP_BYTES`]
+    /// acknowledged.
+    #[cold]
+    pub(crate) fn pull_numbers_along(&mut self) {
+        let least = self.send.unacknowledged.back(LAG_BYTES);
+        self.visit_send_space(&mut |_, number| *number = least.later(*number));
+    }
+    /// After the last number of the send space that can be in use: what is sent, or queued with a FIN behind it.
+    fn send_space_end(&self) -> Sequence {
+        self.send.next.later(self.stream_end() + 2)
+    }
+    /// Whether both sides agree on numbers that a jump can move.
+    fn may_jump(&self) -> bool {
+        !self.phase.opens() && self.phase != TcpPhase::Closed
+    }
+
+    /// For tests of the whole host: moves the send space on as though `by` bytes had been sent and acknowledged, with no
+    /// event since. False, and no change, during the handshake and after the end.
+    ///
+    /// The numbers from `SND.UNA` to the end of what is sent or queued move by `by`. Bytes, buffers, timers and counts
+    /// stay. A number that the stream has left behind moves only as far as the connection brings it along, so that a
+    /// number which nothing brings along is wrong after 2^31, as it is after 2 GiB of data.
+    ///
+    /// The peer knows nothing of it: whoever calls this translates what passes between the two from now on. In segments
+    /// that this end sends, and in datagrams quoted in ICMP errors that it gets, the sequence number is `by` too
+    /// high for the peer. The acknowledgment number and the SACK blocks of the peer's segments are `by` too low for this
+    /// end, and so are the numbers of a quoted segment. Jumps add up, modulo 2^32.
+    #[doc(hidden)]
+    pub fn jump_send_sequence(&mut self, by: u64) -> bool {
+        if !self.may_jump() {
+            return false;
+        }
+        for step in steps(by) {
+            let first = self.send.unacknowledged;
+            let length = self.send_space_end().since(first);
+            self.visit_send_space(&mut |_, number| {
+                if number.since(first) <= length {
+                    *number += step;
+                }
+            });
+            self.pull_numbers_along();
+        }
+        true
+    }
+    /// The same for the receive space, as though `by` bytes had been received, read or discarded, and acknowledged. The
+    /// sequence number of the peer's segments is `by` too low for this end; the acknowledgment number and the SACK
+    /// blocks of what this end sends are `by` too high for the peer.
+    #[doc(hidden)]
+    pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
+        if !self.may_jump() {
+            return false;
+        }
+        for step in steps(by) {
+            // These are behind by what came last: each segment moves the one, each acknowledgment the other, and the
+            // acknowledgment that is due tells of the duplicate.
+            let followed = |number: Sequence| {
+                let is_near = self.receive.next.since(number) <= LARGEST_WINDOW_BYTES;
+                is_near.then(|| number + step)
+            };
+            let acknowledged = followed(self.receive.acknowledged);
+            let window_sequence = followed(self.send.window_sequence);
+            let duplicate = self.buffers.as_ref().and_then(|buffers| buffers.reassembly.duplicate);
+            let duplicate = duplicate.map(|(start, end)| (start + step, end + step));
+            let first = self.read_position();
+            let length = (self.receive.edge + URGENT_REACH_BYTES).since(first);
+            self.visit_receive_space(&mut |_, number| {
+                if number.since(first) <= length {
+                    *number += step;
+                }
+            });
+            if let Some(buffers) = &mut self.buffers {
+                buffers.reassembly.duplicate = duplicate;
+            }
+            self.receive.acknowledged = acknowledged.unwrap_or(self.receive.acknowledged);
+            self.send.window_sequence = window_sequence.unwrap_or(self.send.window_sequence);
+        }
+        true
+    }
+    /// For tests of the whole host: the name of a kept number that has fallen so far from its window that comparisons
+    /// will go wrong.
+    #[doc(hidden)]
+    pub fn stale_sequence(&mut self) -> Option<&'static str> {
+        if self.phase == TcpPhase::Closed {
+            return None;
+        }
+        let mut stale = None;
+        let first = self.send.unacknowledged.back(LAG_BYTES + STEP_BYTES);
+        let length = self.send_space_end().since(first);
+        let is_wide = length >= 1 << 31;
+        self.visit_send_space(&mut |name, number| {
+            if is_wide || number.since(first) > length {
+                stale = stale.or(Some(name));
+            }
+        });
+        if self.phase == TcpPhase::SynSent {
+            // Nothing is known of the peer's numbers.
+            return stale;
+        }
+        let first = self.receive.next.back(LARGEST_WINDOW_BYTES);
+        let length = (self.receive.edge + URGENT_REACH_BYTES).since(first);
+        self.visit_receive_space(&mut |name, number| {
+            if number.since(first) > length {
+                stale = stale.or(Some(name));
+            }
+        });
+        stale
+    }
+}
+
+/// `by` in steps that are no longer than those after which numbers are brought along.
+fn steps(by: u64) -> impl Iterator<Item = u32> {
+    let whole = (by >> STEP_SHIFT) as usize;
+    let rest = by as u32 & (STEP_BYTES - 1);
+    core::iter::repeat_n(STEP_BYTES, whole).chain((rest > 0).then_some(rest))
+}

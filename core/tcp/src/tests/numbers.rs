@@ -1,0 +1,161 @@
+//! Kept sequence numbers stay comparable however much is sent and received, shown by jumps in sequence space.
+
+use super::rfc8985::{acknowledge_all, measured, next, reports};
+use super::trial::*;
+use crate::{Changes, Config};
+use inhost_base::Sequence;
+
+const HALF: u64 = 1 << 31;
+const JUMPS: [u64; 4] = [HALF, 2 * HALF, 3 * HALF - 77, 5 * HALF];
+
+/// Ten segments out, of which five are acknowledged one by one, each followed by more: something is always out.
+fn stream(trial: &mut Trial) -> u32 {
+    trial.write(&pattern(0, 200_000));
+    let mut at = trial.sent[0].at();
+    for _ in 0..5 {
+        at += MSS;
+        trial.pass_ms(10);
+        trial.give(segment(1, ACK, at), b"");
+    }
+    trial.sent.clear();
+    at
+}
+
+#[test]
+fn a_loss_is_repaired_by_time_after_gigabytes_without_one() {
+    for by in JUMPS {
+        let mut trial = measured();
+        let at = stream(&mut trial) + by as u32;
+        assert!(trial.connection.jump_send_sequence(by));
+        assert_eq!(trial.connection.stale_sequence(), None);
+        trial.pass_ms(50);
+        trial.give(reports(at, &[(at + MSS, at + 5 * MSS)]), b"");
+        trial.expect().is_data(at, MSS as usize);
+        assert_eq!(trial.connection.info(trial.now).timeouts, 0, "by {by}");
+    }
+}
+
+#[test]
+fn without_sack_three_duplicates_count_after_gigabytes_without_a_loss() {
+    for by in JUMPS {
+        let mut trial = Trial::established(plain());
+        let at = stream(&mut trial) + by as u32;
+        assert!(trial.connection.jump_send_sequence(by));
+        for _ in 0..3 {
+            trial.give(segment(1, ACK, at), b"");
+        }
+        let again = trial.sent.iter().any(|sent| sent.at() == at && sent.len() == MSS as usize);
+        assert!(again, "by {by}: {:?}", trial.sent);
+        assert_eq!(trial.connection.info(trial.now).timeouts, 0, "by {by}");
+    }
+}
+
+#[test]
+fn the_round_trip_is_measured_after_gigabytes() {
+    for by in JUMPS {
+        let mut trial = measured();
+        let at = stream(&mut trial) + by as u32;
+        trial.connection.jump_send_sequence(by);
+        let before = trial.connection.info(trial.now).smoothed_round_trip;
+        trial.pass_ms(150);
+        trial.give(segment(1, ACK, at + 8 * MSS), b"");
+        assert!(trial.connection.info(trial.now).smoothed_round_trip > before, "by {by}");
+    }
+}
+
+#[test]
+fn blocks_of_long_ago_hide_no_news() {
+    let mut trial = measured();
+    trial.write(&pattern(0, 10_000));
+    let at = trial.expect().at();
+    trial.give(reports(at, &[(at + MSS, at + 4 * MSS)]), b"");
+    trial.pass_ms(100);
+    trial.give(segment(1, ACK, at + 5 * MSS), b"");
+    // The numbers come round to where they were.
+    trial.connection.jump_send_sequence(2 * HALF - u64::from(5 * MSS));
+    assert_eq!(trial.connection.info(trial.now).sacked_bytes, 0);
+    trial.give(reports(at, &[(at + MSS, at + 4 * MSS)]), b"");
+    assert_eq!(trial.connection.info(trial.now).sacked_bytes, 3 * MSS);
+}
+
+#[test]
+fn each_report_of_a_duplicate_widens_the_reordering_window_after_gigabytes() {
+    let wait_ms = |jump: u64| {
+        let mut trial = measured();
+        for _ in 0..2 {
+            let at = next(&trial);
+            trial.write(b"x");
+            trial.pass_ms(100);
+            acknowledge_all(&mut trial);
+            trial.give(reports(at + 1, &[(at, at + 1)]), b"");
+            let all = next(&trial);
+            trial.write(b"x");
+            trial.pass_ms(100);
+            trial.give(segment(1, ACK, all + 1), b"");
+            trial.connection.jump_send_sequence(jump);
+        }
+        trial.sent.clear();
+        let at = next(&trial);
+        trial.write(&[1; 3000]);
+        trial.sent.clear();
+        trial.pass_ms(100);
+        trial.give(reports(at, &[(at + 1000, at + 3000)]), b"");
+        let lost_at = trial.now;
+        while trial.sent.is_empty() {
+            trial.pass_ms(1);
+        }
+        trial.now.since(lost_at).as_millis()
+    };
+    assert_eq!(wait_ms(HALF), wait_ms(0));
+}
+
+#[test]
+fn urgent_data_is_told_after_gigabytes_that_nobody_read() {
+    let mut trial = Trial::established(plain());
+    trial.connection.close_receive(lend!(trial));
+    for i in 0..3 {
+        trial.give(segment(1 + i * 1000, ACK, 1), &[0; 1000]);
+    }
+    trial.sent.clear();
+    trial.changed();
+    assert!(trial.connection.jump_receive_sequence(HALF));
+    assert_eq!(trial.connection.stale_sequence(), None);
+    let mut header = segment(3001 + HALF as u32, ACK | URG, 1);
+    header.urgent_pointer = 1;
+    trial.give(header, b"!");
+    assert!(trial.changed().contains(Changes::URGENT));
+}
+
+#[test]
+fn what_is_out_of_order_moves_with_the_window() {
+    let mut trial = measured();
+    trial.give(segment(1001, ACK, next(&trial)), &pattern(1000, 1000));
+    assert_eq!(trial.expect().header.options.sack.len(), 1);
+    assert!(trial.connection.jump_receive_sequence(HALF));
+    let moved = |at: u32| segment(at + HALF as u32, ACK, next(&trial));
+    let (hole, later) = (moved(1), moved(5001));
+    trial.give(hole, &pattern(0, 1000));
+    trial.expect().is_ack(2001 + HALF as u32);
+    assert_eq!(trial.read(3000), pattern(0, 2000));
+    // Runs that were filled are not told again when the numbers come round.
+    trial.give(later, &[1; 10]);
+    let blocks = trial.expect().header.options.sack;
+    let start = Sequence(THEIRS) + 5001 + HALF as u32;
+    assert_eq!(blocks.as_slice(), [(start, start + 10)]);
+    assert_eq!(trial.connection.stale_sequence(), None);
+}
+
+#[test]
+fn a_fin_that_the_peer_itself_passed_ends_its_stream() {
+    let mut trial = Trial::established(plain());
+    trial.give(segment(1001, ACK | FIN, 1), b"");
+    trial.give(segment(1, ACK, 1), &[0; 1200]);
+    assert!(trial.changed().contains(Changes::PEER_CLOSED));
+    assert_eq!(trial.connection.stale_sequence(), None);
+}
+
+#[test]
+fn nothing_jumps_before_the_handshake_is_done() {
+    let mut trial = Trial::calling(Config::default());
+    assert!(!trial.connection.jump_send_sequence(HALF) && !trial.connection.jump_receive_sequence(HALF));
+}
