@@ -36,6 +36,18 @@ impl Stack {
     pub fn sockets(&self, now: Instant) -> impl Iterator<Item = SocketInfo> + '_ {
         self.sockets.iter().map(move |(key, entry)| self.describe(key, entry, now))
     }
+    /// Places in the table of sockets, taken or free; [`Stack::socket_at`] takes those below it.
+    pub fn socket_places(&self) -> usize {
+        self.sockets.places()
+    }
+    /// Everything about the socket at a place of the table, for who looks at all of them in turns.
+    pub fn socket_at(&self, place: usize, now: Instant) -> Option<SocketInfo> {
+        self.info(SocketId(self.sockets.key_at(place)?), now)
+    }
+    /// What kind each socket is of, cheaply: for counting.
+    pub fn socket_kinds(&self) -> impl Iterator<Item = SocketKind> + '_ {
+        self.sockets.iter().map(|(_, entry)| kind(entry))
+    }
     /// Sockets of all kinds, closing connections included.
     pub fn socket_count(&self) -> usize {
         self.sockets.len()
@@ -72,7 +84,7 @@ impl Stack {
     fn describe(&self, key: Key, entry: &Socket, now: Instant) -> SocketInfo {
         let mut info = SocketInfo {
             socket: SocketId(key),
-            kind: SocketKind::Connection,
+            kind: kind(entry),
             local: NOWHERE,
             remote: None,
             link: None,
@@ -97,7 +109,6 @@ impl Stack {
                 info.tcp = Some(tcp);
             }
             Socket::Listener(listener) => {
-                info.kind = SocketKind::Listener;
                 info.local = listener.local;
                 info.link = listener.options.link;
                 info.age = now.since(listener.opened);
@@ -105,7 +116,6 @@ impl Stack {
                 info.send_queue = self.embryos(key);
             }
             Socket::Udp(udp) => {
-                info.kind = SocketKind::Udp;
                 info.local = udp.local;
                 info.remote = udp.remote;
                 info.link = udp.options.link;
@@ -114,18 +124,26 @@ impl Stack {
                 (info.receive_queue, info.send_queue) = udp.queued_bytes();
             }
             Socket::Echo(echo) => {
-                info.kind = SocketKind::Echo;
                 info.local = Endpoint { port: echo.identifier, ..NOWHERE };
                 info.age = now.since(echo.opened);
                 (info.receive_queue, info.send_queue) = echo.queued_bytes();
             }
             Socket::Probe(prober) => {
-                info.kind = SocketKind::Probe;
                 info.local = Endpoint { port: prober.port, ..NOWHERE };
                 info.age = now.since(prober.opened);
                 (info.receive_queue, info.send_queue) = prober.queued();
             }
         }
         info
+    }
+}
+
+fn kind(entry: &Socket) -> SocketKind {
+    match entry {
+        Socket::Flow(_) => SocketKind::Connection,
+        Socket::Listener(_) => SocketKind::Listener,
+        Socket::Udp(_) => SocketKind::Udp,
+        Socket::Echo(_) => SocketKind::Echo,
+        Socket::Probe(_) => SocketKind::Probe,
     }
 }

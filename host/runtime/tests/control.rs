@@ -10,12 +10,15 @@ use std::thread;
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_runtime::Runtime;
-use inhost_runtime::control::{Client, ClientError, Failure, Server};
+use inhost_runtime::control::{Client, ClientError, Failure, Server, Summary};
 use inhost_socket::Host;
 use inhost_stack::{ListenOptions, StackConfig, UdpOptions};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Conversations that ask for all sockets at the same time.
+const ASKERS: usize = 5;
 
 fn here(port: u16) -> Endpoint {
     Endpoint::new(Ipv4Addr::LOCALHOST, port)
@@ -237,16 +240,38 @@ fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
         .unwrap();
     let client_path = path.clone();
     let asking = thread::spawn(move || {
-        let mut client = Client::open(&client_path).unwrap();
-        let shown = client.netstat().unwrap();
-        client.shutdown().unwrap();
+        let askers: Vec<_> = (0..ASKERS)
+            .map(|_| {
+                let path = client_path.clone();
+                thread::spawn(move || Client::open(&path).unwrap().netstat().unwrap())
+            })
+            .collect();
+        let shown: Vec<_> = askers.into_iter().map(|asker| asker.join().unwrap()).collect();
+        Client::open(&client_path).unwrap().shutdown().unwrap();
         shown
     });
+    let before = runtime.rounds();
     runtime.run(server.shutdown_requested()).unwrap();
-    let shown = asking.join().unwrap();
-    let sockets = shown["sockets"].as_array().unwrap();
-    let established = sockets.iter().filter(|s| s["phase"] == "ESTABLISHED").count();
-    assert_eq!(established, 2000);
+    let rounds = runtime.rounds() - before;
+    for shown in asking.join().unwrap() {
+        let sockets = shown["sockets"].as_array().unwrap();
+        let established = sockets.iter().filter(|s| s["phase"] == "ESTABLISHED").count();
+        assert_eq!(established, 2000);
+    }
+    // Whoever else is served waits for a few sockets to be described in each round, however many ask.
+    let described = ASKERS as u64 * 2000;
+    assert!(rounds >= described / 20, "{described} sockets were described in {rounds} rounds");
+    let summary = Summary::new(&host);
+    assert_eq!(
+        summary.state()["sockets"],
+        json!({"connections": 2000, "listeners": 2, "udp": 1, "echo": 0, "probes": 0})
+    );
+    assert_eq!(summary.state()["interfaces"][0]["medium"], "loopback");
+    let udp = host.udp(here(9), UdpOptions::default()).unwrap();
+    assert_eq!(summary.state()["sockets"]["udp"], 1, "they are counted once a second");
+    runtime.run(host.sleep(Duration::from_secs(1))).unwrap();
+    assert_eq!(summary.state()["sockets"]["udp"], 2);
+    drop(udp);
     drop(callers);
     assert_eq!(runtime.shutdown(Duration::from_secs(10)).unwrap().aborted, 0);
     drop(server);

@@ -15,7 +15,7 @@
 //! | `{"op":"listen","at":END,"backlog":N?}` | `"socket"`, `"local"` | a message socket: the listener |
 //! | `{"op":"udp","at":END,"to":END?}` | `"socket"`, `"local"` | a message socket: datagrams |
 //! | `{"op":"status","socket":NAME}` | the socket as in `netstat`, or `"ended"` with why and `"errno"` | |
-//! | `{"op":"netstat"}` | `"interfaces"`, `"routes"`, `"sockets"`, `"counters"`, `"memory"` | |
+//! | `{"op":"netstat"}` | `"interfaces"`, `"routes"`, `"counters"`, `"memory"`, `"sockets"`; in pieces, as the sockets are looked at | |
 //! | `{"op":"counters"}` | `"interfaces"`, `"counters"`, `"memory"` | |
 //! | `{"op":"shutdown"}` | nothing more | |
 //!
@@ -39,7 +39,7 @@ mod server;
 mod trust;
 
 pub use client::{Client, ClientError, Connected, ListenerClient, UdpClient};
-pub use netstat::{netstat, netstat_with_links};
+pub use netstat::{Summary, netstat, netstat_with_links};
 pub use protocol::{
     ADDRESS_BYTES, LONGEST_LINE_BYTES, LONGEST_REQUEST_BYTES, decode_address, default_path, encode_address,
 };

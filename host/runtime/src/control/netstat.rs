@@ -1,6 +1,8 @@
 //! A host as JSON, for instruments.
 
-use inhost_base::LinkId;
+use std::cell::RefCell;
+
+use inhost_base::{Duration, Instant, LinkId};
 use inhost_event::NeighbourState;
 use inhost_ip::{AddressState, InterfaceCounters, Medium, Route, RouteOrigin};
 use inhost_link::Discard;
@@ -11,24 +13,152 @@ use serde_json::{Map, Value, json};
 use super::server::name;
 use crate::runtime::{LinkReport, Links};
 
+/// Sockets that one piece of an answer describes.
+const SOCKETS_A_PIECE: usize = 16;
+/// Places of the table, free ones included, that are looked at for one piece.
+const PLACES_A_PIECE: usize = 4096;
+/// How long a summary is shown again before the sockets are counted anew.
+const SUMMARY_LASTS: Duration = Duration::from_secs(1);
+
 /// Interfaces, routes, sockets with every figure of each connection, counters and memory. Times are in nanoseconds.
+/// It takes as long as there are sockets, in one go: for a host that serves nobody else.
 pub fn netstat(host: &Host) -> Value {
     netstat_with_links(host, None)
 }
 
 /// The same, with the account that each interface's driver gives of itself.
 pub fn netstat_with_links(host: &Host, links: Option<&Links>) -> Value {
+    let mut members = head(host, links);
+    let sockets = host.with_stack(|stack, now| stack.sockets(now).map(|info| socket(&info)).collect());
+    members.insert("sockets".to_owned(), Value::Array(sockets));
+    Value::Object(members)
+}
+
+/// All but the sockets.
+fn head(host: &Host, links: Option<&Links>) -> Map<String, Value> {
     host.with_stack(|stack, now| {
-        let sockets: Vec<Value> = stack.sockets(now).map(|info| socket(&info)).collect();
-        json!({
-            "now_ns": now.as_nanos(),
-            "interfaces": interfaces(stack, |link| links?.report(host, link)),
-            "routes": routes(stack),
-            "sockets": sockets,
-            "counters": host_counters(stack),
-            "memory": memory(stack),
-        })
+        Map::from_iter([
+            ("now_ns".to_owned(), now.as_nanos().into()),
+            ("interfaces".to_owned(), interfaces(stack, |link| links?.report(host, link)).into()),
+            ("routes".to_owned(), routes(stack).into()),
+            ("counters".to_owned(), host_counters(stack)),
+            ("memory".to_owned(), memory(stack)),
+        ])
     })
+}
+
+/// The text of [`netstat_with_links`] as the members of an object, in pieces that are bounded whatever the host holds.
+/// Each socket is shown as it is when its piece is made.
+pub(super) struct Pieces {
+    /// The place at which the next piece begins; none before the first piece.
+    next: Option<usize>,
+    /// Whether a socket was shown.
+    any: bool,
+}
+
+impl Pieces {
+    pub(super) fn new() -> Pieces {
+        Pieces { next: None, any: false }
+    }
+    /// The next piece; none after the last.
+    pub(super) fn piece(&mut self, host: &Host, links: Option<&Links>) -> Option<String> {
+        let Some(first) = self.next else {
+            self.next = Some(0);
+            let members = head(host, links).into_iter();
+            let members: String = members.map(|(name, value)| format!("\"{name}\":{value},")).collect();
+            return Some(members + "\"sockets\":[");
+        };
+        host.with_stack(|stack, now| {
+            let places = stack.socket_places();
+            if first > places {
+                return None;
+            }
+            let mut text = String::new();
+            let (mut place, mut shown) = (first, 0);
+            while place < places && shown < SOCKETS_A_PIECE && place - first < PLACES_A_PIECE {
+                if let Some(info) = stack.socket_at(place, now) {
+                    text.push_str(if self.any { "," } else { "" });
+                    text.push_str(&socket(&info).to_string());
+                    (self.any, shown) = (true, shown + 1);
+                }
+                place += 1;
+            }
+            if place >= places {
+                text.push(']');
+                place = usize::MAX;
+            }
+            self.next = Some(place);
+            Some(text)
+        })
+    }
+}
+
+/// A host in a few figures, as a stranger may ask for them: made anew once a second at most, however many ask.
+pub struct Summary {
+    host: Host,
+    last: RefCell<Option<(Instant, Value)>>,
+}
+
+impl Summary {
+    /// Of `host`; nothing is counted before somebody asks.
+    pub fn new(host: &Host) -> Summary {
+        Summary { host: host.clone(), last: RefCell::default() }
+    }
+    /// `"interfaces"` with their counts, `"sockets"` with the number of each kind, and `"memory"`.
+    pub fn state(&self) -> Value {
+        let mut last = self.last.borrow_mut();
+        match &*last {
+            Some((made, state)) if self.host.now().since(*made) < SUMMARY_LASTS => state.clone(),
+            _ => {
+                let state = self.host.with_stack(|stack, _| summary(stack));
+                *last = Some((self.host.now(), state.clone()));
+                state
+            }
+        }
+    }
+}
+
+fn summary(stack: &Stack) -> Value {
+    let mut counts = [0u64; 5];
+    stack.socket_kinds().for_each(|kind| counts[kind as usize] += 1);
+    let count = |kind: SocketKind| counts[kind as usize];
+    json!({
+        "interfaces": stack.links().map(|link| Value::Object(traffic(stack, link))).collect::<Vec<_>>(),
+        "sockets": {
+            "connections": count(SocketKind::Connection),
+            "listeners": count(SocketKind::Listener),
+            "udp": count(SocketKind::Udp),
+            "echo": count(SocketKind::Echo),
+            "probes": count(SocketKind::Probe),
+        },
+        "memory": memory(stack),
+    })
+}
+
+/// Which interface it is, and what has passed it.
+fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
+    let counters = stack.link_counters(link).copied().unwrap_or_default();
+    let drops = counters.drops().filter(|&(_, count)| count > 0);
+    let drops: Map<String, Value> = drops.map(|(why, count)| (why.text().to_owned(), count.into())).collect();
+    let config = stack.ip().config(link);
+    let (medium, hardware) = match config.map(|config| config.medium) {
+        Some(Medium::Ethernet(address)) => ("ethernet", Some(address.to_string())),
+        Some(Medium::Ip) => ("ip", None),
+        Some(Medium::Loopback) => ("loopback", None),
+        None => ("unknown", None),
+    };
+    Map::from_iter([
+        ("link".to_owned(), link.0.into()),
+        ("name".to_owned(), config.map(|config| config.name.as_str()).into()),
+        ("medium".to_owned(), medium.into()),
+        ("hardware".to_owned(), hardware.into()),
+        ("mtu_bytes".to_owned(), config.map(|config| config.mtu_bytes).into()),
+        ("received_frames".to_owned(), counters.received_frames.into()),
+        ("received_bytes".to_owned(), counters.received_bytes.into()),
+        ("sent_frames".to_owned(), counters.sent_frames.into()),
+        ("sent_bytes".to_owned(), counters.sent_bytes.into()),
+        ("dropped".to_owned(), drops.into()),
+    ])
 }
 
 /// Interfaces with what was counted on each, the host's counters, and its memory.
@@ -99,17 +229,7 @@ fn driver(report: &LinkReport) -> Value {
 }
 
 fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>) -> Value {
-    let counters = stack.link_counters(link).copied().unwrap_or_default();
-    let drops = counters.drops().filter(|&(_, count)| count > 0);
-    let drops: Map<String, Value> = drops.map(|(why, count)| (why.text().to_owned(), count.into())).collect();
     let ip = stack.ip();
-    let config = ip.config(link);
-    let (medium, hardware) = match config.map(|config| config.medium) {
-        Some(Medium::Ethernet(address)) => ("ethernet", Some(address.to_string())),
-        Some(Medium::Ip) => ("ip", None),
-        Some(Medium::Loopback) => ("loopback", None),
-        None => ("unknown", None),
-    };
     let addresses = ip.addresses(link).iter().map(|assigned| {
         let state = match assigned.state() {
             AddressState::Tentative => "tentative",
@@ -135,23 +255,15 @@ fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>) -> Value {
             "is_router": neighbour.is_router,
         })
     });
-    json!({
-        "link": link.0,
-        "name": config.map(|config| config.name.as_str()),
-        "medium": medium,
-        "hardware": hardware,
-        "mtu_bytes": config.map(|config| config.mtu_bytes),
-        "addresses": addresses.collect::<Vec<_>>(),
-        "neighbours": neighbours.collect::<Vec<_>>(),
-        "groups": ip.groups(link).iter().map(|group| group.to_string()).collect::<Vec<_>>(),
-        "received_frames": counters.received_frames,
-        "received_bytes": counters.received_bytes,
-        "sent_frames": counters.sent_frames,
-        "sent_bytes": counters.sent_bytes,
-        "dropped": drops,
-        "ip": ip.counters(link).map(ip_counters),
-        "driver": report.as_ref().map(driver),
-    })
+    let mut members = traffic(stack, link);
+    members.extend([
+        ("addresses".to_owned(), addresses.collect()),
+        ("neighbours".to_owned(), neighbours.collect()),
+        ("groups".to_owned(), ip.groups(link).iter().map(|group| group.to_string()).collect()),
+        ("ip".to_owned(), ip.counters(link).map(ip_counters).into()),
+        ("driver".to_owned(), report.as_ref().map(driver).into()),
+    ]);
+    Value::Object(members)
 }
 
 fn ip_counters(counters: &InterfaceCounters) -> Value {

@@ -1,6 +1,6 @@
 //! The host's end of the control socket.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::io;
@@ -13,14 +13,14 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::{fs, net::SocketAddr};
 
-use inhost_base::{Endpoint, Key};
+use inhost_base::{Endpoint, Instant, Key};
 use inhost_socket::errno::Errno;
 use inhost_socket::{Host, Stream};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, SocketId, UdpOptions};
 use rustix::net::RecvFlags;
 use serde_json::{Map, Value, json};
 
-use super::netstat;
+use super::netstat::{self, Pieces};
 use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor};
 use super::pump;
 use super::trust;
@@ -93,6 +93,8 @@ struct Shared {
     ended: RefCell<VecDeque<(SocketId, inhost_socket::ConnectionError)>>,
     conversations: RefCell<usize>,
     shutdown: RefCell<(bool, Vec<Waker>)>,
+    /// The round in which a piece of `netstat` was made last.
+    piece_made: Cell<Option<Instant>>,
 }
 
 impl Server {
@@ -111,6 +113,7 @@ impl Server {
             ended: RefCell::default(),
             conversations: RefCell::default(),
             shutdown: RefCell::default(),
+            piece_made: Cell::new(None),
         });
         host.spawn(serve(shared.clone(), listener)).detach();
         Ok(Server { shared, path: path.to_owned() })
@@ -222,10 +225,13 @@ async fn converse(shared: &Rc<Shared>, conversation: &AsyncFd<UnixStream>) -> io
     loop {
         while let Some(end) = pending.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = pending.drain(..=end).collect();
-            let (reply, descriptor) = answer(shared, &line).await;
-            let mut text = reply.to_string().into_bytes();
-            text.push(b'\n');
-            write(conversation, &text, descriptor).await?;
+            let request = serde_json::from_slice::<Value>(&line);
+            if request.as_ref().is_ok_and(|request| request["op"] == "netstat") {
+                write_netstat(shared, conversation).await?;
+                continue;
+            }
+            let (reply, descriptor) = answer(shared, request).await;
+            write(conversation, format!("{reply}\n").as_bytes(), descriptor).await?;
         }
         if pending.len() > LONGEST_REQUEST_BYTES {
             return Ok(());
@@ -257,8 +263,26 @@ async fn write(
     Ok(())
 }
 
-async fn answer(shared: &Rc<Shared>, line: &[u8]) -> (Value, Option<OwnedFd>) {
-    let done = match serde_json::from_slice::<Value>(line) {
+/// Answers `netstat` as the sockets are looked at: one piece a round for all who ask, so that nobody else is held up, and
+/// the next when the asker has taken the last.
+async fn write_netstat(shared: &Rc<Shared>, conversation: &AsyncFd<UnixStream>) -> io::Result<()> {
+    let mut pieces = Pieces::new();
+    write(conversation, b"{\"ok\":true,", None).await?;
+    loop {
+        let now = shared.host.now();
+        if shared.piece_made.replace(Some(now)) == Some(now) {
+            // Time goes on between rounds only.
+            shared.host.sleep(inhost_base::Duration::from_nanos(1)).await;
+            continue;
+        }
+        let Some(piece) = pieces.piece(&shared.host, shared.links.borrow().as_ref()) else { break };
+        write(conversation, piece.as_bytes(), None).await?;
+    }
+    write(conversation, b"}\n", None).await
+}
+
+async fn answer(shared: &Rc<Shared>, request: Result<Value, serde_json::Error>) -> (Value, Option<OwnedFd>) {
+    let done = match request {
         Ok(request) => carry_out(shared, request).await,
         Err(error) => Err(Failure::new(format!("not JSON: {error}"))),
     };
@@ -278,7 +302,6 @@ async fn carry_out(shared: &Rc<Shared>, request: Value) -> Result<Reply, Failure
         "listen" => listen(shared, &request),
         "udp" => udp(shared, &request),
         "status" => status(shared, &request),
-        "netstat" => Ok(netstat::netstat_with_links(&shared.host, shared.links.borrow().as_ref()).into()),
         "counters" => Ok(netstat::counters(&shared.host, shared.links.borrow().as_ref()).into()),
         "shutdown" => {
             let (asked, waiting) = &mut *shared.shutdown.borrow_mut();
