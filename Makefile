@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
+.PHONY: run test test-long spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -9,9 +9,12 @@ run: ## Build and start a host: no configuration, no root, no device
 test: ## Every test, interop included (needs the peers below; installs them on Debian as root)
 	lab/interop/peers
 	# Started in the background the interrupt would be ignored, and so it would be in every terminal under test.
-	env --default-signal cargo test --workspace --quiet
+	env --default-signal cargo run --quiet -p inhost-audit -- tests
 	cargo run --quiet -p inhost-audit -- arrows
 	cargo run --quiet -p inhost-audit -- spec --quiet
+
+test-long: ## The tests that take minutes
+	cargo test --release -p inhost-tcp -p inhost-sim --lib --test response -- --ignored
 
 spec: ## Every requirement of docs/spec with its branch and its test, or a reason
 	cargo run --quiet -p inhost-audit -- spec

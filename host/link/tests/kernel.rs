@@ -5,13 +5,16 @@ use inhost_link::{Discard, Driver, Medium, Tunnel, TunnelConfig};
 use std::process::Command;
 use std::time::Duration;
 
+#[path = "../../../lab/interop/left_out.rs"]
+mod left_out;
+
 /// Puts this thread into a fresh network namespace; false, with a word why, where that is not allowed.
 fn own_namespace() -> bool {
     // SAFETY: nothing but the network namespace is unshared, and no descriptor depends on it.
     match unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) } {
         Ok(()) => true,
         Err(error) => {
-            eprintln!("left out: no network namespace of its own ({error}); run as root");
+            left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
             false
         }
     }

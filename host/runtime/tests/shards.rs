@@ -11,6 +11,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+#[path = "../../../lab/interop/left_out.rs"]
+mod left_out;
+
 /// A second of a slow machine, or of one that does much else.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Calls in each direction.
@@ -24,7 +27,7 @@ fn own_namespace() -> bool {
     match unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) } {
         Ok(()) => true,
         Err(error) => {
-            eprintln!("left out: no network namespace of its own ({error}); run as root");
+            left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
             false
         }
     }

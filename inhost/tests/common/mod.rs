@@ -10,6 +10,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+#[path = "../../../lab/interop/left_out.rs"]
+mod left_out;
+
 /// The password of the user `ada` of every [`Serve`].
 pub const PASSWORD: &str = "difference-engine";
 
@@ -118,13 +121,12 @@ pub fn wait(millis: u64) {
     std::thread::park_timeout(Duration::from_millis(millis));
 }
 
-/// Puts this thread, and what it starts, into a network namespace of its own with loopback up. Prints why and gives
-/// false where that is not allowed.
+/// Puts this thread, and what it starts, into a network namespace of its own with loopback up. Where that is not allowed
+/// the test is left out: false.
 pub fn own_namespace() -> bool {
     // SAFETY: nothing but the network namespace is unshared, and no descriptor depends on it.
     if let Err(error) = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) } {
-        println!("LEFT OUT: no network namespace of its own ({error}); run as root");
-        eprintln!("LEFT OUT: no network namespace of its own ({error}); run as root");
+        left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
         return false;
     }
     run("ip", &["link", "set", "lo", "up"]);

@@ -1,9 +1,10 @@
-//! Checks of the house itself: `arrows` (dependencies run downward only) and `spec` (each requirement of an RFC has
-//! its branch and its test).
+//! Checks of the house itself: `arrows` (dependencies run downward only), `spec` (each requirement of an RFC has its
+//! branch and its test) and `tests` (every test runs, or is listed with the reason).
 #![forbid(unsafe_code)]
 
 mod arrows;
 mod spec;
+mod testing;
 
 use std::process::ExitCode;
 
@@ -11,10 +12,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["arrows"] => arrows::check(),
+        ["tests"] => testing::run(),
         ["spec"] => spec::check(true),
         ["spec", "--quiet"] => spec::check(false),
         _ => {
-            eprintln!("usage: inhost-audit arrows | spec [--quiet]   (run from the root of the workspace)");
+            eprintln!(
+                "usage: inhost-audit arrows | spec [--quiet] | tests   (run from the root of the workspace)"
+            );
             return ExitCode::from(2);
         }
     };

@@ -3,6 +3,9 @@
 use inhost_script::suite;
 use std::path::Path;
 
+#[path = "../../interop/left_out.rs"]
+mod left_out;
+
 /// From each area one or two that take little real time.
 const SAMPLE: &[&str] = &[
     "handshake/active",
@@ -39,7 +42,7 @@ const SAMPLE: &[&str] = &[
 fn the_kernel_does_what_the_scripts_say_of_it() {
     let allowed = std::thread::spawn(|| nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)).join();
     if let Ok(Err(error)) = allowed {
-        println!("LEFT OUT: no network namespace of its own ({error}); run as root");
+        left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
         return;
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");

@@ -117,7 +117,7 @@ fn one_mistake_is_found() {
 }
 
 #[test]
-#[ignore = "builds the stack ten times: `make mutations`"]
+#[ignore = "long run: make mutations"]
 fn every_mistake_is_found() {
     for patch in patches() {
         let said = try_patch(&patch);

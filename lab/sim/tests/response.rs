@@ -86,7 +86,7 @@ fn over_10_ms_it_is_that_of_new_reno() {
 }
 
 #[test]
-#[ignore = "minutes of virtual time at hundreds of megabits a second"]
+#[ignore = "long run: make test-long"]
 fn at_100_to_1000_megabits_a_second_it_is_that_of_the_curve() {
     // 120 and 440 Mbit/s, and 1.054 * (RTT / p)^(3/4) at 930 Mbit/s.
     follows(100, 100_000, 100, 280, 1054.0);

@@ -458,9 +458,9 @@ fn every_seed_lives_through_jumps_of_its_numbers() {
     }
 }
 
-/// More seeds, for whoever has the time: `cargo test -p inhost-tcp -- --ignored`.
+/// More seeds than the ordinary run.
 #[test]
-#[ignore = "takes minutes; the ordinary run has the first seeds"]
+#[ignore = "long run: make test-long"]
 fn ten_thousand_seeds_more() {
     for seed in SEEDS..SEEDS + 10_000 {
         let mut random = Random::from_number(seed ^ 0xabcd);

@@ -212,7 +212,6 @@ impl Connect for ByOs {
 
 /// The server gets its connection as standard input, as inetd would give it.
 #[test]
-#[ignore = "needs inetutils-telnetd"]
 fn our_client_at_inetutils_telnetd() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -301,7 +300,6 @@ puts "ALL DONE"
 "#;
 
 #[test]
-#[ignore = "needs inetutils-telnet and expect"]
 fn inetutils_telnet_at_our_server() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
