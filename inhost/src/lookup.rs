@@ -129,6 +129,7 @@ fn question(looked: &Looked) -> Value {
     let source = match source {
         Source::Table => "table",
         Source::Servers => "servers",
+        Source::Kept => "kept",
         Source::Link => "link",
     };
     let records = result.as_ref().map_or(&[][..], |answer| &answer.records[..]);

@@ -52,7 +52,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
-    names::answer(&runtime, &control, &config, &links, dhcp.as_ref())?;
+    names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder.as_ref())?;
     if let (Some(forwarder), Some(dhcp)) = (&forwarder, &dhcp) {
         host.spawn(forwarder.clone().follow(dhcp.clone())).detach();
     }
@@ -93,7 +93,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             tftp::reload(tftp, &config.tftp);
         }
         if let Some(forwarder) = &forwarder {
-            forwarder.reload(&config);
+            runtime
+                .run(forwarder.reload(&config))
+                .map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
         }
     }
     let limit = Duration::from_secs(config.shutdown_s);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::names::{asks, dig, forwarder, peer, spawn, until_up};
+use common::names::{asks, forwarder, peer, spawn, until_up};
 use common::{Folder, Running, Serve, inhost, output, own_namespace, run, wait};
 use std::fs;
 use std::net::UdpSocket;
@@ -293,8 +293,12 @@ fn lookup_by_the_running_host_and_by_its_table() {
     if !own_namespace() {
         return;
     }
-    let _bind = Bind::start("names-running");
-    let serve = forwarder("names-running-host", &[BIND], "");
+    let bind = Bind::start("names-running");
+    let serve = forwarder(
+        "names-running-host",
+        &[BIND],
+        "local = [\"10.9.0.7 printer.lan\", \"127.0.0.1 itself.lan\"]",
+    );
     let (text, errors, status) = lookup(&serve.folder.0, &["www.example.test", "@10.0.2.2:5301", "--trace"]);
     assert_eq!(status, 0, "{text}{errors}");
     assert!(text.contains("www.example.test has address 192.0.2.7"), "{text}");
@@ -306,6 +310,26 @@ fn lookup_by_the_running_host_and_by_its_table() {
         text.contains("localhost has address 127.0.0.1") && text.contains("by the table of hosts"),
         "{text}"
     );
+    // The host looks up by its own forwarder: its servers, its names, and what it has kept.
+    let (text, errors, status) = lookup(&serve.folder.0, &["mail.example.test", "A"]);
+    assert_eq!(
+        (text.contains("192.0.2.25"), text.contains("by 10.0.2.2:5301"), status),
+        (true, true, 0),
+        "{text}{errors}"
+    );
+    assert_eq!(asks(&["+short", "mail.example.test"]), "192.0.2.25\n");
+    let (text, ..) = lookup(&serve.folder.0, &["mail.example.test", "A"]);
+    assert!(
+        text.contains("192.0.2.25") && text.contains("A as the forwarder of the running host has kept it"),
+        "{text}"
+    );
+    assert_eq!(bind.asked("mail.example.test"), 1);
+    let (text, errors, status) = lookup(&serve.folder.0, &["printer.lan"]);
+    assert_eq!((text.contains("printer.lan has address 10.9.0.7"), status), (true, 0), "{text}{errors}");
+    // Its connections by name, too.
+    let done = serve.inhost().args(["telnet", "itself.lan", "9"]).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("127.0.0.1: "), "{said}");
 }
 
 #[test]

@@ -108,6 +108,9 @@ fn said(question: &Value, trace: bool) -> Vec<String> {
     if question["source"] == "table" {
         return vec!["  by the table of hosts, or what every host knows".to_owned()];
     }
+    if question["source"] == "kept" {
+        return vec![format!("  {kind} as the forwarder of the running host has kept it")];
+    }
     let line = |attempt: &Value| {
         let (server, transport) = (word(&attempt["server"]), word(&attempt["transport"]));
         let took = Duration::from_nanos(attempt["took_ns"].as_u64().unwrap_or(0));

@@ -13,7 +13,7 @@ use inhost_runtime::control::{Failure as Refusal, Reply, Server};
 use inhost_runtime::{Runtime, entropy};
 use inhost_socket::Host;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tracing::error;
 
@@ -47,11 +47,15 @@ pub fn answer(
     config: &Config,
     links: &Links,
     dhcp: Option<&Dhcp>,
+    forwarder: Option<&Forwarder>,
 ) -> Result<(), Failure> {
-    let hosts = Hosts::parse(&table(config));
+    let hosts = Hosts::parse(&table(&table_path(config)));
     let servers = servers(config, links);
     let names = NamesConfig { hosts, servers: servers.clone(), seed: seed()?, ..NamesConfig::default() };
     let names = Rc::new(Names::new(runtime.host(), names));
+    if let Some(forwarder) = forwarder {
+        names.set_home(forwarder.running.home(), config.names.port);
+    }
     // A lease's servers go before the system's; what is configured goes before both.
     if let Some(dhcp) = dhcp.filter(|_| !is_configured(config, links)) {
         runtime.host().spawn(dhcp::follow(dhcp.clone(), names.clone(), servers)).detach();
@@ -81,7 +85,7 @@ pub fn answer(
 pub fn start(host: &Host, config: &Config, links: &Links) -> Result<Forwarder, Failure> {
     let asked = Asked {
         section: config.names.clone(),
-        table: table(config),
+        table: table(&table_path(config)),
         own: servers(config, links).servers,
         is_configured: is_configured(config, links),
         leased: Vec::new(),
@@ -94,12 +98,15 @@ pub fn start(host: &Host, config: &Config, links: &Links) -> Result<Forwarder, F
 }
 
 impl Forwarder {
-    /// Takes over what the configuration and the table of hosts say now; what cannot be read leaves all as it was.
-    pub fn reload(&self, config: &Config) {
+    /// Takes over what the configuration and the table of hosts say now; what cannot be read leaves all as it was. The
+    /// file is read where it holds nobody up.
+    pub async fn reload(&self, config: &Config) {
+        let (section, path) = (config.names.clone(), table_path(config));
+        let table = blocking::unblock(move || table(&path)).await;
         {
             let mut asked = self.asked.borrow_mut();
-            asked.section = config.names.clone();
-            asked.table = table(config);
+            asked.section = section;
+            asked.table = table;
         }
         self.change();
     }
@@ -151,8 +158,13 @@ fn seed() -> Result<[u8; 32], Failure> {
     entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))
 }
 
-fn table(config: &Config) -> String {
-    std::fs::read_to_string(config.hosts.as_deref().unwrap_or(Path::new("/etc/hosts"))).unwrap_or_default()
+fn table_path(config: &Config) -> PathBuf {
+    config.hosts.clone().unwrap_or_else(|| "/etc/hosts".into())
+}
+
+/// The text of a table of hosts; one that cannot be read is empty.
+fn table(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 fn is_configured(config: &Config, links: &Links) -> bool {

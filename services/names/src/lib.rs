@@ -54,7 +54,8 @@ pub use race::{Family, Race, RaceConfig, Step};
 pub use records::{Looked, RecordsRequest, Source, data_shown, kinds_of};
 pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};
 
-use inhost_base::IpAddr;
+use forward::Home;
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr};
 use inhost_socket::{Host, Stream};
 use resolve::Dns;
 use std::cell::RefCell;
@@ -81,6 +82,8 @@ pub struct Names {
     race: RaceConfig,
     servers: RefCell<Servers>,
     asker: Asker,
+    /// The host's own forwarder with its port.
+    home: RefCell<Option<(Home, u16)>>,
 }
 
 impl Names {
@@ -89,20 +92,40 @@ impl Names {
         let NamesConfig { hosts, servers, race, seed } = config;
         let dns = RefCell::new(Dns::new(host, &servers).map(Rc::new));
         let (hosts, servers) = (RefCell::new(hosts), RefCell::new(servers));
-        Names { host: host.clone(), hosts, dns, race, servers, asker: Asker::new(host, seed) }
+        Names {
+            host: host.clone(),
+            hosts,
+            dns,
+            race,
+            servers,
+            asker: Asker::new(host, seed),
+            home: RefCell::default(),
+        }
+    }
+    /// Lets the forwarder that runs on this host at `port` answer from now on, by its table, its servers and what it
+    /// keeps.
+    pub fn set_home(&self, home: Home, port: u16) {
+        self.home.replace(Some((home, port)));
+        let servers = self.servers.borrow().clone();
+        self.set_servers(&servers);
     }
     /// Puts another table in place of the one that was given, as after a change of the file.
     pub fn set_hosts(&self, hosts: Hosts) {
         self.hosts.replace(hosts);
     }
     /// Asks other name servers from now on, as after a new lease; look-ups under way end with those that they began with.
+    /// Where the host's forwarder answers, which has servers of its own, only the search domains change.
     pub fn set_servers(&self, servers: &Servers) {
-        self.dns.replace(Dns::new(&self.host, servers).map(Rc::new));
-        self.servers.replace(servers.clone());
+        let mut servers = servers.clone();
+        if let Some((_, port)) = &*self.home.borrow() {
+            servers.servers = vec![Endpoint::new(Ipv4Addr::LOCALHOST, *port)];
+        }
+        self.dns.replace(Dns::new(&self.host, &servers).map(Rc::new));
+        self.servers.replace(servers);
     }
     /// All addresses of `name`, of both families, the one to try first in front (RFC 6724 §6). Never empty.
     pub async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, LookUpError> {
-        let known = resolve::known(name, &self.hosts.borrow())?;
+        let known = self.known(name)?;
         let mut addresses = match known {
             Some(addresses) => addresses,
             None if records::is_of_the_link(name) => self.look_up_on_the_link(name).await?,
@@ -116,7 +139,7 @@ impl Names {
     }
     /// The name of `address`: what the table has for it, or the DNS. `None` where neither says one.
     pub async fn name_of(&self, address: IpAddr) -> Option<String> {
-        let known = self.hosts.borrow().names_of(address).into_iter().next();
+        let known = self.with_hosts(|hosts| hosts.names_of(address)).into_iter().next();
         let dns = self.dns.borrow().clone();
         match (known, dns) {
             (Some(name), _) => Some(name),
@@ -126,13 +149,23 @@ impl Names {
     }
     /// Connects to `port` of `name`: the first of its addresses that accepts (RFC 8305).
     pub async fn connect(&self, name: &str, port: u16) -> Result<Stream, ConnectByNameError> {
-        let mut known = resolve::known(name, &self.hosts.borrow()).map_err(ConnectByNameError::LookUp)?;
+        let mut known = self.known(name).map_err(ConnectByNameError::LookUp)?;
         if known.is_none() && records::is_of_the_link(name) {
             known = Some(self.look_up_on_the_link(name).await.map_err(ConnectByNameError::LookUp)?);
         }
         let dns = self.dns.borrow().clone();
         let source = known.map_or(connect::Source::Dns(dns.as_deref()), connect::Source::Known);
         connect::connect(&self.host, source, name, port, self.race).await
+    }
+    /// What can be said of a name without asking anyone.
+    fn known(&self, name: &str) -> Result<Option<Vec<IpAddr>>, LookUpError> {
+        self.with_hosts(|hosts| resolve::known(name, hosts))
+    }
+    fn with_hosts<R>(&self, ask: impl FnOnce(&Hosts) -> R) -> R {
+        match &*self.home.borrow() {
+            Some((home, _)) => home.with_hosts(ask),
+            None => ask(&self.hosts.borrow()),
+        }
     }
 }
 

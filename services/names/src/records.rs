@@ -37,6 +37,8 @@ pub enum Source {
     Table,
     /// Name servers.
     Servers,
+    /// Name servers before now: the forwarder of the host has kept it.
+    Kept,
     /// The link: mDNS.
     Link,
 }
@@ -109,6 +111,10 @@ impl Names {
         if request.on_the_link || (request.server.is_none() && mdns::is_of_the_link(&question.name)) {
             let report = self.asker.ask_link(question).await;
             return of_link(report, self.host.now().since(began));
+        }
+        let home = self.home.borrow().clone().filter(|_| request.server.is_none());
+        if let Some((home, _)) = home {
+            return home.record(question, request.over_tcp).await;
         }
         let known = match request.server {
             None => local::answer(&question, &self.hosts.borrow()),

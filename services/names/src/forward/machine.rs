@@ -8,6 +8,7 @@ use crate::cache::{Cache, Key};
 use crate::exchange::{Failed, Report};
 use crate::hosts::Hosts;
 use crate::local;
+use crate::records::Source;
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_resolver::proto::rr::{DNSClass, RecordType};
 use inhost_base::{Cidr, Duration, Endpoint, Instant, IpAddr};
@@ -300,6 +301,23 @@ impl<T> Forwarder<T> {
             told.push(Settled { to, bytes });
         }
         told
+    }
+    /// What is known of `question` without asking anybody, for the host itself, which no limit holds; and whether it is
+    /// what servers said before. That they failed is not believed: a person who asks again wants them asked again.
+    pub(crate) fn known(&mut self, question: &Question, now: Instant) -> Option<(Answer, Source)> {
+        if let Some(answer) = local::answer(question, &self.hosts) {
+            return Some((answer, Source::Table));
+        }
+        let (kept, _) = self.cache.look_up(question, now)?;
+        matches!(kept.code, ResponseCode::NoError | ResponseCode::NXDomain).then_some((kept, Source::Kept))
+    }
+    /// Keeps what the host itself was told.
+    pub(crate) fn keep(&mut self, question: &Question, answer: &Answer, now: Instant) {
+        self.cache.store(question, answer, now);
+    }
+    /// The table of hosts.
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
     /// Questions that wait for servers, by their clients' count; for tests and instruments.
     pub fn waiting(&self) -> usize {

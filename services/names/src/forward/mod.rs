@@ -10,7 +10,7 @@ mod serve;
 
 pub use clients::ClientLimits;
 pub use machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
-pub use serve::{Forwarding, ServeError, serve};
+pub use serve::{Forwarding, Home, ServeError, serve};
 
 #[cfg(test)]
 mod tests;

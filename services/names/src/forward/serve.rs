@@ -3,7 +3,9 @@
 use super::machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::ask::{Asker, read_message, write_message};
 use crate::asked::Question;
+use crate::exchange::Report;
 use crate::hosts::Hosts;
+use crate::records::{Looked, Source};
 use futures_channel::mpsc;
 use futures_lite::StreamExt;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
@@ -90,9 +92,48 @@ impl Forwarding {
     pub fn kept(&self) -> (usize, usize, usize) {
         self.shared.machine.borrow().kept()
     }
+    /// What the host's own look-ups use.
+    pub fn home(&self) -> Home {
+        Home(self.shared.clone())
+    }
     /// Takes another configuration and table of hosts.
     pub fn change(&self, config: ForwardConfig, hosts: Hosts) {
         self.shared.machine.borrow_mut().change(config, hosts);
+    }
+}
+
+/// What a forwarder knows and keeps, for the host that it runs on. A clone is the same.
+#[derive(Clone)]
+pub struct Home(Rc<Shared>);
+
+impl Home {
+    /// Answers `question` by the table, by what was kept, or by asking the forwarder's servers, and keeps that.
+    pub(crate) async fn record(&self, question: Question, over_tcp: bool) -> Looked {
+        let Home(shared) = self;
+        let began = shared.asker.host().now();
+        let known = shared.machine.borrow_mut().known(&question, began);
+        // Who wants a way to be tried wants somebody to be asked.
+        if let Some((answer, source)) = known.filter(|(_, source)| !over_tcp || *source == Source::Table) {
+            return Looked {
+                question,
+                source,
+                result: Ok(answer),
+                attempts: Vec::new(),
+                took: Duration::ZERO,
+            };
+        }
+        let servers = shared.machine.borrow().config().servers.clone();
+        let report = shared.asker.ask_to_the_end(question, &servers, over_tcp).await;
+        let now = shared.asker.host().now();
+        if let Ok(answer) = &report.result {
+            shared.machine.borrow_mut().keep(&report.question, answer, now);
+        }
+        let Report { question, result, attempts } = report;
+        Looked { question, source: Source::Servers, result, attempts, took: now.since(began) }
+    }
+    /// Hands out the table of hosts.
+    pub(crate) fn with_hosts<R>(&self, ask: impl FnOnce(&Hosts) -> R) -> R {
+        ask(self.0.machine.borrow().hosts())
     }
 }
 
