@@ -135,10 +135,10 @@ fn soak_seeds(from: u64, seeds: u64, offloads: Offloads) -> bool {
         }
     });
     let Ok(tally) = tally.into_inner() else { return false };
-    let Summary { segments, stream_bytes, rounds, virtual_time } = tally.total;
+    let Summary { segments, stream_bytes, rounds, jumps, virtual_time } = tally.total;
     println!(
         "soak: {} seeds, {} failed; {segments} segments, {stream_bytes} stream bytes, {rounds} rounds, \
-         {} h of virtual time in {:.1} s",
+         {jumps} jumps in sequence space, {} h of virtual time in {:.1} s",
         tally.done,
         tally.failed.len(),
         virtual_time.as_secs() / 3600,
@@ -169,6 +169,7 @@ fn add(
             total.segments += summary.segments;
             total.stream_bytes += summary.stream_bytes;
             total.rounds += summary.rounds;
+            total.jumps += summary.jumps;
             total.virtual_time += summary.virtual_time;
         }
         Err(failure) => {

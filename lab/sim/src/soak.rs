@@ -27,6 +27,7 @@ pub struct Summary {
     pub segments: u64,
     pub stream_bytes: u64,
     pub rounds: u64,
+    pub jumps: u64,
     pub virtual_time: Duration,
 }
 
@@ -69,6 +70,7 @@ struct Progress {
 fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Summary, String> {
     let began = Instant::from_millis(1000);
     let mut network = scenario.build(began, ROUND_LIMIT).map_err(|why| why.to_string())?;
+    network.audit_sequences();
     if let Some(tap) = tap {
         network.watch(tap);
     }
@@ -93,6 +95,7 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
         segments: network.checker().segments(),
         stream_bytes: scenario.calls.iter().flat_map(|call| call.talks).map(|talk| talk.send_bytes).sum(),
         rounds: network.rounds(),
+        jumps: network.jumps(),
         virtual_time: network.now().since(began),
     })
 }

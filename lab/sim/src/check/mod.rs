@@ -256,6 +256,19 @@ impl Checker {
     pub fn remembered(&self) -> usize {
         self.names.len()
     }
+    /// Looks for a sequence number that a connection of the host has kept for too long.
+    pub(crate) fn audits_sequences(&mut self, number: usize, host: &Host, now: Instant) {
+        let stale = host.with_stack(|stack, _| {
+            let (socket, name) = stack.stale_sequence()?;
+            Some(format!(
+                "{now:?} host {number}: {name} cannot be compared any more: {:?}",
+                stack.endpoints(socket)
+            ))
+        });
+        if let Some(why) = stale {
+            self.complain(why);
+        }
+    }
     /// Looks into a host now and then.
     pub(crate) fn looks_into(&mut self, number: usize, host: &Host, now: Instant) {
         let flows = self.names.len() as u64;

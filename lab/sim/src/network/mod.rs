@@ -14,12 +14,13 @@ use std::sync::Arc;
 use inhost_base::{Duration, Instant, LinkId, Random};
 use inhost_buf::Batch;
 use inhost_socket::Host;
-use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
+use inhost_stack::{ConfigureError, InterfaceConfig, Medium, SocketId, Stack, StackConfig};
 
 use crate::agenda::Agenda;
 use crate::buffers::Buffers;
 use crate::check::Checker;
 use crate::clock::Clock;
+use crate::jump::{JumpPlan, Jumper, Way};
 use crate::link::{Direction, LinkConfig, LinkStatistics};
 use crate::switch::Switch;
 use crate::watchdog::Pulse;
@@ -45,6 +46,10 @@ pub struct Network {
     change_count: u64,
     watch: watch::Watch,
     tasks: Rc<tasks::Tasks>,
+    /// By host.
+    jumpers: Vec<Jumper>,
+    /// Sequence numbers that hosts keep are looked at in every round.
+    audits_sequences: bool,
     batch: Batch,
     buffers: Buffers,
     rounds: u64,
@@ -109,6 +114,8 @@ impl Network {
             change_count: 0,
             watch: watch::Watch::new(),
             tasks: Rc::default(),
+            jumpers: Vec::new(),
+            audits_sequences: false,
             batch: Batch::new(),
             buffers: Buffers::default(),
             rounds: 0,
@@ -137,6 +144,7 @@ impl Network {
             is_restless: false,
         });
         self.wakes.add();
+        self.jumpers.push(Jumper::default());
         self.hosts.len() - 1
     }
     /// Adds a switch for Ethernets; gives its number. Join switches as a tree: they do not look for loops.
@@ -347,12 +355,33 @@ impl Network {
         });
         self.watch.checker.becomes_scarce(host, out_bytes);
     }
+    /// Moves the sequence numbers of a host's connection on, as though gigabytes had been sent and received: no byte
+    /// moves, and neither the peer nor anybody who sees frames notices. Whether the connection could be moved: it is
+    /// open, and not with the host itself.
+    pub fn jump_sequence(&mut self, host: usize, socket: SocketId, send_by: u64, receive_by: u64) -> bool {
+        self.jumpers[host].jump(&self.hosts[host].host, socket, send_by, receive_by)
+    }
+    /// Moves the numbers of all connections that a host has at some time to come.
+    pub fn plan_jump(&mut self, host: usize, plan: JumpPlan) {
+        self.jumpers[host].plan(plan);
+    }
+    /// How often a connection's numbers were moved.
+    pub fn jumps(&self) -> u64 {
+        self.jumpers.iter().map(Jumper::count).sum()
+    }
+    /// Looks in every round of every host for a sequence number that a connection has kept for so long that it can no
+    /// longer be compared. It costs time for each connection.
+    pub fn audit_sequences(&mut self) {
+        self.audits_sequences = true;
+    }
     /// Gives a host a frame that no other sent, out of the ordinary round: it is taken at once.
     pub fn inject(&mut self, link: usize, end: usize, bytes: &[u8]) {
         let End::Host { host, id } = self.links[link].ends[end] else { return };
+        let is_ethernet = self.links[link].is_ethernet;
         let place = &self.hosts[host];
         if let Some(mut packet) = place.host.with_stack(|stack, _| stack.pool().take(bytes.len())) {
             packet.append(bytes);
+            self.jumpers[host].translate(packet.bytes_mut(), is_ethernet, Way::In);
             let _ = self.batch.push(packet);
             place.host.receive(id, &mut self.batch, place.clock.shows(self.now));
         }

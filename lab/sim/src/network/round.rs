@@ -10,6 +10,7 @@ use super::{End, HostPlace, Link, Network, Ran, Seen};
 use crate::buffers::Buffers;
 use crate::check::Told;
 use crate::gather::Gather;
+use crate::jump::{Jumper, Way};
 use crate::link::Direction;
 use crate::switch::Onward;
 
@@ -156,8 +157,10 @@ impl Network {
             place,
             watch: &mut self.watch,
             buffers: &mut self.buffers,
+            jumper: &mut self.jumpers[number],
             next: None,
         };
+        round.jumper.jump_if_due(&round.place.host);
         for &(link, end) in &round.place.ports {
             if is_back {
                 self.links[link].directions[1 - end].overflow(RING_FRAMES, now, round.buffers);
@@ -167,6 +170,7 @@ impl Network {
                 self.arrivals.set(2 * link + 1 - end, self.links[link].directions[1 - end].next_look());
             }
         }
+        round.jumper.jump_if_due(&round.place.host);
         let polls = round.place.host.run(shown, POLLS_A_ROUND);
         for &(link, end) in &round.place.ports {
             if round.transmit(&mut self.links[link], link, end) {
@@ -175,6 +179,9 @@ impl Network {
         }
         if round.watch.checks {
             round.watch.checker.looks_into(number, &round.place.host, now);
+        }
+        if self.audits_sequences {
+            round.watch.checker.audits_sequences(number, &round.place.host, now);
         }
         let own = round.place.host.deadline().map(|at| round.place.clock.when(at));
         let next = own.into_iter().chain(round.next).min();
@@ -229,6 +236,7 @@ struct Round<'a> {
     place: &'a HostPlace,
     watch: &'a mut Watch,
     buffers: &'a mut Buffers,
+    jumper: &'a mut Jumper,
     /// When the host has more to do, besides its own deadline.
     next: Option<Instant>,
 }
@@ -249,7 +257,7 @@ impl Round<'_> {
                 // A host without memory loses what comes.
                 let buffers = &mut *self.buffers;
                 let packet = host.with_stack(|stack, _| buffers.hand_over(flying.frame, stack.pool()));
-                let Some(packet) = packet else { continue };
+                let Some(mut packet) = packet else { continue };
                 let seen = Seen {
                     at: self.now,
                     link: name,
@@ -259,9 +267,10 @@ impl Round<'_> {
                     is_intact: flying.is_intact,
                 };
                 self.watch.delivered(self.number, &seen);
+                let is_sound =
+                    gathers && flying.is_intact && Told::of(&seen).is_some_and(|told| told.checksums_ok());
+                self.jumper.translate(packet.bytes_mut(), link.is_ethernet, Way::In);
                 if let Some(gather) = &mut gather {
-                    let is_sound =
-                        flying.is_intact && Told::of(&seen).is_some_and(|told| told.checksums_ok());
                     host.with_stack(|stack, _| {
                         gather.add(packet, network_offset, is_sound, stack.pool(), batch)
                     });
@@ -290,6 +299,7 @@ impl Round<'_> {
             direction: &mut link.directions[end],
             watch: self.watch,
             buffers: self.buffers,
+            jumper: self.jumper,
             seen: Seen {
                 at: self.now,
                 link: name,
@@ -320,6 +330,7 @@ struct Sending<'a> {
     direction: &'a mut Direction,
     watch: &'a mut Watch,
     buffers: &'a mut Buffers,
+    jumper: &'a mut Jumper,
     seen: Seen<'static>,
     host: usize,
     /// When a device that refused has room again.
@@ -350,6 +361,7 @@ impl Sending<'_> {
             prefetch_behind(piece);
         }
         frame.write_to(packet.bytes_mut());
+        self.jumper.translate(packet.bytes_mut(), self.seen.is_ethernet, Way::Out);
         self.put(packet);
     }
     fn put(&mut self, packet: Packet) {

@@ -87,6 +87,9 @@ impl Scenario {
         for event in &self.events {
             event.plan(&mut network);
         }
+        for &(host, plan) in &self.jumps {
+            network.plan_jump(host, plan);
+        }
         Ok(network)
     }
     fn fitted(&self, config: InterfaceConfig) -> InterfaceConfig {

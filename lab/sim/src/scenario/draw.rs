@@ -6,6 +6,7 @@ use inhost_tcp::{CongestionChoice, EcnMode, PathMtuProbing};
 
 use super::{Call, Event, HostPlan, Scenario, Shape, What};
 use crate::clock::Clock;
+use crate::jump::JumpPlan;
 use crate::link::LinkConfig;
 use crate::loss::{GilbertElliott, Loss};
 use crate::queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
@@ -72,7 +73,8 @@ impl Scenario {
         let mut events: Vec<_> =
             (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
         events.extend(draw.widths(link_count as u32, &calls, &mut hosts));
-        Scenario { seed, shape, is_ethernet, mtu_bytes, runs, coalesces, links, hosts, calls, events }
+        let jumps = (Draw(Random::from_number(seed ^ 0x001e_a9ed_0b17))).jumps(hosts.len());
+        Scenario { seed, shape, is_ethernet, mtu_bytes, runs, coalesces, links, hosts, calls, events, jumps }
     }
 }
 
@@ -267,6 +269,24 @@ impl Draw {
             }
         }
         events
+    }
+    /// Jumps in sequence space, in every other seed: as little as a byte, and as much as all numbers.
+    fn jumps(&mut self, hosts: usize) -> Vec<(usize, JumpPlan)> {
+        if self.one_in(2) {
+            return Vec::new();
+        }
+        let count = self.of([1, 1, 2, 3, 6]);
+        (0..count)
+            .map(|_| {
+                let most_frames = self.of([8, 30, 100, 1000]);
+                let [send_by, receive_by] = [(); 2].map(|()| {
+                    let any = u64::from(self.below(u32::MAX));
+                    self.of([0, 1 << 31, 1 << 31, 1 << 32, any, any >> 8, any >> 16])
+                });
+                let after_frames = u64::from(self.below(most_frames));
+                (self.below(hosts as u32) as usize, JumpPlan { after_frames, send_by, receive_by })
+            })
+            .collect()
     }
     /// When something happens: often from the beginning.
     fn moment(&mut self) -> Duration {

@@ -9,6 +9,7 @@ use inhost_base::{Duration, Endpoint, Ipv4Addr, Ipv6Addr};
 use inhost_stack::{IpConfig, StackConfig, TcpConfig};
 
 use crate::clock::Clock;
+use crate::jump::JumpPlan;
 use crate::link::LinkConfig;
 use crate::queue::WhenFull;
 use crate::stream::Talk;
@@ -36,6 +37,8 @@ pub struct Scenario {
     pub calls: Vec<Call>,
     /// What befalls them.
     pub events: Vec<Event>,
+    /// Which hosts' connections jump in sequence space.
+    pub jumps: Vec<(usize, JumpPlan)>,
 }
 
 /// Whether devices and hosts do anything for several segments at once, whatever the seed means.
