@@ -1,4 +1,4 @@
-//! Ten mistakes, kept as patches of the stack: each must still apply, and the checker must find it within a thousand
+//! Twelve mistakes, kept as patches of the stack: each must still apply, and the checker must find it within a thousand
 //! seeds. `make mutations` tries all; an ordinary test run applies all and tries one.
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Mistakes.
-const MUTATIONS: usize = 10;
+const MUTATIONS: usize = 12;
 /// Seeds within which each must be found.
 const SEEDS: u64 = 1000;
 /// The one that an ordinary test run builds.
