@@ -183,18 +183,15 @@ impl Connection {
         let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
         bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)
     }
-    /// What Nagle's algorithm asks of a small segment: that nothing is outstanding (RFC 9293 §3.7.4), or in Linux's
-    /// form, Minshall's, that nothing small is.
+    /// What Nagle's algorithm asks of a small segment (RFC 9293 §3.7.4), in Minshall's form (appendix A.3): that no small
+    /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
+    /// first, and of many small writes all but one wait.
     pub(crate) fn nagle_lets_go(&self) -> bool {
         if !self.config.nagle || !self.has_outstanding() {
             return true;
         }
-        match (self.config.push, &self.buffers) {
-            (PushPlacement::Linux, Some(buffers)) => {
-                !buffers.last_small.is_some_and(|end| self.send.unacknowledged.precedes(end))
-            }
-            _ => false,
-        }
+        let small = self.buffers.as_ref().and_then(|buffers| buffers.last_small);
+        !small.is_some_and(|end| self.send.unacknowledged.precedes(end))
     }
     /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
     #[inline]
@@ -214,12 +211,8 @@ impl Connection {
         }
         let burst = self.burst_of(start, end);
         let ends_burst = end == burst.end;
-        let small = end.since(start) < self.payload_limit();
         let buffers = self.buffers_mut();
         buffers.burst = burst;
-        if small {
-            buffers.last_small = Some(end);
-        }
         let ends_record = buffers.seals.is_at(end, Seal::Record);
         buffers.flight.ended(ends_burst, ends_record);
     }

@@ -76,6 +76,10 @@ impl Connection {
             (start, rest) = (start + step, rest - step);
         }
         self.segment_left(start, start + rest, data.end(), in_flight + start.since(data.start), now);
+        let full = if data.step > 0 { data.step } else { self.payload_limit() };
+        if rest < full {
+            self.buffers_mut().last_small = Some(start + rest);
+        }
         self.search_probe_left(start, start + rest);
     }
     #[inline]

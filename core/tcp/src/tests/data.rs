@@ -127,6 +127,28 @@ fn small_writes_are_aggregated_and_their_pushes_promoted() {
     trial.nothing();
 }
 
+// RFC 9293 appendix A.3, Minshall's form of Nagle's algorithm.
+#[test]
+fn the_last_bytes_of_a_long_write_do_not_wait_and_small_writes_do() {
+    let mut trial = Trial::established(plain());
+    trial.write(&[1; 2500]);
+    trial.expect().is_data(1, MSS as usize);
+    trial.expect().is_data(1 + MSS, MSS as usize);
+    trial.expect().is_data(1 + 2 * MSS, 500);
+    trial.nothing();
+    // A small one is out now, by whichever path it left.
+    trial.write(b"small");
+    trial.nothing();
+    trial.give(segment(1, ACK, 1 + 2 * MSS), b"");
+    trial.nothing();
+    trial.give(segment(1, ACK, 2501), b"");
+    trial.expect().is_data(2501, 5);
+    trial.write(b"again");
+    trial.nothing();
+    trial.give(segment(1, ACK, 2506), b"");
+    trial.expect().is_data(2506, 5);
+}
+
 // spec: RFC9293 MUST-60
 // spec: RFC9293 MUST-61
 #[test]
