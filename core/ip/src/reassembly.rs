@@ -6,6 +6,7 @@ use inhost_buf::{HEADROOM_BYTES, Packet, Pool};
 use inhost_event::Drop;
 use inhost_wire::Ecn;
 use inhost_wire::checksum::Sum;
+use inhost_wire::ipv6;
 use std::collections::BTreeMap;
 
 /// Most datagrams in the making.
@@ -90,6 +91,8 @@ pub(crate) struct Expired {
     pub link: LinkId,
     /// Headers and the first run of bytes; `None` when the first fragment never came.
     pub packet: Option<Packet>,
+    /// IPv6's fragment header of the first fragment, and where it stood: the headers kept do without it.
+    pub fragment_header: Option<(usize, [u8; ipv6::FRAGMENT_HEADER_LENGTH])>,
 }
 
 impl Reassembly {
@@ -152,7 +155,12 @@ impl Reassembly {
         }
         let key = *key;
         let assembly = self.remove(key)?;
-        Some(Expired { link: key.link, packet: assembly.first_run() })
+        let fragment_header = assembly.named.map(|(_, next_header)| {
+            let mut header = [0; ipv6::FRAGMENT_HEADER_LENGTH];
+            ipv6::emit_fragment_header(next_header, 0, true, key.identification, &mut header);
+            (assembly.header_bytes, header)
+        });
+        Some(Expired { link: key.link, packet: assembly.first_run(), fragment_header })
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {

@@ -11,7 +11,7 @@ use inhost_wire::icmpv4::{Icmpv4Message, Icmpv4View, TimeExceededCode};
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::igmp::{IgmpMessage, IgmpView, QueryVersion};
 use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
-use inhost_wire::ipv6::{self, Ipv6Header};
+use inhost_wire::ipv6::{self, Ipv6Header, Ipv6View};
 use inhost_wire::mld::{self, MldMessage};
 use inhost_wire::{Ecn, protocol};
 
@@ -241,6 +241,63 @@ fn a_datagram_whose_rest_never_comes_is_given_up_and_its_sender_told() {
     }
     assert_eq!(host.drops(Drop::Fragment), 2);
     host.is_tidy();
+}
+
+// spec: RFC8200 4.5
+#[test]
+fn the_sender_of_an_incomplete_ipv6_datagram_is_told_with_its_first_fragment() {
+    let neighbour = inhost_wire::ndp::NdpMessage::NeighbourSolicitation {
+        target: v6("fd00::1"),
+        options: inhost_wire::ndp::NdpOptions { source_link_layer: Some(PEER_CARD), ..Default::default() },
+    };
+    // A destination options header of padding stands before the fragment header, or nothing does.
+    for (options, bytes) in [(&[][..], 64), (&[protocol::FRAGMENT, 0, 1, 4, 0, 0, 0, 0][..], 1400)] {
+        let fragment = |offset: u16, part: &[u8]| {
+            let mut body = vec![0; options.len() + 8];
+            body[..options.len()].copy_from_slice(options);
+            let place = &mut body[options.len()..];
+            ipv6::emit_fragment_header(protocol::UDP, offset, true, 0x8877_6655, place);
+            body.extend_from_slice(part);
+            let next = if options.is_empty() { protocol::FRAGMENT } else { protocol::DESTINATION_OPTIONS };
+            ipv6_packet(Ipv6Header::new(v6("fd00::2"), v6("fd00::1"), next, 0), &body)
+        };
+        let mut host = host();
+        host.secs(30);
+        host.hear(&ipv6_frame(&icmp6("fd00::2", "fd00::1", 255, Icmpv6Message::Ndp(neighbour))));
+        let first = fragment(0, &vec![9; bytes]);
+        assert_eq!(host.hear(&ipv6_frame(&first)), Received::Handled);
+        // The third, and one that joins the first, whose last part is missing.
+        for offset in [bytes as u16, 4000] {
+            assert_eq!(host.hear(&ipv6_frame(&fragment(offset, &[9; 64]))), Received::Handled);
+        }
+        let said = host.secs(61);
+        let told: Vec<_> = said.iter().filter_map(|frame| as_icmpv6(frame)).collect();
+        let [message] = &told[..] else { panic!("{} messages", told.len()) };
+        assert_eq!(message[..2], [3, 1]);
+        // As much of the packet as fits, as it came.
+        let quoted = &message[8..];
+        assert_eq!(quoted.len(), first.len().min(1280 - 48));
+        assert!(first.starts_with(quoted));
+        assert_eq!(host.ip.reassemblies(), (0, 0));
+        host.is_tidy();
+    }
+    // Nothing is said where the first fragment is missing.
+    let mut host = host();
+    let mut body = vec![0; 8];
+    ipv6::emit_fragment_header(protocol::UDP, 64, true, 7, &mut body);
+    body.extend_from_slice(&[9; 64]);
+    let packet = ipv6_packet(Ipv6Header::new(v6("fd00::2"), v6("fd00::1"), protocol::FRAGMENT, 0), &body);
+    assert_eq!(host.hear(&ipv6_frame(&packet)), Received::Handled);
+    assert!(host.secs(61).iter().all(|frame| as_icmpv6(frame).is_none()));
+    host.is_tidy();
+}
+
+/// An ICMPv6 message other than neighbour discovery that is sent to the peer.
+fn as_icmpv6(frame: &[u8]) -> Option<Vec<u8>> {
+    let view = Ipv6View::new(frame.get(14..)?).ok()?;
+    let body = view.payload();
+    let is_error = view.next_header() == protocol::ICMPV6 && body.first().is_some_and(|kind| *kind < 128);
+    (is_error && view.destination() == v6("fd00::2")).then(|| body.to_vec())
 }
 
 // spec: RFC6980 5

@@ -3,8 +3,8 @@
 mod extension;
 
 pub use extension::{
-    Discard, ExtensionError, Fragment, MAX_EXTENSION_HEADERS, MAX_EXTENSION_OPTIONS, MLD_HOP_BY_HOP_LENGTH,
-    UpperLayer, check_hop_by_hop, emit_fragment_header, emit_mld_hop_by_hop, walk,
+    Discard, ExtensionError, FRAGMENT_HEADER_LENGTH, Fragment, MAX_EXTENSION_HEADERS, MAX_EXTENSION_OPTIONS,
+    MLD_HOP_BY_HOP_LENGTH, UpperLayer, check_hop_by_hop, emit_fragment_header, emit_mld_hop_by_hop, walk,
 };
 
 use crate::Malformed;

@@ -4,7 +4,7 @@ use crate::path::HeaderHow;
 use crate::received::Datagram;
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
-use inhost_buf::Packet;
+use inhost_buf::{Packet, Pool};
 use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View};
 use inhost_wire::icmpv6::{self, Icmpv6Message};
 use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
@@ -209,37 +209,43 @@ impl Ip {
     pub(crate) fn timeout_reassembly(&mut self, env: &mut IpEnvironment<'_>) {
         while let Some(expired) = self.reassembly.pop_expired(env.now) {
             self.count_drop(expired.link, inhost_event::Drop::Fragment, env);
-            if let Some(packet) = expired.packet {
-                self.complain_about_incomplete(expired.link, &packet, env);
-                env.pool.give(packet);
+            let Some(packet) = expired.packet else { continue };
+            match expired.fragment_header {
+                None => self.complain_about_incomplete(expired.link, packet.bytes(), env),
+                Some((at, header)) => {
+                    if let Some(first) = with_fragment_header(packet.bytes(), at, &header, env.pool) {
+                        self.complain_about_incomplete(expired.link, first.bytes(), env);
+                        env.pool.give(first);
+                    }
+                }
             }
+            env.pool.give(packet);
         }
     }
-    /// The headers kept are those of the first fragment, whose length field may promise more, or less, than came in one
-    /// run; the quotation is held to what the header says.
-    fn complain_about_incomplete(&mut self, link: LinkId, packet: &Packet, env: &mut IpEnvironment<'_>) {
-        let bytes = packet.bytes();
+    /// The headers are those of the first fragment, and others may have come behind it: the quotation is held to what its
+    /// length field says.
+    fn complain_about_incomplete(&mut self, link: LinkId, bytes: &[u8], env: &mut IpEnvironment<'_>) {
+        let length_at =
+            |at: usize| bytes.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])));
         let claimed = match bytes.first().map(|byte| byte >> 4) {
-            Some(4) => bytes.get(2..4).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]]))),
-            Some(6) => return self.complain_about_incomplete_v6(link, bytes, env),
+            Some(4) => length_at(2),
+            Some(6) => length_at(4).map(|behind| ipv6::LENGTH + behind),
             _ => None,
         };
         if let Some(first) = claimed.and_then(|claimed| bytes.get(..claimed)) {
             self.complain(link, Complaint::ReassemblyTimeExceeded, first, env);
         }
     }
-    /// The fragment header was not kept; the quotation does without it, and says so in its length.
-    fn complain_about_incomplete_v6(&mut self, link: LinkId, bytes: &[u8], env: &mut IpEnvironment<'_>) {
-        let quoted = bytes.len().min(IPV6_LONGEST_BYTES);
-        let mut invoking = [0; IPV6_LONGEST_BYTES];
-        inhost_buf::copy(&mut invoking, bytes);
-        let Some(invoking) = invoking.get_mut(..quoted) else { return };
-        let Some(length) = quoted.checked_sub(ipv6::LENGTH) else { return };
-        if let Some(field) = invoking.get_mut(4..6) {
-            field.copy_from_slice(&(length as u16).to_be_bytes());
-        }
-        self.complain(link, Complaint::ReassemblyTimeExceeded, invoking, env);
+}
+
+/// An incomplete IPv6 datagram as its first fragment came, with the fragment header where it stood.
+fn with_fragment_header(bytes: &[u8], at: usize, header: &[u8], pool: &mut Pool) -> Option<Packet> {
+    let (front, behind) = bytes.split_at_checked(at)?;
+    let mut first = pool.take(bytes.len() + header.len())?;
+    for part in [front, header, behind] {
+        first.append(part);
     }
+    Some(first)
 }
 
 fn complaint_v4(complaint: Complaint, invoking: &[u8]) -> Icmpv4Message<'_> {

@@ -11,7 +11,8 @@ pub const MAX_EXTENSION_OPTIONS: usize = 8;
 /// Bytes of the hop-by-hop header that [`emit_mld_hop_by_hop`] writes.
 pub const MLD_HOP_BY_HOP_LENGTH: usize = 8;
 
-const FRAGMENT_HEADER_LENGTH: usize = 8;
+/// Bytes of a fragment header.
+pub const FRAGMENT_HEADER_LENGTH: usize = 8;
 /// Where the payload length stands in the fixed header.
 const PAYLOAD_LENGTH_OFFSET: u32 = 4;
 /// Where the next header stands in the fixed header.
