@@ -34,6 +34,7 @@ impl Ip {
             accept_source_routes,
             record_options,
             answer_timestamps,
+            answer_broadcast_echoes,
             forwarding,
         } = config;
         let keyed = Keyed::new(random);
@@ -63,6 +64,7 @@ impl Ip {
             accept_source_routes,
             record_options,
             answer_timestamps,
+            answer_broadcast_echoes,
             clock: Clock::default(),
             arrived: Arrived::default(),
             keyed,

@@ -177,6 +177,9 @@ pub struct IpConfig {
     pub record_options: bool,
     /// Whether an ICMP timestamp request is answered (RFC 1122 §3.2.2.8); see [`Ip::set_time_of_day`]. Default: yes.
     pub answer_timestamps: bool,
+    /// Whether an ICMP echo request to a broadcast address or to an IPv4 group is answered, as often as ICMP errors may
+    /// be sent (RFC 1122 §3.2.2.6). Default: no. Cost: whoever forges a source makes every such host answer it.
+    pub answer_broadcast_echoes: bool,
     /// What makes a router of the host: packets for others that come in are sent on. `None`, the default: it is a host,
     /// and forwards nothing (RFC 1122 §3.1 (a)).
     pub forwarding: Option<Forwarding>,
@@ -190,6 +193,7 @@ impl Default for IpConfig {
             accept_source_routes: false,
             record_options: false,
             answer_timestamps: true,
+            answer_broadcast_echoes: false,
             forwarding: None,
         }
     }
@@ -218,6 +222,7 @@ pub struct Ip {
     accept_source_routes: bool,
     record_options: bool,
     answer_timestamps: bool,
+    answer_broadcast_echoes: bool,
     clock: clock::Clock,
     arrived: options::Arrived,
     keyed: table::Keyed,

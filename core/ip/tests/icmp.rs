@@ -232,6 +232,32 @@ fn pings_are_answered_with_their_data_in_fragments_if_need_be_and_never_to_every
     host.is_tidy();
 }
 
+#[test]
+fn who_asks_for_it_answers_pings_to_everybody_at_a_bounded_rate() {
+    let config = IpConfig { answer_broadcast_echoes: true, ..IpConfig::default() };
+    let mut host = Host::with_config(1, config);
+    host.add(quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["10.0.0.1/24"]));
+    host.secs(30);
+    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+    host.says();
+    let ping = Icmpv4Message::EchoRequest { identifier: 9, sequence: 1, data: b"all" };
+    let mut answers = 0;
+    for _ in 0..500 {
+        for to in ["10.0.0.255", "255.255.255.255"] {
+            let packet = icmp4("10.0.0.2", to, ping);
+            host.hear(&frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet));
+            for frame in host.says() {
+                let (header, body) = as_ipv4(&frame).unwrap();
+                assert_eq!((header.source, header.destination), (v4("10.0.0.1"), v4("10.0.0.2")));
+                assert_eq!((body[0], &body[icmpv4::LENGTH..]), (0, &b"all"[..]));
+                answers += 1;
+            }
+        }
+    }
+    assert!((1..100).contains(&answers), "{answers}");
+    host.is_tidy();
+}
+
 // spec: RFC4821 4-9, 9-1
 #[test]
 fn a_datagram_may_probe_beyond_what_is_known_of_the_path() {

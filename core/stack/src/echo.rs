@@ -5,6 +5,7 @@ use crate::error::{BindError, DatagramError, SocketError};
 use crate::output::{Counting, Turn};
 use crate::recent::RecentlySent;
 use crate::socket::{EchoInfo, Readiness, SocketId};
+use crate::socket_options::SocketOption;
 use crate::stack::{Stack, ip_environment, ready_on};
 use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
 use inhost_buf::{Packet, Pool};
@@ -29,6 +30,8 @@ pub(crate) struct Echo {
     pub(crate) outgoing: VecDeque<Request>,
     /// Whom it asked, and with which number.
     recent: RecentlySent,
+    /// Broadcast destinations are allowed.
+    broadcast: bool,
     error: Option<DatagramError>,
 }
 
@@ -52,6 +55,13 @@ impl Echo {
         let incoming = self.incoming.iter().map(|(data, _)| data.len()).sum();
         (incoming, self.outgoing.iter().map(|request| request.data.len()).sum())
     }
+    pub(crate) fn set_option(&mut self, option: SocketOption) -> Result<(), SocketError> {
+        match option {
+            SocketOption::Broadcast(on) => self.broadcast = on,
+            _ => return Err(SocketError::WrongKind),
+        }
+        Ok(())
+    }
     pub(crate) fn clear(self, pool: &mut Pool) {
         self.incoming.into_iter().for_each(|(data, _)| pool.give(data));
         self.outgoing.into_iter().for_each(|request| pool.give(request.data));
@@ -69,7 +79,8 @@ impl Stack {
             let identifier = self.random.private_u32() as u16;
             let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
             let recent = RecentlySent::new(QUEUED);
-            let echo = Echo { identifier, opened: now, incoming, outgoing, recent, error: None };
+            let echo =
+                Echo { identifier, opened: now, incoming, outgoing, recent, broadcast: false, error: None };
             match self.bind(Socket::Echo(Box::new(echo))) {
                 Ok(key) => {
                     self.population.datagram_sockets += 1;
@@ -101,8 +112,9 @@ impl Stack {
         if data.len() > LARGEST_BYTES {
             return Err(DatagramError::TooLong);
         }
+        let broadcast = echo.broadcast;
         let path = self.ip.route(to, None, None, now)?;
-        if self.is_broadcast(&path, to) {
+        if !broadcast && self.is_broadcast(&path, to) {
             return Err(DatagramError::Broadcast);
         }
         let Some(mut copied) = self.pool.take_to_send(data.len()) else {

@@ -161,7 +161,8 @@ pub struct UdpOptions {
     /// Receive what is sent to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`],
     /// with port 0 on any port, and send from any address there. For gateways. Default: no.
     pub any_address: bool,
-    /// Whether broadcast destinations are allowed. Default: no.
+    /// Whether broadcast destinations are allowed, and binding to a broadcast address, at which the socket takes only
+    /// what is sent to that. Default: no.
     pub broadcast: bool,
     /// Whether an ICMP error about a datagram of an unconnected socket is reported, too. Default: no, for one
     /// destination's error says nothing about the next one's.

@@ -65,7 +65,7 @@ pub enum SocketOption {
     FastOpenQueue(usize),
     /// Listeners: when SYNs are answered without keeping anything.
     SynCookies(SynCookies),
-    /// UDP: whether broadcast destinations are allowed.
+    /// UDP, echo: whether broadcast destinations are allowed.
     Broadcast(bool),
     /// UDP: whether ICMP errors are reported while not connected.
     ReportUnconnectedErrors(bool),
@@ -113,6 +113,7 @@ impl Stack {
         match self.sockets.at_mut(socket.0) {
             Some(Socket::Udp(_)) => return self.set_udp_option(socket, option),
             Some(Socket::Listener(listener)) => return set_listener_option(listener, option),
+            Some(Socket::Echo(echo)) => return echo.set_option(option),
             _ => {}
         }
         let flow = claimed(self.sockets.at_mut(socket.0))?;

@@ -38,6 +38,8 @@ pub(crate) struct Udp {
     /// Our end: as bound, or with the source address chosen when it was connected.
     pub(crate) local: Endpoint,
     pub(crate) remote: Option<Endpoint>,
+    /// It is bound to a group or to a broadcast address.
+    takes_group: bool,
     pub(crate) options: UdpOptions,
     pub(crate) opened: Instant,
     incoming: VecDeque<Incoming>,
@@ -146,7 +148,7 @@ impl Stack {
             return Err(BindError::TooManySockets);
         }
         let Endpoint { address, port } = local;
-        if !address.is_unspecified() && !options.any_address && !self.can_bind(address) {
+        if !address.is_unspecified() && !options.any_address && !self.can_bind(address, options.broadcast) {
             return Err(BindError::NotOurs);
         }
         let port = match port {
@@ -155,10 +157,12 @@ impl Stack {
             port => port,
         };
         let local = Endpoint { address, port };
+        let takes_group = address.is_multicast() || self.is_broadcast_somewhere(address);
         let udp = Udp {
             bound: local,
             local,
             remote: None,
+            takes_group,
             options,
             opened: now,
             incoming: VecDeque::new(),
@@ -174,8 +178,13 @@ impl Stack {
         self.population.datagram_sockets += 1;
         Ok(SocketId(key))
     }
-    fn can_bind(&self, address: IpAddr) -> bool {
-        address.is_multicast() || self.ip.is_local(address)
+    fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
+        address.is_multicast()
+            || self.ip.is_local(address)
+            || (broadcast && self.is_broadcast_somewhere(address))
+    }
+    fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
+        self.links().any(|link| self.ip.is_broadcast(link, address))
     }
     fn choose_udp_port(&mut self, address: IpAddr) -> Option<u16> {
         let Stack { identity, config, bindings, sockets, random, .. } = self;
@@ -247,7 +256,7 @@ impl Stack {
             return Err(error);
         }
         let (local, link, any_address) = (udp.local, udp.options.link, udp.options.any_address);
-        let broadcast_allowed = udp.options.broadcast;
+        let (broadcast_allowed, takes_group) = (udp.options.broadcast, udp.takes_group);
         let destination = to.or(udp.remote).ok_or(DatagramError::NoDestination)?;
         if destination.port == 0 || destination.address.is_unspecified() {
             return Err(DatagramError::NoDestination);
@@ -259,7 +268,7 @@ impl Stack {
             udp.writer_waits = true;
             return Err(DatagramError::WouldBlock);
         }
-        let source = self.source_of(local, from, any_address)?;
+        let source = self.source_of(local, from, (any_address, takes_group))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
         let path = self.ip.route(destination.address, address, link, now)?;
         if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
@@ -324,10 +333,10 @@ impl Stack {
         &self,
         local: Endpoint,
         from: Option<Endpoint>,
-        any_address: bool,
+        (any_address, takes_group): (bool, bool),
     ) -> Result<Endpoint, DatagramError> {
-        // A group that the socket listens to cannot be a source.
-        let local = match local.address.is_multicast() {
+        // Neither a group that the socket listens to nor a broadcast address can be a source.
+        let local = match takes_group {
             true => Endpoint { address: unspecified_like(local.address), ..local },
             false => local,
         };

@@ -7,8 +7,8 @@ use common::{LINK, Net, address, address_v6, endpoint};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::{Drop, Ignore};
 use inhost_stack::{
-    BindError, ConnectOptions, ConnectionError, DatagramError, ErrorKind, Readiness, SocketId, SoftError,
-    StackConfig, UdpOptions,
+    BindError, ConnectOptions, ConnectionError, DatagramError, ErrorKind, Readiness, SocketId, SocketOption,
+    SoftError, StackConfig, UdpOptions,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::protocol;
@@ -217,6 +217,55 @@ fn a_gateway_answers_from_any_address_and_port() {
     assert_eq!(lone.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
     let nameless = lone.stack.udp_send_to(socket, b"?", Some(peer(4000)), None, lone.now);
     assert_eq!(nameless, Err(DatagramError::NotOurs));
+}
+
+#[test]
+fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
+    let mut lone = Lone::new();
+    let (all, network) = (Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255));
+    for address in [all, network] {
+        let local = Endpoint::new(address, 67);
+        let refused = lone.stack.udp_bind(local, UdpOptions::default(), lone.now);
+        assert_eq!(refused, Err(BindError::NotOurs));
+        let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
+        let socket = lone.stack.udp_bind(local, options, lone.now).unwrap();
+        let other = if address == all { network } else { all };
+        for to in [Endpoint::new(other, 67), here(67), local] {
+            lone.datagram(peer(68), to, b"where am I?");
+        }
+        assert_eq!(receive(&mut lone, socket), Ok((b"where am I?".to_vec(), peer(68), local)));
+        assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock), "nothing but that");
+        lone.sent.clear();
+        // It sends from an address that is its host's.
+        send(&mut lone, socket, b"there", Some(local)).unwrap();
+        assert_eq!(lone.datagrams(), [(here(67), local, b"there".to_vec())]);
+        lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+    }
+    let stranger = Endpoint::new(Ipv4Addr::new(10, 0, 1, 255), 67);
+    let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
+    assert_eq!(lone.stack.udp_bind(stranger, options, lone.now), Err(BindError::NotOurs));
+}
+
+#[test]
+fn an_echo_socket_that_asks_for_it_asks_everybody() {
+    let mut lone = Lone::new();
+    let socket = lone.stack.echo_open(lone.now).unwrap();
+    let all = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
+    let refused = lone.stack.echo_send(socket, all, 1, b"all", lone.now);
+    assert_eq!(refused, Err(DatagramError::Broadcast));
+    lone.stack.set_option(socket, SocketOption::Broadcast(true), lone.now, &mut Ignore).unwrap();
+    lone.stack.echo_send(socket, all, 1, b"all", lone.now).unwrap();
+    lone.flush();
+    let asked = lone.sent.pop().unwrap();
+    assert_eq!((&asked[16..20], asked[20]), (&[10, 0, 0, 255][..], 8));
+    for host in [1, 2] {
+        let mut reply = asked[20..].to_vec();
+        reply[0] = 0;
+        reply[2] += 8;
+        lone.icmp(address(host), &reply);
+        let mut place = [0; 9];
+        assert_eq!(lone.stack.echo_receive(socket, &mut place, lone.now).unwrap().from, address(host));
+    }
 }
 
 #[test]

@@ -35,11 +35,11 @@ impl Ip {
         let message = Icmpv4Message::parse(&view);
         match message {
             Icmpv4Message::EchoRequest { identifier, sequence, data } => {
-                // Never to a broadcast, so that we amplify nothing (RFC 1122 §3.2.2.6 leaves the choice).
-                if arrival.target == Target::Many {
+                // To a broadcast only where that is asked for, since it amplifies (RFC 1122 §3.2.2.6 leaves the choice).
+                if arrival.target == Target::Many && !self.answer_broadcast_echoes {
                     return Err(Drop::NotForUs);
                 }
-                if arrival.target == Target::Us {
+                if arrival.target != Target::Anybody {
                     self.answer_echo(arrival, Echo { identifier, sequence }, data, env);
                     return Ok(Received::Handled);
                 }
