@@ -14,6 +14,15 @@ fn fifty_thousand_frames_in_the_middle_of_transfers() {
 }
 
 #[test]
+fn peers_that_send_pieces_and_peers_that_read_nothing_starve_nobody() {
+    let report = hostile::run_peers(4, 4 * FRAMES, &mut |_| {}).unwrap();
+    assert_eq!(report.thrown.len(), 2, "{report:#?}");
+    assert!(report.thrown.values().all(|&count| count > FRAMES), "{report:#?}");
+    assert!(report.most_memory_bytes <= hostile::MEMORY_BYTES, "{report:#?}");
+    assert!(report.stream_bytes > 1_000_000, "{report:#?}");
+}
+
+#[test]
 fn challenges_are_limited_to_ten_a_second_and_connection() {
     // Two hundred at each of four connections, within a second, or across the turn of one.
     let answers = hostile::challenges(3, 200).unwrap();

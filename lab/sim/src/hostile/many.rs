@@ -3,14 +3,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use super::{Report, run};
+use super::{Report, peers, run};
 
 /// Frames thrown into one world; then comes the next, with the next seed.
 pub const FRAMES_A_WORLD: u64 = 1_000_000;
 
+/// Of so many worlds one is besieged by hostile peers; the frames of the others are forged.
+const WORLDS_A_SIEGE: u64 = 4;
+
 /// Throws `frames` frames into as many worlds as it takes, the first drawn from `seed`, the next from `seed + 1`, on all
 /// cores. `progress` hears now and then how many were thrown in all. The error names the seed of its world and the
-/// frame, and [`run`] with the two shows it again.
+/// frame; with that seed as the first it is seen again.
 pub fn run_many(seed: u64, frames: u64, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, String> {
     let worlds = frames.div_ceil(FRAMES_A_WORLD);
     let (next, thrown, stops) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
@@ -23,11 +26,16 @@ pub fn run_many(seed: u64, frames: u64, progress: &(dyn Fn(u64) + Sync)) -> Resu
             }
             let share = FRAMES_A_WORLD.min(frames - world * FRAMES_A_WORLD);
             let mut told = 0;
-            let done = run(seed + world, share, &mut |count| {
+            let mut tell = |count| {
                 let all = thrown.fetch_add(count - told, Ordering::Relaxed) + count - told;
                 told = count;
                 progress(all);
-            });
+            };
+            let seed = seed + world;
+            let done = match seed.is_multiple_of(WORLDS_A_SIEGE) {
+                true => peers::run(seed, share, &mut tell),
+                false => run(seed, share, &mut tell),
+            };
             match done {
                 Ok(done) => report.add(done),
                 Err(why) => {

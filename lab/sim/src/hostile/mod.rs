@@ -8,6 +8,7 @@
 mod attacks;
 mod forge;
 mod many;
+mod peers;
 mod recent;
 mod sight;
 mod world;
@@ -18,6 +19,7 @@ use inhost_base::{Duration, Random};
 
 use crate::network::Ran;
 pub use many::{FRAMES_A_WORLD, run_many};
+pub use peers::{MEMORY_BYTES, run as run_peers};
 
 use attacks::{Frame, KINDS, Make, May};
 use forge::{Forger, Mark};

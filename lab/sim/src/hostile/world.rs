@@ -78,12 +78,15 @@ pub(super) struct World {
 impl World {
     /// Two hosts with four transfers under way. Without `busy`, the connections are there and idle.
     pub fn new(seed: u64, busy: bool) -> Result<World, String> {
+        World::with_victim(seed, busy, StackConfig::default())
+    }
+    /// The same with a victim of this kind.
+    pub fn with_victim(seed: u64, busy: bool, config: StackConfig) -> Result<World, String> {
         let mut network = Network::new(Instant::from_millis(1000), ROUND_LIMIT);
         // Forgeries are not what was sent.
         network.check_nothing();
-        for host in [VICTIM, PEER] {
-            network.add_host(StackConfig::default(), seed * 2 + host as u64);
-        }
+        network.add_host(config, seed * 2 + VICTIM as u64);
+        network.add_host(StackConfig::default(), seed * 2 + PEER as u64);
         // Slow enough that something is always in flight.
         let wire = LinkConfig {
             delay: Duration::from_millis(5),
@@ -228,9 +231,13 @@ impl World {
         let (at_victim, at_peer) = (of(VICTIM), of(PEER));
         (!at_victim.is_empty() && !at_peer.is_empty()).then(|| format!("{at_victim:#?} {at_peer:#?}"))
     }
-    /// Stream bytes that arrived at either end.
+    /// Stream bytes of each transfer that arrived at either end.
+    pub fn received(&self) -> impl Iterator<Item = u64> {
+        self.counted.iter().map(|counted| counted.received.iter().map(Cell::get).sum())
+    }
+    /// Those of all.
     pub fn received_bytes(&self) -> u64 {
-        self.counted.iter().flat_map(|counted| &counted.received).map(Cell::get).sum()
+        self.received().sum()
     }
     /// Ends the transfers; everything that was sent has then arrived.
     pub fn finish(&mut self) -> Result<(), String> {
