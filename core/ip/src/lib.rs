@@ -324,6 +324,14 @@ impl Ip {
     pub fn is_local(&self, address: IpAddr) -> bool {
         scope::is_loopback(address) || self.interfaces.iter().any(|interface| interface.owns(address))
     }
+    /// Whether `address` is one of ours, or becomes one when its test for a double has passed. A socket may be bound to it
+    /// before.
+    pub fn is_local_or_tentative(&self, address: IpAddr) -> bool {
+        let is_tentative = |interface: &Interface| {
+            interface.assigned(address).is_some_and(|assigned| assigned.state() == AddressState::Tentative)
+        };
+        self.is_local(address) || self.interfaces.iter().any(is_tentative)
+    }
 
     #[inline]
     pub(crate) fn interface(&self, link: LinkId) -> Option<&Interface> {

@@ -167,7 +167,8 @@ impl Stack {
     }
 
     /// Listens for connections to `local`. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,
-    /// `::` for both families.
+    /// `::` for both families. An address that is still tested for a double can be listened at; callers come when the test
+    /// has passed.
     // spec: RFC9293 MUST-41
     // spec: RFC9293 MUST-42
     pub fn listen(
@@ -180,7 +181,8 @@ impl Stack {
         if local.port == 0 && !options.any_address {
             return Err(BindError::NoPort);
         }
-        if !local.address.is_unspecified() && !options.any_address && !self.ip.is_local(local.address) {
+        let is_ours = local.address.is_unspecified() || self.ip.is_local_or_tentative(local.address);
+        if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }
         let tcp = options.tcp.clone().map_or_else(|| self.tcp_config.clone(), Arc::new);

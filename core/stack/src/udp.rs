@@ -135,7 +135,8 @@ impl Udp {
 
 impl Stack {
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
-    /// 0 for one that the host chooses, and on an any-address socket for every port.
+    /// 0 for one that the host chooses, and on an any-address socket for every port. An address that is still tested for
+    /// a double can be bound; datagrams come and go when the test has passed.
     // spec: RFC1122 4.1.3.5-2
     pub fn udp_bind(
         &mut self,
@@ -180,7 +181,7 @@ impl Stack {
     }
     fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
         address.is_multicast()
-            || self.ip.is_local(address)
+            || self.ip.is_local_or_tentative(address)
             || (broadcast && self.is_broadcast_somewhere(address))
     }
     fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
