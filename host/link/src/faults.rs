@@ -1,6 +1,6 @@
 //! Faults made on purpose, on any link: loss, delay, corruption, duplication and reordering, from one seed.
 
-use crate::{AddressOffer, Discard, Driver, Medium, Statistics};
+use crate::{AddressOffer, Discard, Driver, FrameFormat, Statistics};
 use core::fmt;
 use inhost_base::{Duration, Instant, Random};
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offload, Packet, Pool, Slices};
@@ -184,7 +184,7 @@ impl Faults {
     }
     /// What the device has put together is taken apart again, for faults happen to what is on a wire.
     fn take_in(&mut self, packet: &mut Packet) {
-        let network_offset = self.inner.medium().header_bytes();
+        let network_offset = self.inner.frame_format().header_bytes();
         if packet.segment_bytes > 0
             && let Some(frame) = large::received(packet.bytes(), network_offset, packet.segment_bytes)
             && let Some(mut cut) = Cut::new(&frame, network_offset)
@@ -295,8 +295,8 @@ impl Driver for Faults {
         self.inner.advance(now);
         self.flush();
     }
-    fn medium(&self) -> Medium {
-        self.inner.medium()
+    fn frame_format(&self) -> FrameFormat {
+        self.inner.frame_format()
     }
     fn mtu_bytes(&self) -> usize {
         self.inner.mtu_bytes()

@@ -40,19 +40,19 @@ use std::os::fd::BorrowedFd;
 
 /// What a driver's frames begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Medium {
+pub enum FrameFormat {
     /// An Ethernet header; the address is our end's.
     Ethernet(HardwareAddress),
     /// The IP header: TUN, serial lines, the `user` link.
     Ip,
 }
 
-impl Medium {
+impl FrameFormat {
     /// Bytes that a frame has before its IP header.
     pub const fn header_bytes(self) -> usize {
         match self {
-            Medium::Ethernet(_) => 14,
-            Medium::Ip => 0,
+            FrameFormat::Ethernet(_) => 14,
+            FrameFormat::Ip => 0,
         }
     }
 }
@@ -99,7 +99,7 @@ pub trait Driver: Device + Send {
     /// Tells the time, and lets the driver do what is due: pacing, time-outs, delayed frames.
     fn advance(&mut self, now: Instant);
     /// What frames begin with.
-    fn medium(&self) -> Medium;
+    fn frame_format(&self) -> FrameFormat;
     /// The longest IP datagram that a frame carries.
     fn mtu_bytes(&self) -> usize;
     /// What this is, for a person: `tap inhost0, MTU 1500`.

@@ -1,6 +1,6 @@
 //! A link inside the process: a pair of drivers, each the other's far end.
 
-use crate::{Discard, Driver, Medium, Statistics, offload};
+use crate::{Discard, Driver, FrameFormat, Statistics, offload};
 use inhost_base::{HardwareAddress, Instant};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Packet, Pool, Shareable};
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ pub fn pair(config: &Config) -> io::Result<(Memory, Memory)> {
 #[derive(Debug)]
 pub struct Memory {
     name: String,
-    medium: Medium,
+    format: FrameFormat,
     mtu_bytes: usize,
     queue_frames: usize,
     trusted: bool,
@@ -112,7 +112,7 @@ impl Memory {
         let address = HardwareAddress([0x02, 0x69, 0x6e, 0x68, 0x00, end]);
         Memory {
             name: config.name.clone(),
-            medium: if config.ethernet { Medium::Ethernet(address) } else { Medium::Ip },
+            format: if config.ethernet { FrameFormat::Ethernet(address) } else { FrameFormat::Ip },
             mtu_bytes: config.mtu_bytes,
             queue_frames: config.queue_frames.max(1),
             trusted: config.trusted,
@@ -131,7 +131,7 @@ impl Memory {
     fn discards(&mut self, length: usize) -> bool {
         let why = match () {
             () if !self.has_peer() => Discard::NoPeer,
-            () if length > self.mtu_bytes + self.medium.header_bytes() => Discard::TooLong,
+            () if length > self.mtu_bytes + self.format.header_bytes() => Discard::TooLong,
             () => return false,
         };
         self.statistics.discard(why);
@@ -263,16 +263,16 @@ impl Driver for Memory {
         None
     }
     fn advance(&mut self, _now: Instant) {}
-    fn medium(&self) -> Medium {
-        self.medium
+    fn frame_format(&self) -> FrameFormat {
+        self.format
     }
     fn mtu_bytes(&self) -> usize {
         self.mtu_bytes
     }
     fn describe(&self) -> String {
-        let kind = match self.medium {
-            Medium::Ethernet(address) => format!("Ethernet, address {address}, "),
-            Medium::Ip => String::new(),
+        let kind = match self.format {
+            FrameFormat::Ethernet(address) => format!("Ethernet, address {address}, "),
+            FrameFormat::Ip => String::new(),
         };
         format!("{}, in-process, {kind}MTU {}", self.name, self.mtu_bytes)
     }

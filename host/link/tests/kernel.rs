@@ -1,7 +1,7 @@
 //! TUN and TAP against the Linux kernel, in a network namespace of the test's own. Needs root.
 
 use inhost_buf::{Batch, Device, Frame, Offload, Pool, Slices};
-use inhost_link::{Discard, Driver, Medium, Tunnel, TunnelConfig};
+use inhost_link::{Discard, Driver, FrameFormat, Tunnel, TunnelConfig};
 use std::process::Command;
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ fn the_kernels_ping_comes_through_tun_and_is_answered() {
         ..TunnelConfig::new("intest0", false)
     };
     let mut tunnel = Tunnel::open(config).unwrap();
-    assert_eq!((tunnel.medium(), tunnel.mtu_bytes()), (Medium::Ip, 1400));
+    assert_eq!((tunnel.frame_format(), tunnel.mtu_bytes()), (FrameFormat::Ip, 1400));
     let ping =
         Command::new("ping").args(["-c1", "-W3", "10.77.0.2"]).stdout(std::process::Stdio::piped()).spawn();
     let ping = ping.expect("ping (iputils-ping) is needed");
@@ -77,7 +77,7 @@ fn tap_carries_ethernet_and_keeps_its_address() {
         ..TunnelConfig::new("intest1", true)
     };
     let tunnel = Tunnel::open(config.clone()).unwrap();
-    let Medium::Ethernet(ours) = tunnel.medium() else { panic!("a TAP is an Ethernet") };
+    let FrameFormat::Ethernet(ours) = tunnel.frame_format() else { panic!("a TAP is an Ethernet") };
     assert!(ours.is_unicast() && ours.0[0] & 2 != 0);
     drop(tunnel);
     // A process that another test is just starting may hold a copy of the descriptor for a moment.
@@ -89,7 +89,7 @@ fn tap_carries_ethernet_and_keeps_its_address() {
         std::thread::park_timeout(Duration::from_millis(20));
         again = Tunnel::open(config.clone());
     }
-    assert_eq!(again.unwrap().medium(), Medium::Ethernet(ours));
+    assert_eq!(again.unwrap().frame_format(), FrameFormat::Ethernet(ours));
 }
 
 #[test]

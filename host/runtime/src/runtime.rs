@@ -441,9 +441,9 @@ impl Wake for Main {
 
 /// A configuration for a link on `driver`: its medium and MTU, and the defaults of its medium.
 pub fn interface(name: &str, driver: &dyn Driver) -> InterfaceConfig {
-    let medium = match driver.medium() {
-        inhost_link::Medium::Ethernet(address) => Medium::Ethernet(address),
-        inhost_link::Medium::Ip => Medium::Ip,
+    let medium = match driver.frame_format() {
+        inhost_link::FrameFormat::Ethernet(address) => Medium::Ethernet(address),
+        inhost_link::FrameFormat::Ip => Medium::Ip,
     };
     let mut config = InterfaceConfig::new(name, medium);
     config.mtu_bytes = u16::try_from(driver.mtu_bytes()).unwrap_or(u16::MAX);

@@ -117,8 +117,8 @@ impl Network {
     fn new() -> Network {
         let config = memory::Config { mtu_bytes: 1500, ethernet: true, ..Default::default() };
         let (near, far) = memory::pair(&config).unwrap();
-        let card = |driver: &memory::Memory| match driver.medium() {
-            inhost_link::Medium::Ethernet(card) => card,
+        let card = |driver: &memory::Memory| match driver.frame_format() {
+            inhost_link::FrameFormat::Ethernet(card) => card,
             other => panic!("{other:?}"),
         };
         let server_card = card(&far).0;

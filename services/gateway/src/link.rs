@@ -4,7 +4,7 @@
 use crate::packets::{self, EchoRequest};
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Shareable, Slices};
-use inhost_link::{Driver, Medium, Statistics, memory::Memory};
+use inhost_link::{Driver, FrameFormat, Statistics, memory::Memory};
 use inhost_socket::{Host, Sleep};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -101,8 +101,8 @@ impl Driver for UserDriver {
     fn advance(&mut self, now: Instant) {
         self.memory.advance(now);
     }
-    fn medium(&self) -> Medium {
-        self.memory.medium()
+    fn frame_format(&self) -> FrameFormat {
+        self.memory.frame_format()
     }
     fn mtu_bytes(&self) -> usize {
         self.memory.mtu_bytes()

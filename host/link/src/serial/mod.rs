@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use framer::Role;
 
-use crate::{AddressOffer, Discard, Driver, Framing, Medium, OpenError, Statistics};
+use crate::{AddressOffer, Discard, Driver, FrameFormat, Framing, OpenError, Statistics};
 use framer::Framer;
 use inhost_base::{Cidr, Duration, Instant, IpAddr, Ipv4Addr, Random};
 use inhost_buf::{Batch, Device, Frame, Full, Pool};
@@ -299,8 +299,8 @@ impl Driver for Serial {
         self.framer.timeout(now);
         self.pump();
     }
-    fn medium(&self) -> Medium {
-        Medium::Ip
+    fn frame_format(&self) -> FrameFormat {
+        FrameFormat::Ip
     }
     fn mtu_bytes(&self) -> usize {
         self.config.mtu_bytes

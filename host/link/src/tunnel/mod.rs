@@ -4,7 +4,7 @@ mod company;
 mod request;
 mod vnet;
 
-use crate::{Discard, Driver, Medium, OpenError, Statistics};
+use crate::{Discard, Driver, FrameFormat, OpenError, Statistics};
 use company::Company;
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
@@ -65,7 +65,7 @@ const PIECES: usize = 2 + Slices::MOST;
 pub struct Tunnel {
     descriptor: OwnedFd,
     config: TunnelConfig,
-    medium: Medium,
+    format: FrameFormat,
     /// The kernel's queue was full; its descriptor tells when it is not.
     blocked: bool,
     /// Short frames are put together in this, and those that find no memory are read into it.
@@ -101,19 +101,22 @@ impl Tunnel {
             }
             kernel.bring_up().map_err(|e| failed("cannot bring the interface up", e))?;
         }
-        let medium =
-            if config.ethernet { Medium::Ethernet(hardware_address(&config.name)) } else { Medium::Ip };
+        let format = if config.ethernet {
+            FrameFormat::Ethernet(hardware_address(&config.name))
+        } else {
+            FrameFormat::Ip
+        };
         let statistics = Statistics::default();
         let (scratch, company) = (Vec::new(), Company::default());
         let mut tunnel =
-            Tunnel { descriptor, config, medium, blocked: false, scratch, company, offers, statistics };
+            Tunnel { descriptor, config, format, blocked: false, scratch, company, offers, statistics };
         tunnel.scratch = vec![0; tunnel.front_bytes() + tunnel.longest_bytes()];
         Ok(tunnel)
     }
     /// The longest frame that may come in.
     fn longest_bytes(&self) -> usize {
         let packet = if self.config.offload { LARGEST_PACKET_BYTES } else { self.config.mtu_bytes };
-        packet + self.medium.header_bytes()
+        packet + self.format.header_bytes()
     }
     /// Bytes of the kernel's header before each frame.
     fn front_bytes(&self) -> usize {
@@ -202,7 +205,7 @@ impl Device for Tunnel {
         let large = matches!(frame.offload, Offload::Segment { .. });
         let length = frame.len();
         let most =
-            if large { self.longest_bytes() } else { self.config.mtu_bytes + self.medium.header_bytes() };
+            if large { self.longest_bytes() } else { self.config.mtu_bytes + self.format.header_bytes() };
         if length > most || (frame.offload != Offload::None && !self.config.offload) {
             self.statistics.discard(Discard::TooLong);
             return Ok(());
@@ -277,8 +280,8 @@ impl Driver for Tunnel {
         None
     }
     fn advance(&mut self, _: Instant) {}
-    fn medium(&self) -> Medium {
-        self.medium
+    fn frame_format(&self) -> FrameFormat {
+        self.format
     }
     fn mtu_bytes(&self) -> usize {
         self.config.mtu_bytes

@@ -2,7 +2,7 @@
 
 use inhost_base::Instant;
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Packet, Pool, Shareable};
-use inhost_link::{AddressOffer, Driver, Medium, Statistics};
+use inhost_link::{AddressOffer, Driver, FrameFormat, Statistics};
 use inhost_socket::Doorbell;
 use inhost_stack::{Share, Steer};
 use std::collections::VecDeque;
@@ -175,7 +175,7 @@ impl Driver for Steered {
         let mut taken = self.post.collect(self.share.index(), pool, batch);
         let received =
             if self.arrived.is_empty() { self.queue.receive(pool, &mut self.arrived) } else { Ok(0) };
-        let ethernet = matches!(self.queue.medium(), Medium::Ethernet(_));
+        let ethernet = matches!(self.queue.frame_format(), FrameFormat::Ethernet(_));
         while !batch.is_full()
             && let Some(packet) = self.arrived.pop_whole(pool)
         {
@@ -207,8 +207,8 @@ impl Driver for Steered {
     fn advance(&mut self, now: Instant) {
         self.queue.advance(now);
     }
-    fn medium(&self) -> Medium {
-        self.queue.medium()
+    fn frame_format(&self) -> FrameFormat {
+        self.queue.frame_format()
     }
     fn mtu_bytes(&self) -> usize {
         self.queue.mtu_bytes()
