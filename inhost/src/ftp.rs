@@ -189,6 +189,7 @@ async fn mirror_all(
     show.during(moved.clone(), all).await?;
     let (files, kept) = (plan.files.get(), plan.kept.get());
     say(opener, &format!("{files} files moved, {}; {kept} were there already", show.rate(plan.bytes.get())));
+    plan.left_out.borrow().iter().for_each(|what| eprintln!("inhost: ftp: left out: {what}"));
     let failures = plan.failures.borrow();
     match failures.first() {
         None => Ok(()),

@@ -4,16 +4,15 @@ use crate::config::{Config, Ftp, may_write};
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
-use inhost_common::{Admission, AdmissionLimits};
+use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
 use inhost_ftp::protocol::UnixTime;
 use inhost_ftp::server::{Closing, Rights, ServerConfig, TlsPolicy};
-use inhost_ftp::storage::{Folder, LocalFuture, Quota};
+use inhost_ftp::storage::{Folder, LocalFuture, Quotas};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Listener};
-use inhost_stack::ListenOptions;
 use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Verdict};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,7 +28,7 @@ const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
 struct Places {
     config: Rc<ServerConfig>,
     tls: Option<TlsServer>,
-    anonymous: Option<Folder>,
+    anonymous: Option<Place>,
     shared: Option<Place>,
     users: BTreeMap<String, Place>,
 }
@@ -38,6 +37,7 @@ struct Places {
 struct Place {
     folder: Folder,
     rights: Rights,
+    quota_bytes: Option<u64>,
     rate_bytes_per_second: Option<u64>,
     account: Option<String>,
 }
@@ -52,13 +52,15 @@ struct FtpServices {
     host: Host,
     network: HostNetwork,
     ports: PassivePorts<HostNetwork>,
+    callers: Callers,
     admission: Admission,
+    quotas: Quotas,
     authenticator: ThreadAuthenticator,
     places: RefCell<Rc<Places>>,
 }
 
 /// Starts listening.
-pub fn start(runtime: &Runtime, config: &Config) -> Result<Files, Failure> {
+pub fn start(runtime: &Runtime, config: &Config, callers: &Callers) -> Result<Files, Failure> {
     let host = runtime.host().clone();
     let ftp = &config.ftp;
     let path = user::file(config.telnet.users.as_deref())?;
@@ -66,9 +68,11 @@ pub fn start(runtime: &Runtime, config: &Config) -> Result<Files, Failure> {
         .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
     let network = HostNetwork::new(&host).with_received_limit(ftp.upload_bytes()?);
     let services = Rc::new(FtpServices {
-        ports: PassivePorts::new(network.clone(), ftp.ports()?),
-        network,
+        ports: PassivePorts::new(network.clone(), ftp.ports()?, callers.clone()),
+        callers: callers.clone(),
+        network: network.clone(),
         admission: Admission::new(limits(ftp)),
+        quotas: Quotas::default(),
         authenticator,
         places: RefCell::new(Rc::new(places(ftp)?)),
         host: host.clone(),
@@ -78,8 +82,8 @@ pub fn start(runtime: &Runtime, config: &Config) -> Result<Files, Failure> {
             continue;
         }
         let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        let listener = host
-            .listen(at, ListenOptions::default())
+        let listener = network
+            .listen_for_control(at)
             .map_err(|e| Failure::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
         host.spawn(accept(host.clone(), listener, services.clone(), implicit)).detach();
     }
@@ -127,6 +131,7 @@ fn places(ftp: &Ftp) -> Result<Places, Failure> {
         Ok::<_, Failure>(Place {
             folder: if write { folder } else { folder.read_only() },
             rights: Rights { write },
+            quota_bytes: None,
             rate_bytes_per_second: None,
             account: None,
         })
@@ -134,9 +139,7 @@ fn places(ftp: &Ftp) -> Result<Places, Failure> {
     let mut users = BTreeMap::new();
     for user in &ftp.user {
         let mut own = place(&user.root, may_write("ftp.user.rights", &user.rights)?)?;
-        if let Some(bytes) = user.quota_bytes()? {
-            own.folder = own.folder.with_quota(Quota::new(bytes));
-        }
+        own.quota_bytes = user.quota_bytes()?;
         own.rate_bytes_per_second = user.rate_bytes()?;
         own.account.clone_from(&user.account);
         users.insert(user.name.clone(), own);
@@ -149,7 +152,7 @@ fn places(ftp: &Ftp) -> Result<Places, Failure> {
     Ok(Places {
         config: Rc::new(server_config(ftp, tls.is_some())?),
         tls,
-        anonymous: ftp.anonymous.as_deref().map(open).transpose()?.map(Folder::read_only),
+        anonymous: ftp.anonymous.as_deref().map(|root| place(root, false)).transpose()?,
         shared: ftp.root.as_deref().map(|root| place(root, write)).transpose()?,
         users,
     })
@@ -211,6 +214,9 @@ impl Services for FtpServices {
     fn ports(&self) -> &PassivePorts<HostNetwork> {
         &self.ports
     }
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
     fn admission(&self) -> &Admission {
         &self.admission
     }
@@ -219,24 +225,23 @@ impl Services for FtpServices {
     }
     fn log_in(&self, user: String, password: String) -> LocalFuture<Entry> {
         let places = self.places.borrow().clone();
+        let quotas = self.quotas.clone();
         if ANONYMOUS.contains(&&*user)
-            && let Some(folder) = places.anonymous.clone()
+            && let Some(place) = places.anonymous.clone()
         {
-            let place =
-                Place { folder, rights: Rights { write: false }, rate_bytes_per_second: None, account: None };
-            return Box::pin(std::future::ready(Entry::Granted(place.into())));
+            return Box::pin(std::future::ready(place.entry(&quotas)));
         }
         let verdict = self.authenticator.authenticate(user, password);
         Box::pin(async move {
             match verdict.await {
                 Verdict::Granted(account) => {
                     match places.users.get(&account.name).or(places.shared.as_ref()) {
-                        Some(place) => Entry::Granted(place.clone().into()),
+                        Some(place) => place.clone().entry(&quotas),
                         None => Entry::Denied,
                     }
                 }
                 Verdict::Denied => Entry::Denied,
-                Verdict::Busy => Entry::Unavailable("busy, try again".into()),
+                Verdict::Busy => Entry::Busy,
                 Verdict::Unavailable(why) => Entry::Unavailable(why),
             }
         })
@@ -246,14 +251,21 @@ impl Services for FtpServices {
     }
 }
 
-impl From<Place> for Granted {
-    fn from(place: Place) -> Granted {
-        Granted {
-            storage: Rc::new(place.folder),
-            rights: place.rights,
-            account: place.account,
-            rate_bytes_per_second: place.rate_bytes_per_second,
-        }
+impl Place {
+    /// The place for one session. What is used of a quota belongs to the folder, so that it is the same for all
+    /// sessions, whenever the file was read that tells the limit.
+    fn entry(self, quotas: &Quotas) -> Entry {
+        let folder = match self.quota_bytes.map(|bytes| quotas.limit(&self.folder, bytes)) {
+            None => self.folder,
+            Some(Ok(quota)) => self.folder.with_quota(quota),
+            Some(Err(error)) => return Entry::Unavailable(format!("the quota cannot be had: {error}")),
+        };
+        Entry::Granted(Granted {
+            storage: Rc::new(folder),
+            rights: self.rights,
+            account: self.account,
+            rate_bytes_per_second: self.rate_bytes_per_second,
+        })
     }
 }
 
@@ -276,6 +288,7 @@ fn log(event: SessionEvent<'_>) {
                 None => "connection lost",
                 Some(Closing::Quit) => "left",
                 Some(Closing::Attempts) => "too many wrong passwords",
+                Some(Closing::Busy) => "passwords cannot be checked now",
                 Some(Closing::TooSlow) => "too slow",
                 Some(Closing::Idle) => "idle too long",
                 Some(Closing::Tls) => "TLS failed",

@@ -123,7 +123,7 @@ impl Outside {
                 Action::File(_) => session.file_done(Ok(FileReply::Done), now),
                 Action::Listen(_) => session.listening((chosen % 6 != 0).then(|| at(1, 30_000)), now),
                 Action::Transfer(request) => self.transfer(session, &request, chosen, now),
-                Action::StopListening | Action::AbortTransfer | Action::Close(_) => {}
+                Action::Denied | Action::StopListening | Action::AbortTransfer | Action::Close(_) => {}
             }
         }
     }

@@ -275,3 +275,28 @@ fn what_waits_to_be_stored_is_limited() {
         }
     });
 }
+
+/// A folder with a link to itself, or to one that it lies in, has an end; both ways.
+#[test]
+fn a_mirror_follows_no_folder_into_itself() {
+    let place = Place::new("links");
+    for side in ["client", "server"] {
+        std::fs::create_dir_all(place.0.join(side).join("tree/inner")).unwrap();
+        place.write(&format!("{side}/tree/inner/file"), b"x");
+        for (to, link) in [(".", "tree/self"), ("..", "tree/inner/up"), ("../inner", "tree/inner/again")] {
+            std::os::unix::fs::symlink(to, place.0.join(side).join(link)).unwrap();
+        }
+    }
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        let options = GetOptions::default();
+        for (folder, there, upload) in [("client/tree", "/sent", true), ("client", "/tree", false)] {
+            let plan = MirrorPlan::new(place.folder(folder), there, upload, options);
+            mirror(&mut client, &world.host, &plan).await.unwrap();
+            assert_eq!((plan.files.get(), plan.failures.borrow().len()), (1, 0), "{there}");
+            assert_eq!(plan.left_out.borrow().len(), 3, "{:?}", plan.left_out.borrow());
+        }
+    });
+    assert!(place.0.join("server/sent/inner/file").exists() && place.0.join("client/inner/file").exists());
+    assert!(!place.0.join("server/sent/self").exists() && !place.0.join("client/self").exists());
+}

@@ -2,8 +2,11 @@
 
 mod place;
 
-use inhost_base::{Duration, Endpoint};
+use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_common::Transport;
+use inhost_event::SendCause;
 use inhost_ftp::server::{ServerConfig, TlsPolicy};
+use inhost_stack::{ConnectOptions, Local, SocketInfo};
 use place::{HERE, Place, world};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -120,5 +123,116 @@ fn a_thousand_idle_connections_hinder_nobody() {
         for raw in &mut idle {
             assert!(raw.says("NOOP").await.starts_with("200 "));
         }
+    });
+}
+
+/// Behind a gateway every caller has the gateway's address, and a data connection belongs to who came from the same
+/// place outside.
+#[test]
+fn a_data_connection_is_for_its_own_outer_caller() {
+    let place = Place::new("forwarded");
+    place.write("server/file", b"for her alone");
+    world(&place, ServerConfig::default(), async |world| {
+        let outer = |last| Endpoint::new(Ipv4Addr::new(192, 0, 2, last), 40_000);
+        let enter =
+            |port, last| world.server.callers.enter(Transport::Tcp, Endpoint::new(HERE, port), outer(last));
+        let call = async |port: u16, to: u16| {
+            let local = Local { address: Some(HERE.into()), port };
+            let options = ConnectOptions { local, ..ConnectOptions::default() };
+            world.host.connect_with(Endpoint::new(HERE, to), options).await.unwrap()
+        };
+        let (_hers, _his, _here) = (enter(50_001, 1), enter(50_002, 2), enter(50_003, 1));
+        let mut raw = world.raw_of(call(50_001, place::PORT).await).await;
+        raw.says("USER ada").await;
+        assert!(raw.says("PASS engine").await.starts_with("230 "));
+        // Nothing leads back through the gateway, whose own machine would answer in her place.
+        for line in ["PORT 127,0,0,1,200,1", "EPRT |1|127.0.0.1|51201|", "LPRT 4,4,127,0,0,1,2,200,1"] {
+            assert!(raw.says(line).await.starts_with("504 You come through a forwarded port"), "{line}");
+        }
+        let refused = raw.says("RETR file").await;
+        assert!(refused.starts_with("425 ") && refused.contains("EPSV or PASV"), "{refused}");
+        let reply = raw.says("EPSV").await;
+        let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
+        raw.stream.write_all(b"RETR file\r\n").await.unwrap();
+        assert!(raw.line().await.starts_with("150 "));
+        // Whoever is first, from elsewhere: forwarded, or not.
+        let mut got = Vec::new();
+        let mut his = call(50_002, port).await;
+        let _ = his.read_to_end(&mut got).await;
+        let mut direct = call(50_009, port).await;
+        let _ = direct.read_to_end(&mut got).await;
+        assert!(got.is_empty(), "somebody else got {got:?}");
+        let mut hers = call(50_003, port).await;
+        hers.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got, b"for her alone");
+        assert!(raw.line().await.starts_with("226 "));
+        raw.says("QUIT").await;
+        let log = world.server.log.borrow().join("\n");
+        assert!(log.contains("LoggedIn { peer: 192.0.2.1") && !log.contains("peer: 127.0.0.1"), "{log}");
+    });
+}
+
+/// The limit of wrong passwords is the address's, and not the connection's.
+#[test]
+fn wrong_passwords_at_once_share_one_limit() {
+    let place = Place::new("parallel");
+    let config = ServerConfig { denial: Duration::from_millis(50), ..ServerConfig::default() };
+    world(&place, config, async |world| {
+        let mut sessions = Vec::new();
+        for _ in 0..48 {
+            let mut raw = world.raw().await;
+            raw.says("USER ada").await;
+            sessions.push(raw);
+        }
+        for raw in &mut sessions {
+            raw.stream.write_all(b"PASS wrong\r\n").await.unwrap();
+        }
+        let (mut denied, mut refused) = (0, 0);
+        for raw in &mut sessions {
+            let heard = raw.line().await;
+            denied += u32::from(heard == "530 Wrong name or password.");
+            refused += u32::from(heard == "421 Too many wrong passwords from your address; try later.");
+        }
+        assert_eq!((denied, refused, world.server.checked.get()), (12, 36, 12));
+    });
+}
+
+#[test]
+fn busy_is_no_denial() {
+    let place = Place::new("busy");
+    world(&place, ServerConfig::default(), async |world| {
+        for _ in 0..20 {
+            let mut raw = world.raw().await;
+            raw.says("USER busy").await;
+            assert_eq!(raw.says("PASS engine").await, "421 Busy, too many log in at once; try again.");
+            assert_eq!(raw.line().await, "(end)");
+        }
+        world.raw_user().await;
+    });
+}
+
+/// A client that waits for a reply acknowledges what came before it late: no reply may wait for that.
+#[test]
+fn no_reply_waits_for_an_acknowledgment() {
+    let place = Place::new("prompt");
+    place.write("server/file", b"small");
+    world(&place, ServerConfig::default(), async |world| {
+        let mut raw = world.raw_user().await;
+        for _ in 0..40 {
+            let reply = raw.says("EPSV").await;
+            let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
+            let mut data = world.host.connect(Endpoint::new(HERE, port)).await.unwrap();
+            assert!(raw.says("RETR file").await.starts_with("150 "));
+            let mut got = Vec::new();
+            data.read_to_end(&mut got).await.unwrap();
+            assert!(raw.line().await.starts_with("226 "));
+        }
+        let client = raw.stream.local();
+        let held = world.host.with_stack(|stack, now| {
+            let of_server = |info: &SocketInfo| info.local.port == place::PORT && info.remote == Some(client);
+            let info = stack.sockets(now).find(of_server).unwrap();
+            info.tcp.unwrap().ledgers.send.of(SendCause::SmallData)
+        });
+        assert_eq!(held, Duration::ZERO);
     });
 }

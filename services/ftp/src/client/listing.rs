@@ -13,6 +13,8 @@ pub struct Listed {
     pub size_bytes: u64,
     /// When it was changed, where the listing tells it to the second.
     pub modified: Option<UnixTime>,
+    /// The same for the same directory under whatever name, where the server tells it.
+    pub unique: Option<String>,
 }
 
 /// The names of a listing: of MLSD with `facts`, else of LIST. Names that would lead elsewhere than into the directory
@@ -20,6 +22,12 @@ pub struct Listed {
 pub fn parse_listing(text: &str, facts: bool) -> Vec<Listed> {
     let parse = |line: &str| if facts { parse_machine(line) } else { parse_long(line) };
     text.lines().filter_map(parse).filter(|listed| is_name(&listed.name)).collect()
+}
+
+/// What MLSD tells of the directory itself: the same for the same one under whatever name.
+pub fn own_unique(text: &str) -> Option<String> {
+    let own = text.lines().filter_map(parse_facts).find(|(facts, _)| facts.kind == Kind::This);
+    own.and_then(|(facts, _)| facts.unique)
 }
 
 fn is_name(name: &str) -> bool {
@@ -34,6 +42,7 @@ fn parse_machine(line: &str) -> Option<Listed> {
         kind: facts.kind,
         size_bytes: facts.size_bytes,
         modified: facts.modified,
+        unique: facts.unique,
     })
 }
 
@@ -62,7 +71,7 @@ fn parse_long(line: &str) -> Option<Listed> {
     let (_, after) = rest.trim_start().split_once(' ')?;
     let (_, name) = after.trim_start().split_once(' ')?;
     let name = if kind == Kind::Other { name.split(" -> ").next()? } else { name };
-    Some(Listed { name: name.to_owned(), kind, size_bytes, modified: None })
+    Some(Listed { name: name.to_owned(), kind, size_bytes, modified: None, unique: None })
 }
 
 const MONTHS: [&str; 12] =

@@ -8,12 +8,13 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use inhost_base::{Duration, Endpoint, IpAddr};
+use inhost_common::Callers;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::moving::{Moving, Receiving, Sending, Shared};
 use super::stall::{Stall, within};
 use super::transfer::shutdown;
-use super::{Clock, MaybeTls, Network, PassivePorts, TlsClient};
+use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient};
 use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
 use crate::protocol::{Family, Parameters};
 use crate::storage::{LocalFuture, Source, Storing};
@@ -293,9 +294,11 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     }
 
     fn listen(&mut self) -> Result<Opening<N::Stream>, ClientError> {
-        let ports = PassivePorts::new(Listening(self.network.clone()), None);
+        let callers = Callers::default();
+        let peer = Caller::of(&callers, self.peer);
+        let ports = PassivePorts::new(Listening(self.network.clone()), None, callers);
         let lease = ports
-            .lease(self.local, Some(self.peer.address))
+            .lease(self.local, Some(peer))
             .map_err(|error| ClientError::Data(format!("cannot listen: {error}")))?;
         self.client.listening(lease.local());
         Ok(Box::pin(async move { poll_fn(|cx| lease.poll_accept(cx)).await }))

@@ -6,6 +6,7 @@ mod control;
 mod files;
 mod host;
 mod listing;
+mod mirror;
 mod moving;
 mod passive;
 mod serve;
@@ -27,13 +28,14 @@ pub use client::{ClientLimits, Connection, Flow, Flowed};
 pub use control::MaybeTls;
 pub use host::HostNetwork;
 pub use inhost_telnet::driver::{Clock, Urgent};
-pub use passive::{Lease, PassivePorts};
+pub use passive::{Caller, Lease, PassivePorts};
 pub use serve::{SessionEnd, serve_session};
 pub use services::{Entry, Granted, Services, SessionEvent};
 pub use tls::{TlsError, TlsServer, TlsStream};
 pub use tls_client::{TlsClient, Trust};
 
-pub use work::{GetOptions, MirrorPlan, Moved, copy, get, list, mirror, put};
+pub use mirror::{MirrorPlan, mirror};
+pub use work::{GetOptions, Moved, copy, get, list, put};
 
 use crate::storage::LocalFuture;
 

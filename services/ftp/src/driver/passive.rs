@@ -11,11 +11,31 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Endpoint, IpAddr};
+use inhost_common::{Callers, Transport};
 
 use super::{Accept, Network};
 
 /// Callers that one poll takes from a port, wanted or not.
 const ACCEPTS: usize = 16;
+
+/// Who calls: the address that somebody has outside, and whether a gateway forwards the connection. All forwarded
+/// connections come from the gateway's own address, which tells nobody from anybody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The address outside; of who is not forwarded the address that we see.
+    pub address: IpAddr,
+    /// Whether a gateway forwards the connection.
+    pub is_forwarded: bool,
+}
+
+impl Caller {
+    /// Whose connection from `peer` is.
+    pub fn of(callers: &Callers, peer: Endpoint) -> Caller {
+        let outer = callers.forwarded(Transport::Tcp, peer);
+        let address = outer.unwrap_or(peer).address.to_canonical();
+        Caller { address, is_forwarded: outer.is_some() }
+    }
+}
 
 type Ports<L> = RefCell<BTreeMap<Endpoint, Rc<Port<L>>>>;
 
@@ -32,6 +52,7 @@ impl<N: Network> Clone for PassivePorts<N> {
 
 struct Inner<N: Network> {
     network: N,
+    callers: Callers,
     range: Option<RangeInclusive<u16>>,
     next: Cell<u16>,
     open: Ports<N::Listener>,
@@ -39,13 +60,14 @@ struct Inner<N: Network> {
 
 struct Port<L: Accept> {
     listener: L,
+    callers: Callers,
     waiting: RefCell<BTreeMap<u64, Waiting<L::Stream>>>,
     numbers: Cell<u64>,
 }
 
 struct Waiting<S> {
     /// Who may come; anybody, where third-party transfers are allowed.
-    peer: Option<IpAddr>,
+    peer: Option<Caller>,
     stream: Option<S>,
     waker: Option<Waker>,
 }
@@ -58,15 +80,14 @@ pub struct Lease<N: Network> {
 }
 
 impl<N: Network> PassivePorts<N> {
-    /// The ports of `range`, or whichever the system gives.
-    pub fn new(network: N, range: Option<RangeInclusive<u16>>) -> PassivePorts<N> {
+    /// The ports of `range`, or whichever the system gives; `callers` tells who is forwarded.
+    pub fn new(network: N, range: Option<RangeInclusive<u16>>, callers: Callers) -> PassivePorts<N> {
         let next = Cell::new(range.as_ref().map_or(0, |range| *range.start()));
-        PassivePorts { inner: Rc::new(Inner { network, range, next, open: RefCell::default() }) }
+        PassivePorts { inner: Rc::new(Inner { network, callers, range, next, open: RefCell::default() }) }
     }
 
     /// A port of our address `local` at which `peer` will come in; anybody, when that is `None`.
-    pub fn lease(&self, local: IpAddr, peer: Option<IpAddr>) -> io::Result<Lease<N>> {
-        let peer = peer.map(|peer| peer.to_canonical());
+    pub fn lease(&self, local: IpAddr, peer: Option<Caller>) -> io::Result<Lease<N>> {
         let Some(range) = self.inner.range.clone() else { return self.open(Endpoint::new(local, 0), peer) };
         let mut failure = io::Error::from(io::ErrorKind::AddrInUse);
         // First one that nobody has, from the one behind the last; a port is used again as late as can be.
@@ -90,14 +111,15 @@ impl<N: Network> PassivePorts<N> {
         shared.map(|port| self.wait_at(port, peer)).ok_or(failure)
     }
 
-    fn open(&self, at: Endpoint, peer: Option<IpAddr>) -> io::Result<Lease<N>> {
+    fn open(&self, at: Endpoint, peer: Option<Caller>) -> io::Result<Lease<N>> {
         let listener = self.inner.network.listen(at)?;
-        let port = Rc::new(Port { listener, waiting: RefCell::default(), numbers: Cell::new(0) });
+        let (callers, waiting) = (self.inner.callers.clone(), RefCell::default());
+        let port = Rc::new(Port { listener, callers, waiting, numbers: Cell::new(0) });
         self.inner.open.borrow_mut().insert(port.listener.local(), port.clone());
         Ok(self.wait_at(port, peer))
     }
 
-    fn wait_at(&self, port: Rc<Port<N::Listener>>, peer: Option<IpAddr>) -> Lease<N> {
+    fn wait_at(&self, port: Rc<Port<N::Listener>>, peer: Option<Caller>) -> Lease<N> {
         let number = port.numbers.get();
         port.numbers.set(number + 1);
         port.waiting.borrow_mut().insert(number, Waiting { peer, stream: None, waker: None });
@@ -107,7 +129,7 @@ impl<N: Network> PassivePorts<N> {
 
 impl<L: Accept> Port<L> {
     /// Whether `peer` can be told from all who are waited for here.
-    fn has_room_for(&self, peer: Option<IpAddr>) -> bool {
+    fn has_room_for(&self, peer: Option<Caller>) -> bool {
         peer.is_some()
             && self.waiting.borrow().values().all(|other| other.peer.is_some() && other.peer != peer)
     }
@@ -116,7 +138,7 @@ impl<L: Accept> Port<L> {
         for _ in 0..ACCEPTS {
             let Poll::Ready(accepted) = self.listener.poll_accept(cx) else { return Ok(()) };
             let (stream, remote) = accepted?;
-            let from = remote.address.to_canonical();
+            let from = Caller::of(&self.callers, remote);
             let mut waiting = self.waiting.borrow_mut();
             let is_for =
                 |w: &&mut Waiting<L::Stream>| w.stream.is_none() && w.peer.is_none_or(|peer| peer == from);

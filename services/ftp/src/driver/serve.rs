@@ -7,14 +7,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_common::{Permit, Refusal};
+use inhost_common::{Attempt, Permit, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::moving::Shared;
 use super::services::{Entry, Granted, Services, SessionEvent};
 use super::stall::within;
 use super::transfer::Transfer;
-use super::{Clock, Lease, MaybeTls, TlsServer, Urgent, files};
+use super::{Caller, Clock, Lease, MaybeTls, TlsServer, Urgent, files};
 use crate::server::{
     Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,
     TransferRequest,
@@ -55,7 +55,8 @@ where
     S: AsyncRead + AsyncWrite + Urgent + Unpin + 'static,
     V: Services,
 {
-    let from = peer.address;
+    let caller = Caller::of(services.callers(), peer);
+    let from = caller.address;
     let now = services.clock().now();
     let permit = match services.admission().admit(from, now) {
         Ok(permit) => permit,
@@ -90,16 +91,16 @@ where
         }
         (true, None) => return SessionEnd::Closed(Closing::Tls),
     };
+    let session = Session::new(config.clone(), local, peer, implicit, now);
     let mut driver = Driver {
         control: Control::Open(stream),
-        session: Session::new(config.clone(), local, peer, implicit, now),
+        session: if caller.is_forwarded { session.forwarded_from(from) } else { session },
         config,
         local,
-        peer,
+        caller,
         server,
         permit,
         granted: None,
-        pending_entry: None,
         entering: None,
         file: None,
         lease: None,
@@ -129,18 +130,28 @@ enum Control<S> {
     Gone,
 }
 
+/// An attempt to log in.
+struct Entering {
+    user: String,
+    step: EnteringStep,
+}
+
+enum EnteringStep {
+    /// One of the caller's wrong passwords is to be reserved first, so that many at once share the limit.
+    Password(String),
+    Checking(Attempt, LocalFuture<Entry>),
+}
+
 struct Driver<S, V: Services> {
     control: Control<S>,
     session: Session,
     config: Rc<ServerConfig>,
     local: Endpoint,
-    peer: Endpoint,
+    caller: Caller,
     server: Option<TlsServer>,
     permit: Permit,
     granted: Option<Rc<Granted>>,
-    /// Who tries to log in.
-    pending_entry: Option<String>,
-    entering: Option<LocalFuture<Entry>>,
+    entering: Option<Entering>,
     file: Option<LocalFuture<Outcome<FileReply>>>,
     lease: Option<Lease<V::Network>>,
     transfer: Option<LocalFuture<Result<u64, TransferError>>>,
@@ -251,12 +262,8 @@ where
     fn outcomes(&mut self, cx: &mut Context<'_>) -> bool {
         let mut busy = false;
         let now = self.services.clock().now();
-        if let Some(entering) = &mut self.entering
-            && let Poll::Ready(entry) = entering.as_mut().poll(cx)
-        {
-            self.entering = None;
-            self.entered(entry, now);
-            busy = true;
+        if let Some(entering) = self.entering.take() {
+            busy |= self.enter(entering, cx, now);
         }
         if let Some(file) = &mut self.file
             && let Poll::Ready(outcome) = file.as_mut().poll(cx)
@@ -294,15 +301,41 @@ where
     }
 
     fn record_transfer(&self, outcome: &Result<u64, TransferError>) {
-        let (peer, user) = (self.peer.address, self.session.user().unwrap_or_default());
+        let (peer, user) = (self.caller.address, self.session.user().unwrap_or_default());
         let why = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let outcome = outcome.as_ref().map(|bytes| *bytes).map_err(|_| &*why);
         self.services.record(SessionEvent::Transferred { peer, user, what: &self.what, outcome });
     }
 
-    fn entered(&mut self, entry: Entry, now: Instant) {
-        let peer = self.peer.address;
-        let name = self.pending_entry.take().unwrap_or_default();
+    /// Goes on with an attempt to log in; whether it has come to a verdict.
+    fn enter(&mut self, mut entering: Entering, cx: &mut Context<'_>, now: Instant) -> bool {
+        loop {
+            match &mut entering.step {
+                EnteringStep::Password(password) => match self.permit.poll_attempt(cx, now) {
+                    Poll::Pending => break,
+                    Poll::Ready(Err(_)) => {
+                        self.session.authenticated(LogIn::TooMany, now);
+                        return true;
+                    }
+                    Poll::Ready(Ok(attempt)) => {
+                        let password = core::mem::take(password);
+                        let entry = self.services.log_in(entering.user.clone(), password);
+                        entering.step = EnteringStep::Checking(attempt, entry);
+                    }
+                },
+                EnteringStep::Checking(_, entry) => {
+                    let Poll::Ready(entry) = entry.as_mut().poll(cx) else { break };
+                    self.entered(entering, entry, now);
+                    return true;
+                }
+            }
+        }
+        self.entering = Some(entering);
+        false
+    }
+
+    fn entered(&mut self, entering: Entering, entry: Entry, now: Instant) {
+        let (peer, name) = (self.caller.address, entering.user);
         let verdict = match entry {
             Entry::Granted(granted) => {
                 self.services.record(SessionEvent::LoggedIn { peer, user: &name });
@@ -312,9 +345,12 @@ where
             }
             Entry::Denied => {
                 self.services.record(SessionEvent::Denied { peer, user: &name });
-                self.permit.denied(now);
+                if let EnteringStep::Checking(attempt, _) = entering.step {
+                    attempt.denied(now);
+                }
                 LogIn::Denied
             }
+            Entry::Busy => LogIn::Busy,
             Entry::Unavailable(reason) => {
                 self.services.record(SessionEvent::Unavailable { reason: &reason });
                 LogIn::Unavailable
@@ -332,9 +368,9 @@ where
             match action {
                 Action::Authenticate { user, password } => {
                     self.granted = None;
-                    self.pending_entry = Some(user.clone());
-                    self.entering = Some(self.services.log_in(user, password));
+                    self.entering = Some(Entering { user, step: EnteringStep::Password(password) });
                 }
+                Action::Denied => drop(self.permit.denied(self.services.clock().now())),
                 Action::StartTls => self.start_tls(),
                 Action::EndTls => self.end_tls(),
                 Action::File(request) => {
@@ -393,7 +429,7 @@ where
 
     fn listen(&mut self) {
         self.lease = None;
-        let peer = (!self.config.third_party).then_some(self.peer.address);
+        let peer = (!self.config.third_party).then_some(self.caller);
         let leased = self.services.ports().lease(self.local.address, peer);
         let at = leased.as_ref().ok().map(Lease::local);
         self.lease = leased.ok();

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use inhost_base::IpAddr;
-use inhost_common::{Admission, Refusal};
+use inhost_common::{Admission, Callers, Refusal};
 
 use super::{Clock, Network, PassivePorts, TlsServer};
 use crate::protocol::UnixTime;
@@ -28,6 +28,8 @@ pub enum Entry {
     Granted(Granted),
     /// They are not, or the user has no files here.
     Denied,
+    /// Too many passwords are being checked: this one was not looked at.
+    Busy,
     /// They could not be verified.
     Unavailable(String),
 }
@@ -46,6 +48,8 @@ pub trait Services: 'static {
     fn network(&self) -> &Self::Network;
     /// Its ports for passive data connections.
     fn ports(&self) -> &PassivePorts<Self::Network>;
+    /// Who comes by a gateway.
+    fn callers(&self) -> &Callers;
     /// Counts and rates of sessions.
     fn admission(&self) -> &Admission;
     /// Its certificate.

@@ -1,27 +1,16 @@
-//! What people want of a client: files here, files there, whole trees, and from one server to another.
+//! What people want of a client: files here, files there, and from one server to another.
 //!
 //! A file is written beside the name that it will have, and gets it once its size, and where the server offers it its
 //! hash, is that of the original.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-
-use inhost_base::{Duration, Instant};
 use inhost_socket::both;
 
 use super::files::hash;
 use super::{Clock, Connection, Flow, Network};
-use crate::client::{Answer, ClientError, DataVia, Listed, Operation, Transfer, parse_listing};
-use crate::protocol::{Kind, Parameters, UnixTime, parse_time, time_text};
+use crate::client::{Answer, ClientError, DataVia, Listed, Operation, Transfer, own_unique, parse_listing};
+use crate::protocol::{Parameters, UnixTime, parse_time, time_text};
 use crate::server::Digest;
 use crate::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
-
-/// Jobs of a mirror that wait; a directory beyond is left for when there is room.
-const JOBS: usize = 1 << 20;
-/// Jobs of one mirror that are begun anew on another connection.
-const AGAIN: u32 = 256;
-/// How often a worker without work looks for some.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// How files are moved.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +42,7 @@ pub struct Moved {
     pub hashed: bool,
 }
 
-fn local(error: StorageError, name: &VirtualPath) -> ClientError {
+pub(super) fn local(error: StorageError, name: &VirtualPath) -> ClientError {
     ClientError::Local(format!("{}: {error}", name.name().unwrap_or("/")))
 }
 
@@ -147,13 +136,13 @@ pub async fn get<N: Network, C: Clock + Clone + 'static>(
 }
 
 /// A file there, with what is known of it.
-struct Remote<'a> {
-    path: &'a str,
-    size: Option<u64>,
-    time: Option<UnixTime>,
+pub(super) struct Remote<'a> {
+    pub(super) path: &'a str,
+    pub(super) size: Option<u64>,
+    pub(super) time: Option<UnixTime>,
 }
 
-async fn get_known<N: Network, C: Clock + Clone + 'static>(
+pub(super) async fn get_known<N: Network, C: Clock + Clone + 'static>(
     connection: &mut Connection<N, C>,
     remote: &Remote<'_>,
     folder: &Folder,
@@ -266,13 +255,29 @@ pub async fn list<N: Network, C: Clock + Clone + 'static>(
     directory: &str,
     via: DataVia,
 ) -> Result<Vec<Listed>, ClientError> {
+    Ok(look(connection, directory, via).await?.listed)
+}
+
+/// A directory there, as it was listed.
+pub(super) struct Directory {
+    pub(super) listed: Vec<Listed>,
+    /// The same for the same directory under whatever name, where the server tells it.
+    pub(super) unique: Option<String>,
+}
+
+/// Lists a directory there.
+pub(super) async fn look<N: Network, C: Clock + Clone + 'static>(
+    connection: &mut Connection<N, C>,
+    directory: &str,
+    via: DataVia,
+) -> Result<Directory, ClientError> {
     let facts = connection.features().has("MLST");
     let verb = if facts { "MLSD" } else { "LIST" };
     let command = format!("{verb} {directory}").trim_end().to_owned();
     let request =
         Transfer { command, parameters: Parameters::default(), restart: None, size_bytes: None, via };
     let text = connection.transfer(request, Flow::Text).await?.text;
-    Ok(parse_listing(&text, facts))
+    Ok(Directory { unique: own_unique(&text).filter(|_| facts), listed: parse_listing(&text, facts) })
 }
 
 /// Moves a file between two servers, neither of which is here; one of them has to allow it.
@@ -342,204 +347,4 @@ async fn called<N: Network, C: Clock + Clone + 'static>(
     at: inhost_base::Endpoint,
 ) -> Result<(), ClientError> {
     connection.perform(Operation::Call(Parameters::IMAGE, at)).await.map(|_| ())
-}
-
-/// A tree that is being mirrored by several connections.
-pub struct MirrorPlan {
-    folder: Folder,
-    options: GetOptions,
-    upload: bool,
-    jobs: RefCell<VecDeque<Job>>,
-    busy: Cell<usize>,
-    /// Jobs that may still be begun anew on another connection.
-    again: Cell<u32>,
-    /// Files that were moved.
-    pub files: Cell<u64>,
-    /// Files that were there already.
-    pub kept: Cell<u64>,
-    /// Octets of the files that were moved.
-    pub bytes: Cell<u64>,
-    /// What went wrong, file by file.
-    pub failures: RefCell<Vec<String>>,
-}
-
-#[derive(Clone)]
-enum Job {
-    Directory { there: String, here: VirtualPath },
-    File { there: String, here: VirtualPath, listed: Listed },
-}
-
-impl MirrorPlan {
-    /// Of `there` to `folder`, or with `upload` of `folder` to `there`.
-    pub fn new(folder: Folder, there: &str, upload: bool, options: GetOptions) -> MirrorPlan {
-        let there = there.trim_end_matches('/').to_owned();
-        let first = Job::Directory { there, here: VirtualPath::root() };
-        MirrorPlan {
-            folder,
-            options,
-            upload,
-            jobs: RefCell::new(VecDeque::from([first])),
-            busy: Cell::new(0),
-            again: Cell::new(AGAIN),
-            files: Cell::new(0),
-            kept: Cell::new(0),
-            bytes: Cell::new(0),
-            failures: RefCell::default(),
-        }
-    }
-    fn push(&self, job: Job) {
-        let mut jobs = self.jobs.borrow_mut();
-        match jobs.len() < JOBS {
-            true => jobs.push_back(job),
-            false => self.failures.borrow_mut().push("too many files at once; mirror again".to_owned()),
-        }
-    }
-}
-
-/// Works on a plan until nothing is left of it. Several may, each on its connection; what fails is noted and the rest
-/// goes on, but for a lost connection. [`ClientError::Data`] asks for another connection to go on with: on this one no
-/// data moves any more.
-pub async fn mirror<N: Network, C: Clock + Clone + 'static>(
-    connection: &mut Connection<N, C>,
-    clock: &C,
-    plan: &MirrorPlan,
-) -> Result<(), ClientError> {
-    loop {
-        let job = plan.jobs.borrow_mut().pop_front();
-        let Some(job) = job else {
-            if plan.busy.get() == 0 {
-                return Ok(());
-            }
-            let until: Instant = clock.now() + LOOK_AGAIN;
-            clock.sleep_until(until).await;
-            continue;
-        };
-        plan.busy.set(plan.busy.get() + 1);
-        let name = match &job {
-            Job::Directory { there, .. } | Job::File { there, .. } => there.clone(),
-        };
-        let kept = job.clone();
-        let done = match (job, plan.upload) {
-            (Job::Directory { there, here }, false) => fetch_directory(connection, plan, there, here).await,
-            (Job::Directory { there, here }, true) => send_directory(connection, plan, there, here).await,
-            (Job::File { there, here, listed }, upload) => {
-                let moved = match upload {
-                    false => {
-                        let remote =
-                            Remote { path: &there, size: Some(listed.size_bytes), time: listed.modified };
-                        get_known(connection, &remote, &plan.folder, &here, plan.options).await
-                    }
-                    true => put(connection, &plan.folder, &here, &there, plan.options).await,
-                };
-                moved.map(|moved| {
-                    plan.files.set(plan.files.get() + 1);
-                    plan.bytes.set(plan.bytes.get() + moved.size_bytes - moved.resumed_bytes);
-                })
-            }
-        };
-        plan.busy.set(plan.busy.get() - 1);
-        match done {
-            Err(ClientError::Connection(why)) => return Err(ClientError::Connection(why)),
-            // A server that wants the session resumed and gave no ticket for that gives some to whoever comes anew.
-            Err(ClientError::Refused(said, reply))
-                if connection.is_protected() && matches!(reply.code, 425 | 522) && plan.again.get() > 0 =>
-            {
-                plan.again.set(plan.again.get() - 1);
-                plan.push(kept);
-                return Err(ClientError::Data(format!("{said}: {reply}")));
-            }
-            Err(error) => plan.failures.borrow_mut().push(format!("{name}: {error}")),
-            Ok(()) => {}
-        }
-    }
-}
-
-async fn fetch_directory<N: Network, C: Clock + Clone + 'static>(
-    connection: &mut Connection<N, C>,
-    plan: &MirrorPlan,
-    there: String,
-    here: VirtualPath,
-) -> Result<(), ClientError> {
-    let listed = list(connection, if there.is_empty() { "/" } else { &there }, plan.options.via).await?;
-    if here != VirtualPath::root() {
-        match plan.folder.make_directory(&here, 0o022).await {
-            Ok(()) | Err(StorageError::Exists) => {}
-            Err(error) => return Err(local(error, &here)),
-        }
-    }
-    for listed in listed {
-        // The name is one part of a path; the parser lets no other through.
-        let (there, here) = (format!("{there}/{}", listed.name), here.join(&listed.name));
-        match listed.kind {
-            Kind::Directory => plan.push(Job::Directory { there, here }),
-            Kind::File => {
-                let own = plan.folder.facts(&here).await.ok();
-                let is_same = own.is_some_and(|own| {
-                    own.size_bytes == listed.size_bytes
-                        && listed
-                            .modified
-                            .is_none_or(|time| own.modified.is_some_and(|t| t.seconds == time.seconds))
-                });
-                match is_same {
-                    true => plan.kept.set(plan.kept.get() + 1),
-                    false => plan.push(Job::File { there, here, listed }),
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-async fn send_directory<N: Network, C: Clock + Clone + 'static>(
-    connection: &mut Connection<N, C>,
-    plan: &MirrorPlan,
-    there: String,
-    here: VirtualPath,
-) -> Result<(), ClientError> {
-    let known = match list(connection, if there.is_empty() { "/" } else { &there }, plan.options.via).await {
-        Ok(listed) if !listed.is_empty() => listed,
-        Ok(_) | Err(ClientError::Refused(..)) => {
-            // Some servers list what is not there as empty. One that has it refuses, and then all is well.
-            match connection.command(format!("MKD {there}")).await {
-                Ok(_) | Err(ClientError::Refused(..)) => Vec::new(),
-                Err(error) => return Err(error),
-            }
-        }
-        Err(error) => return Err(error),
-    };
-    let mut listing = plan.folder.list(&here).await.map_err(|error| local(error, &here))?;
-    loop {
-        let (rest, batch) = listing.next().await;
-        let batch = batch.map_err(|error| local(error, &here))?;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        for (name, facts) in batch {
-            let (there, here) = (format!("{there}/{name}"), here.join(&name));
-            match facts.kind {
-                Kind::Directory => {
-                    let is_known = known.iter().any(|listed| listed.name == name);
-                    if !is_known {
-                        connection.command(format!("MKD {there}")).await?;
-                    }
-                    plan.push(Job::Directory { there, here });
-                }
-                Kind::File => {
-                    let size_bytes = facts.size_bytes;
-                    let is_same = known.iter().any(|listed| {
-                        let same_time = listed.modified.is_none_or(|time| Some(time) == facts.modified);
-                        listed.name == name && listed.size_bytes == size_bytes && same_time
-                    });
-                    let listed = Listed { name, kind: Kind::File, size_bytes, modified: facts.modified };
-                    match is_same {
-                        true => plan.kept.set(plan.kept.get() + 1),
-                        false => plan.push(Job::File { there, here, listed }),
-                    }
-                }
-                _ => {}
-            }
-        }
-        listing = rest;
-    }
 }

@@ -27,6 +27,10 @@ pub enum LogIn {
     },
     /// They are not.
     Denied,
+    /// They were not looked at: too many are being checked.
+    Busy,
+    /// They were not looked at: too many wrong ones came from the same address.
+    TooMany,
     /// They could not be verified.
     Unavailable,
 }
@@ -41,6 +45,8 @@ pub enum Action {
         /// The password.
         password: String,
     },
+    /// Count something wrong that a password was not: an account.
+    Denied,
     /// Once all that is pending was sent, begin TLS; answered by [`super::Session::tls_started`].
     StartTls,
     /// Once all that is pending was sent, end TLS and go on in clear text; answered by
@@ -67,7 +73,9 @@ pub enum Closing {
     Quit,
     /// Too many wrong passwords.
     Attempts,
-    /// Nobody logged in in time, or a command did not end.
+    /// Passwords cannot be checked now.
+    Busy,
+    /// Nobody logged in in time, a command did not end, or replies were not read.
     TooSlow,
     /// The user said nothing for too long.
     Idle,

@@ -10,6 +10,10 @@ use crate::protocol::{
 
 /// Ports below this are services of somebody, and no client's (RFC 2577 §3).
 const LEAST_PORT: u16 = 1024;
+/// What a client is told that comes through a gateway. A data connection to it would end at the gateway, and reach what
+/// listens on the gateway's own machine.
+pub(super) const FORWARDED: &str =
+    "You come through a forwarded port, where no data connection leads back; use EPSV or PASV.";
 
 /// What the client has said of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,6 +63,9 @@ impl Session {
 
     /// RFC 2577 §3: a server that connects wherever it is told to is everybody's tool against everybody.
     fn may_call(&self, to: Endpoint) -> Result<(), &'static str> {
+        if self.outer.is_some() {
+            return Err(FORWARDED);
+        }
         let (address, own) = (to.address.to_canonical(), self.peer.address.to_canonical());
         if to.port < LEAST_PORT {
             return Err("Data connections go to no port below 1024.");

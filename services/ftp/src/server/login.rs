@@ -49,9 +49,18 @@ impl Session {
                 self.reply(332, "Give the account with ACCT.");
             }
             LogIn::Denied => self.hold_denial(now),
+            // RFC 959 §5.4 has 421 for PASS where the fault is ours: 530 would say that the password is wrong.
+            LogIn::Busy => {
+                self.reply(421, "Busy, too many log in at once; try again.");
+                self.close(Closing::Busy);
+            }
             LogIn::Unavailable => {
-                self.phase = Phase::Visitor;
-                self.reply(530, "Passwords cannot be verified now, try later.");
+                self.reply(421, "Passwords cannot be verified now; try later.");
+                self.close(Closing::Busy);
+            }
+            LogIn::TooMany => {
+                self.reply(421, "Too many wrong passwords from your address; try later.");
+                self.close(Closing::Attempts);
             }
         }
         self.process(now);
@@ -63,7 +72,10 @@ impl Session {
                 self.phase = Phase::User { user: user.clone(), rights: *rights };
                 self.reply(230, "You are logged in.");
             }
-            Phase::Account { .. } => self.hold_denial(now),
+            Phase::Account { .. } => {
+                self.act(Action::Denied);
+                self.hold_denial(now);
+            }
             Phase::User { .. } => self.reply(202, "No account is needed."),
             _ => self.reply(503, "Say USER and PASS first."),
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use inhost_base::{Duration, Endpoint, Instant};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 
 use super::action::{Action, Closing, FileRequest, Rights};
 use super::config::{ServerConfig, TlsPolicy};
@@ -84,6 +84,8 @@ pub struct Session {
     pub(super) config: Rc<ServerConfig>,
     pub(super) local: Endpoint,
     pub(super) peer: Endpoint,
+    /// Where the client is outside, if a gateway forwards it; `peer` is the gateway's end then.
+    pub(super) outer: Option<IpAddr>,
     pub(super) phase: Phase,
     pub(super) waiting: Waiting,
     pub(super) security: Security,
@@ -117,6 +119,7 @@ impl Session {
             settings: Settings::new(&config),
             local,
             peer,
+            outer: None,
             phase: Phase::Visitor,
             waiting: Waiting::Nothing,
             // RFC 4217 has no AUTH on implicit TLS; data is protected there from the start.
@@ -141,6 +144,10 @@ impl Session {
         session
     }
 
+    /// The same, of a client that comes from `outer` through a gateway.
+    pub fn forwarded_from(self, outer: IpAddr) -> Session {
+        Session { outer: Some(outer), ..self }
+    }
     /// Whether more octets are wanted from the client. None are while it leaves replies unread: what it may have us
     /// hold is limited, whatever it says.
     pub fn takes_input(&self) -> bool {

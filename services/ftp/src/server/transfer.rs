@@ -4,6 +4,7 @@ use inhost_base::Instant;
 
 use super::action::{Action, Channel, ListStyle, Task, TransferError, TransferEvent, TransferRequest};
 use super::config::TlsPolicy;
+use super::data::FORWARDED;
 use super::session::{Phase, Session};
 use crate::protocol::{Command, Mode, Structure, Verb};
 use crate::storage::{StorageError, Store, VirtualPath};
@@ -86,6 +87,7 @@ impl Session {
         let channel = match channel {
             Some(channel) => channel,
             None if self.settings.data.extended_only => return self.reply(425, "Say EPSV first."),
+            None if self.outer.is_some() => return self.reply(425, FORWARDED),
             // RFC 959 §5.2: by default the port of the client's control connection.
             None => Channel::Active(self.peer),
         };
@@ -188,7 +190,7 @@ impl Session {
         }
         let parameters = self.settings.parameters;
         let mut lines = vec![format!("{} FTP server:", self.config.host_name)];
-        lines.push(format!(" You come from {}", self.peer.address.to_canonical()));
+        lines.push(format!(" You come from {}", self.outer.unwrap_or(self.peer.address).to_canonical()));
         lines.push(match self.user() {
             Some(user) => format!(" You are {user}, in {}", self.settings.directory),
             None => " You are not logged in".to_owned(),

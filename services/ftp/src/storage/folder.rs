@@ -11,15 +11,17 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use cap_std::fs::{PermissionsExt, ReadDir};
 
-use super::partial::{self, is_partial, partial_name};
+use super::partial::{self, freed_bytes, is_partial, partial_name};
+use super::quota::FileId;
 use super::{
     LIST_BATCH, Listing, LocalFuture, Outcome, Quota, Source, Storage, StorageError, Store, Storing,
     VirtualPath,
 };
 use crate::protocol::{Facts, Kind, Permissions, UnixTime};
 
-/// Directories, one in another, that counting what is used goes into.
-const COUNT_DEPTH: usize = 64;
+/// Directories, one in another, that counting what is used goes into; each has a descriptor open. What is deeper fails
+/// the count, and is not taken for nothing.
+const COUNT_DEPTH: usize = 256;
 
 /// A folder as [`Storage`]. Links within it are followed; a path that leads out of it, by `..`, by a link or by a race
 /// of either with us, is denied by the system (`openat2`) or step by step.
@@ -56,6 +58,14 @@ impl Folder {
         })
     }
 
+    /// Whether a name is that of a link.
+    pub fn is_link(&self, path: &VirtualPath) -> LocalFuture<Outcome<bool>> {
+        self.run(path, |folder, path| {
+            let (parent, name) = place(&folder.root, &path)?;
+            Ok(parent.symlink_metadata(name)?.is_symlink())
+        })
+    }
+
     /// Does something on a thread that may wait for the disk.
     fn run<T: Send + 'static>(
         &self,
@@ -83,29 +93,59 @@ impl Folder {
         }
     }
 
-    fn count(&self) {
-        if let Some(quota) = &self.quota {
-            quota.ensure_counted(|| used_bytes(&self.root, COUNT_DEPTH));
+    /// What tells the root from every other folder.
+    pub(super) fn id(&self) -> Outcome<FileId> {
+        let metadata = self.root.dir_metadata()?;
+        Ok((metadata.dev(), metadata.ino()))
+    }
+
+    fn count(&self) -> Outcome<()> {
+        match &self.quota {
+            Some(quota) => quota.ensure_counted(|| used_bytes(&self.root, COUNT_DEPTH)),
+            None => Ok(()),
         }
     }
-    fn released(&self, bytes: u64) {
-        if let Some(quota) = &self.quota {
-            quota.release(bytes);
-        }
+    /// Does what frees the name `name` in `folder`, and gives back what it took.
+    fn freeing(&self, folder: &Dir, name: &str, work: impl FnOnce() -> io::Result<()>) -> Outcome<()> {
+        let Some(quota) = &self.quota else { return Ok(work()?) };
+        self.count()?;
+        quota.freeing(|growing| {
+            let bytes = freed_bytes(folder, name, growing)?;
+            Ok((work()?, bytes))
+        })
     }
 }
 
-fn used_bytes(dir: &Dir, depth: usize) -> u64 {
-    let Ok(entries) = dir.entries() else { return 0 };
-    let size = |entry: cap_std::fs::DirEntry| {
-        let metadata = entry.metadata().ok()?;
-        match metadata.is_dir() {
-            true if depth > 0 => Some(used_bytes(&entry.open_dir().ok()?, depth - 1)),
-            true => None,
-            false => Some(metadata.len()),
+/// Octets of all files below `dir`. What cannot be looked at fails: a folder that nobody may read would hide what is in
+/// it.
+fn used_bytes(dir: &Dir, depth: usize) -> Outcome<u64> {
+    let mut sum = 0;
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let counted = match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() && depth == 0 => {
+                return Err(StorageError::Other("Folders are too deep in each other for a quota".into()));
+            }
+            Ok(metadata) if metadata.is_dir() => match entry.open_dir() {
+                Ok(inner) => used_bytes(&inner, depth - 1),
+                Err(error) => Err(error.into()),
+            },
+            Ok(metadata) => Ok(if metadata.is_file() { metadata.len() } else { 0 }),
+            Err(error) => Err(error.into()),
+        };
+        match counted {
+            Ok(bytes) => sum += bytes,
+            // It went away since.
+            Err(StorageError::NotFound) => {}
+            Err(StorageError::Denied) => {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let why = format!("The quota cannot be counted: {name} may not be read");
+                return Err(StorageError::Other(why));
+            }
+            Err(error) => return Err(error),
         }
-    };
-    entries.flatten().filter_map(size).sum()
+    }
+    Ok(sum)
 }
 
 /// The folder of a path and the name in it.
@@ -176,7 +216,7 @@ impl Storage for Folder {
 
     fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<Outcome<Storing>> {
         self.run(path, move |folder, path| {
-            folder.count();
+            folder.count()?;
             let (parent, name) = place(&folder.root, &path)?;
             partial::open(parent, &name, how, umask, folder.quota.clone())
         })
@@ -205,10 +245,7 @@ impl Storage for Folder {
             if metadata.is_dir() {
                 return Err(StorageError::IsDirectory);
             }
-            folder.count();
-            parent.remove_file(name)?;
-            folder.released(metadata.len());
-            Ok(())
+            folder.freeing(&parent, &name, || parent.remove_file(&name))
         })
     }
 
@@ -217,11 +254,13 @@ impl Storage for Folder {
         self.run(from, move |folder, from| {
             let (from_parent, from_name) = place(&folder.root, &from)?;
             let (to_parent, to_name) = place(&folder.root, &to)?;
-            folder.count();
-            let replaced = to_parent.symlink_metadata(&to_name).map_or(0, |old| old.len());
-            from_parent.rename(from_name, &to_parent, to_name)?;
-            folder.released(replaced);
-            Ok(())
+            let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
+            let moved = from_parent.symlink_metadata(&from_name).map(id)?;
+            // Two names of one file stay both, so nothing is freed (rename(2)).
+            if to_parent.symlink_metadata(&to_name).is_ok_and(|replaced| id(replaced) == moved) {
+                return Ok(from_parent.rename(&from_name, &to_parent, &to_name)?);
+            }
+            folder.freeing(&to_parent, &to_name, || from_parent.rename(&from_name, &to_parent, &to_name))
         })
     }
 

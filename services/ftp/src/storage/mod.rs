@@ -15,7 +15,7 @@ pub use folder::Folder;
 pub use inhost_telnet::users::LocalFuture;
 pub use partial::is_partial;
 pub use path::VirtualPath;
-pub use quota::Quota;
+pub use quota::{Quota, Quotas};
 
 use crate::protocol::{Facts, UnixTime};
 

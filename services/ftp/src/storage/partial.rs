@@ -2,18 +2,22 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 
 use super::folder::Plain;
+use super::quota::{Growing, Grows};
 use super::{LocalFuture, Outcome, Quota, Sink, Source, StorageError, Store, Storing};
 
 const PREFIX: &str = ".";
 const SUFFIX: &str = ".inhost-part";
 /// Names that [`Store::Unique`] tries.
 const UNIQUE_TRIES: u32 = 10_000;
+/// How often a file is opened that got its name, or went, before it was locked.
+const OPEN_TRIES: usize = 8;
 /// Octets that are copied at a time from the old file to the new one.
 const COPY_BYTES: usize = 1 << 20;
 
@@ -27,16 +31,25 @@ pub fn is_partial(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// One upload.
+/// One upload. What is being written holds it too, so that it ends only behind the last of that.
 struct Partial {
-    folder: Arc<Dir>,
+    body: Arc<Body>,
+}
+
+struct Body {
+    folder: Dir,
     file: Arc<File>,
     /// Where it is written and what it will be called, both within `folder`; the same when it is written in place.
     name: String,
     final_name: String,
     quota: Option<Quota>,
+    /// Octets of the file that the quota has counted.
+    counted_bytes: AtomicU64,
     umask: u32,
-    committed: bool,
+    /// The name is the file's own.
+    is_named: AtomicBool,
+    /// Keeps a file with a name from being freed while it grows.
+    _grows: Option<Grows>,
 }
 
 /// Opens `name` in `folder` to be written; runs where it may block.
@@ -60,42 +73,66 @@ pub(super) fn open(
     };
     let in_place = how == Store::Append && existing.is_some();
     let name = if in_place { final_name.clone() } else { partial_name(&final_name) };
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(!in_place).mode(0o600);
-    options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
-    let file = folder.open_with(&name, &options)?.into_std();
-    if !file.metadata()?.is_file() {
-        return Err(StorageError::NotFile);
-    }
-    // Two sessions that write to one file would make a third of it. The lock goes with the descriptor, also when the
-    // process is killed.
-    file.try_lock().map_err(|_| StorageError::Busy)?;
-    let there = file.metadata()?.len();
+    let file = open_locked(&folder, &name, !in_place)?;
+    let metadata = file.metadata()?;
+    let there = metadata.len();
+    let grows = quota.as_ref().filter(|_| in_place);
+    let body = Body {
+        _grows: grows.map(|quota| quota.grow((metadata.dev(), metadata.ino()))),
+        folder,
+        file: Arc::new(file),
+        name,
+        final_name: final_name.clone(),
+        quota,
+        counted_bytes: AtomicU64::new(there),
+        umask,
+        is_named: AtomicBool::new(in_place),
+    };
     let position = match (how, existing) {
         (Store::Append, _) => there,
         (Store::Replace | Store::Unique, _) => 0,
         (Store::At(at), _) if at <= there => at,
         // Not enough was broken off here, so the beginning is that of the file.
         (Store::At(at), Some(length)) if at <= length => {
-            copy_beginning(&folder, &final_name, &file, at)?;
+            body.take(at - there)?;
+            copy_beginning(&body.folder, &final_name, &body.file, at)?;
             at
         }
         (Store::At(_), _) => return Err(StorageError::Position),
     };
-    file.set_len(position)?;
-    if let Some(quota) = &quota {
-        quota.release(there.saturating_sub(position));
+    body.file.set_len(position)?;
+    body.settle();
+    Ok(Storing { sink: Box::new(Partial { body: Arc::new(body) }), position, name: final_name })
+}
+
+/// Opens a file for nobody else. Two sessions that write to one file would make a third of it. The lock goes with the
+/// descriptor, also when the process is killed.
+fn open_locked(folder: &Dir, name: &str, create: bool) -> Outcome<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(create).mode(0o600);
+    options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    for _ in 0..OPEN_TRIES {
+        let file = folder.open_with(name, &options)?.into_std();
+        if !file.metadata()?.is_file() {
+            return Err(StorageError::NotFile);
+        }
+        if lock(folder, name, &file)? {
+            return Ok(file);
+        }
     }
-    let partial = Partial {
-        folder: Arc::new(folder),
-        file: Arc::new(file),
-        name,
-        final_name: final_name.clone(),
-        quota,
-        umask,
-        committed: in_place,
-    };
-    Ok(Storing { sink: Box::new(partial), position, name: final_name })
+    Err(StorageError::Busy)
+}
+
+/// Locks a file; whether `name` is still its name. Between being opened and locked it may have become the whole file
+/// that another session stored, which nobody may write to any more.
+fn lock(folder: &Dir, name: &str, file: &File) -> Outcome<bool> {
+    file.try_lock().map_err(|_| StorageError::Busy)?;
+    let own = file.metadata()?;
+    match folder.metadata(name) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn unique(folder: &Dir, name: &str) -> Outcome<String> {
@@ -126,54 +163,89 @@ fn copy_beginning(folder: &Dir, from: &str, to: &File, bytes: u64) -> Outcome<()
 
 impl Sink for Partial {
     fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<()>)> {
-        if let Some(quota) = &self.quota
-            && !quota.take(buffer.len() as u64)
-        {
-            return Box::pin(std::future::ready((buffer, Err(StorageError::Quota))));
+        if let Err(error) = self.body.take(buffer.len() as u64) {
+            return Box::pin(std::future::ready((buffer, Err(error))));
         }
-        let file = self.file.clone();
+        let body = self.body.clone();
         Box::pin(blocking::unblock(move || {
-            let written = file.write_all_at(&buffer, position).map_err(StorageError::from);
+            let written = body.file.write_all_at(&buffer, position).map_err(StorageError::from);
             (buffer, written)
         }))
     }
 
     fn read_back(&self) -> Box<dyn Source> {
-        let size_bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
-        Box::new(Plain { file: self.file.clone(), size_bytes })
+        let file = self.body.file.clone();
+        let size_bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        Box::new(Plain { file, size_bytes })
     }
 
-    fn commit(mut self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>> {
-        Box::pin(blocking::unblock(move || {
-            if self.name == self.final_name {
-                return Ok(());
-            }
-            self.file.set_len(size_bytes)?;
-            let mode = std::fs::Permissions::from_mode(0o666 & !self.umask);
-            self.file.set_permissions(mode)?;
-            let replaced = self.folder.symlink_metadata(&self.final_name).map_or(0, |old| old.len());
-            self.folder.rename(&self.name, &self.folder, &self.final_name)?;
-            self.committed = true;
-            if let Some(quota) = &self.quota {
-                quota.release(replaced);
-            }
-            Ok(())
-        }))
+    fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>> {
+        Box::pin(blocking::unblock(move || self.body.commit(size_bytes)))
     }
 
     fn discard(self: Box<Self>) -> LocalFuture<()> {
         Box::pin(blocking::unblock(move || {
             // What is empty goes with its last handle.
-            let _ = self.file.set_len(0);
+            let _ = self.body.file.set_len(0);
         }))
     }
 }
 
-impl Drop for Partial {
+impl Body {
+    fn take(&self, bytes: u64) -> Outcome<()> {
+        if let Some(quota) = &self.quota {
+            quota.take(bytes)?;
+            self.counted_bytes.fetch_add(bytes, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+    /// Gives back what was counted and is not there: what was cut off, or could not be written.
+    fn settle(&self) {
+        let (Some(quota), Ok(metadata)) = (&self.quota, self.file.metadata()) else { return };
+        let counted = self.counted_bytes.swap(metadata.len(), Ordering::AcqRel);
+        quota.release(counted.saturating_sub(metadata.len()));
+    }
+    fn commit(&self, size_bytes: u64) -> Outcome<()> {
+        if self.name == self.final_name {
+            return Ok(());
+        }
+        self.file.set_len(size_bytes)?;
+        let mode = std::fs::Permissions::from_mode(0o666 & !self.umask);
+        self.file.set_permissions(mode)?;
+        let rename = || self.folder.rename(&self.name, &self.folder, &self.final_name);
+        match &self.quota {
+            None => rename()?,
+            Some(quota) => quota.freeing(|growing| {
+                let replaced = freed_bytes(&self.folder, &self.final_name, growing)?;
+                Ok((rename()?, replaced))
+            })?,
+        }
+        self.is_named.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Octets that are free once `name` is: those of a file, and none of a folder or a link.
+pub(super) fn freed_bytes(folder: &Dir, name: &str, growing: &Growing<'_>) -> Outcome<u64> {
+    match folder.symlink_metadata(name) {
+        Ok(metadata) if metadata.is_file() => {
+            growing.check((metadata.dev(), metadata.ino()))?;
+            Ok(metadata.len())
+        }
+        _ => Ok(0),
+    }
+}
+
+impl Drop for Body {
     fn drop(&mut self) {
+        self.settle();
         // Nothing came of it, so nothing is left of it; this is quick, and not worth a thread.
-        if !self.committed && self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        let is_named = *self.is_named.get_mut();
+        if !is_named && self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
             let _ = self.folder.remove_file(&self.name);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,47 +1,129 @@
 //! How much a user may keep.
+//!
+//! What is used belongs to a folder, and not to who uses it: all who have the same root, and all their sessions, before
+//! and after a reload, share one count. It is made from the files that are there when the first of them stores
+//! something, and forgotten when the last of them has left.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A limit with what is used of it; clones are the same. What is used is counted once from the files that are there,
-/// and then kept with each change.
-#[derive(Clone, Debug)]
-pub struct Quota {
-    inner: Arc<Inner>,
+use super::{Folder, Outcome, StorageError};
+
+/// A file, whatever its name: device and number.
+pub(super) type FileId = (u64, u64);
+
+/// The counts of all folders in use. A clone is the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Quotas {
+    folders: Arc<Mutex<BTreeMap<FileId, Weak<Used>>>>,
 }
 
-#[derive(Debug)]
-struct Inner {
+impl Quotas {
+    /// So many octets for all that is below `folder`.
+    pub fn limit(&self, folder: &Folder, limit_bytes: u64) -> Outcome<Quota> {
+        let root = folder.id()?;
+        let mut folders = locked(&self.folders);
+        folders.retain(|_, used| used.strong_count() > 0);
+        let known = folders.get(&root).and_then(Weak::upgrade);
+        let used = known.unwrap_or_default();
+        folders.insert(root, Arc::downgrade(&used));
+        Ok(Quota { used, limit_bytes })
+    }
+}
+
+/// A limit with what is used of it; clones are the same.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    used: Arc<Used>,
     limit_bytes: u64,
-    used_bytes: AtomicU64,
-    counted: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Used {
+    bytes: AtomicU64,
+    files: Mutex<Files>,
+}
+
+/// What only one at a time may look at and change.
+#[derive(Debug, Default)]
+struct Files {
+    counted: bool,
+    /// Files with a name that are being added to, each with how many do.
+    growing: BTreeMap<FileId, usize>,
 }
 
 impl Quota {
-    /// So many octets.
+    /// So many octets, counted for nobody else.
     pub fn new(limit_bytes: u64) -> Quota {
-        let inner = Inner { limit_bytes, used_bytes: AtomicU64::new(0), counted: AtomicBool::new(false) };
-        Quota { inner: Arc::new(inner) }
+        Quota { used: Arc::default(), limit_bytes }
     }
-    /// Sets what is used, the first time; `count` may take long.
-    pub(super) fn ensure_counted(&self, count: impl FnOnce() -> u64) {
-        if !self.inner.counted.swap(true, Ordering::AcqRel) {
-            self.inner.used_bytes.fetch_add(count(), Ordering::AcqRel);
+    /// Sets what is used, the first time; `count` may take long, and all who store wait for it.
+    pub(super) fn ensure_counted(&self, count: impl FnOnce() -> Outcome<u64>) -> Outcome<()> {
+        let mut files = locked(&self.used.files);
+        if !files.counted {
+            self.used.bytes.fetch_add(count()?, Ordering::AcqRel);
+            files.counted = true;
         }
+        Ok(())
     }
     /// Takes so many more octets, if they are there to be had.
-    pub(super) fn take(&self, bytes: u64) -> bool {
-        let limit = self.inner.limit_bytes;
-        let more = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= limit);
-        self.inner.used_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    pub(super) fn take(&self, bytes: u64) -> Outcome<()> {
+        let more = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
+        let taken = self.used.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        taken.map(|_| ()).map_err(|_| StorageError::Quota)
     }
     /// Gives octets back.
     pub(super) fn release(&self, bytes: u64) {
         let less = |used: u64| Some(used.saturating_sub(bytes));
-        let _ = self.inner.used_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        let _ = self.used.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+    /// Does what frees a name: `work` gives the file that goes with it, if one does, with its length. Nobody else
+    /// frees one meanwhile, so that none is given back twice.
+    pub(super) fn freeing<T>(&self, work: impl FnOnce(&Growing<'_>) -> Outcome<(T, u64)>) -> Outcome<T> {
+        let files = locked(&self.used.files);
+        let (done, bytes) = work(&Growing(&files.growing))?;
+        self.release(bytes);
+        Ok(done)
+    }
+    /// A file that has a name already is being added to, until what comes of this is dropped.
+    pub(super) fn grow(&self, file: FileId) -> Grows {
+        *locked(&self.used.files).growing.entry(file).or_default() += 1;
+        Grows { used: self.used.clone(), file }
     }
     /// Octets used, as far as they were counted.
     pub fn used_bytes(&self) -> u64 {
-        self.inner.used_bytes.load(Ordering::Acquire)
+        self.used.bytes.load(Ordering::Acquire)
     }
+}
+
+/// Files that are being added to. Without its name such a file would take space that nobody counts.
+pub(super) struct Growing<'a>(&'a BTreeMap<FileId, usize>);
+
+impl Growing<'_> {
+    /// Refuses to free a file that somebody adds to.
+    pub(super) fn check(&self, file: FileId) -> Outcome<()> {
+        if self.0.contains_key(&file) { Err(StorageError::Busy) } else { Ok(()) }
+    }
+}
+
+/// A file that is being added to.
+#[derive(Debug)]
+pub(super) struct Grows {
+    used: Arc<Used>,
+    file: FileId,
+}
+
+impl Drop for Grows {
+    fn drop(&mut self) {
+        let mut files = locked(&self.used.files);
+        match files.growing.get_mut(&self.file) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(files.growing.remove(&self.file)),
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

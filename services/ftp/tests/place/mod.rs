@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
-use inhost_common::{Admission, AdmissionLimits};
+use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::client::{ClientError, Operation};
 use inhost_ftp::driver::{
     Connection, Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsClient, TlsServer,
@@ -18,7 +18,7 @@ use inhost_ftp::server::{Rights, ServerConfig};
 use inhost_ftp::storage::{Folder, LocalFuture};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Stream};
-use inhost_stack::{ListenOptions, StackConfig};
+use inhost_stack::StackConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub const PORT: u16 = 21;
@@ -57,11 +57,13 @@ pub struct Server {
     pub host: Host,
     network: HostNetwork,
     ports: PassivePorts<HostNetwork>,
-    admission: Admission,
+    pub callers: Callers,
+    pub admission: Admission,
     folder: Folder,
     tls: Option<TlsServer>,
     rate: Option<u64>,
-    pub stored: Cell<u32>,
+    /// Passwords that were looked at.
+    pub checked: Cell<u32>,
     pub log: RefCell<Vec<String>>,
 }
 
@@ -80,6 +82,9 @@ impl Services for Server {
     fn ports(&self) -> &PassivePorts<HostNetwork> {
         &self.ports
     }
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
     fn admission(&self) -> &Admission {
         &self.admission
     }
@@ -87,6 +92,7 @@ impl Services for Server {
         self.tls.clone()
     }
     fn log_in(&self, user: String, password: String) -> LocalFuture<Entry> {
+        self.checked.set(self.checked.get() + 1);
         let entry = match (&*user, &*password) {
             ("ada" | "slow", "engine") => Entry::Granted(Granted {
                 storage: Rc::new(self.folder.clone()),
@@ -94,6 +100,7 @@ impl Services for Server {
                 account: None,
                 rate_bytes_per_second: self.rate.filter(|_| user == "slow"),
             }),
+            ("busy", _) => Entry::Busy,
             _ => Entry::Denied,
         };
         Box::pin(std::future::ready(entry))
@@ -127,18 +134,20 @@ pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: 
         connections_per_window: 5000,
         ..AdmissionLimits::default()
     };
+    let callers = Callers::default();
     let server = Rc::new(Server {
-        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004)),
-        network,
+        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004), callers.clone()),
+        callers,
+        network: network.clone(),
         admission: Admission::new(limits),
         folder: place.folder("server"),
         tls: Some(TlsServer::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap()),
         rate: Some(1_000_000),
-        stored: Cell::new(0),
+        checked: Cell::new(0),
         log: RefCell::default(),
         host: host.clone(),
     });
-    let listener = host.listen(Endpoint::new(HERE, PORT), ListenOptions::default()).unwrap();
+    let listener = network.listen_for_control(Endpoint::new(HERE, PORT)).unwrap();
     let (serving, config, accepting) = (server.clone(), Rc::new(config), host.clone());
     host.spawn(async move {
         while let Ok(stream) = listener.accept().await {
@@ -174,7 +183,9 @@ impl World {
     }
     /// A connection by hand.
     pub async fn raw(&self) -> Raw {
-        let stream = self.host.connect(Endpoint::new(HERE, PORT)).await.unwrap();
+        self.raw_of(self.host.connect(Endpoint::new(HERE, PORT)).await.unwrap()).await
+    }
+    pub async fn raw_of(&self, stream: Stream) -> Raw {
         let mut raw = Raw { stream, heard: Vec::new() };
         assert!(raw.line().await.starts_with("220 "));
         raw

@@ -1,5 +1,5 @@
 use super::*;
-use crate::storage::Sink;
+use crate::storage::{Quotas, Sink};
 use futures_lite::future::block_on;
 
 struct Root(std::path::PathBuf, Folder);
@@ -115,6 +115,107 @@ fn a_quota_holds() {
     assert_eq!(store(&folder, "b", Store::Replace, &[0; 60]).err(), Some(StorageError::Quota));
     block_on(folder.remove(&path("a"))).unwrap();
     assert_eq!(quota.used_bytes(), used - 40);
+}
+
+/// What each of these leaves used is what is there, and what is there is within the quota.
+#[test]
+fn no_command_gets_around_a_quota() {
+    let quotas = Quotas::default();
+    let cases: [(&str, fn(&Folder)); 9] = [
+        ("REST to the end and an empty STOR", |folder| {
+            for _ in 0..3 {
+                let at = block_on(folder.size(&path("file"))).unwrap();
+                let _ = whole(folder, "file", Store::At(at), b"");
+            }
+        }),
+        ("a rename to itself", |folder| {
+            for _ in 0..3 {
+                let _ = block_on(folder.rename(&path("file"), &path("file")));
+            }
+        }),
+        ("a rename over an empty folder", |folder| {
+            for name in ["one", "two"] {
+                block_on(folder.make_directory(&path(name), 0)).unwrap();
+            }
+            let _ = block_on(folder.rename(&path("one"), &path("two")));
+        }),
+        ("a rename over a file", |folder| {
+            whole(folder, "other", Store::Replace, &[0; 20]).unwrap();
+            let _ = block_on(folder.rename(&path("other"), &path("file")));
+        }),
+        ("an upload in pieces that is broken off each time", |folder| {
+            for _ in 0..9 {
+                drop(store(folder, "part", Store::Append, &[0; 30]));
+            }
+        }),
+        ("the same begun anew", |folder| {
+            for _ in 0..9 {
+                drop(store(folder, "part", Store::Replace, &[0; 30]));
+            }
+        }),
+        ("removing what is added to", |folder| {
+            for _ in 0..9 {
+                let adding = store(folder, "file", Store::Append, &[0; 20]);
+                let _ = block_on(folder.remove(&path("file")));
+                let _ = whole(folder, "file", Store::Replace, &[0; 20]);
+                let _ = block_on(folder.rename(&path("sub"), &path("file")));
+                drop(adding);
+            }
+        }),
+        ("names that nobody has", |folder| {
+            for _ in 0..9 {
+                let _ = whole(folder, "unique", Store::Unique, &[0; 30]);
+            }
+        }),
+        ("a restart beyond the end, and what could not be written", |folder| {
+            assert!(block_on(folder.store(&path("new"), Store::At(9), 0)).is_err());
+            assert!(whole(folder, "new", Store::Replace, &[0; 200]).is_err());
+        }),
+    ];
+    for (name, work) in cases {
+        let root = Root::new("around");
+        let quota = quotas.limit(&root.1, 100).unwrap();
+        std::fs::write(root.0.join("root/file"), [0; 40]).unwrap();
+        let folder = root.1.clone().with_quota(quota.clone());
+        folder.count().unwrap();
+        work(&folder);
+        let there = used_bytes(&root.1.root, COUNT_DEPTH).unwrap();
+        assert_eq!((quota.used_bytes(), there <= 100), (there, true), "{name}");
+        assert!(!root.0.join("root/.new.inhost-part").exists(), "{name}");
+    }
+}
+
+/// Sessions before and after a reload, and users with one root, have one count; it is made anew once all have left.
+#[test]
+fn a_quota_is_the_folders() {
+    let (root, quotas) = (Root::new("shared"), Quotas::default());
+    std::fs::remove_file(root.0.join("root/file")).unwrap();
+    let before = root.1.clone().with_quota(quotas.limit(&root.1, 100).unwrap());
+    whole(&before, "a", Store::Replace, &[0; 60]).unwrap();
+    let again = Folder::open(&root.0.join("root")).unwrap();
+    let after = again.clone().with_quota(quotas.limit(&again, 100).unwrap());
+    whole(&after, "b", Store::Replace, &[0; 30]).unwrap();
+    assert_eq!(whole(&before, "c", Store::Replace, &[0; 30]), Err(StorageError::Quota));
+    block_on(after.remove(&path("a"))).unwrap();
+    whole(&before, "c", Store::Replace, &[0; 60]).unwrap();
+    drop((before, after));
+    // What others put there while nobody was logged in counts as well.
+    std::fs::write(root.0.join("root/d"), [0; 9]).unwrap();
+    let later = again.clone().with_quota(quotas.limit(&again, 100).unwrap());
+    assert_eq!(whole(&later, "e", Store::Replace, &[0; 2]), Err(StorageError::Quota));
+    whole(&later, "e", Store::Replace, &[0; 1]).unwrap();
+}
+
+/// A folder that cannot be counted hides nothing.
+#[test]
+fn what_is_too_deep_to_count_is_not_free() {
+    let root = Root::new("deep");
+    let deep = vec!["d"; COUNT_DEPTH + 1].join("/");
+    std::fs::create_dir_all(root.0.join("root").join(&deep)).unwrap();
+    let folder = root.1.clone().with_quota(Quota::new(100));
+    assert!(matches!(whole(&folder, "x", Store::Replace, b"x"), Err(StorageError::Other(_))));
+    std::fs::remove_dir(root.0.join("root").join(&deep)).unwrap();
+    whole(&folder, "x", Store::Replace, b"x").unwrap();
 }
 
 #[test]
