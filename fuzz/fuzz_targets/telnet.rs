@@ -1,4 +1,5 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     inhost_telnet::fuzz::fuzz_protocol(bytes);
+    inhost_telnet::fuzz::fuzz_unread(bytes);
 });

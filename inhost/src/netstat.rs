@@ -130,6 +130,9 @@ mod tests {
         }
         assert!(views::view(&state, Some("neighbours")).contains("02:00:00:00:00:02"));
         assert_eq!(part_of(&state, Some("neighbours"))[0]["link"], 1);
+        let mut state = state;
+        state["sockets"] = json!({"connections": 65_535, "listeners": 12, "udp": 7});
+        assert!(summary(&state).contains("65535 connections, 12 listeners, 7 UDP sockets"));
         assert!(summary(&state).lines().all(|line| line.len() < 80), "a stranger's terminal");
     }
 

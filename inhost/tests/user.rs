@@ -139,6 +139,31 @@ fn callers_from_outside_are_limited_each_for_itself() {
     assert!(serve.end().success());
 }
 
+/// Many who ask for NETSTAT again and again, before they have logged in, hold nobody else up.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
+fn netstat_before_login_holds_nobody_up() {
+    let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7";
+    let config = "[telnet]\nsessions = 256\nsessions_per_peer = 256\nconnections_per_minute = 1000\n\
+                  [little]\nconnections_per_peer = 1024\n";
+    let folder = common::Folder::new("netstat-file");
+    let file = folder.0.join("many.toml");
+    std::fs::write(&file, config).unwrap();
+    let serve = Serve::start("netstat", &["--link", links, "--config", file.to_str().unwrap()]);
+    let (telnet, echo) = (forwarded(&serve, 23).to_owned(), forwarded(&serve, 7).to_owned());
+    let held: Vec<TcpStream> = (0..500).map(|_| connect(&echo)).collect();
+    let asking: Vec<TcpStream> = (0..190).map(|_| connect(&telnet)).collect();
+    for mut stream in &asking {
+        stream.write_all(&b"netstat\r\n".repeat(199)).unwrap();
+    }
+    let began = std::time::Instant::now();
+    echo_intact(connect(&echo), 1000);
+    let took = began.elapsed();
+    assert!(took < std::time::Duration::from_secs(2), "an echo took {took:?}");
+    drop((held, asking));
+    assert!(serve.end().success());
+}
+
 #[test]
 fn errors_say_what_failed_where_and_what_to_try() {
     let serve = Serve::start("errors", &["--link", "user,forward=127.0.0.1:0->7"]);

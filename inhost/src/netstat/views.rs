@@ -22,16 +22,16 @@ pub fn view(state: &Value, part: Option<&str>) -> String {
     }
 }
 
-/// What the Telnet server's NETSTAT shows: no more than a stranger may know.
+/// What the Telnet server's NETSTAT shows of a [`Summary`](inhost_runtime::control::Summary): no more than a stranger
+/// may know.
 pub fn summary(state: &Value) -> String {
-    let all = rows(&state["sockets"]);
-    let of = |kind: &str| all.iter().filter(|s| s["kind"] == kind).count();
+    let of = |kind: &str| number(&state["sockets"][kind]);
     let mut text = interfaces(state);
     let _ = writeln!(
         text,
         "\n{} connections, {} listeners, {} UDP sockets\n{}",
-        of("connection"),
-        of("listener"),
+        of("connections"),
+        of("listeners"),
         of("udp"),
         memory(state).trim_end()
     );

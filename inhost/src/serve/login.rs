@@ -14,6 +14,7 @@ use inhost_telnet::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
 };
 use std::cell::RefCell;
+use std::io::Read;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tracing::{error, info, warn};
@@ -41,11 +42,11 @@ pub fn start(runtime: &Runtime, telnet: &Telnet, callers: &Callers) -> Result<Lo
     let authenticator = ThreadAuthenticator::start(source)
         .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
     let news = Rc::new(RefCell::new(telnet.news.clone()));
-    let (shown, inside) = (news.clone(), host.clone());
+    let (shown, summary) = (news.clone(), control::Summary::new(&host));
     let services =
         HostServices::new(host.clone(), authenticator, Admission::new(limits(telnet)), shell(telnet))
             .with_news(move || read_news(shown.borrow().as_deref()))
-            .with_netstat(move || crate::netstat::summary(&control::netstat(&inside)))
+            .with_netstat(move || crate::netstat::summary(&summary.state()))
             .with_log(log);
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, telnet.port);
     let listener = host
@@ -135,12 +136,14 @@ fn shell(telnet: &Telnet) -> ShellSettings {
 }
 
 /// Most of a news file that is shown.
-const NEWS_BYTES: usize = 16 << 10;
+const NEWS_BYTES: u64 = 16 << 10;
 
 fn read_news(path: Option<&std::path::Path>) -> String {
     let Some(path) = path else { return "No news.".into() };
-    match std::fs::read_to_string(path) {
-        Ok(text) => text.chars().take(NEWS_BYTES).collect(),
+    let mut text = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(NEWS_BYTES).read_to_end(&mut text));
+    match read {
+        Ok(_) => String::from_utf8_lossy(&text).into_owned(),
         Err(_) => "The news cannot be read.".into(),
     }
 }

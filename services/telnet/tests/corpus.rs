@@ -7,5 +7,8 @@ use replay::replay;
 
 #[test]
 fn the_corpus_holds() {
-    replay("telnet", inhost_telnet::fuzz::fuzz_protocol);
+    replay("telnet", |bytes| {
+        inhost_telnet::fuzz::fuzz_protocol(bytes);
+        inhost_telnet::fuzz::fuzz_unread(bytes);
+    });
 }

@@ -16,6 +16,9 @@ const SESSIONS: usize = 8;
 const BACKLOG_BYTES: usize = 16 * 1024;
 /// Octets that wait for the screen; then no session is read.
 const SCREEN_BYTES: usize = 16 * 1024;
+/// Octets that wait for the screen beyond which no keys are taken either, as they are echoed. There is room left above
+/// [`SCREEN_BYTES`], for an interrupt must get through to a server whose output the screen is slow to take.
+const ECHO_BYTES: usize = 4 * SCREEN_BYTES;
 /// Keys that are kept for a session that is not open yet.
 const AHEAD_BYTES: usize = 1024;
 /// Octets of a command line.
@@ -141,7 +144,7 @@ impl Console {
     }
     /// Whether keys are taken.
     pub fn takes_keys(&self) -> bool {
-        if self.keys_ended {
+        if self.keys_ended || self.screen.len() >= ECHO_BYTES {
             return false;
         }
         self.command.is_some()

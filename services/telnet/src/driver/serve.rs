@@ -152,6 +152,7 @@ where
                 Poll::Ready(Err(error)) => return Poll::Ready(SessionEnd::Failed(error)),
                 Poll::Pending => {}
             }
+            busy |= self.session.resume_typing();
             if !busy {
                 return Poll::Pending;
             }

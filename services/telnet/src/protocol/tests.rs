@@ -290,12 +290,15 @@ fn random_and_mutated_inputs() {
             .to_vec(),
     );
     let mut random = Random::from_number(854);
-    for _ in 0..200_000 {
+    for number in 0..200_000 {
         let input = match random.public_below(3) {
             0 => (0..random.public_below(48)).map(|_| telnet_octet(&mut random)).collect(),
             _ => mutated(&mut random, &corpus),
         };
         crate::fuzz::fuzz_protocol(&input);
+        if number % 100 == 0 {
+            crate::fuzz::fuzz_unread(&input);
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use inhost_base::{Duration, Instant};
 use super::config::ServerConfig;
 use super::environment::{language, terminal};
 use super::front::{Front, Said};
-use crate::protocol::{Command, Config, Event, FlowControl, Side, Telnet, TelnetOption, Violation};
+use crate::protocol::{
+    Command, Config, Event, FlowControl, OUTPUT_BYTES, Side, Telnet, TelnetOption, Violation,
+};
 use crate::pty::TerminalKeys;
 use crate::users::{Account, Verdict};
 
@@ -260,6 +262,14 @@ impl Session {
         }
     }
 
+    /// A key that a command stands for. A Synch lets commands through though nobody takes what is typed, so that they
+    /// must not fill the queue; the key is lost then, as one is that is typed into a full terminal.
+    fn type_key(&mut self, key: u8) {
+        if self.typed.len() < TYPED_BYTES {
+            self.typed.push_back(key);
+        }
+    }
+
     /// A key for the shell. One that raises a signal flushes what the terminal has to say, as it would on a
     /// real line: what is queued here, and by Synch what is on its way.
     fn key(&mut self, octet: u8) {
@@ -278,12 +288,23 @@ impl Session {
         self.unseen_bytes = 0;
     }
 
-    /// Lets the dialogue before the shell take what was typed.
+    /// Goes on with what was typed ahead, once output has been sent. True when something came of it.
+    pub fn resume_typing(&mut self) -> bool {
+        let before = self.typed.len();
+        if matches!(self.phase, Phase::Front(_)) && before > 0 {
+            self.front();
+        }
+        self.typed.len() != before
+    }
+
+    /// Lets the dialogue before the shell take what was typed, until as much waits to be sent as may: a key can draw
+    /// many times its length, and the peer may read nothing.
     fn front(&mut self) {
         let echoes = self.telnet.is_active(Side::Local, TelnetOption::Echo);
         let mut screen = Vec::new();
         while let Phase::Front(front) = &mut self.phase {
-            if !front.is_listening() || self.stopped {
+            let is_full = self.telnet.pending_bytes() + screen.len() >= OUTPUT_BYTES;
+            if !front.is_listening() || self.stopped || is_full {
                 break;
             }
             let Some(key) = self.typed.pop_front() else { break };
@@ -318,7 +339,10 @@ impl Session {
                 }
             }
             Command::AbortOutput if self.in_shell() => {
-                self.unseen_bytes = usize::MAX;
+                // One Synch is enough for all that was said before it: a flood of these draws no flood of answers.
+                if self.unseen_bytes > 0 {
+                    self.unseen_bytes = usize::MAX;
+                }
                 self.flush_output();
             }
             Command::InterruptProcess | Command::Break => self.interrupt(keys.interrupt),
@@ -360,7 +384,7 @@ impl Session {
     fn editing(&mut self, key: u8) {
         if self.in_shell() {
             if key != 0 {
-                self.typed.push_back(key);
+                self.type_key(key);
             }
             return;
         }
@@ -368,7 +392,7 @@ impl Session {
         let mut screen = Vec::new();
         if let Phase::Front(front) = &mut self.phase {
             if key == self.keys.end_of_file {
-                self.typed.push_back(4);
+                self.type_key(4);
                 self.front();
                 return;
             }
