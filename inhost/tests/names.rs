@@ -16,6 +16,7 @@ const ZONE: &str = "$TTL 300\n\
     @ IN SOA ns root ( 1 3600 900 604800 3 )\n  IN NS ns\n  IN MX 10 mail\nns IN A 127.0.0.1\n\
     www IN A 192.0.2.7\n  IN AAAA 2001:db8::7\nweb IN CNAME www\nmail IN A 192.0.2.25\n\
     loop IN CNAME pool\npool IN CNAME loop\nshort 2 IN A 192.0.2.8\ntext IN TXT \"hello, host\"\n\
+    evil IN TXT \"\\027]0;owned\\007\\010next\"\n\
     odd IN TYPE65280 \\# 4 0A000001\n_telnet._tcp IN SRV 0 5 23 www\n";
 
 /// BIND at 127.0.0.1 port 5301 for example.test and 2.0.192.in-addr.arpa.
@@ -258,6 +259,12 @@ fn lookup_against_bind() {
     let (text, ..) = ask(&["example.test", "MX", "NS", "SOA"]);
     assert!(text.contains("example.test gets its mail at mail.example.test (preference 10)"), "{text}");
     assert!(text.contains("example.test has name server ns.example.test"), "{text}");
+    // What a terminal would obey is not shown, to programs neither.
+    for more in [&[][..], &["--json"]] {
+        let (text, ..) = ask(&[&["evil.example.test", "TXT"], more].concat());
+        assert!(text.contains("\u{fffd}]0;owned\u{fffd}\u{fffd}next"), "{text:?}");
+        assert!(text.trim_end().chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
     let (text, ..) = ask(&["192.0.2.7"]);
     assert!(text.starts_with("192.0.2.7 is www.example.test\n"), "{text}");
     let (text, ..) = ask(&["long.example.test", "A", "--trace"]);

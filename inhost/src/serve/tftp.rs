@@ -2,6 +2,7 @@
 
 use crate::config::Tftp;
 use crate::failure::Failure;
+use inhost_common::Cleaner;
 use inhost_ftp::storage::{Folder, Storage};
 use inhost_socket::Host;
 use inhost_tftp::driver::{Server, ServerEvent, serve};
@@ -30,13 +31,13 @@ fn folder(tftp: &Tftp) -> Result<Rc<dyn Storage>, Failure> {
     Ok(Rc::new(folder))
 }
 
-/// One line of the log for each event. What a client named is a field: it is quoted and its control octets are escaped.
+/// One line of the log for each event.
 fn log(event: ServerEvent<'_>) {
     match event {
         ServerEvent::Refused { peer, why } => info!(target: "tftp", %peer, "refused: {why}"),
         ServerEvent::Ended { peer, request, outcome } => {
             let what = if request.is_write { "write" } else { "read" };
-            let name = &request.name;
+            let name = Cleaner::line(request.name.as_bytes());
             match outcome {
                 Ok(summary) => {
                     info!(target: "tftp", %peer, name, bytes = summary.file_bytes, "{what}")

@@ -14,6 +14,13 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
+    /// `octets` as a part of one line: a name, a message. Line ends and tabs are replaced, too.
+    pub fn line(octets: &[u8]) -> String {
+        let (mut text, mut cleaner) = (String::new(), Cleaner::default());
+        cleaner.take(octets, &mut text);
+        cleaner.end(&mut text);
+        text.replace(['\n', '\t'], SUBSTITUTE.encode_utf8(&mut [0; 4]))
+    }
     /// Takes more octets, and puts what they say behind `text`.
     pub fn take(&mut self, octets: &[u8], text: &mut String) {
         for &octet in octets {
@@ -100,6 +107,12 @@ mod tests {
         // The same as one octet, alone and as UTF-8; and what turns the direction of writing.
         assert_eq!(clean(b"\x9b2J"), "\u{fffd}2J");
         assert_eq!(clean("\u{9b}2J \u{202e}x".as_bytes()), "\u{fffd}2J \u{fffd}x");
+    }
+
+    #[test]
+    fn a_part_of_a_line_stays_one() {
+        assert_eq!(Cleaner::line(b"a\r\nb\tc\x1b[1m"), "a\u{fffd}b\u{fffd}c\u{fffd}[1m");
+        assert_eq!(Cleaner::line("M\u{fc}ller \u{202e}".as_bytes()), "M\u{fc}ller \u{fffd}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::denial::{Signature, denials};
 use hickory_resolver::proto::op::{Message, ResponseCode};
 use hickory_resolver::proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use inhost_base::Duration;
+use inhost_common::Cleaner;
 use std::fmt;
 
 /// Aliases that are followed from one name.
@@ -83,9 +84,9 @@ pub fn code_name(code: ResponseCode) -> &'static str {
     }
 }
 
-/// A name without the final dot, for people.
+/// A name without the final dot, for people, and without what a terminal would obey.
 pub fn shown(name: &Name) -> String {
-    let text = name.to_string();
+    let text = Cleaner::line(name.to_string().as_bytes());
     match text.strip_suffix('.') {
         Some("") | None => text,
         Some(bare) => bare.to_owned(),

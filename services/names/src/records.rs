@@ -9,6 +9,7 @@ use futures_lite::future;
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr};
+use inhost_common::Cleaner;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
@@ -178,7 +179,8 @@ fn of_link(report: MdnsReport, took: Duration) -> Looked {
     Looked { question, source: Source::Link, result: answer.ok_or(Failed::Silence), attempts, took }
 }
 
-/// The data of a record as people read it: names without their final dot, texts in quotes.
+/// The data of a record as people read it: names without their final dot, texts in quotes, and nothing in it that a
+/// terminal would obey.
 pub fn data_shown(data: &RData) -> String {
     let text = match data {
         RData::CNAME(name) => name.0.to_string(),
@@ -186,15 +188,35 @@ pub fn data_shown(data: &RData) -> String {
         RData::NS(name) => name.0.to_string(),
         RData::MX(mx) => format!("{} {}", mx.preference, mx.exchange),
         RData::SRV(srv) => format!("{} {} {} {}", srv.priority, srv.weight, srv.port, srv.target),
+        RData::TXT(txt) => return Cleaner::line(&txt.txt_data.concat()),
         // RFC 3597 §5.
         RData::Unknown { rdata, .. } => {
             let octets: String = rdata.anything.iter().map(|octet| format!("{octet:02X}")).collect();
             return format!("\\# {} {octets}", rdata.anything.len()).trim_end().to_owned();
         }
-        other => return other.to_string(),
+        other => return Cleaner::line(other.to_string().as_bytes()),
     };
+    let text = Cleaner::line(text.as_bytes());
     match text.strip_suffix('.') {
         Some(bare) if !bare.is_empty() && !bare.ends_with(' ') => bare.to_owned(),
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hickory_resolver::proto::rr::rdata::{PTR, TXT};
+
+    #[test]
+    fn what_a_terminal_obeys_is_not_shown() {
+        let text = TXT::from_bytes(vec![b"\x1b]0;title\x07", b"\r\nforged has address 192.0.2.66 \x9b\xfc"]);
+        let shown = data_shown(&RData::TXT(text));
+        assert_eq!(shown, "\u{fffd}]0;title\u{fffd}\u{fffd}forged has address 192.0.2.66 \u{fffd}\u{fc}");
+        let name = Name::from_labels([&b"\x1b[2J"[..], "\u{202e}\u{9b}".as_bytes(), b"example"]).unwrap();
+        for text in [data_shown(&RData::PTR(PTR(name.clone()))), crate::shown(&name)] {
+            assert!(text.ends_with("example"), "{text}");
+            assert!(text.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{text:?}");
+        }
     }
 }

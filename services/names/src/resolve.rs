@@ -10,6 +10,7 @@ use hickory_resolver::config::{
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr};
+use inhost_common::Cleaner;
 use inhost_socket::Host;
 use std::str::FromStr;
 
@@ -90,11 +91,12 @@ impl Dns {
     /// The name that the DNS gives to an address (RFC 1035 §3.5, RFC 3596 §2.5).
     pub(crate) async fn name_of(&self, address: IpAddr) -> Option<String> {
         let answer = self.provider.within(self.resolver.lookup(Name::from(address), RecordType::PTR)).await;
-        let name = answer.ok()?.answers().iter().find_map(|record| match &record.data {
-            RData::PTR(name) => Some(name.0.to_ascii()),
+        let answer = answer.ok()?;
+        let name = answer.answers().iter().find_map(|record| match &record.data {
+            RData::PTR(name) => Some(&name.0),
             _ => None,
         })?;
-        Some(name.trim_end_matches('.').to_owned())
+        Some(Cleaner::line(name.to_ascii().trim_end_matches('.').as_bytes()))
     }
 
     fn explain(&self, name: &str, error: NetError, started: Instant, now: Instant) -> LookUpError {

@@ -1,5 +1,7 @@
 //! What servers of this family say: an octet of zero when all is well, else a line that says what is not.
 
+use inhost_common::Cleaner;
+
 /// The longest line that is kept; the rest of it is left out.
 const LINE_BYTES: usize = 512;
 
@@ -59,8 +61,7 @@ impl Answer {
 
 /// A server's words, fit to be shown: without what a terminal obeys.
 pub fn shown(octets: &[u8]) -> String {
-    let text = String::from_utf8_lossy(octets);
-    text.trim().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    Cleaner::line(octets.trim_ascii())
 }
 
 #[cfg(test)]
@@ -89,6 +90,12 @@ mod tests {
                 Said::Fatal(text("sh: rcp")),
             ]
         );
+    }
+
+    #[test]
+    fn what_turns_the_direction_of_writing_is_not_shown() {
+        assert_eq!(all("\x01\u{202e}exe.a\n".as_bytes()), [Said::Warning("\u{fffd}exe.a".to_owned())]);
+        assert_eq!(all(b"\x01M\xfcller\n"), [Said::Warning("M\u{fc}ller".to_owned())]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The six kinds of packets (RFC 1350 §5, RFC 2347), checked once and written once.
 
+use inhost_common::Cleaner;
 use std::fmt;
 
 use crate::options::Options;
@@ -131,8 +132,9 @@ impl<'a> Packet<'a> {
                 let (code, message) = number(rest).ok_or(Malformed::Short)?;
                 // Some leave the end of the message out.
                 let message = message.split(|&octet| octet == 0).next().unwrap_or_default();
-                let message = String::from_utf8_lossy(&message[..message.len().min(MESSAGE_BYTES)]);
-                Ok(Packet::Error(ErrorCode(code), message.into_owned()))
+                // A stranger's words: they end up on a terminal or in a log.
+                let message = Cleaner::line(&message[..message.len().min(MESSAGE_BYTES)]);
+                Ok(Packet::Error(ErrorCode(code), message))
             }
             OPTION_ACK => Options::parse(rest).map(Packet::OptionAck).ok_or(Malformed::Text),
             other => Err(Malformed::Operation(other)),
@@ -251,6 +253,10 @@ mod tests {
         assert_eq!(
             Packet::parse(b"\0\x05\0\x01gone"),
             Ok(Packet::Error(ErrorCode::NOT_FOUND, "gone".into()))
+        );
+        assert_eq!(
+            Packet::parse("\0\x05\0\x01\x1b[2J\u{202e}x\r\ny\0".as_bytes()),
+            Ok(Packet::Error(ErrorCode::NOT_FOUND, "\u{fffd}[2J\u{fffd}x\u{fffd}y".into()))
         );
         assert_eq!(parse(b"\0"), Err(Malformed::Short));
         assert_eq!(parse(b"\0\x04\0"), Err(Malformed::Short));

@@ -2,7 +2,7 @@
 
 use super::driver::{Failed, Report};
 use super::{DEPTH_LIMIT, NameError, Options, check};
-use crate::answer::{Answer, Said};
+use crate::answer::{Answer, Said, shown};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -63,7 +63,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
             match self.entry(&path, depth).await {
                 Ok(entries) if entries.is_empty() => {}
                 Ok(entries) => stack.extend(entries),
-                Err(Left::Out(why)) => self.left_out(&format!("{}: {why}", path.display())),
+                Err(Left::Out(why)) => {
+                    self.left_out(&format!("{}: {why}", shown(path.as_os_str().as_bytes())));
+                }
                 Err(Left::Failed(failed)) => return Err(failed),
             }
         }
@@ -160,7 +162,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
         }
         let is_taken = self.is_fine().await?;
         match trouble {
-            Some(why) => self.left_out(&format!("{}: {why}", String::from_utf8_lossy(name))),
+            Some(why) => self.left_out(&format!("{}: {why}", shown(name))),
             None if is_taken => {
                 (self.report.files, self.report.bytes) =
                     (self.report.files + 1, self.report.bytes + size_bytes);

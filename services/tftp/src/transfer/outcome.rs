@@ -67,9 +67,8 @@ impl fmt::Display for TransferError {
             TransferError::Refused { code, message, .. } if message.is_empty() => {
                 write!(f, "refused with error {}", code.0)
             }
-            // A stranger's words go to a terminal.
             TransferError::Refused { code, message, .. } => {
-                write!(f, "refused with error {}: {}", code.0, message.escape_debug())
+                write!(f, "refused with error {}: {message}", code.0)
             }
             TransferError::Broken { message, .. } => write!(f, "the other end broke the protocol: {message}"),
             TransferError::Size { announced, arrived } => {
