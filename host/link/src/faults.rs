@@ -1,6 +1,6 @@
 //! Faults made on purpose, on any link: loss, delay, corruption, duplication and reordering, from one seed.
 
-use crate::{AddressOffer, Discard, Driver, FrameFormat, Statistics};
+use crate::{AddressOffer, Discard, Driver, FrameFormat, NotBack, Statistics};
 use core::fmt;
 use inhost_base::{Duration, Instant, Random};
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offload, Packet, Pool, Slices};
@@ -306,6 +306,9 @@ impl Driver for Faults {
     }
     fn take_offer(&mut self) -> Option<AddressOffer> {
         self.inner.take_offer()
+    }
+    fn reopen(&mut self) -> Result<(), NotBack> {
+        self.inner.reopen()
     }
     fn statistics(&self) -> Statistics {
         let mut statistics = self.inner.statistics();

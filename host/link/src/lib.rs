@@ -79,7 +79,8 @@ pub struct AddressOffer {
 pub trait Driver: Device + Send {
     /// Puts frames that have come in into `batch`, as far as it has room, in packets from `pool`, and says how
     /// many. Frames for which the pool has no memory are discarded and counted. It may leave some, and the descriptor
-    /// readable with them. An error means that the link is gone for good.
+    /// readable with them. An error means that the link is dead: nothing comes or goes until
+    /// [`reopen`](Driver::reopen) succeeds, and what is sent meanwhile is lost.
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize>;
     /// What to wait on; `None` for a link inside the process, which is asked in every round instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
@@ -110,4 +111,18 @@ pub trait Driver: Device + Send {
     fn take_offer(&mut self) -> Option<AddressOffer> {
         None
     }
+    /// Opens the device again, as it was opened first, after [`receive`](Driver::receive) gave an error. The descriptor is
+    /// another one then. Whoever drives the link decides how often it is tried.
+    fn reopen(&mut self) -> Result<(), NotBack> {
+        Err(NotBack::Ever("a link of this kind is not opened again".to_owned()))
+    }
+}
+
+/// Why a link that died is not up again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotBack {
+    /// It may come back: this is what the last try met.
+    Yet(String),
+    /// There is nothing to try, and why.
+    Ever(String),
 }

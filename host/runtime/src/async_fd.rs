@@ -162,7 +162,8 @@ where
 }
 
 impl AsyncFd<TcpStream> {
-    /// Connects through the operating system's own TCP.
+    /// Connects through the operating system's own TCP. That it could not try for a [shortage](crate::is_shortage) says
+    /// nothing about the other end.
     pub async fn connect(reactor: &Reactor, to: SocketAddr) -> io::Result<AsyncFd<TcpStream>> {
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -192,7 +193,8 @@ impl AsyncFd<TcpStream> {
 }
 
 impl AsyncFd<TcpListener> {
-    /// The next connection, watched by the same reactor, and who called.
+    /// The next connection, watched by the same reactor, and who called. After a [shortage](crate::is_shortage) the caller
+    /// waits on, and no readiness tells when it is over: call again after a pause.
     pub async fn accept(&self) -> io::Result<(AsyncFd<TcpStream>, SocketAddr)> {
         let (stream, from) = self.io(Interest::Read, |inner| inner.accept()).await?;
         Ok((AsyncFd::new(&self.reactor, stream)?, from))

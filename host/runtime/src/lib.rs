@@ -34,6 +34,8 @@
 mod async_fd;
 mod clock;
 pub mod control;
+mod descriptors;
+mod link;
 mod reactor;
 mod runtime;
 mod shards;
@@ -41,10 +43,11 @@ mod signals;
 
 pub use async_fd::AsyncFd;
 pub use clock::{Clock, entropy};
+pub use descriptors::{DescriptorLimit, is_shortage, raise_descriptor_limit};
+pub use link::{LinkChange, LinkReport, LinkState, Links};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
 pub use runtime::{
-    AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, LinkReport, Links, POLLS_A_ROUND, Runtime, Shutdown,
-    interface,
+    AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, POLLS_A_ROUND, Runtime, Shutdown, interface,
 };
 pub use shards::{MAX_SHARDS, Shard, Shards};
 pub use signals::{Signal, Signals};

@@ -49,9 +49,43 @@ struct Inner {
     events: RefCell<Vec<epoll::Event>>,
 }
 
-/// Level-watched descriptors carry this bit in their token; a key's generation never reaches it in practice, and
-/// a wrong guess costs one spurious wake-up.
-const LEVEL: u64 = 1 << 63;
+/// Whose an event is, as the number that the system keeps with a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Whose {
+    /// A link's, by the number given to `watch_level`.
+    Link(u32),
+    /// The entry's at this place of the table, while the rest of its key is this, its highest bit aside. A place is taken
+    /// again with another rest; one that has been taken 2³¹ times has the same again, and then an event that is late by as
+    /// much costs one spurious wake-up.
+    Entry { place: u32, rest: u32 },
+}
+
+/// Says that the number is a link's.
+const LINK: u64 = 1 << 63;
+
+impl Whose {
+    fn of(key: Key) -> Whose {
+        let bits = key.to_bits() & !LINK;
+        Whose::Entry { place: bits as u32, rest: (bits >> 32) as u32 }
+    }
+    fn to_bits(self) -> u64 {
+        match self {
+            Whose::Link(token) => LINK | u64::from(token),
+            Whose::Entry { place, rest } => u64::from(rest) << 32 | u64::from(place),
+        }
+    }
+    fn from_bits(bits: u64) -> Whose {
+        match bits & LINK {
+            0 => Whose::Entry { place: bits as u32, rest: (bits >> 32) as u32 },
+            _ => Whose::Link(bits as u32),
+        }
+    }
+    /// The key of the entry, if the one that is `there` at its place now is the one that was watched.
+    fn key(self, there: impl FnOnce(usize) -> Option<Key>) -> Option<Key> {
+        let Whose::Entry { place, .. } = self else { return None };
+        there(place as usize).filter(|key| Whose::of(*key) == self)
+    }
+}
 
 #[derive(Default)]
 struct Entry {
@@ -125,16 +159,17 @@ impl Reactor {
         let mut woken = Vec::new();
         for event in events.iter() {
             let flags = event.flags;
-            let token = event.data.u64();
+            let whose = Whose::from_bits(event.data.u64());
             let failed = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
             let readable = failed || flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::RDHUP);
             let writable = failed || flags.contains(epoll::EventFlags::OUT);
-            if token & LEVEL != 0 {
-                level(LevelReady { token: token as u32, readable });
+            if let Whose::Link(token) = whose {
+                level(LevelReady { token, readable });
                 continue;
             }
             let mut entries = self.0.entries.borrow_mut();
-            let Some(entry) = entries.at_mut(Key::from_bits(token)) else { continue };
+            let key = whose.key(|place| entries.key_at(place));
+            let Some(entry) = key.and_then(|key| entries.at_mut(key)) else { continue };
             if readable {
                 entry.read.became_ready(&mut woken);
             }
@@ -158,7 +193,7 @@ impl Reactor {
             })?;
         let flags =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        let data = epoll::EventData::new_u64(key.to_bits() & !LEVEL);
+        let data = epoll::EventData::new_u64(Whose::of(key).to_bits());
         if let Err(error) = epoll::add(&self.0.epoll, descriptor, data, flags) {
             self.0.entries.borrow_mut().remove(key);
             return Err(error.into());
@@ -174,12 +209,12 @@ impl Reactor {
     }
 
     pub(crate) fn watch_level(&self, descriptor: BorrowedFd<'_>, token: u32) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(LEVEL | u64::from(token));
+        let data = epoll::EventData::new_u64(Whose::Link(token).to_bits());
         Ok(epoll::add(&self.0.epoll, descriptor, data, epoll::EventFlags::IN)?)
     }
 
     pub(crate) fn set_level(&self, descriptor: BorrowedFd<'_>, token: u32, write: bool) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(LEVEL | u64::from(token));
+        let data = epoll::EventData::new_u64(Whose::Link(token).to_bits());
         let out = if write { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
         Ok(epoll::modify(&self.0.epoll, descriptor, data, epoll::EventFlags::IN | out)?)
     }
@@ -237,5 +272,27 @@ struct Watch<'a, T: AsFd> {
 impl<T: AsFd> Drop for Watch<'_, T> {
     fn drop(&mut self) {
         self.reactor.forget(self.key, self.descriptor.as_fd());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_finds_its_entry_however_often_the_place_was_taken_before() {
+        for times in [0, 1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX] {
+            let key = Key::from_bits(u64::from(times) << 32 | 7);
+            let token = Whose::of(key).to_bits();
+            let found = Whose::from_bits(token).key(|place| {
+                assert_eq!(place, 7);
+                Some(key)
+            });
+            assert_eq!(found, Some(key), "taken {times} times before");
+            let next = Key::from_bits(u64::from(times.wrapping_add(1)) << 32 | 7);
+            assert_eq!(Whose::from_bits(token).key(|_| Some(next)), None, "an event of the one before");
+            assert_eq!(Whose::from_bits(token).key(|_| None), None);
+        }
+        assert_eq!(Whose::from_bits(Whose::Link(u32::MAX).to_bits()), Whose::Link(u32::MAX));
     }
 }

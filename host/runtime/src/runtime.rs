@@ -1,24 +1,21 @@
 //! The round under the real clock.
 
-use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::Batch;
-use inhost_event::Ignore;
-use inhost_ip::PREFERENCE_CONFIGURED;
-use inhost_link::{Driver, Statistics};
+use inhost_link::Driver;
 use inhost_socket::{Doorbell, Host};
 use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::clock::{Clock, entropy};
+use crate::link::{Link, LinkChange, Links};
 use crate::reactor::Reactor;
 
 /// Batches taken from one link in a round: what more has come waits in the device, or is lost there before any work is
@@ -54,49 +51,7 @@ pub struct Runtime {
     active_at: Instant,
     /// Rounds without a look at readiness.
     spins: u32,
-}
-
-type SharedDriver = Rc<RefCell<Box<dyn Driver>>>;
-
-/// The drivers of a runtime's links, to look at from tasks. Clones look at the same links.
-#[derive(Clone, Default)]
-pub struct Links(Rc<RefCell<Vec<(Host, LinkId, SharedDriver)>>>);
-
-/// What a driver says of itself.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkReport {
-    /// What it is, for a person.
-    pub description: String,
-    /// What has passed.
-    pub statistics: Statistics,
-}
-
-impl Links {
-    /// The report of the driver of one of `host`'s links; none of the loopback, which has no driver.
-    pub fn report(&self, host: &Host, link: LinkId) -> Option<LinkReport> {
-        let links = self.0.borrow();
-        let (_, _, driver) = links.iter().find(|(owner, id, _)| *id == link && owner.is(host))?;
-        let driver = driver.try_borrow().ok()?;
-        Some(LinkReport { description: driver.describe(), statistics: driver.statistics() })
-    }
-}
-
-struct Link {
-    host: Host,
-    id: LinkId,
-    /// Its number in the reactor.
-    token: u32,
-    driver: SharedDriver,
-    /// The descriptor was readable, or the last batch was full: look again without waiting.
-    look: bool,
-    /// The descriptor is watched for room.
-    watches_room: bool,
-    /// More is to be sent than the last round allowed.
-    more: bool,
-    /// Whether it is used; a driver that fails is not used again.
-    up: bool,
-    /// Why it is no longer used, until that was told.
-    failure: Option<io::Error>,
+    link_listener: Option<Box<dyn FnMut(&LinkChange)>>,
 }
 
 /// Why a link was not added.
@@ -145,6 +100,7 @@ impl Runtime {
             busy_poll: Duration::ZERO,
             active_at: Instant::ZERO,
             spins: 0,
+            link_listener: None,
         };
         runtime.add_host(config)?;
         Ok(runtime)
@@ -196,28 +152,19 @@ impl Runtime {
         }
         let now = self.clock.now();
         let id = host.with_stack(|stack, _| stack.add_link(config, now)).map_err(AddLinkError::Configure)?;
-        let driver = Rc::new(RefCell::new(driver));
-        self.views.0.borrow_mut().push((host.clone(), id, driver.clone()));
-        self.links.push(Link {
-            host: host.clone(),
-            id,
-            token,
-            driver,
-            look: true,
-            watches_room: false,
-            more: true,
-            up: true,
-            failure: None,
-        });
+        let link = Link::new(host.clone(), id, token, driver);
+        self.views.add(&link);
+        self.links.push(link);
         Ok(id)
     }
     /// A look at the links' drivers that tasks can keep.
     pub fn links(&self) -> Links {
         self.views.clone()
     }
-    /// Links whose driver has failed for good, with the error, each told once.
-    pub fn take_failures(&mut self) -> Vec<(LinkId, io::Error)> {
-        self.links.iter_mut().filter_map(|l| l.failure.take().map(|error| (l.id, error))).collect()
+    /// Has `listener` told when a link dies and when it is up again, from within the round: it must not block. A link
+    /// that died is opened again by itself, after a second, then after two, four, eight and from then on every ten.
+    pub fn on_link_change(&mut self, listener: impl FnMut(&LinkChange) + 'static) {
+        self.link_listener = Some(Box::new(listener));
     }
 
     /// Runs until `until` is done and gives its result. Tasks stay where they are for the next call. Fails only when
@@ -278,8 +225,13 @@ impl Runtime {
         let now = self.clock.now();
         let mut active = false;
         for link in &mut self.links {
-            if link.advance(now) {
+            if link.advance(now, &self.reactor) {
                 active |= link.receive(&mut self.batch, now, &self.reactor);
+            }
+            if let Some(change) = link.take_change()
+                && let Some(listener) = &mut self.link_listener
+            {
+                listener(&change);
             }
         }
         for host in &self.hosts {
@@ -313,7 +265,7 @@ impl Runtime {
             if ready.token == ALARM {
                 let _ = rustix::io::read(&**alarm, &mut [0; 8]);
             } else if let Some(link) = links.get_mut(ready.token as usize) {
-                link.look |= ready.readable;
+                link.look_again(ready.readable);
             }
         });
         self.hosts.iter().for_each(|host| host.doorbell().awake());
@@ -326,7 +278,7 @@ impl Runtime {
             self.spins = 0;
             return false;
         }
-        self.links.iter_mut().for_each(|link| link.look = true);
+        self.links.iter_mut().for_each(|link| link.look_again(true));
         self.spins += 1;
         !self.spins.is_multiple_of(ROUNDS_A_WAIT)
     }
@@ -337,7 +289,7 @@ impl Runtime {
     fn until_deadline(&self) -> Option<Duration> {
         let now = self.clock.now();
         let hosts = self.hosts.iter().filter_map(Host::deadline);
-        let drivers = self.links.iter().filter(|l| l.up).filter_map(|l| l.driver.borrow().deadline(now));
+        let drivers = self.links.iter().filter_map(|link| link.deadline(now));
         hosts.chain(drivers).min().map(|deadline| deadline.since(now))
     }
 }
@@ -346,81 +298,7 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         // Tasks hold their host; without this both would live on.
         self.hosts.iter().for_each(Host::stop);
-        self.views.0.borrow_mut().clear();
-    }
-}
-
-impl Link {
-    fn is_busy(&self) -> bool {
-        let driver = self.driver.borrow();
-        self.up && (self.look || driver.has_received() || (self.more && driver.can_transmit()))
-    }
-    /// Tells the driver the time; whether there may be something to receive.
-    fn advance(&mut self, now: Instant) -> bool {
-        let mut driver = self.driver.borrow_mut();
-        driver.advance(now);
-        self.look || driver.has_received() || driver.descriptor().is_none()
-    }
-    /// Takes what has come in; whether there was anything.
-    fn receive(&mut self, batch: &mut Batch, now: Instant, reactor: &Reactor) -> bool {
-        if !self.up {
-            return false;
-        }
-        let mut any = false;
-        self.look = false;
-        for _ in 0..BATCHES_A_ROUND {
-            let mut driver = self.driver.borrow_mut();
-            let received = self.host.with_stack(|stack, _| driver.receive(stack.pool(), batch));
-            drop(driver);
-            let full = batch.is_full();
-            any |= !batch.is_empty();
-            self.host.receive(self.id, batch, now);
-            self.take_offer();
-            match received {
-                Ok(_) if full => self.look = true,
-                Ok(_) => {
-                    self.look = false;
-                    return any;
-                }
-                Err(error) => {
-                    self.up = false;
-                    self.failure = Some(error);
-                    if let Some(descriptor) = self.driver.borrow().descriptor() {
-                        reactor.forget_level(descriptor);
-                    }
-                    return any;
-                }
-            }
-        }
-        any
-    }
-    /// The address that the other end of a serial line has given us (MIT §5.4), with the gateway that it is. One
-    /// that the host cannot take, because it has too many, is as if none had come.
-    fn take_offer(&mut self) {
-        let Some(offer) = self.driver.borrow_mut().take_offer() else { return };
-        let _: Result<(), ConfigureError> = self.host.with_stack(|stack, now| {
-            stack.with_ip(now, &mut Ignore, |ip, environment| {
-                ip.add_address(self.id, offer.address, environment)?;
-                ip.add_gateway(self.id, offer.gateway, PREFERENCE_CONFIGURED)
-            })
-        });
-    }
-    fn send(&mut self, now: Instant, reactor: &Reactor) {
-        if !self.up {
-            return;
-        }
-        let mut driver = self.driver.borrow_mut();
-        self.more = self.host.wants_transmit(self.id);
-        if self.more && driver.can_transmit() {
-            self.more = self.host.transmit(self.id, now, FRAMES_A_ROUND, &mut **driver).more;
-        }
-        let wants_room = driver.wants_write();
-        if wants_room != self.watches_room
-            && let Some(descriptor) = driver.descriptor()
-            && reactor.set_level(descriptor, self.token, wants_room).is_ok()
-        {
-            self.watches_room = wants_room;
-        }
+        self.views.clear();
     }
 }
 

@@ -1,8 +1,8 @@
 //! A serial line: a real tty, or a pty, at a rate that the driver itself keeps.
 //!
-//! A tty that hangs up is tried again every second. Until it is back the line is one with the plug pulled. For a pty
-//! there is only its name to come back by, and a name below `/dev/pts` goes to whoever makes the next pty; so such a
-//! line is gone for good, and one that was opened through a symbolic link waits for the link to be made anew.
+//! A tty that hangs up can be opened again; until then the line is one with the plug pulled. For a pty there is only its
+//! name to come back by, and a name below `/dev/pts` goes to whoever makes the next pty; so such a line is gone for good,
+//! and one that was opened through a symbolic link waits for the link to be made anew.
 
 mod back;
 mod framer;
@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use framer::Role;
 
-use crate::{AddressOffer, Discard, Driver, FrameFormat, Framing, OpenError, Statistics};
+use crate::{AddressOffer, Discard, Driver, FrameFormat, Framing, NotBack, OpenError, Statistics};
 use framer::Framer;
 use inhost_base::{Cidr, Duration, Instant, IpAddr, Ipv4Addr, Random};
 use inhost_buf::{Batch, Device, Frame, Full, Pool};
@@ -258,7 +258,7 @@ impl Driver for Serial {
                 break;
             }
             let mut octets = [0; CHUNK_OCTETS];
-            let read = self.port.read(&mut octets, self.now)?;
+            let read = self.port.read(&mut octets)?;
             self.received_octets += read as u64;
             for octet in octets.iter().take(read) {
                 let octet = self.spoiled(*octet);
@@ -291,11 +291,10 @@ impl Driver for Serial {
         let pace = self.pace.deadline(self.framer.following_octets()).filter(|_| !self.blocked);
         // What wants to be said while the tty takes nothing waits for the tty.
         let framer = self.framer.deadline().filter(|at| !self.blocked || *at > self.now);
-        [pace, framer, self.starved_until, self.port.deadline()].into_iter().flatten().min()
+        [pace, framer, self.starved_until].into_iter().flatten().min()
     }
     fn advance(&mut self, now: Instant) {
         self.now = now;
-        self.port.try_again(now);
         self.framer.timeout(now);
         self.pump();
     }
@@ -322,5 +321,8 @@ impl Driver for Serial {
     }
     fn take_offer(&mut self) -> Option<AddressOffer> {
         self.framer.take_offer()
+    }
+    fn reopen(&mut self) -> Result<(), NotBack> {
+        self.port.reopen()
     }
 }

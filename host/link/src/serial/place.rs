@@ -2,13 +2,10 @@
 
 use super::back::{Gone, NameIdentity};
 use super::port::Port;
-use inhost_base::{Duration, Instant};
+use crate::NotBack;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// How often a tty that hung up is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// A tty, or the want of one, which is a line with the plug pulled: what is written is lost, and nothing comes.
 #[derive(Debug)]
@@ -25,7 +22,8 @@ pub(super) struct Place {
 #[derive(Debug)]
 enum State {
     Up(Port),
-    Down { gone: Gone, try_at: Instant },
+    /// It hung up; nothing where it cannot come back.
+    Down(Option<Gone>),
 }
 
 impl Place {
@@ -45,18 +43,17 @@ impl Place {
         epoll::add(&watch, &port, EventData::new_u64(0), EventFlags::IN)?;
         Ok(Place { state: State::Up(port), name, baud, watch, watches_room: false })
     }
-    /// Octets that have come in; 0 when there are none now, an error when the line is gone for good.
-    pub(super) fn read(&mut self, into: &mut [u8], now: Instant) -> io::Result<usize> {
+    /// Octets that have come in; 0 when there are none now, an error when the line has hung up, once.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let State::Up(port) = &self.state else { return Ok(0) };
         let error = match port.read(into) {
             Ok(count) => return Ok(count),
             Err(error) => error,
         };
-        let gone = self.name.as_ref().and_then(|(path, name)| Gone::of(path, *name)).ok_or(error)?;
         // Closing it takes it off the watch.
-        self.state = State::Down { gone, try_at: now + TRY_AGAIN };
+        self.state = State::Down(self.name.as_ref().and_then(|(path, name)| Gone::of(path, *name)));
         self.watches_room = false;
-        Ok(0)
+        Err(error)
     }
     /// Writes what the line takes now, and says how much. That it hung up, reading finds out.
     pub(super) fn write(&mut self, octets: &[u8]) -> usize {
@@ -71,31 +68,24 @@ impl Place {
         }
         written
     }
-    /// When [`Place::try_again`] wants to be called.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        match &self.state {
-            State::Up(_) => None,
-            State::Down { try_at, .. } => Some(*try_at),
-        }
-    }
     /// Opens a tty that hung up when it is back.
-    pub(super) fn try_again(&mut self, now: Instant) {
-        let State::Down { gone, try_at } = &mut self.state else { return };
-        if *try_at > now {
-            return;
-        }
-        *try_at = now + TRY_AGAIN;
-        let Some((path, name)) = &mut self.name else { return };
+    pub(super) fn reopen(&mut self) -> Result<(), NotBack> {
+        let State::Down(gone) = &self.state else { return Ok(()) };
+        let Some((gone, (path, name))) = gone.as_ref().zip(self.name.as_mut()) else {
+            return Err(NotBack::Ever(
+                "a pty does not come back: its name goes to whoever makes the next one".to_owned(),
+            ));
+        };
         if !gone.may_be_back(path) {
-            return;
+            return Err(NotBack::Yet(format!("{path} was not made anew")));
         }
-        if let Ok(new) = NameIdentity::of(path)
-            && let Ok(port) = Port::open(path, self.baud)
-            && epoll::add(&self.watch, &port, EventData::new_u64(0), EventFlags::IN).is_ok()
-        {
-            *name = new;
-            self.state = State::Up(port);
-        }
+        let opened = NameIdentity::of(path).and_then(|new| Ok((new, Port::open(path, self.baud)?)));
+        let (new, port) = opened.map_err(|error| NotBack::Yet(format!("{path}: {error}")))?;
+        epoll::add(&self.watch, &port, EventData::new_u64(0), EventFlags::IN)
+            .map_err(|error| NotBack::Yet(format!("{path} cannot be watched: {error}")))?;
+        *name = new;
+        self.state = State::Up(port);
+        Ok(())
     }
     pub(super) fn is_up(&self) -> bool {
         matches!(self.state, State::Up(_))
@@ -104,7 +94,7 @@ impl Place {
     pub(super) fn other_end(&self) -> Option<&str> {
         match &self.state {
             State::Up(port) => port.other_end(),
-            State::Down { .. } => None,
+            State::Down(_) => None,
         }
     }
 }

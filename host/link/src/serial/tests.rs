@@ -294,6 +294,7 @@ fn a_pty_is_made_on_demand_and_a_line_that_hangs_up_is_gone() {
     let mut serial = Serial::adopt(slave, config(Framing::Slip, 9600)).unwrap();
     drop(master);
     assert!(serial.receive(&mut pool, &mut batch).is_err());
+    assert!(matches!(serial.reopen(), Err(NotBack::Ever(_))));
 
     let none = Serial::open(SerialConfig { path: "/dev/null".into(), ..config(Framing::Slip, 9600) });
     assert!(none.unwrap_err().to_string().contains("no terminal line"));
@@ -323,18 +324,20 @@ fn a_line_that_hung_up_comes_back_when_its_name_is_made_anew() {
         poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: wait_ms * 1_000_000 })).unwrap() == 1
     };
     assert!(readable(&serial, 900), "the host is told");
-    assert_eq!(serial.receive(&mut pool, &mut batch).unwrap(), 0);
+    assert!(serial.receive(&mut pool, &mut batch).is_err());
     assert!(serial.describe().ends_with("hung up"));
     assert!(!readable(&serial, 1), "and then left alone");
-    assert_eq!(serial.deadline(serial.now), Some(Instant::from_millis(2000)));
+    assert_eq!(serial.receive(&mut pool, &mut batch).unwrap(), 0);
     // What is sent meanwhile goes nowhere, at the rate of the line. The old name is not tried: its number may by now
     // be another's.
     let _other = pty();
     serial.transmit(&frame(94)).unwrap();
     serial.advance(Instant::from_millis(2500));
+    assert!(matches!(serial.reopen(), Err(NotBack::Yet(_))));
     assert!(serial.queue.is_empty() && serial.describe().ends_with("hung up"));
     std::fs::remove_file(&link).unwrap();
     let master = plug();
+    assert_eq!(serial.reopen(), Ok(()));
     serial.advance(Instant::from_millis(3500));
     assert!(!serial.describe().ends_with("hung up") && serial.deadline(serial.now).is_none());
     serial.transmit(&frame(3)).unwrap();

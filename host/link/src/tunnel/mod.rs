@@ -4,7 +4,7 @@ mod company;
 mod request;
 mod vnet;
 
-use crate::{Discard, Driver, FrameFormat, OpenError, Statistics};
+use crate::{Discard, Driver, FrameFormat, NotBack, OpenError, Statistics};
 use company::Company;
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
@@ -64,6 +64,8 @@ const PIECES: usize = 2 + Slices::MOST;
 #[derive(Debug)]
 pub struct Tunnel {
     descriptor: OwnedFd,
+    /// The interface is there because we opened it. One of somebody else's is not made in his place when it is gone.
+    made: bool,
     config: TunnelConfig,
     format: FrameFormat,
     /// The kernel's queue was full; its descriptor tells when it is not.
@@ -76,31 +78,50 @@ pub struct Tunnel {
     statistics: Statistics,
 }
 
+/// A device that was opened.
+struct Opened {
+    descriptor: OwnedFd,
+    offers: Offers,
+    /// The interface was not there before.
+    made: bool,
+}
+
+/// Opens the device, and brings the kernel's end up where it is given addresses; one that is to be made unless `attach`
+/// says that it must be there.
+fn open_device(config: &TunnelConfig, attach: bool) -> Result<Opened, OpenError> {
+    let failed = |step: &'static str, error: io::Error| OpenError::device(&config.name, step, error);
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let descriptor = rustix::fs::open("/dev/net/tun", flags, Mode::empty())
+        .map_err(|e| failed("cannot open /dev/net/tun", e.into()))?;
+    let kernel = Kernel::new(&config.name).map_err(|e| failed("cannot ask the kernel", e))?;
+    let made = !kernel.exists();
+    if made && attach {
+        let gone = io::Error::new(io::ErrorKind::NotFound, "there is no such interface");
+        return Err(failed("cannot attach to the interface", gone));
+    }
+    kernel
+        .attach(descriptor.as_fd(), config.ethernet, config.offload, config.multi_queue)
+        .map_err(|e| failed("cannot make or attach to the interface", e))?;
+    let mut offers = Offers::NONE;
+    if config.offload {
+        let udp =
+            kernel.offload(descriptor.as_fd()).map_err(|e| failed("cannot offload; try offload=off", e))?;
+        offers = Offers { udp, ..Offers::ALL };
+    }
+    if !config.host_addresses.is_empty() {
+        kernel.set_mtu(config.mtu_bytes).map_err(|e| failed("cannot set the MTU", e))?;
+        for address in &config.host_addresses {
+            kernel.add_address(address).map_err(|e| failed("cannot set the kernel's address", e))?;
+        }
+        kernel.bring_up().map_err(|e| failed("cannot bring the interface up", e))?;
+    }
+    Ok(Opened { descriptor, offers, made })
+}
+
 impl Tunnel {
     /// Opens the device, and brings the kernel's end up where it is given addresses.
     pub fn open(config: TunnelConfig) -> Result<Tunnel, OpenError> {
-        let failed = |step: &'static str, error: io::Error| OpenError::device(&config.name, step, error);
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let descriptor = rustix::fs::open("/dev/net/tun", flags, Mode::empty())
-            .map_err(|e| failed("cannot open /dev/net/tun", e.into()))?;
-        let kernel = Kernel::new(&config.name).map_err(|e| failed("cannot ask the kernel", e))?;
-        kernel
-            .attach(descriptor.as_fd(), config.ethernet, config.offload, config.multi_queue)
-            .map_err(|e| failed("cannot make or attach to the interface", e))?;
-        let mut offers = Offers::NONE;
-        if config.offload {
-            let udp = kernel
-                .offload(descriptor.as_fd())
-                .map_err(|e| failed("cannot offload; try offload=off", e))?;
-            offers = Offers { udp, ..Offers::ALL };
-        }
-        if !config.host_addresses.is_empty() {
-            kernel.set_mtu(config.mtu_bytes).map_err(|e| failed("cannot set the MTU", e))?;
-            for address in &config.host_addresses {
-                kernel.add_address(address).map_err(|e| failed("cannot set the kernel's address", e))?;
-            }
-            kernel.bring_up().map_err(|e| failed("cannot bring the interface up", e))?;
-        }
+        let Opened { descriptor, offers, made } = open_device(&config, false)?;
         let format = if config.ethernet {
             FrameFormat::Ethernet(hardware_address(&config.name))
         } else {
@@ -109,7 +130,7 @@ impl Tunnel {
         let statistics = Statistics::default();
         let (scratch, company) = (Vec::new(), Company::default());
         let mut tunnel =
-            Tunnel { descriptor, config, format, blocked: false, scratch, company, offers, statistics };
+            Tunnel { descriptor, made, config, format, blocked: false, scratch, company, offers, statistics };
         tunnel.scratch = vec![0; tunnel.front_bytes() + tunnel.longest_bytes()];
         Ok(tunnel)
     }
@@ -293,5 +314,10 @@ impl Driver for Tunnel {
     }
     fn statistics(&self) -> Statistics {
         self.statistics
+    }
+    fn reopen(&mut self) -> Result<(), NotBack> {
+        let opened = open_device(&self.config, !self.made).map_err(|why| NotBack::Yet(why.to_string()))?;
+        (self.descriptor, self.offers, self.blocked) = (opened.descriptor, opened.offers, false);
+        Ok(())
     }
 }

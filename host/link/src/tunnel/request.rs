@@ -38,6 +38,10 @@ impl Kernel {
         Ok(Kernel { name: c_name, control, control_v6: open(AddressFamily::INET6).ok() })
     }
 
+    /// Whether the interface is there.
+    pub(super) fn exists(&self) -> bool {
+        call(self.control.as_fd(), libc::SIOCGIFINDEX, &mut self.request()).is_ok()
+    }
     /// Makes the interface, or attaches `descriptor` to it: as one of several queues where `multi_queue`, with a header
     /// before each frame where `offload`.
     pub(super) fn attach(

@@ -11,7 +11,7 @@ use inhost_stack::{SocketInfo, SocketKind, Stack};
 use serde_json::{Map, Value, json};
 
 use super::server::name;
-use crate::runtime::{LinkReport, Links};
+use crate::link::{LinkReport, LinkState, Links};
 
 /// Sockets that one piece of an answer describes.
 const SOCKETS_A_PIECE: usize = 16;
@@ -39,7 +39,7 @@ fn head(host: &Host, links: Option<&Links>) -> Map<String, Value> {
     host.with_stack(|stack, now| {
         Map::from_iter([
             ("now_ns".to_owned(), now.as_nanos().into()),
-            ("interfaces".to_owned(), interfaces(stack, |link| links?.report(host, link)).into()),
+            ("interfaces".to_owned(), interfaces(stack, now, |link| links?.report(host, link)).into()),
             ("routes".to_owned(), routes(stack).into()),
             ("counters".to_owned(), host_counters(stack)),
             ("memory".to_owned(), memory(stack)),
@@ -163,9 +163,9 @@ fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
 
 /// Interfaces with what was counted on each, the host's counters, and its memory.
 pub(super) fn counters(host: &Host, links: Option<&Links>) -> Value {
-    host.with_stack(|stack, _| {
+    host.with_stack(|stack, now| {
         json!({
-            "interfaces": interfaces(stack, |link| links?.report(host, link)),
+            "interfaces": interfaces(stack, now, |link| links?.report(host, link)),
             "counters": host_counters(stack),
             "memory": memory(stack),
         })
@@ -208,17 +208,29 @@ pub(super) fn socket(info: &SocketInfo) -> Value {
     })
 }
 
-fn interfaces(stack: &Stack, report: impl Fn(LinkId) -> Option<LinkReport>) -> Vec<Value> {
-    stack.links().map(|link| interface(stack, link, report(link))).collect()
+fn interfaces(stack: &Stack, now: Instant, report: impl Fn(LinkId) -> Option<LinkReport>) -> Vec<Value> {
+    stack.links().map(|link| interface(stack, link, report(link), now)).collect()
 }
 
-fn driver(report: &LinkReport) -> Value {
+fn driver(report: &LinkReport, now: Instant) -> Value {
     let statistics = &report.statistics;
+    let down = match &report.state {
+        LinkState::Up => None,
+        LinkState::Down { why, since, tries, returns } => Some(json!({
+            "error": why,
+            "for_ns": now.since(*since).as_nanos(),
+            "tries": tries,
+            "returns": returns,
+        })),
+    };
     let discarded = Discard::ALL.iter().zip(statistics.discarded).filter(|&(_, count)| count > 0);
     let discarded: Map<String, Value> =
         discarded.map(|(why, count)| (why.text().to_owned(), count.into())).collect();
     json!({
         "description": report.description,
+        "state": if down.is_none() { "up" } else { "down" },
+        "down": down,
+        "lost_frames": report.lost_frames,
         "received_frames": statistics.received_frames,
         "received_bytes": statistics.received_bytes,
         "transmitted_frames": statistics.transmitted_frames,
@@ -228,7 +240,7 @@ fn driver(report: &LinkReport) -> Value {
     })
 }
 
-fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>) -> Value {
+fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>, now: Instant) -> Value {
     let ip = stack.ip();
     let addresses = ip.addresses(link).iter().map(|assigned| {
         let state = match assigned.state() {
@@ -261,7 +273,7 @@ fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>) -> Value {
         ("neighbours".to_owned(), neighbours.collect()),
         ("groups".to_owned(), ip.groups(link).iter().map(|group| group.to_string()).collect()),
         ("ip".to_owned(), ip.counters(link).map(ip_counters).into()),
-        ("driver".to_owned(), report.as_ref().map(driver).into()),
+        ("driver".to_owned(), report.as_ref().map(|report| driver(report, now)).into()),
     ]);
     Value::Object(members)
 }

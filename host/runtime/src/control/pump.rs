@@ -4,10 +4,9 @@ use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use inhost_base::Endpoint;
+use inhost_base::{Duration, Endpoint};
 use inhost_socket::{
     ConnectionError, DatagramError, Either, Listener, Stream, StreamError, UdpSocket, both, race,
 };
@@ -22,6 +21,8 @@ use crate::reactor::{Interest, Reactor};
 const PIECE_BYTES: usize = 32 * 1024;
 /// The longest datagram with its address.
 const DATAGRAM_BYTES: usize = 65_535 + ADDRESS_BYTES;
+/// How long a caller waits before it is looked again whether there are descriptors for him.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(100);
 /// Moves made in one poll; then other tasks have their turn.
 const MOVES_A_POLL: usize = 16;
 
@@ -228,18 +229,36 @@ fn next_datagram(
 pub(super) async fn carry_connections(
     listener: Listener,
     descriptor: AsyncFd<OwnedFd>,
-    accepted: Rc<dyn Fn(Stream) -> io::Result<(String, OwnedFd)>>,
+    accepted: impl Fn(Stream, AsyncFd<UnixStream>) -> String,
 ) {
     loop {
         let stream = match race(listener.accept(), descriptor.hung_up()).await {
             Either::First(Ok(stream)) => stream,
             _ => return,
         };
-        let Ok((line, theirs)) = accepted(stream) else { continue };
+        let Some((ours, theirs)) = pair_in_time(&stream, &descriptor).await else { return };
+        let line = accepted(stream, ours);
         let give = descriptor
             .io(Interest::Write, |inner| send_with_descriptor(inner, line.as_bytes(), Some(theirs.as_fd())));
         if give.await.is_err() {
             return;
+        }
+    }
+}
+
+/// A pair for `stream`, when there are descriptors for it: a caller who was accepted is not hung up on for want of them.
+/// None when the holder of the listener is gone first.
+async fn pair_in_time(
+    stream: &Stream,
+    descriptor: &AsyncFd<OwnedFd>,
+) -> Option<(AsyncFd<UnixStream>, OwnedFd)> {
+    loop {
+        if let Ok(pair) = stream_pair(descriptor.reactor()) {
+            return Some(pair);
+        }
+        match race(stream.host().sleep(SHORTAGE_PAUSE), descriptor.hung_up()).await {
+            Either::First(()) => {}
+            Either::Second(()) => return None,
         }
     }
 }

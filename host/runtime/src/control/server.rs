@@ -25,8 +25,8 @@ use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor
 use super::pump;
 use super::trust;
 use crate::async_fd::AsyncFd;
+use crate::link::Links;
 use crate::reactor::{Interest, Reactor};
-use crate::runtime::Links;
 
 /// Conversations at a time; whoever comes after is turned away.
 const MAX_CONVERSATIONS: usize = 256;
@@ -185,7 +185,7 @@ async fn serve(shared: Rc<Shared>, listener: AsyncFd<UnixListener>) {
         let conversation = match listener.accept().await {
             Ok(conversation) => conversation,
             Err(_) => {
-                // Out of descriptors, most likely: let some be closed first.
+                // A shortage, or a caller who has gone already: the next are accepted all the same.
                 shared.host.sleep(inhost_base::Duration::from_millis(100)).await;
                 continue;
             }
@@ -327,14 +327,14 @@ async fn connect(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure>
         }
     };
     let options = ConnectOptions { local, ..ConnectOptions::default() };
+    // First, so that nobody is called whom there is no descriptor for.
+    let (ours, theirs) = pump::stream_pair(&shared.reactor).map_err(no_descriptor)?;
     let stream = shared.host.connect_with(to, options).await?;
-    let (members, descriptor) = hand_over(shared, stream)?;
-    Ok(Reply { members, descriptor: Some(descriptor) })
+    Ok(Reply { members: hand_over(shared, stream, ours), descriptor: Some(theirs) })
 }
 
-/// Gives a connection a descriptor and a task that serves it.
-fn hand_over(shared: &Rc<Shared>, stream: Stream) -> Result<(Map<String, Value>, OwnedFd), Failure> {
-    let (ours, theirs) = pump::stream_pair(&shared.reactor).map_err(no_descriptor)?;
+/// Gives a connection a task that serves its descriptor.
+fn hand_over(shared: &Rc<Shared>, stream: Stream, ours: AsyncFd<UnixStream>) -> Map<String, Value> {
     let socket = stream.socket();
     let members = Map::from_iter([
         ("socket".to_owned(), name(socket)),
@@ -352,7 +352,7 @@ fn hand_over(shared: &Rc<Shared>, stream: Stream) -> Result<(Map<String, Value>,
         }
     };
     shared.host.spawn(carry).detach();
-    Ok((members, theirs))
+    members
 }
 
 fn listen(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
@@ -368,10 +368,7 @@ fn listen(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
         ("local".to_owned(), listener.local().to_string().into()),
     ]);
     let sharing = shared.clone();
-    let accepted = Rc::new(move |stream| {
-        let (members, descriptor) = hand_over(&sharing, stream).map_err(|f| io::Error::other(f.text))?;
-        Ok((Value::Object(members).to_string(), descriptor))
-    });
+    let accepted = move |stream, ours| Value::Object(hand_over(&sharing, stream, ours)).to_string();
     shared.host.spawn(pump::carry_connections(listener, ours, accepted)).detach();
     Ok(Reply { members, descriptor: Some(theirs) })
 }

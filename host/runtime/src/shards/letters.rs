@@ -2,7 +2,7 @@
 
 use inhost_base::Instant;
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Packet, Pool, Shareable};
-use inhost_link::{AddressOffer, Driver, FrameFormat, Statistics};
+use inhost_link::{AddressOffer, Driver, FrameFormat, NotBack, Statistics};
 use inhost_socket::Doorbell;
 use inhost_stack::{Share, Steer};
 use std::collections::VecDeque;
@@ -221,5 +221,8 @@ impl Driver for Steered {
     }
     fn take_offer(&mut self) -> Option<AddressOffer> {
         self.queue.take_offer()
+    }
+    fn reopen(&mut self) -> Result<(), NotBack> {
+        self.queue.reopen()
     }
 }

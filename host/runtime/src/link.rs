@@ -1,0 +1,293 @@
+//! One link of a host: its driver, whether it works, and the rounds' dealings with it.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use inhost_base::{Duration, Instant, LinkId};
+use inhost_buf::{Batch, Device, Frame, Full, Offers};
+use inhost_event::Ignore;
+use inhost_ip::PREFERENCE_CONFIGURED;
+use inhost_link::{Driver, NotBack, Statistics};
+use inhost_socket::Host;
+use inhost_stack::ConfigureError;
+
+use crate::reactor::Reactor;
+use crate::runtime::{BATCHES_A_ROUND, FRAMES_A_ROUND};
+
+/// How soon a link that died is opened again for the first time; each later try waits twice as long.
+const FIRST_TRY: Duration = Duration::from_secs(1);
+/// The longest wait between two tries.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Whether a link works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LinkState {
+    /// Frames pass, as far as its driver knows.
+    Up,
+    /// It died. What is sent is lost, and connections wait as they do on any wire that is cut.
+    Down {
+        /// What the driver met, or what the last try to open it met.
+        why: String,
+        /// When it died.
+        since: Instant,
+        /// How often it was opened in vain since.
+        tries: u32,
+        /// Whether it is tried again.
+        returns: bool,
+    },
+}
+
+/// A link died or is up again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkChange {
+    /// Which.
+    pub link: LinkId,
+    /// What it is, for a person.
+    pub description: String,
+    /// What holds from now on.
+    pub state: LinkState,
+    /// How long it was down, when it is up again.
+    pub was_down: Duration,
+}
+
+impl fmt::Display for LinkChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "link {}, {}: ", self.link.0, self.description)?;
+        match &self.state {
+            LinkState::Up => write!(f, "up again after {}", self.was_down),
+            LinkState::Down { why, returns: true, .. } => {
+                write!(f, "down: {why}; it is opened again when it is back")
+            }
+            LinkState::Down { why, .. } => {
+                write!(f, "down for good: {why}; start the host anew to use it again")
+            }
+        }
+    }
+}
+
+/// The drivers of a runtime's links, to look at from tasks. Clones look at the same links.
+#[derive(Clone, Default)]
+pub struct Links(Rc<RefCell<Vec<Rc<Shared>>>>);
+
+/// What is known of a link beside what passes through the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkReport {
+    /// What its driver is, for a person.
+    pub description: String,
+    /// What has passed the driver.
+    pub statistics: Statistics,
+    /// Whether it works.
+    pub state: LinkState,
+    /// Frames that were to leave while it was down.
+    pub lost_frames: u64,
+}
+
+impl Links {
+    /// The report of one of `host`'s links; none of the loopback, which has no driver.
+    pub fn report(&self, host: &Host, link: LinkId) -> Option<LinkReport> {
+        let links = self.0.borrow();
+        let shared = links.iter().find(|shared| shared.id == link && shared.host.is(host))?;
+        let driver = shared.driver.try_borrow().ok()?;
+        Some(LinkReport {
+            description: driver.describe(),
+            statistics: driver.statistics(),
+            state: shared.state.borrow().clone(),
+            lost_frames: shared.lost_frames.get(),
+        })
+    }
+    pub(crate) fn add(&self, link: &Link) {
+        self.0.borrow_mut().push(link.shared.clone());
+    }
+    pub(crate) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+}
+
+/// What tasks may look at.
+struct Shared {
+    host: Host,
+    id: LinkId,
+    driver: RefCell<Box<dyn Driver>>,
+    state: RefCell<LinkState>,
+    lost_frames: Cell<u64>,
+}
+
+pub(crate) struct Link {
+    shared: Rc<Shared>,
+    /// Its number in the reactor.
+    token: u32,
+    /// The descriptor was readable, or the last batch was full: look again without waiting.
+    look: bool,
+    /// The descriptor is watched for room.
+    watches_room: bool,
+    /// More is to be sent than the last round allowed.
+    more: bool,
+    /// While it is down and may come back: when it is tried next, and how long the wait before was.
+    retry: Option<(Instant, Duration)>,
+    /// What was not told yet.
+    change: Option<LinkChange>,
+}
+
+impl Link {
+    pub(crate) fn new(host: Host, id: LinkId, token: u32, driver: Box<dyn Driver>) -> Link {
+        let (driver, state) = (RefCell::new(driver), RefCell::new(LinkState::Up));
+        let shared = Rc::new(Shared { host, id, driver, state, lost_frames: Cell::new(0) });
+        Link { shared, token, look: true, watches_room: false, more: true, retry: None, change: None }
+    }
+    /// Looks at the driver in the next round if `ready`.
+    pub(crate) fn look_again(&mut self, ready: bool) {
+        self.look |= ready;
+    }
+    pub(crate) fn is_busy(&self) -> bool {
+        let driver = self.shared.driver.borrow();
+        self.is_up() && (self.look || driver.has_received() || (self.more && driver.can_transmit()))
+    }
+    /// When the link wants the next round.
+    pub(crate) fn deadline(&self, now: Instant) -> Option<Instant> {
+        match self.is_up() {
+            true => self.shared.driver.borrow().deadline(now),
+            false => self.retry.map(|(at, _)| at),
+        }
+    }
+    /// That it died or is up again, told once.
+    pub(crate) fn take_change(&mut self) -> Option<LinkChange> {
+        self.change.take()
+    }
+    fn is_up(&self) -> bool {
+        *self.shared.state.borrow() == LinkState::Up
+    }
+
+    /// Tells the driver the time, and opens one that died when it is due; whether there may be something to receive.
+    pub(crate) fn advance(&mut self, now: Instant, reactor: &Reactor) -> bool {
+        if !self.is_up() {
+            self.try_again(now, reactor);
+        }
+        let mut driver = self.shared.driver.borrow_mut();
+        driver.advance(now);
+        self.look || driver.has_received() || driver.descriptor().is_none()
+    }
+    /// Takes what has come in; whether there was anything.
+    pub(crate) fn receive(&mut self, batch: &mut Batch, now: Instant, reactor: &Reactor) -> bool {
+        if !self.is_up() {
+            return false;
+        }
+        let mut any = false;
+        self.look = false;
+        for _ in 0..BATCHES_A_ROUND {
+            let host = &self.shared.host;
+            let mut driver = self.shared.driver.borrow_mut();
+            let received = host.with_stack(|stack, _| driver.receive(stack.pool(), batch));
+            drop(driver);
+            let full = batch.is_full();
+            any |= !batch.is_empty();
+            host.receive(self.shared.id, batch, now);
+            self.take_offer();
+            match received {
+                Ok(_) if full => self.look = true,
+                Ok(_) => {
+                    self.look = false;
+                    return any;
+                }
+                Err(error) => {
+                    self.died(error.to_string(), now, reactor);
+                    return any;
+                }
+            }
+        }
+        any
+    }
+    fn died(&mut self, why: String, now: Instant, reactor: &Reactor) {
+        if let Some(descriptor) = self.shared.driver.borrow().descriptor() {
+            reactor.forget_level(descriptor);
+        }
+        self.retry = Some((now + FIRST_TRY, FIRST_TRY));
+        self.turn(LinkState::Down { why, since: now, tries: 0, returns: true }, Duration::ZERO);
+    }
+    /// Opens the link again when it is time to.
+    fn try_again(&mut self, now: Instant, reactor: &Reactor) {
+        let Some((_, waited)) = self.retry.filter(|(at, _)| *at <= now) else { return };
+        let LinkState::Down { since, tries, .. } = *self.shared.state.borrow() else { return };
+        let reopened = self.reopen(reactor);
+        let tries = tries.saturating_add(1);
+        match reopened {
+            Ok(()) => {
+                (self.retry, self.look, self.watches_room) = (None, true, false);
+                self.turn(LinkState::Up, now.since(since));
+            }
+            Err(NotBack::Yet(why)) => {
+                let wait = (waited + waited).min(LONGEST_WAIT);
+                self.retry = Some((now + wait, wait));
+                *self.shared.state.borrow_mut() = LinkState::Down { why, since, tries, returns: true };
+            }
+            Err(NotBack::Ever(why)) => {
+                self.retry = None;
+                self.turn(LinkState::Down { why, since, tries, returns: false }, Duration::ZERO);
+            }
+        }
+    }
+    fn reopen(&self, reactor: &Reactor) -> Result<(), NotBack> {
+        let mut driver = self.shared.driver.borrow_mut();
+        driver.reopen()?;
+        let Some(descriptor) = driver.descriptor() else { return Ok(()) };
+        let watched = reactor.watch_level(descriptor, self.token);
+        watched.map_err(|error| NotBack::Yet(format!("its descriptor cannot be watched: {error}")))
+    }
+    fn turn(&mut self, state: LinkState, was_down: Duration) {
+        let description = self.shared.driver.borrow().describe();
+        self.change = Some(LinkChange { link: self.shared.id, description, state: state.clone(), was_down });
+        *self.shared.state.borrow_mut() = state;
+    }
+
+    /// The address that the other end of a serial line has given us (MIT §5.4), with the gateway that it is. One
+    /// that the host cannot take, because it has too many, is as if none had come.
+    fn take_offer(&mut self) {
+        let Shared { host, id, driver, .. } = &*self.shared;
+        let Some(offer) = driver.borrow_mut().take_offer() else { return };
+        let _: Result<(), ConfigureError> = host.with_stack(|stack, now| {
+            stack.with_ip(now, &mut Ignore, |ip, environment| {
+                ip.add_address(*id, offer.address, environment)?;
+                ip.add_gateway(*id, offer.gateway, PREFERENCE_CONFIGURED)
+            })
+        });
+    }
+    pub(crate) fn send(&mut self, now: Instant, reactor: &Reactor) {
+        let up = self.is_up();
+        let Shared { host, id, driver, lost_frames, .. } = &*self.shared;
+        self.more = host.wants_transmit(*id);
+        let mut driver = driver.borrow_mut();
+        if !up {
+            if self.more {
+                let mut cut = Cut { offers: driver.offers(), lost_frames };
+                self.more = host.transmit(*id, now, FRAMES_A_ROUND, &mut cut).more;
+            }
+            return;
+        }
+        if self.more && driver.can_transmit() {
+            self.more = host.transmit(*id, now, FRAMES_A_ROUND, &mut **driver).more;
+        }
+        let wants_room = driver.wants_write();
+        if wants_room != self.watches_room
+            && let Some(descriptor) = driver.descriptor()
+            && reactor.set_level(descriptor, self.token, wants_room).is_ok()
+        {
+            self.watches_room = wants_room;
+        }
+    }
+}
+
+/// A wire that is cut: connections find it out by their timers, as on any other.
+struct Cut<'a> {
+    offers: Offers,
+    lost_frames: &'a Cell<u64>,
+}
+
+impl Device for Cut<'_> {
+    fn transmit(&mut self, _: &Frame<'_>) -> Result<(), Full> {
+        self.lost_frames.set(self.lost_frames.get() + 1);
+        Ok(())
+    }
+    fn offers(&self) -> Offers {
+        self.offers
+    }
+}
