@@ -314,6 +314,7 @@ impl Connection {
         }
         let outcome = self.close_sending(env);
         self.close_receiving(env);
+        self.orphaned(env.now);
         self.settle(env);
         outcome
     }

@@ -50,6 +50,8 @@ pub(crate) struct Buffers {
     /// The latest sample of the rate of delivery.
     pub rate: Option<RateSample>,
     pub sizing: Sizing,
+    /// Bytes that were acknowledged when the patience with an orphan began.
+    pub orphan_from_bytes: u64,
     /// The next segment that is sent again goes whatever the window says.
     pub force: bool,
 }
@@ -77,6 +79,7 @@ impl Default for Buffers {
             pace_at: Instant::FAR_FUTURE,
             rate: None,
             sizing: Sizing::default(),
+            orphan_from_bytes: 0,
             force: false,
         }
     }
@@ -107,6 +110,7 @@ impl Buffers {
             pace_at: _,
             rate: _,
             sizing: _,
+            orphan_from_bytes: _,
             force: _,
         } = self;
         if let Some(open) = fast_open {

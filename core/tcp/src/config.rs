@@ -97,6 +97,10 @@ pub struct Config {
     pub time_wait: Duration,
     /// How long FIN-WAIT-2 lasts once the application has let go of the socket. Default 60 s.
     pub fin_wait_2: Duration,
+    /// Once the application has let go of the socket, a peer that is there and takes, in so long, less than a segment of
+    /// what is left, or less than a thirty-second part of it, gets a reset. Default 3 min; Linux ends connections behind
+    /// a closed window after about as long. A peer that is not heard is given up by `user_timeout`.
+    pub orphan_timeout: Duration,
     /// Least time-out above the smoothed round trip. Default 200 ms, room for a peer's delayed acknowledgment
     /// (RFC 6298 §2.4 says 1 s in all and allows less). Shorter finds losses sooner and errs more often.
     pub min_retransmission_timeout: Duration,
@@ -226,6 +230,7 @@ impl Config {
             suspect_after_retransmissions: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
+            orphan_timeout: Duration::from_secs(180),
             min_retransmission_timeout: Duration::from_millis(200),
             max_retransmission_timeout: Duration::from_secs(60),
             initial_retransmission_timeout: Duration::from_secs(1),

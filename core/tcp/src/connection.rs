@@ -48,7 +48,7 @@ pub struct Connection {
     pub(crate) retransmit_at: Instant,
     /// The delayed acknowledgment's.
     pub(crate) acknowledge_at: Instant,
-    /// End of TIME-WAIT, or of patience in FIN-WAIT-2.
+    /// End of TIME-WAIT, or of patience in FIN-WAIT-2, or of that with a peer that takes nothing of an orphan.
     pub(crate) linger_at: Instant,
     /// When the peer last showed that it gets what is sent, or when something began to wait for that.
     pub(crate) progress_at: Instant,

@@ -144,6 +144,8 @@ impl Connection {
         self.marks.put(Marks::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let pushed = syn.flags.psh();
+            // Data in a SYN tells nothing about the pace of what follows.
+            let promptness = self.promptness;
             self.take_in_order(
                 core::slice::from_mut(payload),
                 false,
@@ -152,6 +154,7 @@ impl Connection {
                 env,
                 &mut outcome,
             );
+            self.promptness = promptness;
         }
         self.receive.edge = self.receive.edge.later(self.receive.next);
         self.settle(env);
@@ -303,6 +306,9 @@ impl Connection {
         if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
             self.marks.clear(Marks::CLOSE_AFTER_OPEN);
             self.enter(TcpPhase::FinWait1, env);
+            if self.marks.has(Marks::RECEIVE_CLOSED) {
+                self.orphaned(env.now);
+            }
         }
     }
 }

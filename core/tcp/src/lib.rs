@@ -58,6 +58,7 @@ mod marks;
 mod numbers;
 mod open;
 mod options;
+mod orphan;
 mod outcome;
 mod pace;
 mod phase;

@@ -245,6 +245,9 @@ impl Connection {
         if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
             self.marks.clear(Marks::CLOSE_AFTER_OPEN);
             self.enter(TcpPhase::FinWait1, env);
+            if self.marks.has(Marks::RECEIVE_CLOSED) {
+                self.orphaned(env.now);
+            }
         }
     }
 

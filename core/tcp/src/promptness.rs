@@ -8,6 +8,7 @@
 use crate::Connection;
 use crate::marks::Marks;
 use inhost_base::{Duration, Instant};
+use inhost_event::TcpPhase;
 
 /// The wait that a connection begins with, and the least in a stream, in milliseconds.
 const LEAST_DELAY_MS: u16 = 40;
@@ -135,7 +136,8 @@ impl Connection {
     /// Data leaves: if it answers what came just now, the two have a conversation.
     #[inline]
     pub(crate) fn note_answer(&mut self, now: Instant) {
-        if self.is_adaptive() && self.promptness.delay_ms == 0 && self.marks.has(Marks::ACKNOWLEDGE) {
+        let answers_handshake = self.marks.has(Marks::ACTIVE) && self.marks.has(Marks::ACKNOWLEDGE);
+        if self.is_adaptive() && self.promptness.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
             self.hurry_acknowledgments();
         }
@@ -157,6 +159,23 @@ impl Connection {
             self.marks.set(Marks::ACKNOWLEDGE);
         } else {
             self.acknowledge_at = self.acknowledge_at.min(at);
+        }
+    }
+    /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
+    pub(crate) fn may_delay_fin(&self) -> bool {
+        self.is_adaptive() && self.phase == TcpPhase::Established
+    }
+    /// The data that just came is the last, and an answer may follow, our FIN at least: the exchange is a conversation.
+    pub(crate) fn note_last_data(&mut self) {
+        if self.may_delay_fin() {
+            self.promptness.converse(true);
+        }
+    }
+    /// The peer's FIN waits to be acknowledged. Before any data the wait is none.
+    pub(crate) fn schedule_for_fin(&mut self, now: Instant) {
+        self.note_last_data();
+        if self.acknowledge_at == Instant::FAR_FUTURE && !self.marks.has(Marks::ACKNOWLEDGE) {
+            self.schedule_adaptive(now);
         }
     }
     /// How long the acknowledgment of what just came waits.

@@ -112,7 +112,9 @@ impl Connection {
 
     pub(crate) fn fire(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
-        if self.linger_at <= now {
+        if self.linger_at <= now && self.phase.has_fin_outstanding() {
+            self.judge_orphan(env, outcome);
+        } else if self.linger_at <= now {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
             self.finish(None, env, outcome);
             if self.buffers.as_ref().is_some_and(|buffers| buffers.are_empty()) {
@@ -233,7 +235,7 @@ impl Connection {
 }
 
 /// How long the host slept, when a timer that was due at `due` is served `now`.
-fn slept_since(due: Instant, now: Instant) -> Duration {
+pub(crate) fn slept_since(due: Instant, now: Instant) -> Duration {
     let late = now.since(due);
     if late > CLOCK_JUMP { late } else { Duration::ZERO }
 }

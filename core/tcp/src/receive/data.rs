@@ -62,6 +62,9 @@ impl Connection {
             let most = self.path_mss;
             self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
             self.note_data(length, pushed, env.now);
+            if fin {
+                self.note_last_data();
+            }
             if length >= u32::from(self.receive_mss) {
                 self.measure_as_receiver(timestamps, env.now);
             }
@@ -93,7 +96,7 @@ impl Connection {
         let fin_came_ahead =
             self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.receive.next));
         if fin || fin_came_ahead {
-            self.take_fin(env, outcome);
+            self.take_fin(fin_came_ahead, env, outcome);
         }
     }
     /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
@@ -153,15 +156,19 @@ impl Connection {
             self.received_bytes += arrival.payload.len() as u64;
             self.urgent_follows_reading();
             if arrival.fin {
-                self.take_fin(env, outcome);
+                self.take_fin(true, env, outcome);
             }
         }
     }
-    /// The peer's stream is complete.
-    fn take_fin(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+    /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
+    fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.receive.next += 1;
         self.receive.edge = self.receive.edge.later(self.receive.next);
-        self.marks.set(Marks::ACKNOWLEDGE);
+        if at_once || !self.may_delay_fin() {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        } else {
+            self.schedule_for_fin(env.now);
+        }
         if let Some(buffers) = &mut self.buffers
             && (buffers.reassembly.has_news() || buffers.reassembly.fin.is_some())
         {

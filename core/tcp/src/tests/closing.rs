@@ -234,3 +234,78 @@ fn a_fin_into_a_closed_window_is_probed_until_taken() {
     trial.give(with_window(segment(1, ACK, 2), 0), b"");
     assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
 }
+
+/// An application that wrote 68 KB and let go, and a peer with a closed window that answers by `answer` each time that it
+/// is sent something: for how long that goes on, in seconds.
+fn orphan_lasts_s(answer: impl Fn(&mut Trial, &Sent)) -> u64 {
+    let mut trial = Trial::established(plain());
+    trial.write(&[1; 68_000]);
+    trial.sent.clear();
+    trial.give(with_window(segment(1, ACK, 10_001), 0), b"");
+    let outcome = trial.connection.detach(lend!(trial));
+    assert!(outcome.reset.is_none());
+    trial.round();
+    let start = trial.now;
+    while trial.connection.phase() != TcpPhase::Closed {
+        assert!(trial.now.since(start) < Duration::from_secs(30 * 86_400), "it never ends");
+        trial.pass_ms(500);
+        while let Some(sent) = trial.sent.pop_front() {
+            answer(&mut trial, &sent);
+        }
+    }
+    assert_eq!(trial.connection.error(), Some(ConnectionError::TimedOut));
+    assert!(trial.reset.is_some(), "the peer is told");
+    trial.connection.clear(&mut trial.pool);
+    assert_eq!(trial.pool.outstanding_bytes(), 0);
+    trial.now.since(start).as_millis() / 1000
+}
+
+#[test]
+fn an_orphan_behind_a_closed_window_ends_though_the_peer_answers() {
+    let stays_closed = |trial: &mut Trial, _: &Sent| {
+        trial.give(with_window(segment(1, ACK, 10_001), 0), b"");
+    };
+    assert!((180..=181).contains(&orphan_lasts_s(stays_closed)));
+    // One byte for each probe is no progress either.
+    let takes_a_byte = |trial: &mut Trial, sent: &Sent| {
+        let next = sent.at() + sent.len() as u32;
+        trial.give(with_window(segment(1, ACK, next), 0), b"");
+    };
+    assert!((180..=181).contains(&orphan_lasts_s(takes_a_byte)));
+}
+
+#[test]
+fn an_orphan_whose_peer_reads_slowly_is_heard_out() {
+    let mut trial = Trial::established(plain());
+    trial.write(&[1; 20_000]);
+    trial.connection.detach(lend!(trial));
+    trial.round();
+    let mut at = 1;
+    // Two segments every two minutes.
+    while at < 20_001 {
+        trial.sent.clear();
+        at += 2000;
+        trial.give(with_window(segment(1, ACK, at), 0), b"");
+        for _ in 0..12 {
+            trial.pass_ms(10_000);
+            trial.give(with_window(segment(1, ACK, at), 0), b"");
+        }
+        trial.give(with_window(segment(1, ACK, at), 2000), b"");
+        assert_eq!(trial.connection.phase(), TcpPhase::FinWait1, "at {at}");
+    }
+    trial.give(segment(1, ACK, 20_002), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+}
+
+#[test]
+fn an_orphan_whose_peer_is_silent_is_given_as_long_as_the_user_asked_for() {
+    let config = Config { user_timeout: Duration::from_secs(1000), ..plain() };
+    let mut trial = Trial::established(config);
+    trial.write(&[1; 5000]);
+    trial.connection.detach(lend!(trial));
+    trial.round();
+    trial.pass_ms(990_000);
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait1);
+    trial.pass_ms(11_000);
+    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+}

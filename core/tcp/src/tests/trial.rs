@@ -2,7 +2,8 @@
 //! there must be nothing more.
 
 use crate::{
-    Blocked, Changes, Config, Connection, Ecn, Environment, Header, Open, Outcome, SegmentOutput, SendHow,
+    Blocked, Changes, Config, Connection, Ecn, Environment, Header, Open, Outcome, ResetReply, SegmentOutput,
+    SendHow,
 };
 use inhost_base::{Duration, Instant, Random, Sequence};
 use inhost_buf::{Pool, Slices};
@@ -120,6 +121,8 @@ pub struct Trial {
     pub link_room: usize,
     /// All that has changed so far.
     pub changes: Changes,
+    /// The last reset that a timer asked for.
+    pub reset: Option<ResetReply>,
 }
 
 /// An environment of `$trial`, borrowing all but the connection.
@@ -150,7 +153,7 @@ impl Trial {
         });
         let sent = VecDeque::new();
         let changes = Changes::NONE;
-        Trial { connection, pool, random, sink, now, sent, link_room: usize::MAX, changes }
+        Trial { connection, pool, random, sink, now, sent, link_room: usize::MAX, changes, reset: None }
     }
     /// We call; the SYN is out and not looked at.
     pub fn calling(config: Config) -> Trial {
@@ -230,6 +233,7 @@ impl Trial {
             self.now = self.now.max(deadline);
             let outcome = self.connection.timeout(lend!(self));
             self.changes |= outcome.changes;
+            self.reset = outcome.reset.or(self.reset);
             assert!(self.connection.deadline() > self.now, "a timer that fired is still due");
             self.round();
         }

@@ -156,6 +156,7 @@ impl Draw {
             // On the worst wires a quarter of an hour may pass without an acknowledgment; the test is about the
             // stream.
             user_timeout: Duration::from_secs(4 * 3600),
+            orphan_timeout: Duration::from_secs(4 * 3600),
             connect_timeout: Duration::from_secs(3600),
             syn_retries: u8::MAX,
             syn_answer_retries: u8::MAX,
