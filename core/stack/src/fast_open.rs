@@ -322,7 +322,8 @@ impl Stack {
             return;
         }
         let (remote, error) = (flow.remote().address, flow.connection.error());
-        let silent = matches!(error, Some(ConnectionError::TimedOut | ConnectionError::Reset));
+        let ended = [ConnectionError::TimedOut, ConnectionError::Reset, ConnectionError::ResetAfterEnd];
+        let silent = error.is_some_and(|error| ended.contains(&error));
         match flow.connection.fast_open() {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>

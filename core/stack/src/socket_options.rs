@@ -30,6 +30,8 @@ pub enum SocketOption {
     /// Connections: how long data may stay unacknowledged.
     // spec: RFC9293 MUST-21
     UserTimeout(Duration),
+    /// Connections: how long FIN-WAIT-2 lasts once the application has let go, or reads no more.
+    FinWait2(Duration),
     /// Connections: how long what was sent survives the socket's close. `None` is as long as it takes; with a time
     /// the peer gets a reset when it is over; with no time at all closing is resetting.
     Linger(Option<Duration>),
@@ -125,6 +127,7 @@ impl Stack {
             SocketOption::QuickAcknowledgment(on) => connection.set_quick_acknowledgment(on, environment),
             SocketOption::KeepAlive(when) => connection.set_keep_alive(when, environment),
             SocketOption::UserTimeout(limit) => connection.set_user_timeout(limit, environment),
+            SocketOption::FinWait2(limit) => connection.set_fin_wait_2(limit, environment),
             SocketOption::Linger(linger) => self.set_linger(socket.0, linger),
             SocketOption::SendBufferLimit(bytes) => connection.set_send_buffer_limit(bytes, environment),
             SocketOption::ReceiveBufferLimit(bytes) => {
@@ -212,6 +215,7 @@ fn set_listener_option(listener: &mut Listener, option: SocketOption) -> Result<
         SocketOption::Nagle(on) => tcp.nagle = on,
         SocketOption::KeepAlive(when) => tcp.keep_alive = when,
         SocketOption::UserTimeout(limit) => tcp.user_timeout = limit,
+        SocketOption::FinWait2(limit) => tcp.fin_wait_2 = limit,
         SocketOption::SendBufferLimit(bytes) => tcp.send_buffer_limit_bytes = bytes,
         SocketOption::ReceiveBufferLimit(bytes) => tcp.receive_buffer_limit_bytes = bytes,
         SocketOption::NotSentLowWater(bytes) => tcp.not_sent_low_water_bytes = bytes.unwrap_or(usize::MAX),

@@ -239,6 +239,8 @@ impl Connection {
         let readable = self.readable_bytes();
         if readable == 0 {
             return match self.error {
+                // What follows the end of the stream takes nothing from it.
+                Some(ConnectionError::ResetAfterEnd) => Ok(0),
                 Some(error) => Err(ReceiveError::Connection(error)),
                 None if self.is_at_end() || most == 0 => Ok(0),
                 None => Err(ReceiveError::WouldBlock),

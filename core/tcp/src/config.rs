@@ -60,6 +60,12 @@ pub struct Config {
     pub empty_window_probes: bool,
     /// What arrived before a reset can still be read, as on Linux. Default false (RFC 9293 §3.10.7.4).
     pub keeps_received_after_reset: bool,
+    /// A reset that comes in CLOSE-WAIT reads as the end of the stream, which it follows, and a write fails as on a
+    /// connection that is closed, as on Linux. Default false: both fail because of the reset.
+    pub reset_after_end_is_closed: bool,
+    /// What a time-out ends after an ICMP error that had not ended it, fails with that error, as on Linux. Default false:
+    /// with the time-out; the error can be asked for.
+    pub soft_errors_name_timeouts: bool,
     /// A caller is forgotten when a soft ICMP error comes about our answer to it, as on Linux. Default false: the way
     /// may come back before the answer is given up (RFC 5461 §2).
     pub soft_errors_end_handshakes: bool,
@@ -218,6 +224,8 @@ impl Config {
             syn_linear_timeouts: 0,
             empty_window_probes: false,
             keeps_received_after_reset: false,
+            reset_after_end_is_closed: false,
+            soft_errors_name_timeouts: false,
             soft_errors_end_handshakes: false,
             unread_is_unknown: false,
             answers_crossing_syn: false,
@@ -277,6 +285,8 @@ impl Config {
             max_retransmission_timeout: Duration::from_secs(120),
             empty_window_probes: true,
             keeps_received_after_reset: true,
+            reset_after_end_is_closed: true,
+            soft_errors_name_timeouts: true,
             soft_errors_end_handshakes: true,
             unread_is_unknown: true,
             answers_crossing_syn: true,

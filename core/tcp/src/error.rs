@@ -10,6 +10,9 @@ pub enum ConnectionError {
     Refused,
     /// The peer reset the connection.
     Reset,
+    /// The peer had ended its stream, and then reset the connection: a broken pipe to Linux
+    /// ([`Config::reset_after_end_is_closed`](crate::Config::reset_after_end_is_closed)).
+    ResetAfterEnd,
     /// The peer did not answer within the user timeout, or the connect timeout.
     TimedOut,
     /// The peer did not answer keep-alive probes.
@@ -83,6 +86,7 @@ impl fmt::Display for ConnectionError {
         f.write_str(match self {
             ConnectionError::Refused => "connection refused",
             ConnectionError::Reset => "connection reset by the peer",
+            ConnectionError::ResetAfterEnd => "connection reset by the peer after the end of its stream",
             ConnectionError::TimedOut => "connection timed out",
             ConnectionError::KeepAliveTimedOut => "peer did not answer keep-alive probes",
             ConnectionError::Unreachable => "destination unreachable",

@@ -4,6 +4,7 @@ use crate::config::KeepAlive;
 use crate::marks::Marks;
 use crate::{Config, CongestionChoice, Connection, Environment};
 use inhost_base::{Duration, Instant};
+use inhost_event::TcpPhase;
 use std::sync::Arc;
 
 impl Connection {
@@ -44,6 +45,13 @@ impl Connection {
         if self.retransmit_at != Instant::FAR_FUTURE {
             self.arm_retransmission(env.now);
         }
+    }
+    /// How long FIN-WAIT-2 lasts once nobody reads any more. Where that runs already, it begins anew.
+    pub fn set_fin_wait_2(&mut self, fin_wait_2: Duration, env: &mut Environment<'_>) {
+        if self.phase == TcpPhase::FinWait2 && self.linger_at != Instant::FAR_FUTURE {
+            self.linger_at = env.now + fin_wait_2;
+        }
+        self.change(env, |config| config.fin_wait_2 = fin_wait_2);
     }
     /// The send buffer's size, from now on fixed. What is queued stays.
     pub fn set_send_buffer_limit(&mut self, bytes: usize, env: &mut Environment<'_>) {

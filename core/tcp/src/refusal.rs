@@ -59,7 +59,7 @@ impl Connection {
     /// The time to try again has come for data that the link refused, and nothing is out.
     pub(crate) fn fire_refusal(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if env.now.since(self.progress_at) >= self.config.user_timeout {
-            return self.finish(Some(ConnectionError::TimedOut), env, outcome);
+            return self.time_out(ConnectionError::TimedOut, env, outcome);
         }
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.retransmit_at = Instant::FAR_FUTURE;

@@ -18,6 +18,8 @@ pub(crate) struct RoundTrip {
     /// What had been sent when it was last measured: acknowledging more ends a round (RFC 7323 appendix G: one
     /// measurement a round, so that the gains mean what they say).
     until: Sequence,
+    /// One measurement was made, as a rule of the handshake.
+    measured_once: bool,
     /// A SYN was lost, and nothing is measured since.
     syn_was_lost: bool,
     /// How often the time-out was doubled.
@@ -28,6 +30,10 @@ impl RoundTrip {
     /// The smoothed round trip, once measured.
     pub fn smoothed(&self) -> Option<Duration> {
         (self.smoothed > Duration::ZERO).then_some(self.smoothed)
+    }
+    /// The only measurement so far, where there was one.
+    pub fn only_measurement(&self) -> Option<Duration> {
+        self.measured_once.then_some(self.smoothed)
     }
     /// The mean deviation.
     pub fn variation(&self) -> Duration {
@@ -55,7 +61,8 @@ impl RoundTrip {
     }
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let RoundTrip { smoothed: _, variation: _, until, syn_was_lost: _, backoff: _ } = self;
+        let RoundTrip { smoothed: _, variation: _, until, measured_once: _, syn_was_lost: _, backoff: _ } =
+            self;
         visit("the end of the measured round", until);
     }
     /// The connection begins: nothing before `initial` was sent.
@@ -66,7 +73,8 @@ impl RoundTrip {
     fn sample(&mut self, sample: Duration) {
         let sample = sample.max(Duration::from_nanos(1));
         self.backoff = 0;
-        if self.smoothed == Duration::ZERO {
+        self.measured_once = self.smoothed == Duration::ZERO;
+        if self.measured_once {
             // RFC 6298 §2.2
             self.smoothed = sample;
             self.variation = sample.divided_by(2);

@@ -191,10 +191,25 @@ impl Connection {
         }
         // spec: RFC9293 MUST-29 (one answer that is missing proves nothing)
         if self.keep_alive_probes >= keep_alive.probes {
-            return self.finish(Some(ConnectionError::KeepAliveTimedOut), env, outcome);
+            return self.time_out(ConnectionError::KeepAliveTimedOut, env, outcome);
         }
         self.keep_alive_probes += 1;
         self.marks.set(Marks::KEEP_ALIVE);
+    }
+    /// The end by a timer: `timed_out`, or in Linux's way what the network said before.
+    pub(crate) fn time_out(
+        &mut self,
+        timed_out: ConnectionError,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let said = self.soft_error.filter(|_| self.config.soft_errors_name_timeouts);
+        let error = match said {
+            Some(SoftError::Unreachable | SoftError::TimeExceeded) => ConnectionError::Unreachable,
+            Some(SoftError::Refused) => ConnectionError::Refused,
+            Some(SoftError::ParameterProblem | SoftError::NotResponding) | None => timed_out,
+        };
+        self.finish(Some(error), env, outcome);
     }
     // spec: RFC6298 5-3; RFC9293 SHLD-9, SHLD-29, SHLD-30, SHLD-17
     fn fire_retransmission(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
@@ -208,7 +223,7 @@ impl Connection {
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
         if now.since(self.progress_at) >= self.patience() || self.syn_is_given_up() {
-            return self.finish(Some(ConnectionError::TimedOut), env, outcome);
+            return self.time_out(ConnectionError::TimedOut, env, outcome);
         }
         if !refused {
             self.round_trip.back_off();
@@ -227,7 +242,8 @@ impl Connection {
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.send.window == 0 && !self.phase.opens();
         if self.round_trip.backoff == self.config.suspect_after_retransmissions && !probing {
-            self.soft_error = Some(SoftError::NotResponding);
+            // What the network said tells more.
+            self.soft_error = self.soft_error.or(Some(SoftError::NotResponding));
             outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.arm_retransmission(now);

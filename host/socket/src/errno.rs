@@ -78,6 +78,7 @@ impl Errno for ConnectionError {
         match self {
             ConnectionError::Refused => ECONNREFUSED,
             ConnectionError::Reset => ECONNRESET,
+            ConnectionError::ResetAfterEnd => EPIPE,
             ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => ETIMEDOUT,
             ConnectionError::Unreachable => EHOSTUNREACH,
             ConnectionError::Aborted => ECONNABORTED,

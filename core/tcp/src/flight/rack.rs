@@ -2,6 +2,7 @@
 
 use super::Record;
 use crate::numbers::Visit;
+use crate::rtt::RoundTrip;
 use inhost_base::{Duration, Instant, Sequence};
 
 /// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).
@@ -71,9 +72,17 @@ impl Rack {
         let least = self.least[0].min(self.least[1]);
         (least < Duration::MAX).then_some(least)
     }
-    /// A round trip was measured.
+    /// A round trip was measured, by data. Before the first one the handshake's is known.
     // spec: RFC8985 6.2-1
-    pub fn measured(&mut self, sample: Duration, now: Instant) {
+    #[inline]
+    pub fn measured(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
+        if now.since(self.least_since) > LEAST_FOR || sample < self.least[0] {
+            self.least_may_change(sample, known, now);
+        }
+    }
+    fn least_may_change(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
+        let is_first = self.least == [Duration::MAX; 2];
+        let sample = known.only_measurement().filter(|_| is_first).map_or(sample, |known| known.min(sample));
         if now.since(self.least_since) > LEAST_FOR {
             let fresh = now.since(self.least_since) < LEAST_FOR.times(2);
             self.least = [sample, if fresh { self.least[0] } else { Duration::MAX }];

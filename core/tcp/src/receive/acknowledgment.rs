@@ -244,7 +244,7 @@ impl Connection {
         }
         buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
         if let Some(sample) = delivery.newest_round_trip {
-            buffers.flight.rack.measured(sample, now);
+            buffers.flight.rack.measured(sample, &self.round_trip, now);
             buffers.tail_probe.measured();
         }
         delivery

@@ -28,6 +28,9 @@ impl Connection {
             TcpPhase::SynReceived if self.marks.has(Marks::ACTIVE) => Some(ConnectionError::Refused),
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
             TcpPhase::Closing | TcpPhase::LastAck => None,
+            TcpPhase::CloseWait if self.config.reset_after_end_is_closed => {
+                Some(ConnectionError::ResetAfterEnd)
+            }
             _ => Some(ConnectionError::Reset),
         };
         self.finish(error, env, outcome);

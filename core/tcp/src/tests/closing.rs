@@ -309,3 +309,21 @@ fn an_orphan_whose_peer_is_silent_is_given_as_long_as_the_user_asked_for() {
     trial.pass_ms(11_000);
     assert_eq!(trial.connection.phase(), TcpPhase::Closed);
 }
+
+#[test]
+fn the_time_in_fin_wait_2_can_be_set_on_a_live_connection() {
+    let mut trial = Trial::established(plain());
+    trial.connection.set_fin_wait_2(Duration::from_secs(5), lend!(trial));
+    trial.connection.detach(lend!(trial));
+    trial.round();
+    trial.give(segment(1, ACK, 2), b"");
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    trial.pass_ms(4_990);
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    // Where it runs already it begins anew.
+    trial.connection.set_fin_wait_2(Duration::from_secs(1), lend!(trial));
+    trial.pass_ms(990);
+    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    trial.pass_ms(20);
+    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+}

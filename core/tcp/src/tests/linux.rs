@@ -2,7 +2,10 @@
 
 use super::rfc8985::{measured_with, next, reports};
 use super::trial::*;
-use crate::{Config, ConnectionError, PushPlacement, RecoveryState};
+use crate::{
+    Config, ConnectionError, NetworkError, NetworkErrorKind, PushPlacement, ReceiveError, RecoveryState,
+    SendError, SoftError,
+};
 use inhost_base::{Duration, Sequence};
 use inhost_event::TcpPhase;
 
@@ -182,4 +185,113 @@ fn psh_ends_a_burst_that_leaves_as_one_run() {
         .map(|sent| sent.at() - trial.sent[0].at())
         .collect();
     assert_eq!((trial.sent.len(), pushed), (10, vec![1000, 3000, 5000, 7000, 9000]), "two each at this rate");
+}
+
+/// Quick acknowledgments, and all else plain.
+fn adaptive() -> Config {
+    Config { quick_acknowledgments: 16, ..plain() }
+}
+/// How long the acknowledgment of what came last waits, which reaches to `at`.
+fn acknowledged_after_ms(trial: &mut Trial, at: u32) -> u64 {
+    for waited_ms in 0..500 {
+        if let Some(sent) = trial.sent.pop_front() {
+            sent.is_ack(at);
+            return waited_ms;
+        }
+        trial.pass_ms(1);
+    }
+    panic!("it never was acknowledged");
+}
+
+#[test]
+fn the_fin_that_brings_close_wait_is_acknowledged_as_data_is() {
+    // With the last data, and after it.
+    let mut trial = Trial::established(adaptive());
+    trial.give(segment(1, ACK | FIN, 1), &[1; 100]);
+    assert_eq!(acknowledged_after_ms(&mut trial, 102), 40);
+    let mut trial = Trial::established(adaptive());
+    trial.give(segment(1, ACK, 1), &[1; 100]);
+    trial.expect().is_ack(101);
+    trial.pass_ms(10);
+    trial.give(segment(101, ACK | FIN, 1), b"");
+    assert_eq!(acknowledged_after_ms(&mut trial, 102), 40);
+    // Whatever leaves meanwhile takes it along.
+    let mut trial = Trial::established(adaptive());
+    trial.give(segment(1, ACK | FIN, 1), &[1; 100]);
+    trial.nothing();
+    trial.read(200);
+    trial.close();
+    assert_eq!(trial.expect().acknowledges(), 102);
+    trial.pass_ms(100);
+    assert!(trial.sent.iter().all(|sent| sent.flags().fin()), "nothing but the FIN again");
+}
+
+#[test]
+fn a_fin_without_any_data_before_it_or_behind_a_gap_is_acknowledged_at_once() {
+    let mut trial = Trial::established(adaptive());
+    trial.give(segment(1, ACK | FIN, 1), b"");
+    trial.expect().is_ack(2);
+    let mut trial = Trial::established(adaptive());
+    trial.give(segment(1001, ACK | FIN, 1), &[1; 1000]);
+    trial.expect().is_ack(1);
+    trial.give(segment(1, ACK, 1), &[1; 1000]);
+    trial.expect().is_ack(2002);
+    // Once our own FIN is out it is not CLOSE-WAIT that begins.
+    let mut trial = Trial::established(adaptive());
+    trial.give(segment(1, ACK, 1), &[1; 100]);
+    trial.expect();
+    trial.read(100);
+    trial.close();
+    trial.expect();
+    trial.give(segment(101, ACK | FIN, 2), b"");
+    trial.expect().is_ack(102);
+    // And never by default.
+    let mut trial = Trial::established(plain());
+    trial.give(segment(1, ACK | FIN, 1), &[1; 100]);
+    trial.expect().is_ack(102);
+}
+
+#[test]
+fn a_reset_in_close_wait_is_a_broken_pipe() {
+    for (linux, error) in [(true, ConnectionError::ResetAfterEnd), (false, ConnectionError::Reset)] {
+        let config =
+            Config { reset_after_end_is_closed: linux, keeps_received_after_reset: linux, ..plain() };
+        let mut trial = Trial::established(config);
+        trial.give(segment(1, ACK | FIN, 1), &[1; 10]);
+        trial.give(segment(12, RST, 1), b"");
+        assert_eq!(trial.connection.error(), Some(error));
+        let write = trial.connection.send(b"x", crate::SendHow::default(), lend!(trial));
+        assert_eq!(write, Err(SendError::Connection(error)));
+        let mut into = [0; 100];
+        let reads: Vec<_> = (0..2).map(|_| trial.connection.read(&mut into, lend!(trial))).collect();
+        let failed = Err(ReceiveError::Connection(error));
+        assert_eq!(reads, if linux { [Ok(10), Ok(0)] } else { [failed, failed] });
+    }
+}
+
+#[test]
+fn a_time_out_after_a_soft_error_fails_with_that_error() {
+    let soft = |kind| NetworkError { sequence: Sequence(OURS + 1), kind: NetworkErrorKind::Soft(kind) };
+    let ends_by = |config: &Config, said: Option<SoftError>, then_answers: bool| {
+        let mut trial = Trial::established(config.clone());
+        trial.write(b"text");
+        if let Some(said) = said {
+            trial.connection.unreachable(soft(said), lend!(trial));
+        }
+        if then_answers {
+            trial.give(segment(1, ACK, 3), b"");
+        }
+        trial.pass_ms(60_000);
+        trial.connection.error().unwrap()
+    };
+    let user_timeout = Duration::from_secs(20);
+    let linux = Config { soft_errors_name_timeouts: true, user_timeout, ..plain() };
+    assert_eq!(ends_by(&linux, None, false), ConnectionError::TimedOut);
+    assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), false), ConnectionError::Unreachable);
+    assert_eq!(ends_by(&linux, Some(SoftError::TimeExceeded), false), ConnectionError::Unreachable);
+    assert_eq!(ends_by(&linux, Some(SoftError::Refused), false), ConnectionError::Refused);
+    // What was said before the peer was heard again is forgotten.
+    assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), true), ConnectionError::TimedOut);
+    let rfc = Config { user_timeout, ..plain() };
+    assert_eq!(ends_by(&rfc, Some(SoftError::Unreachable), false), ConnectionError::TimedOut);
 }

@@ -87,6 +87,24 @@ fn what_came_twice_widens_the_reordering_window_up_to_the_round_trip() {
 
 // spec: RFC8985 6.2-1
 #[test]
+fn the_handshake_counts_for_the_least_round_trip() {
+    let mut trial = measured();
+    assert_eq!(trial.connection.info(trial.now).min_round_trip.map(|least| least.as_millis()), Some(100));
+    let mut slower = Trial::calling(plain());
+    slower.expect();
+    slower.pass_ms(60);
+    let mut answer = segment(0, SYN | ACK, 1);
+    (answer.options.mss, answer.options.sack_permitted) = (Some(MSS as u16), true);
+    slower.give(answer, b"");
+    slower.expect();
+    exchange(&mut slower, 150);
+    assert_eq!(slower.connection.info(slower.now).min_round_trip.map(|least| least.as_millis()), Some(60));
+    exchange(&mut trial, 30);
+    assert_eq!(trial.connection.info(trial.now).min_round_trip.map(|least| least.as_millis()), Some(30));
+}
+
+// spec: RFC8985 6.2-1
+#[test]
 fn a_path_that_becomes_longer_is_believed_after_a_while() {
     let mut trial = measured();
     assert_eq!(trial.connection.info(trial.now).min_round_trip.map(|least| least.as_millis()), Some(100));

@@ -258,7 +258,7 @@ fn failure_of(error: ConnectionError) -> Failure {
         ConnectionError::Reset => Failure::Reset,
         ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
         ConnectionError::Unreachable => Failure::Unreachable,
-        ConnectionError::Aborted => Failure::Closed,
+        ConnectionError::Aborted | ConnectionError::ResetAfterEnd => Failure::Closed,
     }
 }
 
