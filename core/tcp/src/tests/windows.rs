@@ -236,3 +236,45 @@ fn an_overtaken_window_does_not_reach_further_than_it_was_meant() {
     trial.give(with_window(segment(1, ACK, 3001), 2000), b"0123456789");
     assert!(trial.sent.iter().all(|sent| sent.len() == 0), "nothing beyond 5001: {:?}", trial.sent);
 }
+
+#[test]
+fn a_window_that_opens_again_ends_the_back_off_of_its_probes() {
+    let mut trial = Trial::established(plain());
+    trial.give(with_window(segment(1, ACK, 1), 0), b"");
+    trial.write(&pattern(0, 500));
+    for _ in 0..5 {
+        trial.pass_ms(20_000);
+        trial.give(with_window(segment(1, ACK, 1), 0), b"");
+    }
+    assert!(trial.connection.info(trial.now).retransmission_backoff >= 5);
+    trial.sent.clear();
+    trial.give(segment(1, ACK, 1), b"");
+    trial.expect().is_data(1, 500);
+    assert_eq!(trial.connection.info(trial.now).unanswered_probes, 0);
+    // What then leaves is lost: it goes again after a time-out, not after a minute.
+    trial.pass_ms(400);
+    trial.expect().is_data(1, 500);
+}
+
+// spec: RFC7323 2.4-2
+#[test]
+fn the_edge_that_was_told_never_moves_back_by_a_part_of_the_scale() {
+    for length in [1, 7, 15, 16, 17, 33, 101, 999] {
+        let mut trial = Trial::established(Config { timestamps: false, ..unpaced() });
+        let scale = trial.connection.info(trial.now).receive_window_scale;
+        assert!(scale >= 4, "{scale}");
+        let (mut at, mut edge) = (1, 0);
+        for _ in 0..200 {
+            trial.give(segment(at, ACK, 1), &vec![1; length]);
+            at += length as u32;
+            trial.read(length);
+            trial.pass_ms(50);
+            while let Some(sent) = trial.sent.pop_front() {
+                let told = sent.acknowledges() + (u32::from(sent.header.window) << scale);
+                assert!(told >= edge, "{told} after {edge}, with segments of {length}");
+                edge = told;
+            }
+        }
+        assert!(edge > at);
+    }
+}
