@@ -12,6 +12,26 @@ use crate::error::{DatagramError, ListenError};
 use crate::host::{Core, Host};
 use crate::waiters::Wait;
 
+/// The two ends of a datagram that is sent, by name, so that neither is taken for the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ends {
+    /// Where it comes from; the socket's own end where it is not said. For any-address sockets.
+    pub from: Option<Endpoint>,
+    /// Where it goes; the connected end where it is not said.
+    pub to: Option<Endpoint>,
+}
+
+impl Ends {
+    /// From the socket's own end to `to`.
+    pub fn towards(to: Endpoint) -> Ends {
+        Ends { from: None, to: Some(to) }
+    }
+    /// The way back of what was received: from where it went, to where it came from.
+    pub fn back(received: &DatagramInfo) -> Ends {
+        Ends { from: Some(received.to), to: Some(received.from) }
+    }
+}
+
 /// A UDP socket. Dropping it closes it.
 #[derive(Debug)]
 pub struct UdpSocket {
@@ -47,20 +67,15 @@ impl UdpSocket {
     }
     /// Sends one datagram to the connected end.
     pub async fn send(&self, bytes: &[u8]) -> Result<(), DatagramError> {
-        self.send_with(bytes, None, None).await
+        self.send_between(bytes, Ends::default()).await
     }
     /// Sends one datagram to `to`; waits while what is on its way out is at its limit.
     pub async fn send_to(&self, bytes: &[u8], to: Endpoint) -> Result<(), DatagramError> {
-        self.send_with(bytes, Some(to), None).await
+        self.send_between(bytes, Ends::towards(to)).await
     }
-    /// Sends one datagram from an end that is not the socket's own; for any-address sockets.
-    pub async fn send_from_to(
-        &self,
-        bytes: &[u8],
-        from: Endpoint,
-        to: Endpoint,
-    ) -> Result<(), DatagramError> {
-        self.send_with(bytes, Some(to), Some(from)).await
+    /// Sends one datagram between ends that need not be the socket's own; for any-address sockets.
+    pub async fn send_between(&self, bytes: &[u8], ends: Ends) -> Result<(), DatagramError> {
+        poll_fn(|context| self.poll_send(context, bytes, ends)).await
     }
     /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: see [`stack::Stack::udp_send_unaddressed`].
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
@@ -94,22 +109,14 @@ impl UdpSocket {
             |core: &mut Core| core.stack.udp_send_run(self.socket, bytes, segment_bytes, to, None, core.now);
         or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
     }
-    async fn send_with(
-        &self,
-        bytes: &[u8],
-        to: Option<Endpoint>,
-        from: Option<Endpoint>,
-    ) -> Result<(), DatagramError> {
-        poll_fn(|context| self.poll_send(context, bytes, to, from)).await
-    }
-    /// One step of sending; see [`UdpSocket::send_to`] and [`UdpSocket::send_from_to`].
+    /// One step of [`UdpSocket::send_between`].
     pub fn poll_send(
         &self,
         context: &Context<'_>,
         bytes: &[u8],
-        to: Option<Endpoint>,
-        from: Option<Endpoint>,
+        ends: Ends,
     ) -> Poll<Result<(), DatagramError>> {
+        let Ends { from, to } = ends;
         let sent = self.host.core(|core| core.stack.udp_send_to(self.socket, bytes, to, from, core.now));
         or_wait(&self.host, self.socket, sent, Wait::Write, context)
     }

@@ -52,7 +52,7 @@ mod stream;
 mod timers;
 mod waiters;
 
-pub use datagram::{EchoSocket, ProbeSocket, UdpSocket};
+pub use datagram::{EchoSocket, Ends, ProbeSocket, UdpSocket};
 pub use doorbell::Doorbell;
 pub use error::{
     AcceptError, BindError, ConnectError, ConnectionError, DatagramError, ListenError, StreamError,

@@ -9,7 +9,7 @@ use crate::strangers::is_file_request;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_common::{Forwarded, Transport};
 use inhost_runtime::{AsyncFd, Interest};
-use inhost_socket::{Task, UdpSocket};
+use inhost_socket::{Ends, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -282,7 +282,7 @@ impl Outward {
         };
         let context = std::task::Context::from_waker(std::task::Waker::noop());
         // A guest that takes nothing loses datagrams, as it would from a full queue anywhere.
-        let sent = self.guest.poll_send(&context, &place[..length], Some(from), Some(to));
+        let sent = self.guest.poll_send(&context, &place[..length], Ends { from: Some(to), to: Some(from) });
         let carried = matches!(sent, std::task::Poll::Ready(Ok(())));
         self.state.count(|c| if carried { c.datagrams_inward += 1 } else { c.datagrams_dropped += 1 });
         true
@@ -368,7 +368,7 @@ impl Inward {
                 let answered = port.get().filter(|_| !is_request);
                 Endpoint { address, port: answered.unwrap_or(self.guest_port) }
             });
-            let sent = guest.poll_send(&context, &place[..length], to, None);
+            let sent = guest.poll_send(&context, &place[..length], Ends { from: None, to });
             let carried = matches!(sent, std::task::Poll::Ready(Ok(())));
             self.state.count(|c| if carried { c.datagrams_inward += 1 } else { c.datagrams_dropped += 1 });
             turn += 1;

@@ -9,7 +9,7 @@ use inhost_gateway::{
 };
 use inhost_link::Driver;
 use inhost_runtime::Reactor;
-use inhost_socket::{ConnectError, DatagramError, Host, Stream};
+use inhost_socket::{ConnectError, DatagramError, Ends, Host, Stream};
 use inhost_stack::{ListenOptions, Stack, StackConfig, UdpOptions};
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, Read, Write};
@@ -512,7 +512,7 @@ fn ports_lead_inward() {
     let answering = guest.spawn(async move {
         let mut place = vec![0; 65_535];
         while let Ok(received) = socket.receive_from(&mut place).await {
-            socket.send_from_to(&place[..received.length_bytes], received.to, received.from).await.unwrap();
+            socket.send_between(&place[..received.length_bytes], Ends::back(&received)).await.unwrap();
         }
     });
     let client = std::thread::spawn(move || {
@@ -596,7 +596,7 @@ fn the_service_knows_the_outer_caller_of_all_that_is_forwarded() {
     let answering = guest.spawn(async move {
         while let Ok(received) = socket.receive_from(&mut [0; 100]).await {
             let caller = table.of(Transport::Udp, received.from).to_string();
-            socket.send_from_to(caller.as_bytes(), received.to, received.from).await.unwrap();
+            socket.send_between(caller.as_bytes(), Ends::back(&received)).await.unwrap();
         }
     });
     let client = std::thread::spawn(move || {
@@ -820,7 +820,7 @@ fn ports_lead_inward_over_ipv6_to_the_guests_ipv6_address() {
     let answer = async move {
         let mut place = vec![0; 100];
         while let Ok(received) = socket.receive_from(&mut place).await {
-            socket.send_from_to(&place[..received.length_bytes], received.to, received.from).await.unwrap();
+            socket.send_between(&place[..received.length_bytes], Ends::back(&received)).await.unwrap();
         }
     };
     guest.spawn(answer).detach();

@@ -5,7 +5,7 @@ use crate::{Daytime, Guard, LINE_BYTES, Pattern, Rate};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
 use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
-use inhost_socket::{Host, Listener, Stream, Task, UdpSocket};
+use inhost_socket::{Ends, Host, Listener, Stream, Task, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -282,7 +282,7 @@ async fn answer(shared: Rc<Shared>, socket: UdpSocket, service: Service, port: u
             Service::Chargen => &characters(&mut pattern, length),
             Service::Discard => &[],
         };
-        if socket.send_from_to(reply, received.to, received.from).await.is_ok() {
+        if socket.send_between(reply, Ends::back(&received)).await.is_ok() {
             shared.count(|c| c.answers += 1);
         }
     }

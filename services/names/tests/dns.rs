@@ -8,7 +8,7 @@ use hickory_resolver::proto::rr::rdata::{A, AAAA};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::{ConnectByNameError, Hosts, LookUpError, Names, NamesConfig, Servers};
-use inhost_socket::Host;
+use inhost_socket::{Ends, Host};
 use inhost_stack::{ListenOptions, UdpOptions};
 use network::Network;
 use std::cell::RefCell;
@@ -71,7 +71,7 @@ fn serve(host: &Host) -> Log {
         loop {
             let received = socket.receive_from(&mut question).await.unwrap();
             let reply = answer(&question[..received.length_bytes], false, &udp_log);
-            socket.send_from_to(&reply, received.to, received.from).await.unwrap();
+            socket.send_between(&reply, Ends::back(&received)).await.unwrap();
         }
     })
     .detach();

@@ -10,7 +10,7 @@ use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_names::forward::{ClientLimits, ForwardConfig, Forwarding, serve};
 use inhost_names::{Asker, Failed, Hosts, Misfit, Outcome, Question, Report, Useless};
-use inhost_socket::{Host, UdpSocket};
+use inhost_socket::{Ends, Host, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
 use network::Network;
 use std::cell::RefCell;
@@ -79,7 +79,7 @@ fn server(host: &Host, port: u16, forger: impl Fn(&Message, &mut Vec<Message>) +
             forger(&reply, &mut forged);
             for message in forged.iter().chain([&reply]) {
                 let bytes = message.to_vec().unwrap();
-                socket.send_from_to(&bytes, received.to, received.from).await.unwrap();
+                socket.send_between(&bytes, Ends::back(&received)).await.unwrap();
             }
         }
     })

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint};
 use inhost_socket::{
-    ConnectionError, DatagramError, Either, Listener, Stream, StreamError, UdpSocket, both, race,
+    ConnectionError, DatagramError, Either, Ends, Listener, Stream, StreamError, UdpSocket, both, race,
 };
 use inhost_tcp::SendHow;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
@@ -196,7 +196,7 @@ fn send_message(socket: &UdpSocket, context: &Context<'_>, message: &[u8], remot
             None => return true,
         },
     };
-    socket.poll_send(context, payload, to, None).is_ready()
+    socket.poll_send(context, payload, Ends { from: None, to }).is_ready()
 }
 
 /// The next datagram as a message: the part of `into` that it takes.

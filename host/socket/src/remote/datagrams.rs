@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::Endpoint;
 
-use crate::datagram::UdpSocket;
+use crate::datagram::{Ends, UdpSocket};
 use crate::error::DatagramError;
 use crate::host::Host;
 
@@ -64,7 +64,7 @@ struct State {
 }
 
 enum Down {
-    Send { bytes: Vec<u8>, to: Option<Endpoint>, from: Option<Endpoint> },
+    Send { bytes: Vec<u8>, ends: Ends },
     Connect(Endpoint),
 }
 
@@ -91,17 +91,16 @@ impl RemoteUdpSocket {
     }
     /// Sends one datagram to `to`, or to the connected end. Errors met on the way are learnt by a later call.
     pub async fn send_to(&self, bytes: &[u8], to: Option<Endpoint>) -> Result<(), DatagramError> {
-        poll_fn(|context| self.poll_send(context, bytes, to, None)).await
+        poll_fn(|context| self.poll_send(context, bytes, Ends { from: None, to })).await
     }
-    /// One step of sending; `from` is for any-address sockets.
+    /// One step of sending between any ends.
     pub fn poll_send(
         &self,
         context: &Context<'_>,
         bytes: &[u8],
-        to: Option<Endpoint>,
-        from: Option<Endpoint>,
+        ends: Ends,
     ) -> Poll<Result<(), DatagramError>> {
-        self.poll_down(context, || Down::Send { bytes: bytes.to_vec(), to, from })
+        self.poll_down(context, || Down::Send { bytes: bytes.to_vec(), ends })
     }
     /// The next datagram, or an error that an earlier one met.
     pub async fn receive(&self) -> Result<Datagram, DatagramError> {
@@ -198,7 +197,7 @@ fn step_down(socket: &UdpSocket, state: &mut State, context: &Context<'_>) -> us
     {
         let done = match first {
             Down::Connect(remote) => socket.connect(*remote),
-            Down::Send { bytes, to, from } => match socket.poll_send(context, bytes, *to, *from) {
+            Down::Send { bytes, ends } => match socket.poll_send(context, bytes, *ends) {
                 Poll::Ready(done) => done,
                 Poll::Pending => break,
             },

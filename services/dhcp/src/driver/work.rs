@@ -8,7 +8,7 @@ use crate::limits::REPLY_BYTES;
 use crate::stateless::SERVERS;
 use crate::{CLIENT_PORT, CLIENT_PORT_V6, SERVER_PORT, SERVER_PORT_V6, saved};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, LinkId, Random};
-use inhost_socket::{Either, race};
+use inhost_socket::{Either, Ends, race};
 use inhost_stack::DatagramInfo;
 use std::rc::Rc;
 
@@ -144,7 +144,8 @@ async fn settle(shared: &Rc<Shared>, place: usize, random: &mut Random) {
             Todo::V4(action) => carry(shared, place, action, random).await,
             Todo::V6(bytes, from) => {
                 let to = Endpoint::new(SERVERS, SERVER_PORT_V6);
-                let send = shared.v6.send_from_to(&bytes, Endpoint::new(from, CLIENT_PORT_V6), to);
+                let ends = Ends { from: Some(Endpoint::new(from, CLIENT_PORT_V6)), to: Some(to) };
+                let send = shared.v6.send_between(&bytes, ends);
                 // A datagram that cannot be sent is asked again like one that was lost.
                 let _ = shared.host.timeout(SEND_WITHIN, send).await;
             }
@@ -237,9 +238,13 @@ async fn send(shared: &Rc<Shared>, place: usize, datagram: &Datagram) {
         match datagram.way {
             Way::Unaddressed => shared.v4.send_unaddressed(&datagram.bytes, link, SERVER_PORT).await,
             Way::Broadcast { from } => {
-                shared.v4.send_from_to(&datagram.bytes, own(from), server(Ipv4Addr::BROADCAST)).await
+                let ends = Ends { from: Some(own(from)), to: Some(server(Ipv4Addr::BROADCAST)) };
+                shared.v4.send_between(&datagram.bytes, ends).await
             }
-            Way::Unicast { from, to } => shared.v4.send_from_to(&datagram.bytes, own(from), server(to)).await,
+            Way::Unicast { from, to } => {
+                let ends = Ends { from: Some(own(from)), to: Some(server(to)) };
+                shared.v4.send_between(&datagram.bytes, ends).await
+            }
         }
     };
     // A datagram that cannot be sent is asked again like one that was lost.

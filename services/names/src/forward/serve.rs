@@ -9,7 +9,7 @@ use crate::records::{Looked, Source};
 use futures_channel::mpsc;
 use futures_lite::StreamExt;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
-use inhost_socket::{Host, Listener, Stream, Task, UdpSocket, both, yield_now};
+use inhost_socket::{Ends, Host, Listener, Stream, Task, UdpSocket, both, yield_now};
 use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -214,7 +214,7 @@ async fn ask(shared: Rc<Shared>, number: u64, question: Question) {
 async fn give(shared: &Shared, back: Back, bytes: Vec<u8>) {
     match back {
         Back::Datagram(own, peer) => {
-            let _ = shared.socket.send_from_to(&bytes, own, peer).await;
+            let _ = shared.socket.send_between(&bytes, Ends { from: Some(own), to: Some(peer) }).await;
         }
         Back::Connection(replies, owed) => {
             let _ = replies.unbounded_send((bytes, owed));

@@ -8,7 +8,7 @@ mod serve;
 use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
-use inhost_socket::UdpSocket;
+use inhost_socket::{Ends, UdpSocket};
 
 pub use carry::{Arriving, Progress, carry};
 pub use client::{get, put};
@@ -26,7 +26,7 @@ pub trait Datagrams {
 
 impl Datagrams for UdpSocket {
     fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8], to: Endpoint) -> Poll<Result<(), String>> {
-        UdpSocket::poll_send(self, cx, bytes, Some(to), None).map_err(|error| error.to_string())
+        UdpSocket::poll_send(self, cx, bytes, Ends::towards(to)).map_err(|error| error.to_string())
     }
     fn poll_receive(&self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<(usize, Endpoint), String>> {
         let received = UdpSocket::poll_receive(self, cx, into);

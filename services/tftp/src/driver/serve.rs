@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr};
 use inhost_ftp::storage::{Storage, StorageError, Store, VirtualPath};
-use inhost_socket::{Host, Task, UdpSocket};
+use inhost_socket::{Ends, Host, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 
 use super::carry::{Arriving, Progress, carry, linger};
@@ -137,7 +137,7 @@ async fn take_requests(shared: Rc<Shared>, socket: UdpSocket) {
                 (shared.record)(ServerEvent::Refused { peer: from, why: &why });
                 let error = Packet::Error(code, why).bytes();
                 // Who cannot be reached is not told.
-                let _ = socket.send_from_to(&error, to, from).await;
+                let _ = socket.send_between(&error, Ends { from: Some(to), to: Some(from) }).await;
             }
             Verdict::Start(request, path) => {
                 let work = transfer(shared.clone(), to.address, from, request, path);
