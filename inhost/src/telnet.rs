@@ -33,7 +33,7 @@ pub fn run(arguments: &Telnet) -> Result<(), Failure> {
     drop(terminal);
     client.end()?;
     match end {
-        ClientEnd::NeverConnected(why) => Err(Failure::operation(why)),
+        ClientEnd::Failed(why) => Err(Failure::operation(why)),
         ClientEnd::Done => Ok(()),
     }
 }
@@ -52,6 +52,7 @@ fn settings(arguments: &Telnet) -> Result<Settings, Failure> {
             Some("h19") => Emulation::Heath19,
             _ => Emulation::None,
         },
+        is_terminal: Terminal::is_terminal(),
         ..Settings::default()
     })
 }

@@ -5,6 +5,7 @@ mod common;
 use common::{PASSWORD, Serve, connect, connect_from, echo_intact};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 
 /// The address at which the system listens for the guest's `port`, as the banner says.
 fn forwarded(serve: &Serve, port: u16) -> &str {
@@ -136,6 +137,37 @@ fn callers_from_outside_are_limited_each_for_itself() {
     let held: Vec<_> = [one, one, one, other].into_iter().map(echoes).collect();
     let back: Vec<&str> = held.iter().map(|(_, back)| &**back).collect();
     assert_eq!(back, ["x", "x", "", "x"]);
+    assert!(serve.end().success());
+}
+
+/// A pipe into the client goes through the running host to its end, comes back whole, and is not echoed.
+#[test]
+fn a_pipe_arrives_whole_through_the_running_host() {
+    let serve = Serve::start("pipe", &["--link", "user,forward=127.0.0.1:0->23"]);
+    let talk = |port: &str, input: Vec<u8>| {
+        let mut client = serve.inhost();
+        client.args(["telnet", "10.0.2.15", port]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut client = client.spawn().unwrap();
+        let mut stdin = client.stdin.take().unwrap();
+        let writing = std::thread::spawn(move || stdin.write_all(&input));
+        let done = client.wait_with_output().unwrap();
+        let written = writing.join().unwrap();
+        (String::from_utf8_lossy(&done.stdout).into_owned(), done.status, written)
+    };
+    let lines: String = (0..12_000).map(|number| format!("{number:09}\n")).collect();
+    for _ in 0..3 {
+        let (shown, status, written) = talk("7", lines.clone().into_bytes());
+        let back = shown.matches("\r\n").count();
+        assert!(shown.contains(&lines.replace('\n', "\r\n")), "{back} of 12000 lines came back");
+        assert!(status.success() && written.is_ok(), "{status}");
+    }
+    // What is typed before the end of the input is obeyed, and its answer comes.
+    let typed = format!("logon ada\n{PASSWORD}\necho las''t\n");
+    let (shown, status, _) = talk("23", typed.into_bytes());
+    assert!(shown.contains("last") && status.success(), "{status}: {shown}");
+    // Whoever closes before the end of the input makes it a failure.
+    let (shown, status, _) = talk("13", vec![b'x'; 1 << 20]);
+    assert!(shown.contains("UTC") && !status.success(), "{status}: {shown}");
     assert!(serve.end().success());
 }
 

@@ -165,6 +165,7 @@ fn log(event: SessionEvent<'_>) {
             let why = match closing {
                 None => "connection lost",
                 Some(Closing::Quit) => "left",
+                Some(Closing::Disconnected) => "connection closed",
                 Some(Closing::ShellEnded) => "shell ended",
                 Some(Closing::Attempts) => "too many wrong passwords",
                 Some(Closing::Idle) => "idle too long",

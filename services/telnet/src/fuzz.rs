@@ -130,7 +130,7 @@ fn server_unread(input: &[u8], shell: bool) {
             }
         }
         if session.takes_output() {
-            session.output(&[b'y'; UNREAD_PIECE]);
+            session.output(&[b'y'; UNREAD_PIECE], now);
         }
         session.resume_typing();
         let (waiting, typed) = (session.telnet().pending_bytes(), session.typed().len());

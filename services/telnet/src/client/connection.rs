@@ -22,6 +22,8 @@ pub struct Connection {
     editor: LineEditor,
     /// Data that waits for return.
     held: Vec<u8>,
+    /// The last octet of a pipe was a CR.
+    after_return: bool,
     /// TIMING-MARKs until which output is discarded.
     flushing: u32,
     /// The server has said that XOFF stops the output; what restarts it.
@@ -47,6 +49,7 @@ impl Connection {
             telnet,
             editor: LineEditor::new(LINE_BYTES, settings.editing_keys()),
             held: Vec::new(),
+            after_return: false,
             flushing: 0,
             flow: None,
             paused: false,
@@ -127,6 +130,10 @@ impl Connection {
 
     /// Keys for the server.
     pub fn typed(&mut self, keys: &[u8], settings: &Settings, screen: &mut Vec<u8>) {
+        if !settings.is_terminal {
+            keys.iter().for_each(|&octet| self.piped(octet));
+            return self.release_held();
+        }
         if settings.emulation == Emulation::Heath19 {
             let mut translated = Vec::new();
             self.heath_keys.translate(keys, &mut translated);
@@ -137,6 +144,24 @@ impl Connection {
         if settings.transmit == Transmit::Character {
             self.release_held();
         }
+    }
+
+    /// One octet of a pipe, whose lines end as files have it.
+    /// spec: RFC854 NVT
+    fn piped(&mut self, octet: u8) {
+        let after_return = core::mem::replace(&mut self.after_return, octet == b'\r');
+        let binary = self.telnet.is_active(Side::Local, TelnetOption::Binary);
+        if octet == b'\n' && !after_return && !binary {
+            self.held.push(b'\r');
+        }
+        self.held.push(octet);
+    }
+
+    /// No key comes any more: what was typed and not sent yet is sent.
+    pub fn keys_ended(&mut self) {
+        let line = self.editor.take();
+        self.held.extend_from_slice(&line);
+        self.release_held();
     }
 
     fn key(&mut self, key: u8, settings: &Settings, screen: &mut Vec<u8>) {

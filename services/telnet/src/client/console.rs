@@ -42,8 +42,11 @@ pub enum ClientAction {
         /// A port.
         port: u16,
     },
-    /// Send what is pending for the session, then close its connection.
-    Disconnect(SessionId),
+    /// Send this, which was pending for the session, then close its connection.
+    Disconnect(SessionId, Vec<u8>),
+    /// Send what is pending for the session, then close its sending half; the session goes on until the other end closes
+    /// too.
+    EndInput(SessionId),
     /// Stop the process; [`Console::resumed`] when it goes on.
     Suspend,
     /// Append to this file what sessions show; [`Console::typescript`] takes the outcome.
@@ -100,6 +103,23 @@ struct Slot {
     backlog: Vec<u8>,
 }
 
+impl Slot {
+    /// The user has had enough of it: what was typed before is still sent.
+    fn disconnect(&mut self) -> ClientAction {
+        let telnet = self.connection.as_mut().map(Connection::telnet);
+        let mut last = Vec::new();
+        if let Some(telnet) = telnet {
+            while telnet.pending_bytes() > 0 {
+                let (octets, _) = telnet.pending();
+                last.extend_from_slice(octets);
+                let count = octets.len();
+                telnet.sent(count);
+            }
+        }
+        ClientAction::Disconnect(self.id, last)
+    }
+}
+
 impl Console {
     /// A client that has done nothing yet, but may have an action at once.
     pub fn new(start: Start) -> Console {
@@ -147,8 +167,16 @@ impl Console {
         if self.keys_ended || self.screen.len() >= ECHO_BYTES {
             return false;
         }
-        self.command.is_some()
-            || self.current().and_then(|slot| slot.connection.as_ref()).is_none_or(Connection::takes_keys)
+        match self.current() {
+            Some(Slot { connection: Some(connection), .. }) if self.command.is_none() => {
+                connection.takes_keys()
+            }
+            // A person can type on and interrupt the wait; nothing of a pipe must be lost.
+            Some(Slot { connection: None, ahead, .. }) if !self.settings.is_terminal => {
+                ahead.len() < AHEAD_BYTES
+            }
+            _ => true,
+        }
     }
     /// Whether octets of a session are taken.
     pub fn takes_input(&self, id: SessionId) -> bool {
@@ -187,7 +215,12 @@ impl Console {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) else { return };
         let Some(connection) = &mut slot.connection else {
             // Nobody is there yet who could be interrupted: the wait itself is.
-            slot.ahead.extend(keys.iter().take(AHEAD_BYTES.saturating_sub(slot.ahead.len())));
+            let is_terminal = self.settings.is_terminal;
+            let room = if is_terminal { AHEAD_BYTES.saturating_sub(slot.ahead.len()) } else { keys.len() };
+            slot.ahead.extend(keys.iter().take(room));
+            if !is_terminal {
+                return;
+            }
             if keys.iter().any(|&key| Some(key) == self.settings.interrupt) {
                 let reason = format!("cannot connect to {} port {}: interrupted", slot.host, slot.port);
                 self.failed(id, &reason);
@@ -360,8 +393,16 @@ impl Console {
             self.keys_ended();
         }
     }
-    /// A session's connection has ended from the other side.
-    pub fn closed(&mut self, id: SessionId, reason: &str) {
+    /// A session's connection has ended from the other side. It is a failure of the client if the connection broke, or
+    /// if the other side did not wait for the end of a pipe.
+    pub fn closed(&mut self, id: SessionId, reason: &str, is_broken: bool) {
+        let is_left = self.connection(id).is_some_and(|connection| connection.telnet().pending_bytes() > 0);
+        let is_cut_off = !self.settings.is_terminal && (is_left || !self.keys_ended);
+        if self.ends_with_last && (is_broken || is_cut_off) {
+            let host = self.slots.iter().find(|slot| slot.id == id).map_or("?", |slot| &*slot.host);
+            let what = if is_broken { "" } else { " before the end of the input" };
+            self.failure = Some(format!("session with {host}: {reason}{what}"));
+        }
         self.end(id, reason);
     }
 
@@ -378,21 +419,21 @@ impl Console {
     /// Takes a session away; the client goes on with another, at the command level, or not at all.
     fn end(&mut self, id: SessionId, reason: &str) {
         let Some(index) = self.slots.iter().position(|slot| slot.id == id) else { return };
-        let slot = self.slots.remove(index);
+        let mut slot = self.slots.remove(index);
         let was_current = self.current == Some(id);
         let at_command = self.command.is_some();
         if was_current && !at_command {
             self.show(&slot.backlog);
             self.screen.extend_from_slice(b"\r\n");
         }
-        self.actions.push_back(ClientAction::Disconnect(id));
+        self.actions.push_back(slot.disconnect());
         self.notice(&format!("Session with {}: {reason}.", slot.host));
         if !was_current {
             return;
         }
         self.current = self.slots.last().map(|slot| slot.id);
         match self.current {
-            None if self.ends_with_last => self.quit(),
+            None if self.ends_with_last || self.keys_ended => self.quit(),
             None if !at_command => self.command_level(),
             Some(_) if !at_command => {
                 self.announce_current();
@@ -403,8 +444,8 @@ impl Console {
     }
 
     fn quit(&mut self) {
-        for slot in core::mem::take(&mut self.slots) {
-            self.actions.push_back(ClientAction::Disconnect(slot.id));
+        for mut slot in core::mem::take(&mut self.slots) {
+            self.actions.push_back(slot.disconnect());
         }
         self.actions.push_back(ClientAction::Quit);
         (self.over, self.current, self.command) = (true, None, None);
@@ -572,15 +613,33 @@ impl Console {
             self.back();
         }
     }
-    /// Keys have ended (the terminal is gone, or a pipe is empty): the sessions are closed, one that is not open yet
-    /// as soon as it is, for that it could be opened is something to know.
+    /// Keys have ended. Where a terminal is gone, the sessions are closed. Where a pipe is empty, each session is sent all
+    /// that came, and told that nothing more comes; the client ends with the last of them. A session that is not open yet
+    /// has its turn as soon as it is, for that it could be opened is something to know.
     pub fn keys_ended(&mut self) {
         self.keys_ended = true;
-        if !self.over && self.slots.iter().all(|slot| slot.connection.is_some()) {
-            self.quit();
+        if self.over {
+            return;
+        }
+        if self.settings.is_terminal {
+            if self.slots.iter().all(|slot| slot.connection.is_some()) {
+                self.quit();
+            }
+            return;
+        }
+        for slot in &mut self.slots {
+            if let Some(connection) = &mut slot.connection {
+                connection.keys_ended();
+                self.actions.push_back(ClientAction::EndInput(slot.id));
+            }
+        }
+        match self.current {
+            Some(_) if self.command.is_some() => self.back(),
+            Some(_) => {}
+            None => self.quit(),
         }
     }
-    /// Why the connection that the client was to begin with, and with which it ended, could not be opened; taken.
+    /// Why the connection that the client was to begin with could not be opened, or how it broke; taken.
     pub fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }

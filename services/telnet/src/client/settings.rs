@@ -102,6 +102,9 @@ pub struct Settings {
     pub tabs: Option<NonZeroU8>,
     /// What the terminal pretends to be.
     pub emulation: Emulation,
+    /// Whether keys are typed by a person at a terminal. What comes from a pipe is neither echoed nor edited, and none of
+    /// it is taken for a key of ours but [`escape`](Self::escape); its line ends become CR LF. Default on.
+    pub is_terminal: bool,
 }
 
 impl Default for Settings {
@@ -122,6 +125,7 @@ impl Default for Settings {
             transmit: Transmit::Character,
             tabs: None,
             emulation: Emulation::None,
+            is_terminal: true,
         }
     }
 }

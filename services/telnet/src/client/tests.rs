@@ -169,9 +169,9 @@ fn several_sessions() {
     assert_eq!(world.sent_to(0), b"one\r\n");
     world.shown();
     assert!(world.order("close").contains("Session with other."));
-    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(world.ids[0])));
-    world.console.closed(world.ids[1], "closed by the server");
-    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(world.ids[1])));
+    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(world.ids[0], vec![])));
+    world.console.closed(world.ids[1], "closed by the server", false);
+    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(world.ids[1], vec![])));
     assert_eq!(world.console.action(), Some(ClientAction::Quit));
 }
 
@@ -196,7 +196,9 @@ fn status_typescript_and_suspension() {
     world.server(b"x");
     assert_eq!(world.shown(), "hello\r\nx".trim_start_matches("hello\r\n"));
     world.console.keys_ended();
-    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(world.ids[0])));
+    // The answer to what the server offered goes first.
+    let asked = vec![255, 253, 1];
+    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(world.ids[0], asked)));
     assert_eq!(world.console.action(), Some(ClientAction::Quit));
 }
 
@@ -245,7 +247,7 @@ fn the_interrupt_key_gives_up_a_connection_that_is_not_there_yet() {
     let mut world = World { console: Console::new(start), ids: Vec::new() };
     let Some(ClientAction::Connect { id, .. }) = world.console.action() else { panic!() };
     world.console.typed(b"ls\x03");
-    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(id)));
+    assert_eq!(world.console.action(), Some(ClientAction::Disconnect(id, vec![])));
     assert_eq!(world.console.action(), Some(ClientAction::Quit));
     let failure = world.console.take_failure().unwrap();
     assert!(failure.contains("far port 23: interrupted"), "{failure}");

@@ -15,6 +15,8 @@ use crate::client::{ClientAction, Console, SessionId, Start};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
+/// How long the last octets of a session that was left may take to leave.
+const LEAVING_TIME: Duration = Duration::from_secs(5);
 /// Octets of one read of the keyboard.
 const KEY_BYTES: usize = 256;
 
@@ -64,8 +66,9 @@ pub enum TerminalChange {
 pub enum ClientEnd {
     /// As the user wanted, or with its last session.
     Done,
-    /// The connection that it was to begin with could not be opened; why, in words that are not on the screen.
-    NeverConnected(String),
+    /// The connection that it was to begin with could not be opened, or was lost, or ended before all of a pipe was
+    /// sent; why, in one line.
+    Failed(String),
 }
 
 /// Runs the client until it ends. An error is one of the terminal.
@@ -88,9 +91,12 @@ where
         look: Alarm::default(),
         held_since: None,
         ending: false,
+        ending_input: Vec::new(),
+        leaving_until: None,
+        leaving: Alarm::default(),
     };
     poll_fn(|cx| driver.poll(cx)).await?;
-    Ok(driver.console.take_failure().map_or(ClientEnd::Done, ClientEnd::NeverConnected))
+    Ok(driver.console.take_failure().map_or(ClientEnd::Done, ClientEnd::Failed))
 }
 
 struct Driver<'a, U, K: Connect, C> {
@@ -103,6 +109,11 @@ struct Driver<'a, U, K: Connect, C> {
     look: Alarm,
     held_since: Option<Instant>,
     ending: bool,
+    /// Sessions whose sending half is to be closed.
+    ending_input: Vec<SessionId>,
+    /// When sessions that were left are given up.
+    leaving_until: Option<Instant>,
+    leaving: Alarm,
 }
 
 struct Session<S> {
@@ -113,6 +124,10 @@ struct Session<S> {
 enum State<S> {
     Connecting(Connecting<S>),
     Open(S),
+    /// Nothing more is sent; what the other end still says is taken.
+    HalfClosed(S),
+    /// Ends once this is sent, or when it has taken too long.
+    Leaving(S, Vec<u8>),
 }
 
 impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
@@ -123,7 +138,12 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
             busy |= self.actions(cx)?;
             busy |= self.screen(cx)?;
             self.typescript();
-            if self.ending && self.console.screen().is_empty() {
+            if self.leaving.poll(self.clock, self.leaving_until, cx) {
+                self.leaving_until = None;
+                self.sessions.retain(|session| !matches!(session.state, State::Leaving(..)));
+                busy = true;
+            }
+            if self.ending && self.sessions.is_empty() && self.console.screen().is_empty() {
                 return Pin::new(&mut *self.ui).poll_flush(cx);
             }
             if !busy {
@@ -179,8 +199,9 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
 
     fn sessions(&mut self, cx: &mut Context<'_>) -> bool {
         let (mut busy, mut held) = (false, false);
-        let mut ended = Vec::new();
+        let (mut ended, mut gone) = (Vec::new(), Vec::new());
         for session in &mut self.sessions {
+            let sends = matches!(session.state, State::Open(_));
             match &mut session.state {
                 State::Connecting(connecting) => {
                     let Poll::Ready(outcome) = connecting.as_mut().poll(cx) else { continue };
@@ -193,23 +214,60 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
                         Err(reason) => self.console.failed(session.id, &reason),
                     }
                 }
-                State::Open(stream) => {
-                    let mut carrier = Carrier { id: session.id, stream, console: &mut self.console };
+                State::Open(stream) | State::HalfClosed(stream) => {
+                    let console = &mut self.console;
+                    let mut carrier = Carrier { id: session.id, stream, console, sends };
                     match carrier.carry(self.clock.now(), cx) {
                         Ok(carried) => {
                             busy |= carried.busy;
                             held |= carried.held;
                         }
-                        Err(reason) => ended.push((session.id, reason)),
+                        Err(end) => ended.push((session.id, end)),
+                    }
+                }
+                State::Leaving(stream, last) => {
+                    let (left, more) = leave(stream, last, cx);
+                    busy |= more;
+                    if left {
+                        gone.push(session.id);
                     }
                 }
             }
         }
-        for (id, reason) in ended {
-            self.console.closed(id, &reason);
+        busy |= !gone.is_empty();
+        self.sessions.retain(|session| !gone.contains(&session.id));
+        for (id, end) in ended {
+            match end {
+                Ended::Closed => self.console.closed(id, "closed by the server", false),
+                Ended::Broken(reason) => self.console.closed(id, &reason, true),
+            }
             busy = true;
         }
+        busy |= self.end_input(cx);
         busy | self.look_for_urgent(held, cx)
+    }
+
+    /// Half-closes the sessions that are to be told of the end of input, once all that was typed is sent.
+    fn end_input(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut busy = false;
+        for id in core::mem::take(&mut self.ending_input) {
+            let pending = self.console.connection(id).map(|connection| connection.telnet().pending_bytes());
+            let place = self.sessions.iter_mut().position(|session| session.id == id);
+            match (pending, place) {
+                (Some(0), Some(place)) => {
+                    let Session { state, .. } = self.sessions.swap_remove(place);
+                    if let State::Open(mut stream) = state {
+                        // A socket's shutdown never waits.
+                        let _ = Pin::new(&mut stream).poll_shutdown(cx);
+                        self.sessions.push(Session { id, state: State::HalfClosed(stream) });
+                    }
+                    busy = true;
+                }
+                (Some(_), Some(_)) => self.ending_input.push(id),
+                _ => {}
+            }
+        }
+        busy
     }
 
     /// While a session is not read, urgent data is looked for now and then: a Synch must get through.
@@ -235,14 +293,15 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
                     let connecting = self.connect.connect(&host, port);
                     self.sessions.push(Session { id, state: State::Connecting(connecting) });
                 }
-                ClientAction::Disconnect(id) => {
+                ClientAction::Disconnect(id, last) => {
                     if let Some(index) = self.sessions.iter().position(|session| session.id == id)
-                        && let State::Open(mut stream) = self.sessions.swap_remove(index).state
+                        && let State::Open(stream) = self.sessions.swap_remove(index).state
                     {
-                        // Begins the close; dropping the stream leaves the rest to its host.
-                        let _ = Pin::new(&mut stream).poll_shutdown(cx);
+                        self.sessions.push(Session { id, state: State::Leaving(stream, last) });
+                        self.leaving_until = Some(self.clock.now() + LEAVING_TIME);
                     }
                 }
+                ClientAction::EndInput(id) => self.ending_input.push(id),
                 ClientAction::Suspend => {
                     // What is on the screen's way goes first; what does not, comes after.
                     let _ = self.screen(cx)?;
@@ -266,7 +325,9 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
                 ClientAction::Statistics(id) => {
                     let lines = self.sessions.iter().find(|session| session.id == id);
                     let lines = match lines.map(|session| &session.state) {
-                        Some(State::Open(stream)) => self.connect.statistics(stream),
+                        Some(State::Open(stream) | State::HalfClosed(stream)) => {
+                            self.connect.statistics(stream)
+                        }
                         _ => Vec::new(),
                     };
                     self.console.statistics(&lines);
@@ -287,10 +348,36 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
     }
 }
 
+/// How a connection came to its end.
+enum Ended {
+    /// The other end closed it.
+    Closed,
+    /// It broke, and why.
+    Broken(String),
+}
+
+/// Sends the last octets of a session that was left, then begins the close; dropping the stream leaves the rest to its
+/// host. Gives whether that is done, and whether something was sent.
+fn leave<S: AsyncWrite + Unpin>(stream: &mut S, last: &mut Vec<u8>, cx: &mut Context<'_>) -> (bool, bool) {
+    let mut busy = false;
+    while !last.is_empty() {
+        match Pin::new(&mut *stream).poll_write(cx, last) {
+            Poll::Ready(Ok(count @ 1..)) => drop(last.drain(..count.min(last.len()))),
+            Poll::Ready(_) => break,
+            Poll::Pending => return (false, busy),
+        }
+        busy = true;
+    }
+    let _ = Pin::new(stream).poll_shutdown(cx);
+    (true, busy)
+}
+
 struct Carrier<'a, S> {
     id: SessionId,
     stream: &'a mut S,
     console: &'a mut Console,
+    /// Whether the sending half is open. Where it is not, answers to what the other end still asks are dropped.
+    sends: bool,
 }
 
 struct Carried {
@@ -299,8 +386,8 @@ struct Carried {
 }
 
 impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Carrier<'_, S> {
-    /// Reads and writes one session. The error is why it has ended.
-    fn carry(&mut self, now: Instant, cx: &mut Context<'_>) -> Result<Carried, String> {
+    /// Reads and writes one session. The error is how it has ended.
+    fn carry(&mut self, now: Instant, cx: &mut Context<'_>) -> Result<Carried, Ended> {
         let Some(connection) = self.console.connection(self.id) else {
             return Ok(Carried { busy: false, held: false });
         };
@@ -313,20 +400,24 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Carrier<'_, S> {
             let mut buf = ReadBuf::new(&mut bytes);
             match Pin::new(&mut *self.stream).poll_read(cx, &mut buf) {
                 Poll::Ready(Ok(())) if buf.filled().is_empty() => {
-                    return Err("closed by the server".to_owned());
+                    return Err(Ended::Closed);
                 }
                 Poll::Ready(Ok(())) => {
                     self.console.network(self.id, buf.filled(), now);
                     carried.busy = true;
                 }
-                Poll::Ready(Err(error)) => return Err(error.to_string()),
+                Poll::Ready(Err(error)) => return Err(Ended::Broken(error.to_string())),
                 Poll::Pending => {}
             }
         }
         let Some(connection) = self.console.connection(self.id) else { return Ok(carried) };
+        if !self.sends {
+            connection.telnet().sent(usize::MAX);
+            return Ok(carried);
+        }
         match poll_send(self.stream, connection.telnet(), cx) {
             Poll::Ready(Ok(sent)) => carried.busy |= sent,
-            Poll::Ready(Err(error)) => return Err(error.to_string()),
+            Poll::Ready(Err(error)) => return Err(Ended::Broken(error.to_string())),
             Poll::Pending => {}
         }
         Ok(carried)

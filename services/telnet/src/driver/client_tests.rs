@@ -190,7 +190,7 @@ fn nobody_there() {
     let end = sit(&Nobody, 23, async |person| {
         person.expect("Trying").await;
     });
-    assert_eq!(end, ClientEnd::NeverConnected("refused".into()));
+    assert_eq!(end, ClientEnd::Failed("refused".into()));
 }
 
 /// Connects by the system's TCP.
@@ -320,4 +320,130 @@ fn inetutils_telnet_at_our_server() {
     std::fs::remove_file(&script).unwrap();
     let end = server.join().unwrap();
     assert!(matches!(end, SessionEnd::Closed(crate::server::Closing::ShellEnded)), "{end:?}");
+}
+
+/// A pipe's end of the client: what it reads, and what it shows.
+struct Pipe {
+    input: Vec<u8>,
+    shown: std::rc::Rc<RefCell<Vec<u8>>>,
+}
+
+impl tokio::io::AsyncRead for Pipe {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut tokio::io::ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let count = buf.remaining().min(self.input.len());
+        buf.put_slice(&self.input.drain(..count).collect::<Vec<_>>());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl tokio::io::AsyncWrite for Pipe {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.shown.borrow_mut().extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl TerminalUi for Pipe {
+    fn window(&self) -> (u16, u16) {
+        (80, 24)
+    }
+    fn poll_change(&mut self, _: &mut Context<'_>) -> Poll<TerminalChange> {
+        Poll::Pending
+    }
+    fn suspend(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a client with `input` in its pipe against whoever `serve` is; what it showed, and how it ended.
+fn piped<F: Future<Output = ()>>(input: &[u8], serve: impl FnOnce(Wire) -> F) -> (String, ClientEnd) {
+    let connect = InMemory::default();
+    let shown = std::rc::Rc::new(RefCell::new(Vec::new()));
+    let start = Start {
+        open: Some(("localhost".into(), 2323)),
+        config: Config::client("vt100"),
+        settings: Settings { is_terminal: false, ..Settings::default() },
+        window: (80, 24),
+    };
+    let clock = RealClock::new();
+    let mut pipe = Pipe { input: input.to_vec(), shown: shown.clone() };
+    let client = async { run_client(&mut pipe, &connect, &clock, start).await.unwrap() };
+    let server = async {
+        let far = loop {
+            if let Some(far) = connect.far.borrow_mut().pop() {
+                break far;
+            }
+            futures_lite::future::yield_now().await;
+        };
+        serve(far).await;
+    };
+    let too_long = async {
+        clock.sleep_until(inhost_base::Instant::from_millis(20_000)).await;
+        panic!("the client takes too long: {}", String::from_utf8_lossy(&shown.borrow()))
+    };
+    let end = block_on(or(zip(client, server), too_long)).0;
+    let shown = String::from_utf8_lossy(&shown.borrow()).into_owned();
+    (shown, end)
+}
+
+#[test]
+fn a_pipe_is_sent_to_its_end_and_what_the_other_end_still_says_is_shown() {
+    // Longer than any line that is edited, and with octets that would be keys.
+    let input = ["x".repeat(5000), "\n".into(), "a\x15b\x7fc\x03d\x04\n".repeat(9000)].concat();
+    let expected = input.replace('\n', "\r\n");
+    let (shown, end) = piped(input.as_bytes(), async |mut far: Wire| {
+        let mut received = Vec::new();
+        let mut bytes = [0; 300];
+        while let count @ 1.. = far.read(&mut bytes).await.unwrap() {
+            received.extend_from_slice(&bytes[..count]);
+            // Slower than the pipe.
+            futures_lite::future::yield_now().await;
+        }
+        assert!(received == expected.as_bytes(), "{} of {} octets arrived", received.len(), expected.len());
+        far.write_all(b"all of it").await.unwrap();
+        far.shutdown().await.unwrap();
+    });
+    assert!(shown.contains("all of it"), "{shown}");
+    assert!(!shown.contains("xxx"), "a pipe is not echoed: {shown}");
+    assert_eq!(end, ClientEnd::Done);
+}
+
+#[test]
+fn a_pipe_that_is_not_taken_to_its_end_is_a_failure() {
+    let (_, end) = piped(&[b'x'; 100_000], async |mut far: Wire| {
+        let mut bytes = [0; 300];
+        far.read_exact(&mut bytes).await.unwrap();
+    });
+    assert!(matches!(end, ClientEnd::Failed(_)), "{end:?}");
+}
+
+#[test]
+fn a_server_obeys_what_was_typed_before_the_end_of_input() {
+    let host = host();
+    let config = config();
+    let (shown, end) = piped(b"news\nlogon ada\nengine\necho la''st; exit 3\n", async |far: Wire| {
+        let end = serve_session(far, [192, 0, 2, 1].into(), &config, &host).await;
+        assert!(matches!(end, SessionEnd::Closed(crate::server::Closing::ShellEnded)), "{end:?}");
+    });
+    assert!(shown.contains("No news.") && shown.contains("last"), "{shown}");
+    assert_eq!(end, ClientEnd::Done);
+    // No exit, and half a line: the end of the input ends the shell.
+    let (shown, _) = piped(b"logon ada\nengine\necho ha''lf", async |far: Wire| {
+        serve_session(far, [192, 0, 2, 1].into(), &config, &host).await;
+    });
+    assert!(shown.contains("half"), "{shown}");
+    let (shown, _) = piped(b"help\n", async |far: Wire| {
+        serve_session(far, [192, 0, 2, 1].into(), &config, &host).await;
+    });
+    assert!(shown.contains("LOGON"), "{shown}");
 }

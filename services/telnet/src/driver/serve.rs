@@ -26,8 +26,6 @@ pub enum SessionEnd {
     Refused(Refusal),
     /// It was ended from this side, or by the user.
     Closed(Closing),
-    /// The client closed the connection.
-    Disconnected,
     /// The connection failed.
     Failed(io::Error),
 }
@@ -220,6 +218,9 @@ where
         if let Some(ahead) = self.stream.urgent_ahead() {
             self.session.telnet().urgent(ahead);
         }
+        if self.session.has_input_ended() {
+            return Ok(false);
+        }
         if !self.session.takes_input() {
             let look = *self.held_since.get_or_insert_with(|| clock.now());
             let look = look + Duration::from_millis(URGENT_LOOK_MS);
@@ -233,7 +234,10 @@ where
         let mut bytes = [0; READ_BYTES];
         let mut buf = ReadBuf::new(&mut bytes);
         match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
-            Poll::Ready(Ok(())) if buf.filled().is_empty() => Err(SessionEnd::Disconnected),
+            Poll::Ready(Ok(())) if buf.filled().is_empty() => {
+                self.session.end_input(clock.now());
+                Ok(true)
+            }
             Poll::Ready(Ok(())) => {
                 let keys = self.shell.as_ref().map_or_else(TerminalKeys::default, Shell::keys);
                 self.session.network(buf.filled(), keys, clock.now());
@@ -324,7 +328,9 @@ where
         let mut bytes = [0; READ_BYTES];
         let mut buf = ReadBuf::new(&mut bytes);
         match Pin::new(shell).poll_read(cx, &mut buf) {
-            Poll::Ready(Ok(())) if !buf.filled().is_empty() => self.session.output(buf.filled()),
+            Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
+                self.session.output(buf.filled(), self.services.clock().now());
+            }
             Poll::Ready(_) => self.session.shell_ended(),
             Poll::Pending => return false,
         }

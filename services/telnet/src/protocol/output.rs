@@ -31,7 +31,7 @@ impl Output {
         (self.bytes.get(self.start..end).unwrap_or_default(), urgent)
     }
     pub(crate) fn sent(&mut self, count: usize) {
-        self.start = (self.start + count).min(self.bytes.len());
+        self.start = self.start.saturating_add(count).min(self.bytes.len());
         if self.start == self.bytes.len() {
             self.bytes.clear();
             self.bytes.shrink_to(2 * super::limits::OUTPUT_BYTES);

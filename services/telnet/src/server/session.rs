@@ -20,6 +20,9 @@ const TYPED_BYTES: usize = 2048;
 /// the Synch could overtake it.
 const UNSEEN_BYTES: usize = 256;
 
+/// How long a shell may be silent once its client has ended the input.
+const LAST_WORDS_TIME: Duration = Duration::from_secs(30);
+
 /// What the driver is to do, in this order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
@@ -71,6 +74,8 @@ pub enum Closing {
     Idle,
     /// The shell could not be started.
     NoShell,
+    /// The client closed the connection.
+    Disconnected,
     /// The host goes down.
     HostEnds,
     /// The peer went beyond a limit of the protocol.
@@ -105,6 +110,8 @@ pub struct Session {
     user: String,
     unseen_bytes: usize,
     stopped: bool,
+    /// The client has closed its sending half.
+    input_ended: bool,
     deadline: Deadline,
 }
 
@@ -146,6 +153,7 @@ impl Session {
             user: String::new(),
             unseen_bytes: 0,
             stopped: false,
+            input_ended: false,
             deadline: Deadline { started: now, typed: now },
         }
     }
@@ -185,6 +193,7 @@ impl Session {
     pub fn deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Front(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),
+            Phase::Shell if self.input_ended => Some(self.deadline.typed + LAST_WORDS_TIME),
             Phase::Shell => self.config.idle_time.map(|idle| self.deadline.typed + idle),
             Phase::Over => None,
         }
@@ -193,9 +202,35 @@ impl Session {
     pub fn timeout(&mut self, now: Instant) {
         self.telnet.advance(now);
         if self.deadline().is_some_and(|deadline| now >= deadline) {
+            if self.input_ended && self.in_shell() {
+                return self.close(Closing::Disconnected);
+            }
             self.telnet.send(b"\r\nIdle for too long; good-bye.\r\n");
             self.close(Closing::Idle);
         }
+    }
+
+    /// The client has closed its sending half: what it typed before is still obeyed, and answered. Then the shell is told
+    /// that its input ends, and its last words are sent.
+    pub fn end_input(&mut self, now: Instant) {
+        self.input_ended = true;
+        self.deadline.typed = now;
+        match self.phase {
+            Phase::Shell => self.type_end_of_file(),
+            Phase::Front(_) => self.front(),
+            Phase::Starting | Phase::Over => {}
+        }
+    }
+    /// The first two end a line that was not finished, as dash has it, and the third the input.
+    fn type_end_of_file(&mut self) {
+        let key = self.keys.end_of_file;
+        if key != 0 {
+            self.typed.extend([key; 3]);
+        }
+    }
+    /// Whether the client has closed its sending half.
+    pub fn has_input_ended(&self) -> bool {
+        self.input_ended
     }
 
     /// The host goes down, and the session with it.
@@ -323,6 +358,10 @@ impl Session {
             }
         }
         self.telnet.send(&screen);
+        let is_idle = matches!(&self.phase, Phase::Front(front) if front.is_listening() && !self.stopped);
+        if self.input_ended && self.typed.is_empty() && is_idle {
+            self.close(Closing::Disconnected);
+        }
     }
 
     /// What each command does to the shell, or to the line before it.
@@ -489,6 +528,9 @@ impl Session {
     pub fn shell_started(&mut self, now: Instant) {
         self.phase = Phase::Shell;
         self.deadline.typed = now;
+        if self.input_ended {
+            self.type_end_of_file();
+        }
         if let Some((columns, rows)) = self.window {
             self.resized(columns, rows);
         }
@@ -499,7 +541,10 @@ impl Session {
         self.close(Closing::NoShell);
     }
     /// The shell's output.
-    pub fn output(&mut self, data: &[u8]) {
+    pub fn output(&mut self, data: &[u8], now: Instant) {
+        if self.input_ended {
+            self.deadline.typed = now;
+        }
         self.unseen_bytes = self.unseen_bytes.saturating_add(data.len());
         self.telnet.send(data);
     }

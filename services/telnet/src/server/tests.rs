@@ -41,7 +41,7 @@ fn most_waiting(input: &[u8], urgent: bool, logged_in: bool) -> usize {
             }
         }
         if session.takes_output() {
-            session.output(&[b'y'; 2048]);
+            session.output(&[b'y'; 2048], now);
         }
         session.resume_typing();
         most = most.max(session.telnet().pending_bytes());
