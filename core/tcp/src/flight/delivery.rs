@@ -63,7 +63,7 @@ impl Flight {
             delivery.oldest_round_trip = None;
         }
         if self.records.is_empty() {
-            self.clear();
+            return self.clear();
         }
         while self.again.front().is_some_and(|again| again.start.precedes(to)) {
             self.again.pop_front();

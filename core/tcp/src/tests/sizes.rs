@@ -1,5 +1,6 @@
 //! What a connection costs while it does nothing.
 
+use super::rfc8985::{measured_with, reports};
 use super::trial::{ACK, Trial, lend, plain, segment};
 use crate::{Config, Connection};
 
@@ -70,4 +71,34 @@ fn tiny_segments_count_as_what_their_records_take() {
     trial.pass_ms(50);
     trial.give(segment(1, ACK, 1 + info.in_flight_bytes), b"");
     assert_eq!(trial.sent.iter().map(|sent| sent.len()).max(), Some(1000));
+}
+
+#[test]
+fn what_was_sent_again_is_forgotten_once_it_is_acknowledged() {
+    let mut trial = measured_with(Config { rack: false, ..plain() });
+    trial.write(&vec![1; 100_000]);
+    let mut at = trial.sent[0].at();
+    let mut most_bytes = 0;
+    // Each time the oldest of eight segments is lost, and the rest is never all acknowledged.
+    for round in 0..40 {
+        for _ in 0..20 {
+            at += 1000;
+            trial.pass_ms(20);
+            trial.give(segment(1, ACK, at), b"");
+            trial.write(&[1; 1000]);
+        }
+        trial.sent.clear();
+        trial.give(reports(at, &[(at + 1000, at + 5000)]), b"");
+        trial.pass_ms(100);
+        at += 5000;
+        trial.give(segment(1, ACK, at), b"");
+        trial.write(&[1; 5000]);
+        let flight = &trial.connection.buffers.as_ref().unwrap().flight;
+        assert!(!flight.is_empty());
+        if round < 10 {
+            most_bytes = most_bytes.max(flight.capacity_bytes());
+        }
+        assert!(flight.capacity_bytes() <= most_bytes, "round {round}");
+    }
+    assert!(trial.connection.info(trial.now).retransmitted_segments >= 40);
 }
