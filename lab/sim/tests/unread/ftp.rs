@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use inhost_base::Endpoint;
-use inhost_common::{Admission, AdmissionLimits};
+use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
@@ -23,6 +23,7 @@ struct Server {
     network: HostNetwork,
     ports: PassivePorts<HostNetwork>,
     admission: Admission,
+    callers: Callers,
 }
 
 impl Services for Server {
@@ -43,6 +44,9 @@ impl Services for Server {
     fn admission(&self) -> &Admission {
         &self.admission
     }
+    fn callers(&self) -> &Callers {
+        &self.callers
+    }
     fn tls(&self) -> Option<TlsServer> {
         None
     }
@@ -62,9 +66,10 @@ async fn serve(node: Node) -> Outcome {
     let host = node.host().clone();
     let network = HostNetwork::new(&host);
     let server = Rc::new(Server {
-        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004)),
+        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004), Callers::default()),
         network,
         admission: Admission::new(AdmissionLimits::default()),
+        callers: Callers::default(),
         host,
     });
     let config = Rc::new(ServerConfig::default());
