@@ -6,13 +6,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_runtime::Runtime;
 use inhost_runtime::control::{Client, ClientError, Failure, Server, Summary};
 use inhost_socket::Host;
-use inhost_stack::{ListenOptions, StackConfig, UdpOptions};
+use inhost_stack::{ListenOptions, SendHow, StackConfig, TcpConfig, UdpOptions};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -36,7 +37,11 @@ fn path(name: &str) -> PathBuf {
     directory.join("control.sock")
 }
 
-/// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets whoever has said something.
+/// Bytes that the service on port 10 had acknowledged when it reset its caller.
+static ACKNOWLEDGED: AtomicU64 = AtomicU64::new(0);
+
+/// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets whoever has said something; on port 10 one
+/// that sends as much as is taken, and then resets.
 fn services(host: &Host) {
     let (tcp, udp) = (host.clone(), host.clone());
     host.spawn(async move {
@@ -60,6 +65,17 @@ fn services(host: &Host) {
         }
     })
     .detach();
+    let (sending, server) = (host.listen(here(10), ListenOptions::default()).unwrap(), host.clone());
+    host.spawn(async move {
+        while let Ok(stream) = sending.accept().await {
+            let text = pattern(10_000);
+            let second = Duration::from_millis(300);
+            while let Ok(Ok(_)) = server.timeout(second, stream.send(&text, SendHow::default())).await {}
+            ACKNOWLEDGED.store(stream.info().unwrap().delivered_bytes, Ordering::SeqCst);
+            stream.abort();
+        }
+    })
+    .detach();
     let resetting = host.listen(here(8), ListenOptions::default()).unwrap();
     host.spawn(async move {
         while let Ok(stream) = resetting.accept().await {
@@ -72,8 +88,12 @@ fn services(host: &Host) {
 
 /// Runs `work` as a client while a host with services and a control socket lives; it ends when the client asks.
 fn with_host(name: &str, work: impl FnOnce(&mut Client, &Path) + Send + 'static) {
+    with_host_of(StackConfig::default(), name, work);
+}
+
+fn with_host_of(config: StackConfig, name: &str, work: impl FnOnce(&mut Client, &Path) + Send + 'static) {
     let path = path(name);
-    let mut runtime = Runtime::new(StackConfig::default()).unwrap();
+    let mut runtime = Runtime::new(config).unwrap();
     let host = runtime.host().clone();
     services(&host);
     let server = Server::open(&host, runtime.handle(), &path).unwrap();
@@ -128,6 +148,24 @@ fn a_refusal_and_a_reset_are_told() {
         // The descriptor ends in both directions; why, the host knows.
         assert_eq!(connected.stream.read(&mut [0; 8]).unwrap_or(0), 0);
         assert!(connected.stream.write(b"y").is_err());
+        let status = client.status(&connected.socket).unwrap();
+        assert_eq!(status["errno"], 104, "{status}");
+    });
+}
+
+#[test]
+fn what_came_before_a_reset_is_read_to_its_end() {
+    let tcp = TcpConfig { keeps_received_after_reset: true, ..TcpConfig::default() };
+    let config = StackConfig { tcp, ..StackConfig::default() };
+    with_host_of(config, "reset-late", |client, _| {
+        let mut connected = client.connect(here(10)).unwrap();
+        // The reset is there once nothing can be written any more; nothing was read until then.
+        while connected.stream.write(b"x").is_ok() {
+            thread::park_timeout(std::time::Duration::from_millis(20));
+        }
+        let mut received = Vec::new();
+        connected.stream.read_to_end(&mut received).unwrap();
+        assert_eq!(received.len() as u64, ACKNOWLEDGED.load(Ordering::SeqCst));
         let status = client.status(&connected.socket).unwrap();
         assert_eq!(status["errno"], 104, "{status}");
     });

@@ -9,7 +9,8 @@ use inhost_socket::{
     AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, StreamError, both, race,
 };
 use inhost_stack::{
-    CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, UdpOptions,
+    CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
+    UdpOptions,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -452,4 +453,30 @@ fn any_number_of_tasks_may_wait_for_one_thing_and_the_host_comes_to_rest() {
     }
     assert_eq!(woken.get(), 300);
     host.stop();
+}
+
+#[test]
+fn what_came_before_a_reset_is_read_by_another_thread_to_its_end() {
+    let tcp = TcpConfig { keeps_received_after_reset: true, ..TcpConfig::default() };
+    let config = StackConfig { tcp, ..StackConfig::default() };
+    let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let (outer, sent) = (host.clone(), pattern(120_000, 5));
+    let done = host.run_alone(async move {
+        let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+        let (mut caller, mut remote) = (caller.unwrap(), called.unwrap().into_remote());
+        // Twice what the ring holds, and all of it acknowledged: the peer may think that it was delivered.
+        caller.write_all(&sent).await.unwrap();
+        while caller.queued().unwrap().unacknowledged_bytes > 0 {
+            outer.sleep(Duration::from_millis(1)).await;
+        }
+        caller.abort();
+        outer.sleep(Duration::from_millis(10)).await;
+        let refused = async { while remote.write_all(&[1; 1000]).await.is_ok() {} };
+        assert_eq!(outer.timeout(Duration::from_secs(5), refused).await, Ok(()));
+        let mut received = Vec::new();
+        assert!(remote.read_to_end(&mut received).await.is_err(), "and then the reset");
+        assert!(received == sent, "{} bytes of {}", received.len(), sent.len());
+    });
+    assert_eq!(done, Some(()));
 }

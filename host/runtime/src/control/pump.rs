@@ -43,7 +43,7 @@ pub(super) fn message_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, O
 ///
 /// The holder's `shutdown` is our FIN, its `close` closes the connection, and its `close` with bytes unread resets
 /// it, as the system does. The peer's FIN is the end of the stream. When the connection fails, both directions of
-/// the descriptor end.
+/// the descriptor end, after what had come before.
 pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Result<(), ConnectionError> {
     let down = carry_down(&stream, &descriptor);
     let up = carry_up(&stream, &descriptor);
@@ -77,22 +77,22 @@ async fn carry_down(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result
                 stream.abort();
                 return Ok(());
             }
-            Either::Second(error) => {
-                let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
-                return Err(error);
-            }
+            Either::Second(error) => return Err(refuse_more(descriptor, error)),
         };
         let mut sent = 0;
         while sent < count {
             match stream.send(&piece[sent..count], SendHow::default()).await {
                 Ok(taken) => sent += taken,
-                Err(error) => {
-                    let _ = rustix::net::shutdown(descriptor, Shutdown::Both);
-                    return Err(error);
-                }
+                Err(error) => return Err(refuse_more(descriptor, error)),
             }
         }
     }
+}
+
+/// The holder's writes fail from now on; what came from the peer before is still carried to him.
+fn refuse_more(descriptor: &AsyncFd<UnixStream>, error: StreamError) -> StreamError {
+    let _ = rustix::net::shutdown(descriptor, Shutdown::Read);
+    error
 }
 
 async fn failed(stream: &Stream) -> StreamError {

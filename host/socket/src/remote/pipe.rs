@@ -53,6 +53,8 @@ pub(crate) struct State {
     /// The last write was cut short for want of room: its rest comes as soon as there is some.
     down_cut: bool,
     sending: Sending,
+    /// Why nothing can be sent any more, while what came before may still be read.
+    down_error: Option<StreamError>,
     /// The outer end is gone: nothing will be read any more.
     abandoned: bool,
     shard: Option<Waker>,
@@ -71,6 +73,7 @@ impl Pipe {
                 down_urgent: 0,
                 down_cut: false,
                 sending: Sending::Open,
+                down_error: None,
                 abandoned: false,
                 shard: None,
                 readers: Vec::new(),
@@ -195,7 +198,11 @@ impl State {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
-        if let Some(End::Failed(error)) = self.up_end {
+        let ended = match self.up_end {
+            Some(End::Failed(error)) => Some(error),
+            _ => self.down_error,
+        };
+        if let Some(error) = ended {
             return Some((Err(error), None));
         }
         if self.sending != Sending::Open {
@@ -265,6 +272,12 @@ impl ShardEnd<'_> {
             });
         }
         self.written = true;
+        self.read = true;
+    }
+    /// Nothing can be sent any more; what the peer sent before is still handed up.
+    pub(crate) fn fail_sending(&mut self, error: StreamError) {
+        self.state.down_error.get_or_insert(error);
+        self.state.down.discard(usize::MAX);
         self.read = true;
     }
     /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because

@@ -95,8 +95,9 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
-            end.finish(Err(error));
-            Step::Failed
+            // What came before the error is read first, and then the error.
+            end.fail_sending(error);
+            Step::Ended
         }
         Poll::Pending => Step::Waits,
     }
