@@ -11,4 +11,5 @@ fn the_corpus_holds() {
         inhost_telnet::fuzz::fuzz_protocol(bytes);
         inhost_telnet::fuzz::fuzz_unread(bytes);
     });
+    replay("telnet_unread", inhost_telnet::fuzz::fuzz_unread);
 }
