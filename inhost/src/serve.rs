@@ -19,7 +19,7 @@ use inhost_common::Callers;
 use inhost_dhcp::driver::Dhcp;
 use inhost_little::{Little, LittleConfig};
 use inhost_runtime::control::{self, Reply, Server};
-use inhost_runtime::{Runtime, Shutdown, Signal, Signals};
+use inhost_runtime::{LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, raise_descriptor_limit};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
@@ -31,6 +31,10 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let mut config = Config::read(flags)?;
     // Dropped last: what is said while the host ends is written, too.
     let _log = log::start(&config.log, flags.quiet)?;
+    // Each forwarded connection and each file needs a descriptor.
+    if let Err(error) = raise_descriptor_limit() {
+        warn!(target: "host", "the limit of open descriptors stays as it is: {error}");
+    }
     let stack = StackConfig {
         memory_limit_bytes: config.memory_bytes()?,
         tcp: config.tcp.connections()?,
@@ -39,6 +43,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let mut runtime =
         Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
     runtime.set_busy_poll(config.busy_poll()?);
+    runtime.on_link_change(log_link_change);
     let mut links = Links::new(DuplicateDetection::BeforeUse);
     for link in &config.link {
         links.add(&mut runtime, link)?;
@@ -51,6 +56,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
+    control.show_links(runtime.links());
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder.as_ref())?;
     if let (Some(forwarder), Some(dhcp)) = (&forwarder, &dhcp) {
@@ -106,6 +112,13 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         warn!(target: "host", connections = ended.aborted, "not closed in time, reset");
     }
     Ok(())
+}
+
+fn log_link_change(change: &LinkChange) {
+    match change.state {
+        LinkState::Up => info!(target: "link", "{change}"),
+        LinkState::Down { .. } => error!(target: "link", "{change}"),
+    }
 }
 
 /// Lets the connections close within `limit`, another signal means at once; then gives `leases` back.

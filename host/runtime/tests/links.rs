@@ -13,6 +13,9 @@ use inhost_runtime::{LinkChange, LinkState, Runtime, interface};
 use inhost_stack::{DuplicateDetection, StackConfig, UdpOptions};
 use serde_json::Value;
 
+#[path = "../../../lab/interop/left_out.rs"]
+mod left_out;
+
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Puts this thread into a fresh network namespace; false, with a word why, where that is not allowed.
@@ -21,7 +24,7 @@ fn own_namespace() -> bool {
     match unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) } {
         Ok(()) => true,
         Err(error) => {
-            eprintln!("LEFT OUT: no network namespace of its own ({error}); run as root");
+            left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
             false
         }
     }

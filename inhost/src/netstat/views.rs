@@ -86,7 +86,33 @@ fn interfaces(state: &Value) -> String {
             dropped.to_string(),
         ]
     };
-    table(columns, rows(&state["interfaces"]).iter().map(row))
+    table(columns, rows(&state["interfaces"]).iter().map(row)) + &links_down(state)
+}
+
+/// A line for each link that has died.
+fn links_down(state: &Value) -> String {
+    let mut out = String::new();
+    for link in rows(&state["interfaces"]) {
+        let down = &link["driver"]["down"];
+        if down.is_null() {
+            continue;
+        }
+        let seconds = number(&down["for_ns"]) / 1_000_000_000;
+        let next = match down["returns"].as_bool() {
+            Some(true) => {
+                format!("it is opened again when it is back; {} tries so far", figure(&down["tries"]))
+            }
+            _ => "start the host anew to use it again".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "Link {} {} is down for {seconds} s: {}; {next}",
+            figure(&link["link"]),
+            link_name(link),
+            text(&down["error"])
+        );
+    }
+    out
 }
 
 fn interface_details(state: &Value) -> String {

@@ -6,6 +6,9 @@ use inhost_script::suite;
 use std::path::Path;
 use std::time::Duration;
 
+#[path = "../../interop/left_out.rs"]
+mod left_out;
+
 /// Exchanges of this slice, and the time that it may take.
 const SEEDS: u64 = 60;
 const TIME: Duration = Duration::from_secs(20);
@@ -18,7 +21,7 @@ const LEAST: u64 = 20;
 fn the_kernel_and_the_linux_profile_differ_in_known_classes_only() {
     let allowed = std::thread::spawn(|| nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)).join();
     if let Ok(Err(error)) = allowed {
-        println!("LEFT OUT: no network namespace of its own ({error}); run as root");
+        left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
         return;
     }
     let report = differ::judge(0, SEEDS, JOBS, Some(TIME)).unwrap();
