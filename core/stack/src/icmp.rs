@@ -60,9 +60,10 @@ impl Stack {
             ErrorKind::ProtocolUnreachable => NetworkErrorKind::Hard(ConnectionError::Unreachable),
             // spec: RFC9293 MUST-56
             // spec: RFC9293 SHLD-25
-            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::Prohibited => {
+            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => {
                 NetworkErrorKind::Soft(SoftError::Unreachable)
             }
+            ErrorKind::Prohibited => NetworkErrorKind::Soft(SoftError::Prohibited),
             ErrorKind::TimeExceeded | ErrorKind::ReassemblyTimeExceeded => {
                 NetworkErrorKind::Soft(SoftError::TimeExceeded)
             }

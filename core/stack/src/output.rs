@@ -553,7 +553,7 @@ impl Stack {
                         device,
                         path: &path,
                         link_header,
-                        how: HeaderHow::new(protocol::TCP),
+                        how: HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::TCP) },
                         options: None,
                         local_port: header.source_port,
                         remote_port: header.destination_port,

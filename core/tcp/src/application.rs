@@ -88,7 +88,9 @@ impl Connection {
         let end = self.end_of_queue();
         if how.urgent && taken == length && taken > 0 {
             self.send.urgent = end;
-            self.marks.set(Marks::ANNOUNCE_URGENT);
+            if !self.config.urgent_goes_with_data {
+                self.marks.set(Marks::ANNOUNCE_URGENT);
+            }
         }
         if how.end_of_record && taken == length && taken > 0 {
             let unacknowledged = self.send.unacknowledged;
@@ -98,6 +100,7 @@ impl Connection {
         // write that was cut short is followed by the rest.
         let pushed = how.push && !how.more && taken == length;
         if pushed {
+            self.keep_sent_push();
             self.send.push = end;
         }
         if taken > 0 && (!pushed || self.marks.has(Marks::CORKED)) {
@@ -128,7 +131,11 @@ impl Connection {
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
     fn aggregate(&mut self, now: Instant) {
-        let until = now + self.config.aggregation_delay;
+        let delay = match self.config.aggregates_for_timeout {
+            true => self.round_trip.base_timeout(&self.config),
+            false => self.config.aggregation_delay,
+        };
+        let until = now + delay;
         let buffers = self.buffers_mut();
         buffers.aggregate_until = buffers.aggregate_until.min(until);
     }

@@ -120,6 +120,17 @@ impl Connection {
     fn ends_write(&self, end: Sequence) -> bool {
         end == self.send.push || self.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
     }
+    /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
+    pub(crate) fn keep_sent_push(&mut self) {
+        let (unacknowledged, push) = (self.send.unacknowledged, self.send.push);
+        let is_out = unacknowledged.precedes(push) && push.at_or_before(self.send.next);
+        if self.config.push == PushPlacement::Linux
+            && is_out
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.seals.add(push, Seal::Push, unacknowledged);
+        }
+    }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
     pub(crate) fn burst_of(&self, start: Sequence, end: Sequence) -> Burst {
         let Some(buffers) = &self.buffers else { return Burst { start, end } };

@@ -55,8 +55,8 @@ pub struct Config {
     pub syn_answer_retries: u8,
     /// The first so many time-outs of a SYN are not doubled. Default 0 (RFC 6298 §5.5); Linux 4.
     pub syn_linear_timeouts: u8,
-    /// Probe a closed window by an old number without data, as Linux does, instead of by the next byte. Default false:
-    /// a probe with a byte is worth an answer to every receiver.
+    /// Probe a closed window by an old number without data, as Linux does, instead of by the next byte; a FIN waits behind
+    /// it as data does. Default false: a probe with a byte, or the FIN, is worth an answer to every receiver.
     pub empty_window_probes: bool,
     /// What arrived before a reset can still be read, as on Linux. Default false (RFC 9293 §3.10.7.4).
     pub keeps_received_after_reset: bool,
@@ -66,15 +66,50 @@ pub struct Config {
     /// What a time-out ends after an ICMP error that had not ended it, fails with that error, as on Linux. Default false:
     /// with the time-out; the error can be asked for.
     pub soft_errors_name_timeouts: bool,
-    /// A caller is forgotten when a soft ICMP error comes about our answer to it, as on Linux. Default false: the way
-    /// may come back before the answer is given up (RFC 5461 §2).
+    /// A caller is forgotten when an ICMP error comes about our answer to it that says so on Linux, and stays whatever any
+    /// other says. Default false: the way may come back before the answer is given up (RFC 5461 §2).
     pub soft_errors_end_handshakes: bool,
-    /// Data for which nobody is left to read it is answered as if there were no connection, as on Linux. Default false:
-    /// by a reset of the connection's own (RFC 9293 §3.6.1).
+    /// Data for which nobody is left to read it is answered as if there were no connection, as on Linux, and so is data
+    /// that goes on behind a FIN; in TIME-WAIT it is acknowledged. Default false: by a reset of the connection's own
+    /// (RFC 9293 §3.6.1), and not at all.
     pub unread_is_unknown: bool,
-    /// Where both called at once, the other's SYN and ACK is acknowledged, and its SYN told as one that came twice
-    /// (RFC 2883), as Linux does. Default false: that segment was the handshake's last (RFC 9293 §3.5, figure 8).
+    /// Where both called at once, as on Linux: our SYN and ACK offers what our SYN did, whatever the other's SYN says;
+    /// the other's SYN and ACK is acknowledged, and its SYN told as one that came twice (RFC 2883); a reset is told as
+    /// one. Default false: only what both offer is offered again, that segment was the handshake's last (RFC 9293 §3.5,
+    /// figure 8), and a reset is a refusal (§3.10.7.4).
     pub answers_crossing_syn: bool,
+    /// An answer to our SYN that acknowledges something else has it sent again after so long, once, as on Linux.
+    /// Default none: the timer paces it (RFC 6298 §5.5).
+    pub crossed_syn_retry: Option<Duration>,
+    /// Data and FIN that come with the answer to our SYN are dropped and come again, as on Linux. Default false: they are
+    /// taken (RFC 9293 §3.10.7.3).
+    pub drops_data_of_syn_answers: bool,
+    /// A segment for a handshake that a listener began is answered by a reset where it acknowledges something else,
+    /// wherever it lies, and a SYN in the window ends the handshake by one, as on Linux. Default false: what lies outside
+    /// the window is acknowledged, and a SYN challenged (RFC 9293 §3.10.7.4, RFC 5961 §4.2).
+    pub resets_bad_handshakes: bool,
+    /// A segment that ends where the latest acknowledgment stood, or between there and the window, is looked at, as on
+    /// Linux: it may acknowledge something. Default false: it lies before the window (RFC 9293 §3.10.7.4).
+    pub accepts_what_is_not_acknowledged: bool,
+    /// Urgent data is announced only by the data that may leave, and while some is out no small segment is held back, as
+    /// on Linux. Default false: it is announced at once, if need be without data (RFC 9293 §3.8.5).
+    pub urgent_goes_with_data: bool,
+    /// R2 counts from the first retransmission by time-out, as on Linux. Default false: from when the peer was last heard
+    /// of what is out.
+    pub patience_from_retransmission: bool,
+    /// Segments are at most half of the largest window that the handshake offered, so that two are on their way, as on
+    /// Linux. Default false: a full segment, or half the window where that is less and nothing is out (RFC 9293
+    /// §3.8.6.2.1).
+    pub halves_small_windows: bool,
+    /// Between two segments with the same numbers the larger window counts, and a closed one, as on Linux: the smaller
+    /// is taken for the older. Default false: the later counts (RFC 9293 §3.10.7.4).
+    pub same_numbers_widen_windows: bool,
+    /// Bytes without push are held back for a retransmission time-out, as on Linux, whose window probe is what sends them.
+    /// Default false: for `aggregation_delay`.
+    pub aggregates_for_timeout: bool,
+    /// Least time between two challenge acknowledgments of a connection, as on Linux (tcp_invalid_ratelimit, 500 ms), in
+    /// place of `challenge_limit_per_second`. Default none.
+    pub challenge_interval: Option<Duration>,
     /// The window counts as told with the SYN and ACK, though its field has room for 65,535 bytes only, as on Linux: more
     /// is taken, and nothing is sent just to tell it. Default false: what was not told is not offered.
     pub syn_tells_whole_window: bool,
@@ -229,6 +264,16 @@ impl Config {
             soft_errors_end_handshakes: false,
             unread_is_unknown: false,
             answers_crossing_syn: false,
+            crossed_syn_retry: None,
+            drops_data_of_syn_answers: false,
+            resets_bad_handshakes: false,
+            accepts_what_is_not_acknowledged: false,
+            urgent_goes_with_data: false,
+            patience_from_retransmission: false,
+            halves_small_windows: false,
+            same_numbers_widen_windows: false,
+            aggregates_for_timeout: false,
+            challenge_interval: None,
             syn_tells_whole_window: false,
             doubled_window_updates: false,
             measures_every_acknowledgment: false,
@@ -290,6 +335,17 @@ impl Config {
             soft_errors_end_handshakes: true,
             unread_is_unknown: true,
             answers_crossing_syn: true,
+            // TCP_TIMEOUT_MIN, two ticks.
+            crossed_syn_retry: Some(Duration::from_millis(10)),
+            drops_data_of_syn_answers: true,
+            resets_bad_handshakes: true,
+            accepts_what_is_not_acknowledged: true,
+            urgent_goes_with_data: true,
+            patience_from_retransmission: true,
+            halves_small_windows: true,
+            same_numbers_widen_windows: true,
+            aggregates_for_timeout: true,
+            challenge_interval: Some(Duration::from_millis(500)),
             syn_tells_whole_window: true,
             doubled_window_updates: true,
             measures_every_acknowledgment: true,

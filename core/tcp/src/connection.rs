@@ -64,8 +64,9 @@ pub struct Connection {
     pub(crate) timestamps: Timestamps,
     /// Transmissions that the peer got before the queues' box was last freed.
     pub(crate) delivered_segments: u32,
-    /// Second of the host's time in which challenge acknowledgments are counted.
-    pub(crate) challenge_second: u32,
+    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
+    /// milliseconds.
+    pub(crate) challenged_at: u32,
     pub(crate) challenges: u8,
     pub(crate) keep_alive_probes: u8,
     /// Acknowledgments without data that the peer is owed for segments ahead of a hole.

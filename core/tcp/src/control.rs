@@ -29,6 +29,9 @@ impl Connection {
                 Next::Synchronise
             }
             _ if !is_idle || self.marks.has(Marks::SYNCHRONISE) || self.has_sack_news() => return None,
+            TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck if self.is_window_shut() => {
+                return None;
+            }
             TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck if !self.has_outstanding() => {
                 Next::Data(Data { start: self.send.next, length: 0, fin: true, step: 0, again: None })
             }

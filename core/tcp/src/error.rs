@@ -30,6 +30,8 @@ pub enum SoftError {
     Unreachable,
     /// The destination's host refuses the protocol or the port, said while the connection is synchronised.
     Refused,
+    /// A router or the host does not allow it.
+    Prohibited,
     /// The hop limit or the reassembly time ran out.
     TimeExceeded,
     /// Some field of the IP header was not understood.
@@ -98,6 +100,7 @@ impl fmt::Display for SoftError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SoftError::Unreachable => "destination unreachable",
+            SoftError::Prohibited => "prohibited",
             SoftError::Refused => "refused by the destination's host",
             SoftError::TimeExceeded => "time exceeded",
             SoftError::ParameterProblem => "parameter problem",

@@ -20,13 +20,10 @@ impl Connection {
             return outcome;
         }
         match error.kind {
-            NetworkErrorKind::Soft(_)
-                if self.phase == TcpPhase::SynReceived
-                    && self.config.soft_errors_end_handshakes
-                    && !self.is_early() =>
-            {
-                // Linux forgets a caller of which it hears that.
-                self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
+            kind if self.is_handshake_of_a_listener() && self.config.soft_errors_end_handshakes => {
+                if self.forgets_caller(kind) {
+                    self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
+                }
             }
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkErrorKind::Soft(soft) => self.note(soft, &mut outcome),
@@ -40,7 +37,7 @@ impl Connection {
             NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
                 self.path_shrank(path_mtu_mss, env.now);
-                if self.phase == TcpPhase::SynSent {
+                if self.phase == TcpPhase::SynSent && self.unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
                     self.marks.set(Marks::SYNCHRONISE);
                 }
@@ -48,6 +45,21 @@ impl Connection {
         }
         self.settle(env);
         outcome
+    }
+    fn is_handshake_of_a_listener(&self) -> bool {
+        self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE) && !self.is_early()
+    }
+    /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
+    /// where what icmpv6_err_convert makes of it is fatal.
+    fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
+        match (kind, self.marks.has(Marks::IPV6)) {
+            (NetworkErrorKind::Soft(soft), false) => soft == SoftError::Unreachable,
+            (NetworkErrorKind::Soft(soft), true) => {
+                matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
+            }
+            (NetworkErrorKind::Hard(_), is_ipv6) => is_ipv6,
+            (NetworkErrorKind::TooBig { .. }, _) => false,
+        }
     }
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
     /// (RFC 5927 §4.1).

@@ -86,7 +86,7 @@ impl Connection {
             received_bytes: _,
             timestamps: _,
             delivered_segments: _,
-            challenge_second: _,
+            challenged_at: _,
             challenges: _,
             keep_alive_probes: _,
             duplicates_due: _,

@@ -23,6 +23,10 @@ const MAX_SCALE: u8 = 14;
 const TIMESTAMPS_BYTES: u16 = 12;
 /// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
 const LEAST_MSS: u16 = 28;
+/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
+const SMALL_WINDOW_BYTES: u32 = 536;
+/// Least payload and options that a halved window leaves: IPv4's least MTU of 68 less 20 bytes of header.
+const LEAST_HALVED_BYTES: u16 = 48;
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
 
@@ -96,7 +100,7 @@ impl Connection {
             recovery: Recovery::new(initial),
             timestamps: Timestamps { offset: open.timestamp_offset, ..Timestamps::default() },
             delivered_segments: 0,
-            challenge_second: 0,
+            challenged_at: 0,
             challenges: 0,
             keep_alive_probes: 0,
             duplicates_due: 0,
@@ -121,7 +125,8 @@ impl Connection {
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
-        let answering = self.phase == TcpPhase::SynReceived;
+        let crossed = self.marks.has(Marks::ACTIVE) && self.config.answers_crossing_syn;
+        let answering = self.phase == TcpPhase::SynReceived && !crossed;
         let timestamps = if answering { self.marks.has(Marks::TIMESTAMPS) } else { self.config.timestamps };
         let (fast_open, fast_open_experimental) = self.fast_open_option();
         let scaling = if answering { self.marks.has(Marks::SCALING) } else { self.config.window_scaling };
@@ -130,7 +135,7 @@ impl Connection {
             // spec: RFC9293 MUST-65 (on SYNs only)
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.path_mss),
-            window_scale: scaling.then_some(self.receive.scale),
+            window_scale: scaling.then(|| if crossed { scale_for(&self.config) } else { self.receive.scale }),
             // RFC 2018 §2
             sack_permitted: if answering { self.marks.has(Marks::SACK) } else { self.config.sack },
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
@@ -191,7 +196,10 @@ impl Connection {
             // answer the first SYN, though the latest did not ask any more.
             self.config.ecn == EcnMode::Request && ece && !cwr
         } else {
-            self.config.ecn != EcnMode::Off && ece && cwr
+            let asked = !self.marks.has(Marks::ACTIVE)
+                || !self.config.answers_crossing_syn
+                || (self.config.ecn == EcnMode::Request && self.round_trip.backoff == 0);
+            self.config.ecn != EcnMode::Off && ece && cwr && asked
         };
         self.marks.put(Marks::ECN, agreed);
     }
@@ -229,6 +237,9 @@ impl Connection {
         self.send.push = self.send.push.later(self.send.unacknowledged);
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         self.recovery = Recovery::new(self.send.unacknowledged);
+        if self.config.halves_small_windows {
+            self.halve_segments();
+        }
         // spec: RFC6928 2-3
         // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
         let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
@@ -248,6 +259,22 @@ impl Connection {
             if self.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
             }
+        }
+    }
+
+    /// Bounds segments by half of the window that the peer offers, or by a small one whole, as Linux's
+    /// tcp_bound_to_half_wnd does.
+    fn halve_segments(&mut self) {
+        if !self.marks.has(Marks::ACTIVE) {
+            // What the SYN said does not count there.
+            self.send.largest_window = self.send.window;
+        }
+        let window = self.send.largest_window;
+        let most = if window > SMALL_WINDOW_BYTES { window / 2 } else { window };
+        let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        if 0 < most && most < self.effective_mss() {
+            let least = LEAST_HALVED_BYTES - options;
+            self.peer_mss = (most.min(u32::from(u16::MAX) / 2) as u16).max(least) + options;
         }
     }
 
@@ -272,6 +299,11 @@ impl Connection {
                     acknowledgment: None,
                     timestamps: None,
                 });
+            }
+            if let Some(retry) = self.config.crossed_syn_retry
+                && self.round_trip.backoff == 0
+            {
+                self.retransmit_at = env.now + retry;
             }
             return;
         }
@@ -308,11 +340,13 @@ impl Connection {
         self.send.window_acknowledgment = header.acknowledgment;
         self.measure_syn(header, env.now);
         self.establish(env, outcome);
-        self.marks.set(Marks::ACKNOWLEDGE);
+        self.acknowledge_handshake(env.now);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
         self.receive.edge = self.receive.next + self.window_space();
         self.take_urgent(arrival, outcome);
-        self.take_data(arrival, env, outcome);
+        if !self.config.drops_data_of_syn_answers {
+            self.take_data(arrival, env, outcome);
+        }
     }
 }
 

@@ -146,6 +146,26 @@ impl Connection {
             self.promptness.converse(true);
         }
     }
+    /// The other's SYN answered ours: the last step of the handshake goes now, or with what the application says first
+    /// where it has asked for that.
+    pub(crate) fn acknowledge_handshake(&mut self, now: Instant) {
+        if self.is_adaptive() && self.promptness.is_conversation() {
+            self.hurry_acknowledgments();
+            self.acknowledge_at = now + Duration::from_millis(u64::from(MOST_DELAY_MS));
+        } else {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
+    /// Whatever arrives while acknowledgments go at once lets the one go that waits.
+    pub(crate) fn acknowledge_quickly(&mut self) {
+        if self.is_adaptive()
+            && self.acknowledge_at != Instant::FAR_FUTURE
+            && self.promptness.is_quick()
+            && !self.promptness.is_conversation()
+        {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
     /// Data or FIN waits to be acknowledged: now, or after a while.
     pub(crate) fn schedule_adaptive(&mut self, now: Instant) {
         let waiting = self.receive.next.since(self.receive.acknowledged);

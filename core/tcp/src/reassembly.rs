@@ -79,11 +79,15 @@ impl Reassembly {
     }
     /// Whether a SACK option would say something.
     pub fn has_news(&self) -> bool {
-        !self.runs.is_empty() || self.duplicate.is_some()
+        !self.runs.is_empty() || self.duplicate.is_some() || self.fin.is_some()
     }
-    /// The runs that grew last, the newest first, each with its FIN.
+    /// The runs that grew last, the newest first, each with its FIN, and a FIN that stands alone before them.
     // spec: RFC2018 4-7, 8-2
     pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
+        let alone = self.fin.filter(|&fin| !self.runs.iter().any(|run| run.end == fin));
+        alone.map(|fin| (fin, fin + 1)).into_iter().chain(self.recent_runs())
+    }
+    fn recent_runs(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
         self.recent.iter().filter_map(|&at| {
             let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
             let fin = u32::from(self.fin == Some(run.end));
@@ -91,10 +95,54 @@ impl Reassembly {
         })
     }
     /// Keeps what of `packet`, whose first byte is `start`, is not here yet. False when the limit on runs or on memory
-    /// is reached; then it is not kept, and comes again. A packet that reaches into a later run is cut where that
-    /// begins.
+    /// is reached; then it is not kept, and comes again. What of a packet lies beyond a later run is copied.
     // spec: RFC9293 SHLD-31
-    pub fn insert(&mut self, start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
+    pub fn insert(&mut self, mut start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
+        let mut told = None;
+        loop {
+            let beyond = self.beyond_next_run(start, &packet, pool);
+            self.duplicate = told.map_or(self.duplicate, |_| None);
+            let kept = self.insert_up_to_next_run(start, packet, room, pool);
+            // The first of what came again is told (RFC 2883 §4.2.3).
+            told = told.or(self.duplicate);
+            match beyond {
+                Some((next, rest)) if kept => (start, packet) = (next, rest),
+                Some((_, rest)) => {
+                    pool.give(rest);
+                    break kept;
+                }
+                None => {
+                    self.duplicate = told;
+                    break kept;
+                }
+            }
+        }
+    }
+    /// What of a packet lies beyond the end of a run that begins within it, as a packet of its own.
+    fn beyond_next_run(
+        &self,
+        start: Sequence,
+        packet: &Packet,
+        pool: &mut Pool,
+    ) -> Option<(Sequence, Packet)> {
+        let end = start + packet.len() as u32;
+        let next = self.runs.get(self.runs.partition_point(|run| run.start.at_or_before(start)))?;
+        if !next.end.precedes(end) {
+            return None;
+        }
+        let rest = packet.bytes().get(next.end.since(start) as usize..)?;
+        let mut copy = pool.take_bare(rest.len())?;
+        copy.append(rest);
+        Some((next.end, copy))
+    }
+    /// The same for a packet that is cut where a later run begins.
+    fn insert_up_to_next_run(
+        &mut self,
+        start: Sequence,
+        mut packet: Packet,
+        room: Room,
+        pool: &mut Pool,
+    ) -> bool {
         let end = start + packet.len() as u32;
         let index = self.runs.partition_point(|run| run.end.precedes(start));
         let (mut at, mut joins_front, mut joins_back) = (start, false, false);

@@ -90,7 +90,8 @@ impl Connection {
     // spec: RFC9293 MUST-21 (the application sets it)
     // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
     fn patience(&self) -> Duration {
-        if self.phase.opens() { self.config.connect_timeout } else { self.config.user_timeout }
+        let user = self.config.user_timeout;
+        if self.phase.opens() { self.config.connect_timeout.min(user) } else { user }
     }
     /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
@@ -205,7 +206,9 @@ impl Connection {
     ) {
         let said = self.soft_error.filter(|_| self.config.soft_errors_name_timeouts);
         let error = match said {
-            Some(SoftError::Unreachable | SoftError::TimeExceeded) => ConnectionError::Unreachable,
+            Some(SoftError::Unreachable | SoftError::Prohibited | SoftError::TimeExceeded) => {
+                ConnectionError::Unreachable
+            }
             Some(SoftError::Refused) => ConnectionError::Refused,
             Some(SoftError::ParameterProblem | SoftError::NotResponding) | None => timed_out,
         };
@@ -220,6 +223,9 @@ impl Connection {
         if refused && !self.has_outstanding() {
             return self.fire_refusal(env, outcome);
         }
+        if self.config.patience_from_retransmission && self.round_trip.backoff == 0 && !self.phase.opens() {
+            self.progress_at = now;
+        }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
         if now.since(self.progress_at) >= self.patience() || self.syn_is_given_up() {
@@ -231,7 +237,9 @@ impl Connection {
         self.timestamps.least_echo = self.timestamp(now);
         if self.phase.opens() {
             self.marks.set(Marks::SYNCHRONISE);
-        } else if self.send.window == 0 && (self.has_outstanding() || self.queued_bytes() > 0) {
+        } else if self.send.window == 0
+            && (self.has_outstanding() || self.queued_bytes() > 0 || self.phase.has_fin_outstanding())
+        {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.marks.set(Marks::PROBE);
         } else if self.has_outstanding() {

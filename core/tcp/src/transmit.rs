@@ -110,6 +110,9 @@ impl Connection {
         let unsent = end.since(send.next);
         if unsent == 0 {
             return match () {
+                () if self.phase.has_fin_outstanding() && self.is_window_shut() => {
+                    Err(self.repair_cause_or(SendCause::ClosedWindow))
+                }
                 () if self.phase.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
                 () if self.marks.has(Marks::WRITER_WAITS) => Err(self.repair_cause_or(SendCause::SendBuffer)),
@@ -118,6 +121,10 @@ impl Connection {
         }
         let length = self.sendable_bytes(unsent)?;
         self.data_from_next(length, length == unsent && self.phase.has_fin_outstanding())
+    }
+    /// Whether a FIN, which takes a number, waits for the peer's window.
+    pub(crate) fn is_window_shut(&self) -> bool {
+        self.config.empty_window_probes && self.send.window == 0 && !self.send.next.precedes(self.send_edge())
     }
     fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
         Ok(Data { start: self.send.next, length, fin, step: 0, again: None })
@@ -194,7 +201,8 @@ impl Connection {
             return nothing_outstanding && length >= self.send.largest_window.div_ceil(2);
         }
         let end = self.send.next + length;
-        let last = self.phase.has_fin_outstanding() || self.send.next.precedes(self.send.urgent);
+        let from = if self.config.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
+        let last = self.phase.has_fin_outstanding() || from.precedes(self.send.urgent);
         let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
         let pushed = end.at_or_before(self.send.push) || released.is_some_and(|to| end.at_or_before(to));
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)

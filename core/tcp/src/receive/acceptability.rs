@@ -38,7 +38,7 @@ impl Connection {
         if header.flags.rst() {
             return false;
         }
-        let end = header.sequence + arrival.payload.len() as u32;
+        let end = header.sequence + arrival.payload.len() as u32 + u32::from(arrival.fin);
         if end.at_or_before(self.receive.next) && !self.phase.opens() {
             self.note_repeated(header.sequence, end);
         }
@@ -80,6 +80,13 @@ impl Connection {
             arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
         let next = self.receive.next;
         let window = self.receive.edge.since(next);
+        let touches = self.config.accepts_what_is_not_acknowledged
+            && (self.phase != TcpPhase::SynReceived || self.marks.has(Marks::ACTIVE))
+            && self.receive.acknowledged.at_or_before(header.sequence + length)
+            && (header.sequence + length).at_or_before(next);
+        if touches {
+            return true;
+        }
         if length == 0 {
             return header.sequence.within(next, window + 1);
         }
@@ -96,11 +103,15 @@ impl Connection {
         arrival.start = header.sequence + u32::from(header.flags.syn());
         if arrival.start.precedes(self.receive.next) {
             let old = self.receive.next.since(arrival.start);
-            let known = old.min(arrival.payload.len() as u32);
+            let known = old.min(arrival.payload.len() as u32 + u32::from(arrival.fin));
             self.note_repeated(arrival.start, arrival.start + known);
             if old as usize > arrival.payload.len() {
                 // Its FIN, too, is old.
                 arrival.fin = false;
+            }
+            if known > 0 && known == arrival.payload.len() as u32 + u32::from(arrival.header.flags.fin()) {
+                // Nothing of it is new: its sender missed our acknowledgment.
+                self.marks.set(Marks::ACKNOWLEDGE);
             }
             arrival.payload.trim_front(old as usize);
             arrival.start = self.receive.next;
@@ -121,9 +132,7 @@ impl Connection {
     /// are counted, lest two ends answer each other for ever; and so is the answer to a SYN, whatever it bears
     /// (RFC 5961 §4.2, §7).
     fn answer_unacceptable(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
-        let flags = arrival.header.flags;
-        let bears_stream = !flags.syn() && (!arrival.payload.is_empty() || flags.fin());
-        if bears_stream || self.may_challenge(env) {
+        if arrival.bears_stream() || self.may_challenge(env) {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
     }

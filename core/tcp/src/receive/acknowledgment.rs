@@ -5,6 +5,7 @@ use crate::flight::{Bounds, Delivery};
 use crate::marks::Marks;
 use crate::numbers::{LARGEST_WINDOW_BYTES, STEP_SHIFT};
 use crate::outcome::{Changes, Outcome, ResetReply};
+use crate::phase::Allows;
 use crate::recovery::Heard;
 use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
@@ -53,9 +54,7 @@ impl Connection {
             self.open_by(header, env, outcome);
         } else if is_new {
             self.advance(&self.report_of(header), false, env, outcome);
-        } else if !acknowledgment
-            .within(unacknowledged.back(self.send.largest_window), self.send.largest_window.saturating_add(1))
-        {
+        } else if !acknowledgment.within(unacknowledged.back(self.old_bytes()), self.old_bytes() + 1) {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
             self.challenge(env, outcome);
             return false;
@@ -70,6 +69,13 @@ impl Connection {
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         true
+    }
+    /// How old an acknowledgment may be: by the largest window (RFC 5961 §5.2), and never by more than was acknowledged
+    /// at all.
+    fn old_bytes(&self) -> u32 {
+        let others = u64::from(self.marks.has(Marks::ACTIVE)) + u64::from(self.phase.has_fin_acknowledged());
+        let acknowledged = self.acknowledged_bytes + others;
+        u64::from(self.send.largest_window).min(acknowledged) as u32
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     fn open_by(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
@@ -402,7 +408,12 @@ impl Connection {
             send.window_sequence = send.window_sequence.later(self.receive.next.back(LARGEST_WINDOW_BYTES));
             return;
         }
-        send.window = u32::from(field) << send.scale;
+        let window = u32::from(field) << send.scale;
+        let same = send.window_acknowledgment == acknowledgment && send.window_sequence == sequence;
+        if self.config.same_numbers_widen_windows && same && 0 < window && window < send.window {
+            return;
+        }
+        send.window = window;
         send.window_sequence = sequence;
         send.window_acknowledgment = acknowledgment;
         send.largest_window = send.largest_window.max(send.window);

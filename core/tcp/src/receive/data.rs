@@ -27,6 +27,18 @@ impl Connection {
         }
         if !self.phase.expects_data() {
             // After the peer's FIN there is nothing more to take.
+            if self.phase == TcpPhase::TimeWait
+                && self.config.unread_is_unknown
+                && !arrival.payload.is_empty()
+            {
+                self.marks.set(Marks::ACKNOWLEDGE);
+            }
+            let behind_fin =
+                arrival.header.sequence.precedes(self.receive.next) && !arrival.payload.is_empty();
+            if behind_fin && self.config.unread_is_unknown && self.phase != TcpPhase::TimeWait {
+                outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
+                self.finish(Some(ConnectionError::Aborted), env, outcome);
+            }
             return;
         }
         if self.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {

@@ -29,6 +29,14 @@ pub(crate) struct Arrival<'a> {
     pub ecn: Ecn,
 }
 
+impl Arrival<'_> {
+    /// Whether it carries a part of a stream that goes on: data or FIN, and no SYN.
+    pub fn bears_stream(&self) -> bool {
+        let flags = self.header.flags;
+        !flags.syn() && (!self.payload.is_empty() || flags.fin())
+    }
+}
+
 impl Connection {
     pub(crate) fn arrive(
         &mut self,
@@ -87,6 +95,9 @@ impl Connection {
             }
             return;
         }
+        if self.config.resets_bad_handshakes && self.ends_bad_handshake(arrival, env, outcome) {
+            return;
+        }
         if !self.is_acceptable(arrival, env, outcome) {
             return;
         }
@@ -109,6 +120,8 @@ impl Connection {
         self.take_congestion_mark(arrival);
         self.take_urgent(arrival, outcome);
         self.take_data(arrival, env, outcome);
+        self.release_small();
+        self.acknowledge_quickly();
     }
     /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window.
     fn take_congestion_mark(&mut self, arrival: &Arrival<'_>) {

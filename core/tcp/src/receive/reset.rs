@@ -2,8 +2,9 @@
 
 use super::Arrival;
 use crate::marks::Marks;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment};
+use inhost_base::Duration;
 use inhost_event::{Drop, TcpPhase};
 
 impl Connection {
@@ -25,7 +26,9 @@ impl Connection {
             return self.challenge(env, outcome);
         }
         let error = match self.phase {
-            TcpPhase::SynReceived if self.marks.has(Marks::ACTIVE) => Some(ConnectionError::Refused),
+            TcpPhase::SynReceived if self.marks.has(Marks::ACTIVE) && !self.config.answers_crossing_syn => {
+                Some(ConnectionError::Refused)
+            }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
             TcpPhase::Closing | TcpPhase::LastAck => None,
             TcpPhase::CloseWait if self.config.reset_after_end_is_closed => {
@@ -34,6 +37,32 @@ impl Connection {
             _ => Some(ConnectionError::Reset),
         };
         self.finish(error, env, outcome);
+    }
+    /// Whether a segment for a handshake that a listener began is none of it: with another acknowledgment, or with a SYN in
+    /// the window.
+    pub(super) fn ends_bad_handshake(
+        &mut self,
+        arrival: &Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let header = arrival.header;
+        if self.phase != TcpPhase::SynReceived || self.marks.has(Marks::ACTIVE) || self.is_early() {
+            return false;
+        }
+        let expected = self.syn_sequence() + 1;
+        if header.flags.ack() && header.acknowledgment != expected {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            outcome.reset = ResetReply::to(header, arrival.payload.len());
+            return true;
+        }
+        let ahead = header.sequence.since(self.receive.next) < self.receive.edge.since(self.receive.next);
+        let ends = header.flags.syn() && !header.flags.rst() && ahead;
+        if ends {
+            outcome.reset = ResetReply::to(header, arrival.payload.len());
+            self.finish(Some(ConnectionError::Reset), env, outcome);
+        }
+        ends
     }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1
@@ -48,9 +77,18 @@ impl Connection {
     /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
     // spec: RFC5961 7-1
     pub(super) fn may_challenge(&mut self, env: &Environment<'_>) -> bool {
+        if let Some(interval) = self.config.challenge_interval {
+            let at = env.now.as_millis() as u32;
+            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
+            let may = self.challenges == 0 || passed >= interval;
+            if may {
+                (self.challenged_at, self.challenges) = (at, 1);
+            }
+            return may;
+        }
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.challenge_second {
-            self.challenge_second = second;
+        if second != self.challenged_at {
+            self.challenged_at = second;
             self.challenges = 0;
         }
         let may = self.challenges < self.config.challenge_limit_per_second;
