@@ -18,6 +18,8 @@ pub struct Driver<'a> {
     flows: BTreeMap<u8, Flow>,
     /// For each socket, how much it has written and read.
     streams: BTreeMap<String, (u64, u64)>,
+    /// The time by which the peer stamps its segments, where it is not that of the side.
+    pub peer_clock: Option<Instant>,
     /// The packets so far.
     pub trace: Trace,
 }
@@ -36,7 +38,14 @@ pub struct Arrived {
 
 impl<'a> Driver<'a> {
     pub fn new(side: &'a mut dyn Side, ends: Ends) -> Driver<'a> {
-        Driver { side, ends, flows: BTreeMap::new(), streams: BTreeMap::new(), trace: Trace::default() }
+        Driver {
+            side,
+            ends,
+            flows: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            peer_clock: None,
+            trace: Trace::default(),
+        }
     }
     /// The addresses of both ends.
     pub fn ends(&self) -> Ends {
@@ -56,7 +65,7 @@ impl<'a> Driver<'a> {
     /// The peer's segment arrives.
     pub fn send(&mut self, segment: &Segment) -> Result<(), String> {
         let flow = self.flows.entry(segment.peer).or_default();
-        let (mut header, offset) = flow.outgoing(segment, self.side.now());
+        let (mut header, offset) = flow.outgoing(segment, self.peer_clock.unwrap_or(self.side.now()));
         header.source_port = PEER_PORTS + u16::from(segment.peer);
         let length = segment.data.map_or(0, |(from, to)| (to - from) as usize);
         let mut payload = stream::bytes(From::Peer, offset, length);

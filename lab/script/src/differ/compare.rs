@@ -25,12 +25,17 @@ pub struct Difference {
 /// The first difference, or `None` where both did the same.
 pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -> Option<Difference> {
     let mut view = View::default();
+    let mut latest = (Instant::ZERO, Instant::ZERO);
     for (index, timed) in exchange.steps.iter().enumerate() {
         let (Some(theirs), Some(own)) = (kernel.moments.get(index), ours.moments.get(index)) else {
             return None;
         };
-        let at = kernel.times.get(index).copied().unwrap_or(Instant::ZERO);
-        if let Some((what, detail, same)) = different(theirs, own, at) {
+        let time = |watched: &Watched| watched.times.get(index).copied().unwrap_or(Instant::ZERO);
+        let at = (time(kernel), time(ours));
+        view.wrote(&timed.step, theirs.came.as_deref());
+        if let Some((what, detail, same)) =
+            different(theirs, own, at, &mut latest, (view.host_next, view.written))
+        {
             let step = match same {
                 None => view.describe(&timed.step),
                 Some(same) => {
@@ -50,7 +55,13 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
 
 /// What is different after one step, in words that make a class and with numbers; and where a timer did it, how many
 /// packets were the same before.
-fn different(theirs: &Moment, own: &Moment, at: Instant) -> Option<(String, String, Option<usize>)> {
+fn different(
+    theirs: &Moment,
+    own: &Moment,
+    at: (Instant, Instant),
+    latest: &mut (Instant, Instant),
+    (mut host_next, written): (i64, i64),
+) -> Option<(String, String, Option<usize>)> {
     if theirs.came != own.came {
         let text = |came: &Option<String>| came.clone().unwrap_or_default();
         let plain = |came: &Option<String>| {
@@ -66,31 +77,45 @@ fn different(theirs: &Moment, own: &Moment, at: Instant) -> Option<(String, Stri
     }
     for index in 0..theirs.sent.len().max(own.sent.len()) {
         let (kernel, ours) = (theirs.sent.get(index), own.sent.get(index));
-        let Some(what) = between(kernel, ours, at) else { continue };
-        let told = |sent: Option<&Sent>| match sent {
+        let Some(what) = between(kernel, ours, at, *latest, (host_next, written)) else {
+            if let (Some(kernel), Some(ours)) = (kernel, ours) {
+                *latest = (kernel.at, ours.at);
+                host_next = host_next.max(kernel.end);
+            }
+            continue;
+        };
+        let told = |sent: Option<&Sent>, at| match sent {
             Some(sent) => format!("{} after {}", sent.text, sent.at.since(at)),
             None => "nothing".into(),
         };
-        let detail = format!("the kernel: {}; ours: {}", told(kernel), told(ours));
+        let detail = format!("the kernel: {}; ours: {}", told(kernel, at.0), told(ours, at.1));
         // The earlier of the two says whether it is the step that makes the difference.
-        let first = kernel.into_iter().chain(ours).map(|sent| sent.at.since(at)).min();
+        let first = [kernel.map(|sent| sent.at.since(at.0)), ours.map(|sent| sent.at.since(at.1))];
+        let first = first.into_iter().flatten().min();
         let is_timer = first.is_some_and(|first| first > TIMER);
         return Some((what, detail, is_timer.then_some(index)));
     }
     None
 }
 
-fn between(kernel: Option<&Sent>, ours: Option<&Sent>, at: Instant) -> Option<String> {
+/// How the next packets of both are different. `latest` is when each sent the one before.
+fn between(
+    kernel: Option<&Sent>,
+    ours: Option<&Sent>,
+    at: (Instant, Instant),
+    latest: (Instant, Instant),
+    (host_next, written): (i64, i64),
+) -> Option<String> {
     let (kernel, ours) = match (kernel, ours) {
         (None, None) => return None,
         (Some(kernel), None) => return Some(format!("kernel {}, ours nothing", kernel.shape())),
         (None, Some(ours)) => return Some(format!("kernel nothing, ours {}", ours.shape())),
         (Some(kernel), Some(ours)) => (kernel, ours),
     };
-    let (theirs_at, own_at) = (kernel.at.since(at), ours.at.since(at));
-    let (least, most) = (theirs_at.min(own_at), theirs_at.max(own_at));
-    let apart = most - least > TOLERANCE + most.divided_by(8);
-    let fields = kernel.different_fields(ours);
+    let (theirs_at, own_at) = (kernel.at.since(at.0), ours.at.since(at.1));
+    // A timer runs from the step, or from what was sent before: then what it was late before is no matter.
+    let apart = are_apart(theirs_at, own_at) && are_apart(kernel.at.since(latest.0), ours.at.since(latest.1));
+    let fields = kernel.different_fields(ours, host_next, written);
     match (apart, fields.is_empty()) {
         (false, true) => None,
         (true, true) if theirs_at > own_at => Some(format!("kernel {} later", kernel.shape())),
@@ -102,4 +127,9 @@ fn between(kernel: Option<&Sent>, ours: Option<&Sent>, at: Instant) -> Option<St
         }
         (false, false) => Some(format!("{} differs in {}", kernel.shape(), fields.join(" "))),
     }
+}
+
+fn are_apart(one: Duration, other: Duration) -> bool {
+    let (least, most) = (one.min(other), one.max(other));
+    most - least > TOLERANCE + most.divided_by(8)
 }

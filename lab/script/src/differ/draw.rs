@@ -52,6 +52,7 @@ fn draw_once(seed: u64, mut random: Random) -> Result<Option<Exchange>, String> 
         looked: 0,
         stamps: opening.stamps,
         sack: opening.sack,
+        most_written: usize::MAX,
         held: false,
     };
     opening::open(&mut drawing, opening)?;
@@ -107,6 +108,8 @@ pub struct Drawing<'a> {
     looked: usize,
     /// Whether timestamps were offered.
     pub stamps: bool,
+    /// The most that one call writes: some segments.
+    pub most_written: usize,
     /// Whether SACK was offered.
     pub sack: bool,
     /// Whether the application has the connection's socket.
@@ -165,6 +168,7 @@ impl Drawing<'_> {
     /// The next step, a while after the one before.
     pub fn put(&mut self, gap: Duration, step: Step) -> Result<(), String> {
         let after = self.quiet(gap)?;
+        self.player.stamp(self.clock);
         self.player.perform(&step)?;
         let came = self.player.watched().moments.last().and_then(|moment| moment.came.clone());
         self.view.happened(&step, came.as_deref());

@@ -51,6 +51,8 @@ pub fn open(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
 
 fn syn(drawing: &mut Drawing<'_>, opening: Opening) -> Segment {
     let mss = drawing.pick(&[Some(1000), Some(1000), Some(1460), Some(536), Some(100), Some(9000), None]);
+    // Few segments, so that what the congestion window allows is the same in bytes and in segments.
+    drawing.most_written = 3 * usize::from(mss.unwrap_or(536));
     let scale = drawing.pick(&[None, Some(0), Some(2), Some(7)]);
     let said = |is_said: bool| if is_said { Presence::Is(()) } else { Presence::Unsaid };
     let window = drawing.pick(&[65_535, 65_535, 65_535, 30_000, 2000]);

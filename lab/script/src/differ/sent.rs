@@ -76,7 +76,8 @@ impl Sent {
             ("sackok", options.sack_permitted.to_string()),
             ("timestamps", options.timestamps.is_some().to_string()),
             ("echo", text(options.timestamps.map(|(_, echo)| echo))),
-            ("sack", format!("{:?}", seen.sack)),
+            // A connection that is over has nothing more to report.
+            ("sack", if flags.rst() { String::new() } else { format!("{:?}", seen.sack) }),
             ("fast-open", format!("{:?}", options.fast_open.map(|cookie| cookie.len()))),
             ("ecn", ecn_word(host.ecn).to_owned()),
             ("lifetime", lifetime),
@@ -94,10 +95,15 @@ impl Sent {
         }
         text
     }
-    /// The names of the fields in which the two are different.
-    pub fn different_fields(&self, other: &Sent) -> Vec<&'static str> {
+    /// The names of the fields in which the two are different. Where PSH stands in what is sent again, from before
+    /// `host_next`, or in the middle of what was written, up to `written`, follows from how a host keeps its data, and is
+    /// not compared.
+    pub fn different_fields(&self, other: &Sent, host_next: i64, written: i64) -> Vec<&'static str> {
+        let end = self.end - i64::from(self.flags.fin());
+        let again = self.sequence < host_next || end != written;
         let pairs = self.fields.iter().zip(&other.fields);
-        pairs.filter(|(one, two)| one.1 != two.1).map(|(one, _)| one.0).collect()
+        let compared = pairs.filter(|(one, _)| !(again && one.0 == "push"));
+        compared.filter(|(one, two)| one.1 != two.1).map(|(one, _)| one.0).collect()
     }
 }
 

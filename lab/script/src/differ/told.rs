@@ -177,7 +177,7 @@ fn out(sent: &Sent) -> String {
     if flags.urg() {
         word(&format!("urgent {}", value("urgent")));
     }
-    if value("sack") != "[]" {
+    if !matches!(value("sack"), "" | "[]") {
         let blocks = value("sack").trim_matches(['[', ']']).replace("), (", " ");
         word(&format!("sack {}", blocks.trim_matches(['(', ')']).replace(", ", "..")));
     }

@@ -13,10 +13,14 @@ pub struct View {
     accepted: bool,
     let_go: bool,
     over: bool,
+    /// A hint of a router's ended the call, on Linux.
+    given_up: bool,
     host_syn: bool,
     peer_syn: bool,
     /// After the last number that the host has sent.
     pub host_next: i64,
+    /// After the last byte that the application has written, counted as numbers are.
+    pub written: i64,
     /// After the last that the peer has acknowledged.
     pub host_acknowledged: i64,
     /// The first number that the peer has not sent without a gap.
@@ -43,6 +47,7 @@ impl View {
         let fin_sent = self.host_fin.is_some();
         let fin_acknowledged = self.host_fin.is_some_and(|fin| self.host_acknowledged > fin);
         let name = match (fin_sent, self.peer_has_ended()) {
+            _ if self.given_up => "GIVEN-UP",
             _ if self.over => "CLOSED",
             _ if !self.host_syn && !self.calls => {
                 if self.listens {
@@ -84,14 +89,26 @@ impl View {
         }
         self.host_next = self.host_next.max(sent.end);
     }
+    /// Takes note of what a call has written.
+    pub fn wrote(&mut self, step: &Step, came: Option<&str>) {
+        let bytes: Option<i64> =
+            came.and_then(|came| came.strip_suffix(" bytes taken")).and_then(|n| n.parse().ok());
+        if let (Step::Call(_), Some(bytes)) = (step, bytes) {
+            self.written = self.written.max(1) + bytes;
+        }
+    }
     /// Takes note of a step.
     pub fn happened(&mut self, step: &Step, came: Option<&str>) {
         match step {
             Step::In(segment) => self.arrived(segment),
             Step::InIcmp(icmp) => {
-                // Linux gives a call up for any of these (RFC 5461 §4.1).
-                let is_hint = matches!(icmp.kind, IcmpKind::TooBig(_) | IcmpKind::SourceQuench);
-                self.over |= self.state() == "SYN-SENT" && icmp.about == 0 && !is_hint;
+                let calls = self.state() == "SYN-SENT" && icmp.about == 0;
+                match icmp.kind {
+                    IcmpKind::TooBig(_) | IcmpKind::SourceQuench => {}
+                    IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => self.over |= calls,
+                    // Linux gives a call up for any of these (RFC 5461 §4.1).
+                    _ => self.given_up |= calls,
+                }
             }
             Step::Call(call) => {
                 let went = came == Some("ok");

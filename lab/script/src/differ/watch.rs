@@ -36,8 +36,11 @@ pub struct Moment {
 /// Plays `exchange` on `side`, each step at its time, or as soon after it as the player can.
 pub fn watch(exchange: &Exchange, side: &mut dyn Side, times: &[Instant]) -> Result<Watched, String> {
     let mut player = Player::new(side, Ends::new(exchange.is_ipv6));
-    for (timed, &at) in exchange.steps.iter().zip(times) {
+    let planned = exchange.times();
+    for ((timed, &at), &stamp) in exchange.steps.iter().zip(times).zip(&planned) {
         player.advance(at)?;
+        // What the peer stamps is the same however late a step is.
+        player.stamp(Instant::ZERO + stamp);
         player.perform(&timed.step)?;
     }
     player.advance(times.last().copied().unwrap_or(Instant::ZERO))?;
@@ -69,6 +72,10 @@ impl<'a> Player<'a> {
         self.watched.lateness = self.watched.lateness.max(now.since(until));
         self.watched.times.push(now.max(until));
         Ok(())
+    }
+    /// What the peer's timestamps tell from now on.
+    pub fn stamp(&mut self, at: Instant) {
+        self.driver.peer_clock = Some(at);
     }
     /// The next step happens. An error is one of the wire, not of the host.
     pub fn perform(&mut self, step: &Step) -> Result<(), String> {

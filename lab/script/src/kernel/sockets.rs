@@ -27,6 +27,15 @@ impl Sockets {
         self.named.get(name).ok_or_else(|| format!("there is no socket {name}"))
     }
     pub fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+        let came = self.made(call, data)?;
+        let sets = matches!(call.what, CallKind::Set { .. });
+        Ok(match came {
+            // ENOPROTOOPT of anything else says what a router said: the protocol is unreachable.
+            Came::Failed(Failure::NotSupported) if !sets => Came::Failed(Failure::Unreachable),
+            came => came,
+        })
+    }
+    fn made(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
         match &call.what {
             CallKind::Socket { port } => {
                 let socket = self.fresh().map_err(text)?;

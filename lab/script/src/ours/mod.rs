@@ -1,6 +1,7 @@
 //! Our own stack: one host on a raw-IP link, driven by a clock that the script keeps.
 
 mod device;
+mod face;
 mod figures;
 mod options;
 
@@ -10,6 +11,7 @@ use crate::language::{Call, CallKind, Failure, Script};
 use crate::packet::Ends;
 use crate::side::{Came, Figure, PEER_PORTS, SERVER_PORT, Side};
 use device::Wire;
+use face::Face;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_buf::Batch;
 use inhost_event::Ignore;
@@ -37,6 +39,7 @@ pub struct Ours {
     config: Config,
     listen: ListenOptions,
     connect: ConnectOptions,
+    face: Face,
 }
 
 /// What a name stands for.
@@ -62,7 +65,7 @@ impl Ours {
         let mut config = StackConfig::default();
         let mut listen = ListenOptions::default();
         let mut connect = ConnectOptions::default();
-        options::profile(script.profile, &mut config);
+        options::profile(script.profile, &mut config, &mut listen);
         let ends = Ends::new(script.is_ipv6);
         let mut interface = InterfaceConfig::new("wire", Medium::Ip)
             .with_address("10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is no address")?)
@@ -89,6 +92,7 @@ impl Ours {
             config: tcp,
             listen,
             connect,
+            face: Face::new(script.profile),
         };
         ours.settle()?;
         Ok(ours)
@@ -197,7 +201,11 @@ impl Ours {
             match self.stack.read(socket, &mut place[count..], self.now, &mut Ignore) {
                 Ok(0) => break,
                 Ok(read) => count += read,
-                Err(_) if count > 0 => break,
+                Err(error) if count > 0 => {
+                    // Whoever asked again was told; so is the kernel asked.
+                    self.face.read(socket, failed(error)?);
+                    break;
+                }
                 Err(error) => return failed(error),
             }
         }
@@ -314,20 +322,36 @@ impl Side for Ours {
             CallKind::Accept => self.accept(call)?,
             CallKind::Write { urgent, more, .. } => {
                 let how = SendHow { urgent: *urgent, more: *more, ..SendHow::default() };
-                self.write(self.socket(&call.on)?, data, how)?
+                let socket = self.socket(&call.on)?;
+                match self.face.may_write(&self.stack, socket, self.now) {
+                    true => {
+                        let came = self.write(socket, data, how)?;
+                        let error = self.stack.connection_error(socket).map(failure_of);
+                        self.face.written(socket, came, error)
+                    }
+                    false => Came::Failed(Failure::WouldBlock),
+                }
             }
-            CallKind::Read { bytes } => self.read(self.socket(&call.on)?, *bytes)?,
+            CallKind::Read { bytes } => {
+                let socket = self.socket(&call.on)?;
+                let came = self.read(socket, *bytes)?;
+                self.face.read(socket, came)
+            }
             CallKind::Shutdown => {
                 let socket = self.socket(&call.on)?;
-                self.stack
-                    .shutdown(socket, self.now, &mut Ignore)
-                    .map(|()| Came::Done)
-                    .map_err(|error| error.to_string())?
+                let may = self.face.shuts_down(&self.stack, socket, self.now);
+                let done = self.stack.shutdown(socket, self.now, &mut Ignore);
+                done.map_err(|error| error.to_string())?;
+                if may { Came::Done } else { Came::Failed(Failure::NotConnected) }
             }
             CallKind::Close => self.close(call, false)?,
             CallKind::Abort => self.close(call, true)?,
             CallKind::Set { option, value } => self.set(call, option, value)?,
-            CallKind::Error => self.error(self.socket(&call.on)?),
+            CallKind::Error => {
+                let socket = self.socket(&call.on)?;
+                let came = self.error(socket);
+                self.face.error(socket, came)
+            }
         };
         self.settle()?;
         Ok(came)

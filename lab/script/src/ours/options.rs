@@ -14,10 +14,13 @@ use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
 const FAST_OPEN_QUEUE: usize = 16;
 
 /// The named sets of defaults.
-pub(super) fn profile(profile: Profile, config: &mut StackConfig) {
+pub(super) fn profile(profile: Profile, config: &mut StackConfig, listen: &mut ListenOptions) {
     match profile {
         Profile::Rfc => config.tcp = Config::rfc(),
-        Profile::Linux => config.tcp = Config::linux(),
+        Profile::Linux => {
+            config.tcp = Config::linux();
+            listen.gives_out_reset = true;
+        }
     }
 }
 

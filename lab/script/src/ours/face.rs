@@ -1,0 +1,76 @@
+//! What a face of sockets makes of the stack's answers in the `linux` profile, as `host/packetdrill` does: an error that
+//! ended a connection is told once, and nothing is written before a connection is open.
+
+use crate::language::{Failure, Profile};
+use crate::side::Came;
+use inhost_base::Instant;
+use inhost_event::TcpPhase;
+use inhost_stack::{Readiness, SocketId, Stack};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The face of one host.
+pub(super) struct Face {
+    is_linux: bool,
+    /// Sockets whose error was told.
+    told: BTreeSet<SocketId>,
+    /// Calls that were shut down, and whether that was told.
+    given_up: BTreeMap<SocketId, bool>,
+}
+
+impl Face {
+    pub fn new(profile: Profile) -> Face {
+        Face { is_linux: profile == Profile::Linux, told: BTreeSet::new(), given_up: BTreeMap::new() }
+    }
+    /// Whether the handshake is done, or will never be.
+    pub fn may_write(&self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
+        let phase = stack.info(socket, now).and_then(|info| info.phase);
+        let opens = matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived));
+        !self.is_linux || !opens || stack.readiness(socket).contains(Readiness::CONNECTED)
+    }
+    /// Whether there is a connection, or the beginning of one, to shut down. A call that is shut down is given up, and
+    /// says so once.
+    pub fn shuts_down(&mut self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
+        let phase = stack.info(socket, now).and_then(|info| info.phase);
+        if self.is_linux && phase == Some(TcpPhase::SynSent) {
+            self.given_up.insert(socket, false);
+        }
+        !self.is_linux || !matches!(phase, None | Some(TcpPhase::Closed))
+    }
+    /// What a write gives: the error that ended the connection, before its own shutdown; once that is told the
+    /// connection is just closed.
+    pub fn written(&mut self, socket: SocketId, came: Came, error: Option<Failure>) -> Came {
+        if let Some(came) = self.after_giving_up(socket, Failure::Closed) {
+            return came;
+        }
+        match (came, error) {
+            (Came::Failed(why), Some(error)) if self.is_linux && why != Failure::WouldBlock => {
+                self.once(socket, Came::Failed(error), Came::Failed(Failure::Closed))
+            }
+            (came, _) => came,
+        }
+    }
+    /// What a read gives: once its error is told the stream has ended.
+    pub fn read(&mut self, socket: SocketId, came: Came) -> Came {
+        match self.after_giving_up(socket, Failure::NotConnected) {
+            Some(came) => came,
+            None => self.once(socket, came, Came::Read(Vec::new())),
+        }
+    }
+    /// The socket's error, if it was not told.
+    pub fn error(&mut self, socket: SocketId, came: Came) -> Came {
+        if let Some(told) = self.given_up.get_mut(&socket) {
+            return if std::mem::replace(told, true) { Came::Done } else { Came::Failed(Failure::Reset) };
+        }
+        self.once(socket, came, Came::Done)
+    }
+    /// What a call gives on a socket whose own call was shut down: a reset once, and `afterwards` from then on.
+    fn after_giving_up(&mut self, socket: SocketId, afterwards: Failure) -> Option<Came> {
+        let told = self.given_up.get_mut(&socket)?;
+        let failure = if std::mem::replace(told, true) { afterwards } else { Failure::Reset };
+        Some(Came::Failed(failure))
+    }
+    fn once(&mut self, socket: SocketId, came: Came, afterwards: Came) -> Came {
+        let ends = matches!(&came, Came::Failed(why) if *why != Failure::WouldBlock);
+        if self.is_linux && ends && !self.told.insert(socket) { afterwards } else { came }
+    }
+}
