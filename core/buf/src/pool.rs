@@ -17,8 +17,10 @@ const CLASSES_BYTES: [usize; 8] = {
     [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
 };
 
-/// Most of a pool's memory that is kept from senders: a batch of packets.
+/// Most of a pool's memory that is kept from all senders: a batch of packets.
 const MOST_RESERVE_BYTES: usize = 64 * 4 * LEAST_BUFFER_BYTES;
+/// What is kept from senders that hold something already: one part of so many.
+const RECEIVING_PART: usize = 4;
 
 /// Idle buffers kept for reuse in each class, by the bytes they hold in all.
 const KEPT_BYTES: usize = 8 << 20;
@@ -63,10 +65,17 @@ impl Pool {
     pub fn take_bare(&mut self, bytes: usize) -> Option<Packet> {
         self.take_storage(bytes, 0).map(|storage| Packet::from_storage(storage, 0))
     }
-    /// Like [`Pool::take_bare`], for bytes that wait to be sent. They leave a reserve, a sixteenth of the limit or a batch
-    /// of packets, whichever is less: what is sent is only let go by the acknowledgment, and that must be received.
+    /// Like [`Pool::take_bare`], for bytes that wait to be sent behind others of the same sender. They leave a quarter of
+    /// the limit: when what is sent is let go is for peers to say, and what they send must be received meanwhile.
     #[inline]
     pub fn take_to_send(&mut self, bytes: usize) -> Option<Packet> {
+        self.take_storage(bytes, self.limit_bytes / RECEIVING_PART)
+            .map(|storage| Packet::from_storage(storage, 0))
+    }
+    /// Like [`Pool::take_to_send`], for a sender that holds nothing. It leaves a sixteenth of the limit, or a batch of
+    /// packets where that is less, so that acknowledgments can be received.
+    #[inline]
+    pub fn take_first_to_send(&mut self, bytes: usize) -> Option<Packet> {
         let reserve_bytes = (self.limit_bytes / 16).min(MOST_RESERVE_BYTES);
         self.take_storage(bytes, reserve_bytes).map(|storage| Packet::from_storage(storage, 0))
     }
@@ -119,6 +128,14 @@ impl Pool {
     pub fn is_under_pressure(&self) -> bool {
         self.outstanding_bytes > self.limit_bytes / 8 * 7
     }
+    /// Whether so much is out that senders hold no more than their share: a good while before they get nothing.
+    pub fn is_short_to_send(&self) -> bool {
+        self.outstanding_bytes > self.limit_bytes / 8 * 5
+    }
+    /// Whether more is out than senders may take together, so that what they hold is missing to receivers.
+    pub fn is_full_to_send(&self) -> bool {
+        self.outstanding_bytes > self.limit_bytes - self.limit_bytes / RECEIVING_PART
+    }
     /// How much is left.
     pub fn pressure(&self) -> Pressure {
         match () {
@@ -161,14 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn senders_leave_room_for_acknowledgments() {
-        for limit_bytes in [64 << 10, 1 << 20, 64 << 20] {
+    fn senders_leave_room_to_receive_and_the_first_bytes_of_others_room_for_acknowledgments() {
+        for limit_bytes in [128 << 10, 1 << 20, 64 << 20] {
             let mut pool = Pool::new(limit_bytes);
             let queued: Vec<Packet> = core::iter::from_fn(|| pool.take_to_send(16 << 10)).collect();
-            let reserve_bytes = limit_bytes - pool.outstanding_bytes();
-            assert!(reserve_bytes >= (limit_bytes / 16).min(MOST_RESERVE_BYTES));
-            assert!(pool.take(1500).is_some() && pool.take_to_send(16 << 10).is_none());
-            assert!(!queued.is_empty());
+            let left_bytes = limit_bytes - pool.outstanding_bytes();
+            assert!((limit_bytes / 4..limit_bytes / 4 + (18 << 10)).contains(&left_bytes));
+            assert!(pool.is_short_to_send() && !pool.is_under_pressure() && !queued.is_empty());
+            let first: Vec<Packet> = core::iter::from_fn(|| pool.take_first_to_send(16 << 10)).collect();
+            let left_bytes = limit_bytes - pool.outstanding_bytes();
+            assert!(left_bytes >= (limit_bytes / 16).min(MOST_RESERVE_BYTES) && !first.is_empty());
+            assert!(pool.take(1500).is_some() && pool.take_first_to_send(16 << 10).is_none());
         }
     }
 

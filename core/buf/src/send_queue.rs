@@ -101,7 +101,11 @@ impl SendQueue {
                 MOST_OF_LARGE_BYTES.. if !cells.summed => LARGE_CHUNK_BYTES,
                 _ => BULK_CHUNK_BYTES,
             };
-            let Some(packet) = pool.take_to_send(size) else { break };
+            let packet = match self.chunks.is_empty() {
+                true => pool.take_first_to_send(size),
+                false => pool.take_to_send(size),
+            };
+            let Some(packet) = packet else { break };
             self.capacity_bytes += packet.capacity();
             // What is so short is summed faster than its sum is kept.
             let grid = self.grid(if size == FIRST_CHUNK_BYTES { Cells::NONE } else { cells });

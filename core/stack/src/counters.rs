@@ -70,6 +70,8 @@ pub struct Counters {
     pub orphans_aborted: u64,
     /// Times that a connection gave memory up because it was all but spent.
     pub connections_shrunk: u64,
+    /// Connections reset because memory was short while their peer's window stayed closed.
+    pub closed_windows_reset: u64,
     /// TIME-WAIT connections that ended early because too many were closing.
     pub time_waits_cut_short: u64,
     /// TIME-WAIT connections that gave way to a new one.

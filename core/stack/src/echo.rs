@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 
 /// Requests, and answers, that a socket may hold.
 const QUEUED: usize = 64;
+/// Memory that answers may pin.
+const INCOMING_BYTES: usize = 256 << 10;
 /// Identifiers that are tried for a free one.
 const TRIES: usize = 64;
 /// The most data in a request.
@@ -27,6 +29,7 @@ pub(crate) struct Echo {
     pub(crate) identifier: u16,
     pub(crate) opened: Instant,
     incoming: VecDeque<(Packet, EchoInfo)>,
+    incoming_capacity: usize,
     pub(crate) outgoing: VecDeque<Request>,
     /// Whom it asked, and with which number.
     recent: RecentlySent,
@@ -49,6 +52,16 @@ impl Echo {
             .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
             .with_if(Readiness::WRITABLE, failed || self.outgoing.len() < QUEUED)
             .with_if(Readiness::ERROR, failed)
+    }
+    /// Whether there is room for an answer, where `most` bytes of memory may be pinned. The first is always taken.
+    fn takes(&self, packet: &Packet, most: usize) -> bool {
+        let pinned = self.incoming_capacity + packet.capacity();
+        self.incoming.is_empty() || (self.incoming.len() < QUEUED && pinned <= most.min(INCOMING_BYTES))
+    }
+    /// Memory that it pins.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let outgoing = self.outgoing.iter().map(|request| request.data.capacity());
+        self.incoming_capacity + outgoing.sum::<usize>()
     }
     /// Bytes that wait for the application, and for the link.
     pub(crate) fn queued_bytes(&self) -> (usize, usize) {
@@ -79,8 +92,16 @@ impl Stack {
             let identifier = self.random.private_u32() as u16;
             let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
             let recent = RecentlySent::new(QUEUED);
-            let echo =
-                Echo { identifier, opened: now, incoming, outgoing, recent, broadcast: false, error: None };
+            let echo = Echo {
+                identifier,
+                opened: now,
+                incoming,
+                incoming_capacity: 0,
+                outgoing,
+                recent,
+                broadcast: false,
+                error: None,
+            };
             match self.bind(Socket::Echo(Box::new(echo))) {
                 Ok(key) => {
                     self.population.datagram_sockets += 1;
@@ -117,7 +138,8 @@ impl Stack {
         if !broadcast && self.is_broadcast(&path, to) {
             return Err(DatagramError::Broadcast);
         }
-        let Some(mut copied) = self.pool.take_to_send(data.len()) else {
+        let is_first = self.echo_mut(socket)?.outgoing.is_empty();
+        let Some(mut copied) = self.take_to_send(is_first, data.len()) else {
             self.starve(socket.0, now);
             return Err(DatagramError::WouldBlock);
         };
@@ -143,6 +165,7 @@ impl Stack {
             return Err(error);
         }
         let (data, info) = echo.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
+        echo.incoming_capacity -= data.capacity();
         inhost_buf::copy(into, data.bytes());
         self.pool.give(data);
         Ok(info)
@@ -156,11 +179,13 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) {
+        let most = if self.pool.is_under_pressure() { self.share_bytes() } else { INCOMING_BYTES };
         let taken = match self.find_echo(reply.identifier) {
             None => Err(Drop::NoSocket),
             Some(key) if self.probe_echo_input(key, reply.source, reply.sequence) => Ok(()),
             Some(key) => match self.sockets.at_mut(key) {
-                Some(Socket::Echo(echo)) if echo.incoming.len() < QUEUED => {
+                Some(Socket::Echo(echo)) if echo.takes(packet, most) => {
+                    echo.incoming_capacity += packet.capacity();
                     let info = EchoInfo {
                         length_bytes: packet.len(),
                         from: reply.source,

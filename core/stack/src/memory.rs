@@ -6,11 +6,11 @@
 use crate::entry::Socket;
 use crate::stack::{Stack, tcp_environment};
 use inhost_base::{Instant, Key};
-use inhost_buf::Pressure;
+use inhost_buf::{Packet, Pressure};
 use inhost_event::Sink;
 
 /// Sockets that one call looks at while memory is short.
-const LOOKED_AT: usize = 32;
+const LOOKED_AT: usize = 8;
 /// What everybody may hold however short memory is: one chunk of a send queue, and four full segments in their buffers.
 const LEAST_BYTES: usize = (17 << 10) + 4 * 2048;
 
@@ -27,6 +27,11 @@ pub(crate) struct Shares {
     small_bytes: usize,
     /// How many others there are.
     large: usize,
+    /// Somebody above the level has given something up since the look began.
+    gave_way: bool,
+    /// The last look found memory short and nobody above the level to take it from. Then whoever waits behind a closed
+    /// window gives way, whatever it holds.
+    is_desperate: bool,
 }
 
 impl Stack {
@@ -41,55 +46,107 @@ impl Stack {
         let equal = self.pool.limit_bytes() / self.population.flows.max(2);
         self.shares.level_bytes.unwrap_or(equal).max(LEAST_BYTES)
     }
-    /// Whether memory is short and this connection holds more of it than is its part. Looks at a few others meanwhile,
-    /// so that the part is right; and when memory is all but spent, those above theirs give up what their peers will
-    /// send again (RFC 2018 §8).
+    /// Whether this connection holds more than its part while memory is short. Looks at a few others meanwhile, so that
+    /// the part is right, and so that those above theirs give up what can be had again.
     pub(crate) fn takes_more_than_its_share(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> bool {
         self.look_at_some(now, sink);
-        self.sockets.at(key).is_some_and(|socket| held_bytes(socket, now) > self.share_bytes())
+        self.sockets.at(key).is_some_and(|socket| held_bytes(socket) > self.share_bytes())
+    }
+    /// The same of one that wants to send.
+    pub(crate) fn sends_more_than_its_share(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> bool {
+        self.look_at_some(now, sink);
+        let share_bytes = send_share_of(self.share_bytes());
+        self.sockets
+            .at(key)
+            .is_some_and(|socket| held_bytes(socket) > share_bytes || waits_behind_a_closed_window(socket))
     }
     fn look_at_some(&mut self, now: Instant, sink: &mut dyn Sink) {
         let level_bytes = self.level_bytes();
-        let is_scarce = self.pool.pressure() == Pressure::Scarce;
+        // Of those that may have to go, the one that holds most.
+        let mut worst: Option<(usize, Key)> = None;
         for _ in 0..LOOKED_AT {
             let place = self.shares.place;
             if place >= self.sockets.places() {
-                return self.find_level();
+                self.find_level();
+                break;
             }
             self.shares.place += 1;
             let Some(key) = self.sockets.key_at(place) else { continue };
-            let Some(socket) = self.sockets.at_mut(key) else { continue };
-            let held_bytes = held_bytes(socket, now);
+            let Some(socket) = self.sockets.at(key) else { continue };
+            let held_bytes = held_bytes(socket);
+            let is_above = held_bytes > level_bytes;
             if held_bytes <= level_bytes / FAR_BELOW {
                 self.shares.small_bytes += held_bytes;
-                continue;
+            } else {
+                self.shares.large += 1;
             }
-            self.shares.large += 1;
-            if let (true, Socket::Flow(flow)) = (is_scarce && held_bytes > level_bytes, socket) {
-                flow.connection.shrink(&mut tcp_environment!(self, now, key, sink));
-                self.follow(key, now);
-                self.counters.connections_shrunk += 1;
+            if waits_behind_a_closed_window(socket) {
+                let may_go = held_bytes > send_share_of(level_bytes) || self.shares.is_desperate;
+                if may_go && held_bytes > worst.map_or(0, |(most, _)| most) {
+                    worst = Some((held_bytes, key));
+                }
+            } else if is_above && worst.is_none() && self.pool.is_under_pressure() {
+                self.shrink(key, now, sink);
             }
         }
+        if let Some((_, key)) = worst
+            && self.pool.is_full_to_send()
+        {
+            self.give_way(key, now, sink);
+        }
+    }
+    /// Takes what a peer will send again (RFC 2018 §8).
+    fn shrink(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        let before = flow.connection.held_bytes();
+        flow.connection.shrink(&mut tcp_environment!(self, now, key, sink));
+        let has_shrunk = flow.connection.held_bytes() < before;
+        self.shares.gave_way |= has_shrunk;
+        self.counters.connections_shrunk += u64::from(has_shrunk);
+        self.follow(key, now);
+    }
+    /// Resets a connection whose peer takes nothing: what waits for it is the memory of others.
+    fn give_way(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
+        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        let outcome = flow.connection.abort(&mut tcp_environment!(self, now, key, sink));
+        self.shares.gave_way = true;
+        self.counters.closed_windows_reset += 1;
+        self.apply(key, outcome, now, sink);
+    }
+    /// Memory for a datagram that waits to be sent, and that `is_first` in its socket's queue.
+    pub(crate) fn take_to_send(&mut self, is_first: bool, bytes: usize) -> Option<Packet> {
+        if is_first { self.pool.take_first_to_send(bytes) } else { self.pool.take_to_send(bytes) }
     }
     /// Every socket was looked at.
     fn find_level(&mut self) {
-        let Shares { level_bytes, small_bytes, large, .. } = self.shares;
+        let Shares { level_bytes, small_bytes, large, gave_way, is_desperate, .. } = self.shares;
         let usable = self.pool.limit_bytes() / 8 * 7;
         // Where nobody is near the level there is no reason to move it.
         let level_bytes = usable.saturating_sub(small_bytes).checked_div(large).or(level_bytes);
-        self.shares = Shares { level_bytes, ..Shares::default() };
+        let is_desperate = match is_desperate {
+            true => self.pool.is_full_to_send(),
+            false => self.pool.is_under_pressure() && !gave_way,
+        };
+        self.shares = Shares { level_bytes, is_desperate, ..Shares::default() };
     }
 }
 
-/// Memory that a socket's data pins.
-fn held_bytes(socket: &Socket, now: Instant) -> usize {
+/// Senders have three quarters of the memory, so their parts are smaller.
+fn send_share_of(share_bytes: usize) -> usize {
+    (share_bytes / 4 * 3).max(LEAST_BYTES)
+}
+
+fn waits_behind_a_closed_window(socket: &Socket) -> bool {
+    matches!(socket, Socket::Flow(flow) if flow.connection.waits_behind_closed_window())
+}
+
+/// Memory that a socket's data pins, with the records of it.
+fn held_bytes(socket: &Socket) -> usize {
     match socket {
-        Socket::Flow(flow) => {
-            let info = flow.connection.info(now);
-            info.receive_queue_capacity_bytes + info.reassembly_bytes + info.send_queue_capacity_bytes
-        }
+        Socket::Flow(flow) => flow.connection.held_bytes(),
         Socket::Udp(udp) => udp.held_bytes(),
-        Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => 0,
+        Socket::Echo(echo) => echo.held_bytes(),
+        Socket::Probe(prober) => prober.held_bytes(),
+        Socket::Listener(_) => 0,
     }
 }

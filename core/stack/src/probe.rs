@@ -125,6 +125,10 @@ impl Prober {
             .with_if(Readiness::WRITABLE, failed || self.outgoing.len() < QUEUED)
             .with_if(Readiness::ERROR, failed)
     }
+    /// Memory that it pins.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.outgoing.iter().map(|probe| probe.message.capacity()).sum()
+    }
     /// Answers that wait for the application, and bytes that wait for the link.
     pub(crate) fn queued(&self) -> (usize, usize) {
         (self.incoming.len(), self.outgoing.iter().map(|probe| probe.message.len()).sum())
@@ -277,7 +281,8 @@ impl Stack {
         // The longest header of the three methods.
         let room_bytes =
             usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
-        let Some(mut message) = self.pool.take_to_send(room_bytes) else {
+        let is_first = self.prober_mut(socket)?.outgoing.is_empty();
+        let Some(mut message) = self.take_to_send(is_first, room_bytes) else {
             self.starve(socket.0, now);
             return Err(DatagramError::WouldBlock);
         };

@@ -311,9 +311,9 @@ impl Stack {
         add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
         self.tick(now);
-        if self.pool.is_under_pressure() {
+        if self.pool.is_short_to_send() {
             claimed(self.sockets.at_mut(socket.0))?;
-            if self.takes_more_than_its_share(socket.0, now, sink) {
+            if self.sends_more_than_its_share(socket.0, now, sink) {
                 self.starve(socket.0, now);
                 return Err(StreamError::WouldBlock);
             }

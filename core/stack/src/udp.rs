@@ -314,7 +314,8 @@ impl Stack {
         (path, source_port, destination): (Path, u16, Endpoint),
         now: Instant,
     ) -> Result<(), DatagramError> {
-        let Some(mut payload) = self.pool.take_to_send(bytes.len().max(LEAST_BYTES)) else {
+        let is_first = self.udp(socket)?.outgoing.is_empty();
+        let Some(mut payload) = self.take_to_send(is_first, bytes.len().max(LEAST_BYTES)) else {
             self.starve(socket.0, now);
             return Err(DatagramError::WouldBlock);
         };

@@ -19,6 +19,9 @@ use inhost_congestion::Congestion;
 use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpPhase};
 use std::sync::Arc;
 
+/// Probes after which a closed window is no hiccup of the application behind it.
+const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
+
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
 ///
 /// It is driven by its owner, in rounds: [`receive`](Connection::receive) for every segment that arrived; then
@@ -236,6 +239,11 @@ impl Connection {
     /// Bytes of the peer's stream that arrived in order.
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
+    }
+    /// Whether the peer's window has been closed for several probes while something waits to be sent.
+    pub fn waits_behind_closed_window(&self) -> bool {
+        let is_closed = self.send.window == 0 && self.queued_bytes() > 0;
+        is_closed && self.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
     /// what is in flight, and all lists.

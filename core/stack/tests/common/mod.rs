@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Each test file uses a part.
 
 pub mod packets;
+pub mod siege;
 pub mod transfer;
 
 use inhost_base::{Duration, Endpoint, HardwareAddress, Instant, IpAddr, Ipv4Addr, LinkId, Random};
