@@ -5,10 +5,10 @@ use crate::calls::readiness::Epoll;
 use crate::completions::Completions;
 use crate::flags::Profile;
 use crate::options::Remembered;
-use crate::send_buffer::SendBuffer;
 use crate::sysctl;
 use inhost_base::Endpoint;
 use inhost_event::TcpPhase;
+use inhost_socket::{SendBuffer, UNCOUNTED_BYTES};
 use inhost_stack::{SocketId, TcpConfig};
 use libc::{EBADF, EMFILE, ENOTSOCK};
 use std::collections::BTreeMap;
@@ -16,9 +16,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Descriptors that may be ours; a larger number is refused as too many files.
 const LIMIT: usize = 4096;
-
-/// A send buffer that is never full.
-const UNCOUNTED_BYTES: usize = 64 << 20;
 
 /// Which numbers are ours: read without the lock, because the C library's `close` comes by here for every file of the
 /// process, also while the lock is held.
@@ -217,7 +214,7 @@ impl Descriptors {
     /// The sockets whose room to send is counted here, and that wait for some.
     pub fn wanting_room(&self) -> Vec<i32> {
         let wants = |entry: &Entry| match entry {
-            Entry::Socket(socket) => socket.send_buffer.as_ref().is_some_and(|buffer| buffer.wanted),
+            Entry::Socket(socket) => socket.send_buffer.as_ref().is_some_and(SendBuffer::is_wanted),
             Entry::Epoll(_) => false,
         };
         self.entries.iter().filter(|(_, entry)| wants(entry)).map(|(&fd, _)| fd).collect()

@@ -27,7 +27,6 @@ mod interface;
 mod memory;
 mod network;
 mod options;
-mod send_buffer;
 mod sysctl;
 mod world;
 

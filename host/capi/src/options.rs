@@ -10,6 +10,7 @@ use crate::{info, sysctl};
 use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
 use inhost_event::{Ignore, TcpPhase};
+use inhost_socket::SendBuffer;
 use inhost_stack::{KeepAlive, SocketOption, TcpConfig};
 use inhost_tcp::{CongestionChoice, Info};
 use libc::{EINVAL, ENOPROTOOPT, SOL_SOCKET, SOL_TCP, socklen_t};
@@ -32,8 +33,7 @@ const MOST_SYNS: i32 = 127;
 /// The range of TCP_MAXSEG.
 const LEAST_MSS: i32 = 88;
 const MOST_MSS: i32 = 32_767;
-/// The least that the buffers may be set to, as the kernel counts.
-const LEAST_SEND_BUFFER: usize = 4608;
+/// The least that the receive buffer may be set to, as the kernel counts.
 const LEAST_RECEIVE_BUFFER: usize = 2304;
 
 /// Option values that are only remembered here, or that a fresh socket passes on to its connection.
@@ -142,7 +142,7 @@ impl World {
                 }
             }
             libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => {
-                let limit = (integer(value)?.max(0) as usize).saturating_mul(2).max(LEAST_SEND_BUFFER);
+                let limit = SendBuffer::limit_of_option(integer(value)?.max(0) as usize);
                 socket.options.send_buffer_bytes = Some(limit);
                 if let Some(buffer) = &mut socket.send_buffer {
                     buffer.fix(limit);

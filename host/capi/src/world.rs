@@ -248,14 +248,7 @@ impl World {
             let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };
             let low_water = socket.low_water();
             let Some(buffer) = &mut socket.send_buffer else { continue };
-            let before = buffer.held_bytes(&info);
-            buffer.follow(&info);
-            if buffer.held_bytes(&info) < before {
-                buffer.grow(&info);
-            }
-            let room = buffer.is_writable(&info, low_water);
-            buffer.wanted = !room;
-            buffer.account(&info, now);
+            let room = buffer.look(&info, low_water, now);
             if room {
                 self.descriptors.note(fd, POLLOUT);
             }

@@ -116,6 +116,10 @@ impl TcpStream {
     pub fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         block_on(self.stream.set_option(option))
     }
+    /// `SO_SNDBUF`; see [`Stream::set_send_buffer`](crate::Stream::set_send_buffer).
+    pub fn set_send_buffer(&self, bytes: usize) -> Result<(), SocketError> {
+        block_on(self.stream.set_send_buffer(bytes))
+    }
     /// The options as they stand, while the connection lives.
     pub fn options(&self) -> Result<ConnectionOptions, SocketError> {
         block_on(self.stream.options())

@@ -1,6 +1,7 @@
 //! One host as its local tasks see it, and as whoever drives it does.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -10,8 +11,8 @@ use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device};
 use inhost_event::{Ignore, Sink, TcpPhase};
 use inhost_stack::{
-    ConnectOptions, ListenOptions, ProbeMethod, Readiness, SocketId, SocketKind, Stack, Transmitted,
-    UdpOptions,
+    self as stack, ConnectOptions, ListenOptions, ProbeMethod, Readiness, SendHow, SocketError, SocketId,
+    SocketKind, SocketOption, Stack, Transmitted, UdpOptions,
 };
 
 use crate::doorbell::Doorbell;
@@ -20,6 +21,7 @@ use crate::executor::{Executor, Task};
 use crate::future::{Either, race};
 use crate::observer::TaskObserver;
 use crate::remote::{self, RemoteHost};
+use crate::send_buffer::{SendBuffer, UNCOUNTED_BYTES};
 use crate::timers::{TimerKey, Timers};
 use crate::waiters::{Wait, Waiters, WakerSet};
 use crate::{EchoSocket, Listener, ProbeSocket, Stream, UdpSocket};
@@ -65,6 +67,8 @@ struct Inner {
     paths: Cell<u32>,
     paths_changed: RefCell<WakerSet>,
     remote: OnceCell<RemoteHost>,
+    /// Of connections whose room to send is reckoned as Linux does.
+    send_buffers: RefCell<BTreeMap<SocketId, SendBuffer>>,
 }
 
 pub(crate) struct Core {
@@ -105,6 +109,7 @@ impl Host {
                 paths: Cell::new(0),
                 paths_changed: RefCell::default(),
                 remote: OnceCell::new(),
+                send_buffers: RefCell::default(),
             }),
         }
     }
@@ -349,8 +354,71 @@ impl Host {
         let oldest = self.inner.waiters.borrow_mut().register(socket, wait, context);
         wake_all(oldest);
     }
+    /// Reckons the room to send of a connection as Linux does from now on, with `SO_SNDBUF` at `bytes`.
+    pub(crate) fn set_send_buffer(&self, socket: SocketId, bytes: usize) -> Result<(), SocketError> {
+        let uncounted = SocketOption::SendBufferLimit(UNCOUNTED_BYTES);
+        self.core(|core| core.stack.set_option(socket, uncounted, core.now, &mut *core.sink))?;
+        let limit_bytes = SendBuffer::limit_of_option(bytes);
+        let mut buffers = self.inner.send_buffers.borrow_mut();
+        let buffer = buffers.entry(socket).or_insert_with(|| {
+            let queued = self.core(|core| core.stack.queued(socket)).unwrap_or_default();
+            let mut buffer = SendBuffer::new(limit_bytes, limit_bytes, true);
+            buffer.wrote(queued.unacknowledged_bytes);
+            buffer
+        });
+        buffer.fix(limit_bytes);
+        Ok(())
+    }
+    /// Sends as much of `bytes` as the send buffer has room for.
+    pub(crate) fn send(
+        &self,
+        socket: SocketId,
+        bytes: &[u8],
+        how: SendHow,
+    ) -> Result<usize, stack::StreamError> {
+        let mut buffers = self.inner.send_buffers.borrow_mut();
+        let Some(buffer) = buffers.get_mut(&socket) else {
+            return self.core(|core| core.stack.send_with(socket, bytes, how, core.now, &mut *core.sink));
+        };
+        let end = |all| if all { how } else { SendHow { push: false, ..SendHow::default() } };
+        let mut sent = 0;
+        loop {
+            // A task that came back too early waits on.
+            let mut starved = true;
+            let taken = self.core(|core| {
+                let on = (&mut core.stack, socket, usize::MAX);
+                buffer.write(on, &bytes[sent..], &mut starved, end, (core.now, &mut *core.sink))
+            });
+            match taken {
+                Ok(taken) => sent += taken.bytes,
+                Err(stack::StreamError::WouldBlock) if sent > 0 => return Ok(sent),
+                Err(error) => return Err(error),
+            }
+            if sent == bytes.len() {
+                return Ok(sent);
+            }
+        }
+    }
+    /// Whether a writer was told that there is no room, and was not told of any since.
+    pub(crate) fn is_send_buffer_full(&self, socket: SocketId) -> bool {
+        self.inner.send_buffers.borrow().get(&socket).is_some_and(SendBuffer::is_wanted)
+    }
+    /// Wakes the writers of send buffers that have room again.
+    fn wake_writers(&self) {
+        let mut woken = Vec::new();
+        for (&socket, buffer) in
+            self.inner.send_buffers.borrow_mut().iter_mut().filter(|(_, b)| b.is_wanted())
+        {
+            let info = self.core(|core| core.stack.info(socket, core.now)).and_then(|info| info.tcp);
+            if info.is_none_or(|info| buffer.look(&info, usize::MAX, self.now())) {
+                self.inner.waiters.borrow_mut().take(socket, Readiness::WRITABLE, &mut woken);
+            }
+        }
+        wake_all(woken);
+    }
     /// The socket is gone: whoever waits for it looks again, and learns it.
     pub(crate) fn forget(&self, socket: SocketId) {
+        self.inner.send_buffers.borrow_mut().remove(&socket);
         let mut woken = Vec::new();
         self.inner.waiters.borrow_mut().forget(socket, &mut woken);
         wake_all(woken);
@@ -381,6 +449,7 @@ impl Host {
     }
     /// Wakes the tasks of sockets that have news.
     fn wake_ready(&self) {
+        self.wake_writers();
         let mut woken = Vec::new();
         {
             let mut waiters = self.inner.waiters.borrow_mut();

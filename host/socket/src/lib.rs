@@ -48,6 +48,7 @@ mod host;
 mod listener;
 mod observer;
 mod remote;
+mod send_buffer;
 mod stream;
 mod timers;
 mod waiters;
@@ -66,4 +67,5 @@ pub use remote::{
     Datagram, Gone, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHost, RemoteListener, RemoteStream,
     RemoteUdpSocket,
 };
+pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
 pub use stream::Stream;

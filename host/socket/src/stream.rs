@@ -92,9 +92,7 @@ impl Stream {
         bytes: &[u8],
         how: SendHow,
     ) -> Poll<Result<usize, StreamError>> {
-        let sent =
-            self.host.core(|core| core.stack.send_with(self.socket, bytes, how, core.now, &mut *core.sink));
-        self.or_wait(sent, Wait::Write, context)
+        self.or_wait(self.host.send(self.socket, bytes, how), Wait::Write, context)
     }
     /// Sends of several pieces what there is room for, as one push.
     pub fn poll_send_pieces(
@@ -224,6 +222,13 @@ impl Stream {
     pub fn set_user_timeout(&self, timeout: Duration) {
         self.set(stack::SocketOption::UserTimeout(timeout));
     }
+    /// `SO_SNDBUF` as Linux reckons it, which counts buffers and not bytes: from now on a write is taken in pieces of half
+    /// the peer's largest window, up to about twice `bytes`, and who waits for room is told when a third is free.
+    /// Exact in the `linux` profile, where the stack counts what is on its way the same way. For a plain number of bytes
+    /// see [`Stream::set_send_buffer_limit`].
+    pub fn set_send_buffer(&self, bytes: usize) -> Result<(), stack::SocketError> {
+        self.host.set_send_buffer(self.socket, bytes)
+    }
     /// Bytes that may wait to be sent or acknowledged.
     pub fn set_send_buffer_limit(&self, limit_bytes: usize) {
         self.set(stack::SocketOption::SendBufferLimit(limit_bytes));
@@ -282,7 +287,11 @@ impl Stream {
             Wait::Write => Readiness::WRITABLE,
             Wait::Urgent => Readiness::URGENT.with(Readiness::PEER_CLOSED),
         };
-        if self.host.readiness(self.socket).intersects(wanted.with(over)) || !self.exists() {
+        let wanted = match wait {
+            Wait::Write if self.host.is_send_buffer_full(self.socket) => over,
+            _ => wanted.with(over),
+        };
+        if self.host.readiness(self.socket).intersects(wanted) || !self.exists() {
             return Poll::Ready(());
         }
         self.host.register(self.socket, wait, context);

@@ -480,3 +480,69 @@ fn what_came_before_a_reset_is_read_by_another_thread_to_its_end() {
     });
     assert_eq!(done, Some(()));
 }
+
+/// What a write takes of a megabyte that nobody reads, with `SO_SNDBUF` at 10,000 on one of the faces; all of it arrives
+/// once somebody reads.
+fn taken_with_send_buffer(remote: bool) -> usize {
+    // What the linux profile has: what is on its way counts in buffers, too.
+    let tcp = TcpConfig::linux();
+    let config = StackConfig { tcp, ..StackConfig::default() };
+    let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    listener.set_option(SocketOption::ReceiveBufferLimit(16_384)).unwrap();
+    let outer = host.clone();
+    let done = host.run_alone(async move {
+        let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap(), called.unwrap());
+        let sent = pattern(1 << 20, 9);
+        let taken = match remote {
+            false => {
+                caller.set_send_buffer(10_000).unwrap();
+                let mut taken = 0;
+                // More is taken as the peer's window takes it, and then no more.
+                while let Ok(count) = outer
+                    .timeout(Duration::from_secs(1), caller.send(&sent[taken..], SendHow::default()))
+                    .await
+                {
+                    taken += count.unwrap();
+                }
+                assert!(outer.timeout(Duration::from_secs(1), caller.writable()).await.is_err());
+                taken
+            }
+            true => {
+                let caller = caller.into_remote();
+                caller.set_send_buffer(10_000).await.unwrap();
+                let _ = caller.try_write(&sent).unwrap().unwrap();
+                outer.sleep(Duration::from_secs(1)).await;
+                let info = caller.info().await.unwrap();
+                return info.send_queue_bytes + called.queued().unwrap().readable_bytes;
+            }
+        };
+        let unread = called.queued().unwrap().readable_bytes;
+        let mut place = vec![0; 1 << 20];
+        let write = async {
+            let mut at = taken;
+            while at < sent.len() {
+                at += caller.send(&sent[at..], SendHow::default()).await.unwrap();
+            }
+            caller.shutdown();
+        };
+        let read = async {
+            let mut called = called;
+            called.read_exact(&mut place).await.unwrap();
+        };
+        both(write, read).await;
+        assert!(place == sent);
+        assert!(unread <= 16_384);
+        taken
+    });
+    done.unwrap()
+}
+
+#[test]
+fn the_send_buffer_is_what_linux_reckons_on_every_face() {
+    let (local, remote) = (taken_with_send_buffer(false), taken_with_send_buffer(true));
+    assert_eq!(local, remote);
+    // A buffer that is begun is filled, whatever the limit, and no other is begun.
+    assert_eq!(local, 65_535 - 20 - 20 - 12);
+}

@@ -7,13 +7,12 @@ use crate::calls::receiving::wait_with;
 use crate::calls::stream_errno;
 use crate::descriptors::State;
 use crate::memory::{self, Lent};
-use crate::send_buffer::Filled;
 use crate::world::World;
 use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
 use inhost_event::{Ignore, TcpPhase};
+use inhost_socket::Taken;
 use inhost_stack::{FastOpenCall, Readiness, SendHow, SocketId, StreamError};
-use inhost_tcp::Info;
 use libc::{
     EAGAIN, EALREADY, EDESTADDRREQ, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT,
     MSG_EOR, MSG_MORE, iovec, msghdr, sockaddr, socklen_t, ssize_t,
@@ -123,17 +122,8 @@ fn transfer(
     blocking::write_call(|world| {
         let (pieces, remote) = arguments(world)?;
         let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
-        let mut progress = Progress {
-            fd,
-            flags,
-            pieces,
-            piece: 0,
-            offset: 0,
-            taken: 0,
-            opens: false,
-            starved: false,
-            before: None,
-        };
+        let mut progress =
+            Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, opens: false, starved: false };
         let waits = !matches!(wait, blocking::Wait::Never);
         if (flags & MSG_FASTOPEN != 0 || world.descriptors.socket(fd)?.deferred)
             && progress.open(world, remote)?
@@ -160,8 +150,6 @@ struct Progress {
     opens: bool,
     /// There was no room the last time.
     starved: bool,
-    /// How the connection stood before the last piece.
-    before: Option<Info>,
 }
 
 impl Progress {
@@ -249,29 +237,13 @@ impl Progress {
                 self.offset = 0;
                 continue;
             }
-            let room = self.room(world, name, rest.len())?;
-            let piece = &rest[..room.min(rest.len())];
-            let is_last = self.piece + 1 == self.pieces.len() && piece.len() == rest.len();
-            let closes = self.closes_buffer(piece.len() == rest.len(), is_last);
-            let filled = self.filled(world, piece.len())?;
-            let push = self.flags & MSG_MORE == 0 && is_last;
-            let how = SendHow {
-                push: push || closes || filled == Filled::Pushed,
-                end_of_record: closes,
-                ..SendHow::default()
-            };
-            if let Some(pushed) = self.begins_buffer(world)? {
-                world.stack.end_burst(name, pushed);
-            }
-            let sent = match piece {
-                [] => Err(StreamError::WouldBlock),
-                piece => world.stack.send_with(name, piece, how, world.now, &mut Ignore),
-            };
-            match sent {
-                Ok(taken) => {
-                    self.offset += taken;
-                    self.taken += taken;
-                    self.took(world, taken, filled, closes)?;
+            match self.write(world, name, rest)? {
+                Ok(Taken { bytes, goes }) => {
+                    self.offset += bytes;
+                    self.taken += bytes;
+                    if goes {
+                        world.transmit();
+                    }
                 }
                 Err(StreamError::WouldBlock) => {
                     if self.taken > 0 {
@@ -286,48 +258,34 @@ impl Progress {
         }
         Ok(self.taken as i64)
     }
-    /// How much the socket takes now.
-    fn room(&mut self, world: &mut World, name: SocketId, wanted: usize) -> Result<usize, i32> {
-        self.before = world.tcp(name);
+    /// Writes of the rest of a piece what the socket takes now.
+    fn write(
+        &mut self,
+        world: &mut World,
+        name: SocketId,
+        rest: &[u8],
+    ) -> Result<Result<Taken, StreamError>, i32> {
+        let is_last = self.piece + 1 == self.pieces.len();
+        let end = |all: bool| {
+            let push = self.flags & MSG_MORE == 0 && is_last && all;
+            let end_of_record = self.closes_buffer(all, is_last && all);
+            SendHow { push: push || end_of_record, end_of_record, ..SendHow::default() }
+        };
+        let (now, sink) = (world.now, &mut Ignore);
+        let mut starved = self.starved;
         let socket = world.descriptors.socket_mut(self.fd)?;
         let low_water = socket.low_water();
-        let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(wanted) };
-        buffer.follow(info);
-        // Whoever waits is woken when there is enough, not at the first byte.
-        let waits = self.starved && buffer.wanted;
-        let room = if waits { 0 } else { buffer.room_bytes(info, low_water) };
-        self.starved = room == 0;
-        buffer.wanted |= room == 0;
-        Ok(room)
-    }
-    /// Whether the next bytes begin a buffer, and then whether the one before was pushed.
-    fn begins_buffer(&self, world: &World) -> Result<Option<bool>, i32> {
-        let buffer = &world.descriptors.socket(self.fd)?.send_buffer;
-        Ok(match (buffer, &self.before) {
-            (Some(buffer), Some(info)) => buffer.begins(info),
-            _ => None,
-        })
-    }
-    /// Whether `bytes` more fill a buffer, and whether that is pushed at once.
-    fn filled(&self, world: &World, bytes: usize) -> Result<Filled, i32> {
-        let buffer = &world.descriptors.socket(self.fd)?.send_buffer;
-        Ok(match (buffer, &self.before) {
-            (Some(buffer), Some(info)) if bytes > 0 => buffer.filled(bytes, info),
-            _ => Filled::No,
-        })
-    }
-    /// Counts what was taken, and sends what Linux would send in the middle of a write.
-    fn took(&mut self, world: &mut World, taken: usize, filled: Filled, closes: bool) -> Result<(), i32> {
-        let socket = world.descriptors.socket_mut(self.fd)?;
-        let (Some(buffer), Some(info)) = (&mut socket.send_buffer, &self.before) else { return Ok(()) };
-        let goes = buffer.took(taken, filled, info);
-        if closes {
-            buffer.close_last();
-        }
-        if goes {
-            world.transmit();
-        }
-        Ok(())
+        let written = match &mut socket.send_buffer {
+            Some(buffer) => {
+                buffer.write((&mut world.stack, name, low_water), rest, &mut starved, end, (now, sink))
+            }
+            None => {
+                let sent = world.stack.send_with(name, rest, end(true), now, sink);
+                sent.map(|bytes| Taken { bytes, goes: false })
+            }
+        };
+        self.starved = starved;
+        Ok(written)
     }
     /// Whether nothing is joined with what follows this piece: a record ends, or a zero-copy send has used up the pages
     /// that one buffer can name.

@@ -63,6 +63,12 @@ impl RemoteStream {
     pub async fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         self.host.set_option(self.socket, option).await
     }
+    /// `SO_SNDBUF`; see [`Stream::set_send_buffer`].
+    pub async fn set_send_buffer(&self, bytes: usize) -> Result<(), SocketError> {
+        let socket = self.socket;
+        let set = self.host.call(move |host| async move { host.set_send_buffer(socket, bytes) });
+        set.await.unwrap_or(Err(SocketError::NoSocket))
+    }
     /// The options as they stand, while the connection lives.
     pub async fn options(&self) -> Result<ConnectionOptions, SocketError> {
         self.host.options(self.socket).await

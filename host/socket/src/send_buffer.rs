@@ -1,12 +1,20 @@
-//! How much a write is given room for in the `linux` profile.
+//! `SO_SNDBUF` as Linux reckons it: how much a write is given room for.
 //!
 //! Linux counts buffers, not bytes: a write fills one buffer of up to a segmentation's worth after the other, and asks
 //! whether there is room only when it begins a new one. So what a write takes is a multiple of that size, and a little
 //! more than the limit. Buffers grow with the congestion window while the application waits for room.
 
-use inhost_base::{Duration, Instant};
-use inhost_tcp::Info;
 use std::collections::VecDeque;
+
+use inhost_base::{Duration, Instant};
+use inhost_event::Sink;
+use inhost_stack::{SendHow, SocketId, Stack, StreamError};
+use inhost_tcp::Info;
+
+/// The least that `SO_SNDBUF` may come to.
+const LEAST_BYTES: usize = 4608;
+/// What the stack's own limit is set to where room is counted here: never full.
+pub const UNCOUNTED_BYTES: usize = 64 << 20;
 
 /// What a buffer costs beside its bytes.
 const OVERHEAD_BYTES: usize = 1280;
@@ -21,14 +29,17 @@ const BUFFER_HEAD_BYTES: usize = 256;
 const LEAST_SEGMENTS: usize = 10;
 
 /// The send buffer of one connection. Places are counted in bytes of the stream from its beginning.
+///
+/// Whoever uses it without a [`crate::Host`] sets the stack's own limit of the connection to [`UNCOUNTED_BYTES`], writes by
+/// [`SendBuffer::write`], and while [`SendBuffer::is_wanted`] asks [`SendBuffer::look`] after each round.
 #[derive(Clone, Debug)]
-pub(crate) struct SendBuffer {
+pub struct SendBuffer {
     limit_bytes: usize,
     most_bytes: usize,
     /// The application fixed the limit.
     fixed: bool,
     /// The last write found no room, which is what makes room worth telling.
-    pub wanted: bool,
+    wanted: bool,
     /// Where each buffer ends; the first begins at `acknowledged`.
     ends: VecDeque<u64>,
     /// What follows the last buffer must not be joined with it.
@@ -43,7 +54,7 @@ pub(crate) struct SendBuffer {
 
 /// What a write does to the buffer that it goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Filled {
+enum Filled {
     /// There is room left in it.
     No,
     Yes,
@@ -58,7 +69,22 @@ struct Place {
     sent: u64,
 }
 
+/// What a step of a write came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Bytes that were taken.
+    pub bytes: usize,
+    /// What waits is to be sent before more is written, as Linux sends in the middle of a write.
+    pub goes: bool,
+}
+
 impl SendBuffer {
+    /// The limit that `SO_SNDBUF` with `bytes` means: twice that, since it counts what buffers cost, too.
+    pub fn limit_of_option(bytes: usize) -> usize {
+        bytes.saturating_mul(2).max(LEAST_BYTES)
+    }
+    /// The buffer of a connection that was not written to. It grows from `limit_bytes` to `most_bytes` unless it is
+    /// `fixed`.
     pub fn new(limit_bytes: usize, most_bytes: usize, fixed: bool) -> SendBuffer {
         SendBuffer {
             limit_bytes,
@@ -74,6 +100,7 @@ impl SendBuffer {
             starved: Duration::ZERO,
         }
     }
+    /// Sets the limit, which no longer grows: the application said so.
     pub fn fix(&mut self, limit_bytes: usize) {
         self.limit_bytes = limit_bytes;
         self.fixed = true;
@@ -82,8 +109,67 @@ impl SendBuffer {
         let back = |bytes: usize| self.written.saturating_sub(bytes as u64);
         Place { acknowledged: back(info.send_queue_bytes), sent: back(info.not_sent_bytes) }
     }
+    /// Whether a writer found no room and is owed the news of some.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+    /// The limit in force.
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+    /// Looks after a round whether there is room that is worth telling a writer who waits, and grows as Linux does.
+    pub fn look(&mut self, info: &Info, low_water: usize, now: Instant) -> bool {
+        let before = self.held_bytes(info);
+        self.follow(info);
+        if self.held_bytes(info) < before {
+            self.grow(info);
+        }
+        let room = self.is_writable(info, low_water);
+        self.wanted = !room;
+        self.account(info, now);
+        room
+    }
+    /// Writes as much of `rest` as one buffer takes. `starved` is the write's own: whether it found no room the last time,
+    /// and then it waits until there is enough. `end` says how the last byte of what is taken is sent, which is the last of
+    /// `rest` or not. Nothing is taken, and it would block, where there is no room.
+    pub fn write(
+        &mut self,
+        (stack, socket, low_water): (&mut Stack, SocketId, usize),
+        rest: &[u8],
+        starved: &mut bool,
+        end: impl FnOnce(bool) -> SendHow,
+        (now, sink): (Instant, &mut dyn Sink),
+    ) -> Result<Taken, StreamError> {
+        let info = stack.info(socket, now).and_then(|info| info.tcp);
+        let room = info.as_ref().map_or(rest.len(), |info| self.room(info, low_water, starved));
+        let piece = &rest[..room.min(rest.len())];
+        if piece.is_empty() && !rest.is_empty() {
+            return Err(StreamError::WouldBlock);
+        }
+        let end = end(piece.len() == rest.len());
+        let filled = info.as_ref().map_or(Filled::No, |info| self.filled(piece.len(), info));
+        if let Some(pushed) = info.as_ref().and_then(|info| self.begins(info)) {
+            stack.end_burst(socket, pushed);
+        }
+        let push = (end.push && !end.more) || end.end_of_record || filled == Filled::Pushed;
+        let how = SendHow { push, more: false, ..end };
+        let bytes = stack.send_with(socket, piece, how, now, sink)?;
+        let goes = info.is_some_and(|info| self.took(bytes, filled, &info));
+        self.closed |= end.end_of_record;
+        Ok(Taken { bytes, goes })
+    }
+    /// How much a write takes now.
+    fn room(&mut self, info: &Info, low_water: usize, starved: &mut bool) -> usize {
+        self.follow(info);
+        // Whoever waits is woken when there is enough, not at the first byte.
+        let waits = *starved && self.wanted;
+        let room = if waits { 0 } else { self.room_bytes(info, low_water) };
+        *starved = room == 0;
+        self.wanted |= room == 0;
+        room
+    }
     /// Takes in what the peer did since: what is acknowledged is freed, and a buffer that was too small grows.
-    pub fn follow(&mut self, info: &Info) {
+    fn follow(&mut self, info: &Info) {
         self.largest_window_bytes = self.largest_window_bytes.max(info.send_window_bytes);
         let acknowledged = self.place(info).acknowledged;
         while self.ends.front().is_some_and(|&end| end <= acknowledged) {
@@ -91,7 +177,7 @@ impl SendBuffer {
         }
     }
     /// Keeps account of the time for which the buffer, and nothing else, kept data from being sent.
-    pub fn account(&mut self, info: &Info, now: Instant) {
+    fn account(&mut self, info: &Info, now: Instant) {
         let starves = self.wanted && info.not_sent_bytes == 0;
         match (starves, self.starved_since) {
             (true, None) => self.starved_since = Some(now),
@@ -107,7 +193,7 @@ impl SendBuffer {
         self.starved + self.starved_since.map_or(Duration::ZERO, |since| now.since(since))
     }
     /// Grows with the congestion window, which happens when there is room again that somebody waited for.
-    pub fn grow(&mut self, info: &Info) {
+    fn grow(&mut self, info: &Info) {
         if self.fixed {
             return;
         }
@@ -136,7 +222,7 @@ impl SendBuffer {
     }
     /// How many bytes may be written next without asking again: the rest of the last buffer, or a new one; 0 when
     /// there is no room.
-    pub fn room_bytes(&self, info: &Info, low_water: usize) -> usize {
+    fn room_bytes(&self, info: &Info, low_water: usize) -> usize {
         let goal = self.goal_bytes(info);
         let rest = match self.last_fill(info) {
             Some(fill) if fill < goal && !self.closed => goal - fill,
@@ -157,7 +243,7 @@ impl SendBuffer {
     }
     /// Whether `bytes` more, as [`SendBuffer::room_bytes`] allowed, fill a buffer, and whether it is pushed at once
     /// because half the largest window was written since the last push.
-    pub fn filled(&self, bytes: usize, info: &Info) -> Filled {
+    fn filled(&self, bytes: usize, info: &Info) -> Filled {
         let goal = self.goal_bytes(info);
         let fill = self.last_fill(info).filter(|&fill| fill < goal && !self.closed).unwrap_or(0);
         match fill + bytes >= goal {
@@ -170,7 +256,7 @@ impl SendBuffer {
     }
     /// `bytes` were taken. Whether what waits is sent at once: where a buffer was filled that was pushed, or that is
     /// the first that waits.
-    pub fn took(&mut self, bytes: usize, filled: Filled, before: &Info) -> bool {
+    fn took(&mut self, bytes: usize, filled: Filled, before: &Info) -> bool {
         let goal = self.goal_bytes(before);
         let fill = self.last_fill(before).filter(|&fill| fill < goal && !self.closed);
         let is_first = before.not_sent_bytes <= fill.unwrap_or(0);
@@ -193,7 +279,7 @@ impl SendBuffer {
         }
     }
     /// Whether the next bytes begin a buffer, and then whether the one before was pushed.
-    pub fn begins(&self, info: &Info) -> Option<bool> {
+    fn begins(&self, info: &Info) -> Option<bool> {
         let goal = self.goal_bytes(info);
         let joins = self.last_fill(info).is_some_and(|fill| fill < goal && !self.closed);
         (!joins && info.not_sent_bytes > 0).then_some(self.pushed == self.written)
@@ -201,10 +287,6 @@ impl SendBuffer {
     /// All that was written is pushed.
     pub fn push(&mut self) {
         self.pushed = self.written;
-    }
-    /// What comes next begins a buffer of its own: MSG_EOR.
-    pub fn close_last(&mut self) {
-        self.closed = true;
     }
     /// Whether so much is free that a writer is told: a third.
     pub fn is_writable(&self, info: &Info, low_water: usize) -> bool {
