@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test test-long spec lint interop serial-figures soak hostile fuzz instructions bench memory million mutations \
+.PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -31,6 +31,9 @@ interop: ## The interop tests with a gigabyte each way (needs root)
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
 	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
+
+conformance: ## The verdicts of docs/conformance.md, from a checkout of google/packetdrill: make conformance SUITE=PATH (needs root)
+	lab/interop/conformance $(SUITE)
 
 serial-figures: ## Echo at 9600 baud beside the line's own time, and 400 KB through noise, by SLIP and by LLP
 	lab/interop/peers

@@ -27,6 +27,10 @@ pub(crate) const SOF_TX_SOFTWARE: u32 = 1 << 1;
 pub(crate) const SOF_OPT_ID: u32 = 1 << 7;
 pub(crate) const SOF_TX_SCHED: u32 = 1 << 8;
 pub(crate) const SOF_TX_ACK: u32 = 1 << 9;
+/// That the software's time is told, which is the only one that there is.
+const SOF_SOFTWARE: u32 = 1 << 4;
+/// What can be asked for; hardware has no time here, and what is received is not stamped.
+pub(crate) const SOF_KNOWN: u32 = SOF_TX_SOFTWARE | SOF_OPT_ID | SOF_TX_SCHED | SOF_TX_ACK | SOF_SOFTWARE;
 
 /// The sends of one socket that are to be told of.
 #[derive(Debug, Default)]

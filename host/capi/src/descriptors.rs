@@ -9,7 +9,7 @@ use crate::sysctl;
 use inhost_base::Endpoint;
 use inhost_event::TcpPhase;
 use inhost_socket::{SendBuffer, UNCOUNTED_BYTES};
-use inhost_stack::{SocketId, TcpConfig};
+use inhost_stack::{SocketId, SocketOption, TcpConfig};
 use libc::{EBADF, EMFILE, ENOTSOCK};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,6 +61,8 @@ pub(crate) struct Socket {
     /// The halves that `shutdown` closed.
     pub reading_ended: bool,
     pub writing_ended: bool,
+    /// Options that the connection or listener gets as soon as there is one.
+    pub pending: Vec<SocketOption>,
     /// What is told at MSG_ERRQUEUE, and will be.
     pub completions: Completions,
     /// How much a write is given room for; `None` leaves it to the stack.
@@ -102,6 +104,7 @@ impl Socket {
             connect_told: false,
             reading_ended: false,
             writing_ended: false,
+            pending: Vec::new(),
             completions: Completions::default(),
             send_buffer: None,
             seen: Seen::default(),

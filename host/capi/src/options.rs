@@ -1,7 +1,7 @@
 //! `getsockopt` and `setsockopt`.
 
 use crate::calls::opening::{fast_open_keys, fast_open_of};
-use crate::completions::SOF_OPT_ID;
+use crate::completions::{SOF_KNOWN, SOF_OPT_ID};
 use crate::descriptors::{Socket, State};
 use crate::flags::Profile;
 use crate::memory::{self, Lent};
@@ -111,17 +111,35 @@ impl World {
         match level {
             SOL_SOCKET => self.set_socket_option(fd, option, value),
             SOL_TCP => self.set_tcp_option(fd, option, value),
-            libc::SOL_IP if option == libc::IP_TOS => self.set_traffic_class(fd, value),
-            libc::SOL_IPV6 if option == libc::IPV6_TCLASS => self.set_traffic_class(fd, value),
-            // What else IP has changes nothing that a script of one connection sees.
-            libc::SOL_IP | libc::SOL_IPV6 => Ok(()),
+            libc::SOL_IP | libc::SOL_IPV6 => self.set_ip_option(fd, level, option, value),
             _ => Err(ENOPROTOOPT),
         }
     }
-    /// The whole octet; of it the two bits of ECN are not the application's. One byte is enough to say it.
-    fn set_traffic_class(&mut self, fd: c_int, value: &[u8]) -> Result<(), i32> {
-        let octet = *value.first().ok_or(EINVAL)?;
-        self.pass_on(fd, SocketOption::DifferentiatedServices(octet >> 2), |_| {})
+    fn set_ip_option(&mut self, fd: c_int, level: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
+        // One byte is enough to say any of them.
+        let first = *value.first().ok_or(EINVAL)?;
+        match (level, option) {
+            // The whole octet; of it the two bits of ECN are not the application's.
+            (libc::SOL_IP, libc::IP_TOS) | (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                self.set_on_connection(fd, SocketOption::DifferentiatedServices(first >> 2))
+            }
+            (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS) => {
+                if first == 0 {
+                    return Err(EINVAL);
+                }
+                self.set_on_connection(fd, SocketOption::HopLimit(Some(first)))
+            }
+            (libc::SOL_IP, libc::IP_MTU_DISCOVER) => match c_int::from(first) {
+                libc::IP_PMTUDISC_DONT => self.set_on_connection(fd, SocketOption::DontFragment(false)),
+                libc::IP_PMTUDISC_WANT | libc::IP_PMTUDISC_DO => {
+                    self.set_on_connection(fd, SocketOption::DontFragment(true))
+                }
+                _ => Err(EINVAL),
+            },
+            // Any address can be bound to here: the adapter learns it then.
+            (libc::SOL_IP, libc::IP_FREEBIND) if first != 0 => Ok(()),
+            _ => Err(ENOPROTOOPT),
+        }
     }
     fn set_socket_option(&mut self, fd: c_int, option: c_int, value: &[u8]) -> Result<(), i32> {
         let socket = self.descriptors.socket_mut(fd)?;
@@ -135,6 +153,9 @@ impl World {
             SO_ZEROCOPY => socket.options.zero_copy = integer(value)? != 0,
             libc::SO_TIMESTAMPING => {
                 let flags = integer(value)? as u32;
+                if flags & !SOF_KNOWN != 0 {
+                    return Err(EINVAL);
+                }
                 let begins = flags & !socket.options.timestamping & SOF_OPT_ID != 0;
                 socket.options.timestamping = flags;
                 if begins {
@@ -164,8 +185,6 @@ impl World {
                 let when = socket.options.keep_alive.then(|| socket.config.keep_alive.unwrap_or_default());
                 return self.pass_on(fd, SocketOption::KeepAlive(when), |config| config.keep_alive = when);
             }
-            // Known, and without meaning for a script of one connection.
-            libc::SO_MARK | libc::SO_PRIORITY | libc::SO_REUSEPORT | libc::SO_RCVLOWAT => {}
             _ => return Err(ENOPROTOOPT),
         }
         Ok(())
@@ -181,7 +200,7 @@ impl World {
             libc::TCP_CORK => {
                 options.cork = integer(value)? != 0;
                 let on = options.cork;
-                return self.pass_on(fd, SocketOption::Cork(on), |_| {});
+                return self.set_on_connection(fd, SocketOption::Cork(on));
             }
             libc::TCP_MAXSEG => {
                 let mss = integer(value)?;
@@ -221,7 +240,7 @@ impl World {
             libc::TCP_QUICKACK => {
                 let on = integer(value)?;
                 options.quick_acknowledgment = Some(on);
-                return self.pass_on(fd, SocketOption::QuickAcknowledgment(on != 0), |_| {});
+                return self.set_on_connection(fd, SocketOption::QuickAcknowledgment(on != 0));
             }
             libc::TCP_DEFER_ACCEPT => {
                 let seconds = integer(value)?;
@@ -297,6 +316,31 @@ impl World {
         }
         let when: Option<KeepAlive> = socket.options.keep_alive.then_some(when);
         self.pass_on(fd, SocketOption::KeepAlive(when), |config| config.keep_alive = when)
+    }
+    /// Sets what a connection has no configuration of: on the one that there is, or on the one that will be.
+    fn set_on_connection(&mut self, fd: c_int, option: SocketOption) -> Result<(), i32> {
+        let socket = self.descriptors.socket_mut(fd)?;
+        match socket.state {
+            State::Connection(name) | State::Listener(name) => {
+                self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
+            }
+            State::Fresh => {
+                let kind = core::mem::discriminant(&option);
+                socket.pending.retain(|other| core::mem::discriminant(other) != kind);
+                socket.pending.push(option);
+                Ok(())
+            }
+        }
+    }
+    /// Gives the connection or listener of a socket that was fresh what was set on it before.
+    pub fn set_pending(&mut self, fd: c_int) -> Result<(), i32> {
+        let socket = self.descriptors.socket_mut(fd)?;
+        let Some(name) = socket.stack_socket() else { return Ok(()) };
+        for option in std::mem::take(&mut socket.pending) {
+            // A listener has no cork, and nothing else for which it is the wrong kind.
+            let _ = self.stack.set_option(name, option, self.now, &mut Ignore);
+        }
+        Ok(())
     }
     /// Sets what the connection will begin with, and changes the connection that there is.
     fn pass_on(

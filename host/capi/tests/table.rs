@@ -234,6 +234,7 @@ fn one_library_serves_script_after_script() {
     course(init);
     time_is_virtual_and_silence_ends(init);
     errors_have_the_systems_numbers(init);
+    options_that_would_do_nothing_are_refused(init);
 }
 
 /// A minute of script time takes no time, retransmissions come when they are due, and where nothing comes the tool is
@@ -273,5 +274,36 @@ fn errors_have_the_systems_numbers(init: Init) {
     let mut pollfd = libc::pollfd { fd: listener, events: libc::POLLIN, revents: !0 };
     assert_eq!(call!(table, poll, &mut pollfd, 1, 100), Ok(0));
     assert_eq!(pollfd.revents, 0);
+    table.free();
+}
+
+/// An option that is taken has an effect; one that would have none is refused, on a fresh socket as on a listener.
+fn options_that_would_do_nothing_are_refused(init: Init) {
+    let table = Table::init(init, "local=192.168.0.1");
+    let fresh = call!(table, socket, libc::AF_INET, libc::SOCK_STREAM, 0).unwrap() as c_int;
+    for fd in [fresh, table.listener()] {
+        let set = |level, option, value: c_int| {
+            let bytes = size_of::<c_int>() as socklen_t;
+            call!(table, setsockopt, fd, level, option, (&raw const value).cast(), bytes)
+        };
+        for option in [libc::SO_MARK, libc::SO_PRIORITY, libc::SO_REUSEPORT, libc::SO_RCVLOWAT] {
+            assert_eq!(set(libc::SOL_SOCKET, option, 1), Err(libc::ENOPROTOOPT), "SOL_SOCKET {option}");
+        }
+        for option in [libc::IP_RECVERR, libc::IP_TRANSPARENT, libc::IP_PKTINFO] {
+            assert_eq!(set(libc::SOL_IP, option, 1), Err(libc::ENOPROTOOPT), "SOL_IP {option}");
+        }
+        assert_eq!(set(libc::SOL_IPV6, libc::IPV6_V6ONLY, 1), Err(libc::ENOPROTOOPT));
+        assert_eq!(set(libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE), Err(libc::EINVAL));
+        let receive_hardware = 1 << 2;
+        assert_eq!(set(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, receive_hardware), Err(libc::EINVAL));
+        for (level, option, value) in [
+            (libc::SOL_IP, libc::IP_TOS, 0x10),
+            (libc::SOL_IP, libc::IP_TTL, 9),
+            (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+            (libc::SOL_SOCKET, libc::SO_SNDBUF, 10_000),
+        ] {
+            assert_eq!(set(level, option, value), Ok(0), "{level} {option}");
+        }
+    }
     table.free();
 }

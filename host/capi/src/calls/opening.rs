@@ -105,7 +105,7 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     };
     let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
     world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
-    Ok(())
+    world.set_pending(fd)
 }
 
 /// How many connections may open fast at a listener, and whether a cookie is needed.
@@ -264,6 +264,7 @@ pub(crate) fn begin(
     socket.deferred = fast_open == FastOpenCall::OnFirstSend && room > 0;
     socket.error_told = false;
     socket.connect_told = false;
+    world.set_pending(fd)?;
     Ok(name)
 }
 
