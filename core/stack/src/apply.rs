@@ -175,6 +175,7 @@ impl Stack {
         self.sending.remove(place);
         self.queues.remove(place);
         self.starved.remove(place);
+        self.closing.remove(place);
         self.source_routes.remove(place);
         if self.flow(key).is_some_and(|flow| flow.marks.any(Marks::EXTRAS)) {
             self.extras.remove(&place);

@@ -26,6 +26,7 @@ mod listener;
 mod loopback;
 mod memory;
 mod options;
+mod orphans;
 mod output;
 mod parked;
 mod pieces;

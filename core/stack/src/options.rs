@@ -18,7 +18,8 @@ pub struct StackConfig {
     /// UDP sockets and echo sockets, of the above. Default: 4,096.
     pub datagram_socket_limit: usize,
     /// Connections that nobody holds any more and that are still closing, TIME-WAIT included. Default: 16,384. Beyond
-    /// it the next one to close ends another's TIME-WAIT; where there is none, closing is aborting.
+    /// it the next one to close ends another's TIME-WAIT. Where none is found, a connection gets a reset whose peer keeps
+    /// its window closed, or else the one without progress for longest.
     pub orphan_limit: usize,
     /// Stateless resets in a second, of the host, on average: the edge is blurred. Default: 1,000. Cost: a scanner's or a reborn peer's segments beyond
     /// it stay unanswered and are tried again.

@@ -118,7 +118,7 @@ pub struct Stack {
     pub(crate) queues: Lists,
     /// One list: sockets that could not send for want of memory.
     pub(crate) starved: Lists,
-    /// One list: UDP sockets that nobody holds and whose last datagrams have not left, the oldest first.
+    /// What nobody holds any more: UDP sockets whose last datagrams have not left, the oldest first, and connections.
     pub(crate) closing: Lists,
     /// What each may hold while memory is short.
     pub(crate) shares: Shares,
@@ -133,8 +133,6 @@ pub struct Stack {
     pub(crate) reset_limit: RateLimit,
     pub(crate) counters: Counters,
     pub(crate) population: Population,
-    /// Where the next connection in TIME-WAIT is looked for when too many are closing.
-    pub(crate) time_wait_place: usize,
     /// The only frame lengths of a pass that a sink wants to hear of.
     pub(crate) sent_lengths: Vec<u32>,
     /// The last end that a binding was looked up for, by transport and link, and what was found: until another is bound.
@@ -239,7 +237,7 @@ impl Stack {
             parked: Parked::default(),
             queues: Lists::new(1),
             starved: Lists::new(1),
-            closing: Lists::new(1),
+            closing: Lists::new(2),
             shares: Shares::default(),
             feeding_at: None,
             extras: ExtrasByPlace::new(),
@@ -250,7 +248,6 @@ impl Stack {
             reset_limit: RateLimit::new(config.resets_per_second, now),
             counters: Counters::default(),
             population: Population::default(),
-            time_wait_place: 0,
             sent_lengths: Vec::new(),
             last_binding: None,
             last_flow: None,

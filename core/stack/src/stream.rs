@@ -16,15 +16,12 @@ use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
 use inhost_buf::Packet;
 use inhost_event::{Sink, TcpPhase};
 use inhost_ip::Path;
-use inhost_tcp::{Connection, Environment, Outcome, SendError, SendHow, SoftError};
+use inhost_tcp::{Connection, Environment, SendError, SendHow, SoftError};
 use inhost_wire::ipv4::{self, Ipv4Header};
 use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 use std::sync::Arc;
-
-/// Places looked at for a connection in TIME-WAIT when too many are closing.
-const TIME_WAITS_LOOKED_FOR: usize = 64;
 
 impl Stack {
     /// Opens a connection to `remote`. Its SYN leaves with the next [`Stack::transmit`];
@@ -428,9 +425,9 @@ impl Stack {
         }
     }
     /// Lets go of the socket, whatever it is. A connection finishes by itself: what was sent still goes and is sent
-    /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read, or too many
-    /// connections are closing, it is reset instead, so that the peer knows that data was lost. A listener takes the
-    /// connections with it that nobody accepted. The datagrams that a UDP socket has queued still leave, within ten
+    /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read it is reset
+    /// instead, so that the peer knows that data was lost. Where too many connections are closing, one of them ends: a
+    /// TIME-WAIT, or else one whose peer takes nothing. A listener takes the connections with it that nobody accepted. The datagrams that a UDP socket has queued still leave, within ten
     /// seconds.
     pub fn close(&mut self, socket: SocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         self.tick(now);
@@ -451,15 +448,11 @@ impl Stack {
         if is_over(flow) {
             return self.reap(key);
         }
-        let held = flow.marks.any(Marks::HELD) || self.closes_by_reset(key);
-        let crowded = self.population.orphans >= self.config.orphan_limit && !self.give_up_some_time_wait();
-        if held || crowded {
-            self.counters.orphans_aborted += u64::from(crowded);
+        if flow.marks.any(Marks::HELD) || self.closes_by_reset(key) {
             return self.abort_flow(key, now, sink);
         }
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        flow.marks.set(Marks::ORPHAN);
-        self.population.orphans += 1;
+        self.add_orphan(key, now, sink);
+        let Some(flow) = self.flow(key) else { return };
         if flow.marks.any(Marks::EXTRAS) {
             self.linger(key, now);
         }
@@ -467,32 +460,6 @@ impl Stack {
         // spec: RFC9293 SHLD-3
         let outcome = flow.connection.detach(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
-    }
-    /// Ends one connection in TIME-WAIT that nobody holds, so that another can close in good order: what TIME-WAIT
-    /// guards against is rare, and what a reset loses is not. The places are gone through in turn, so that it is one of
-    /// the oldest more often than not.
-    fn give_up_some_time_wait(&mut self) -> bool {
-        for _ in 0..TIME_WAITS_LOOKED_FOR {
-            let place = self.time_wait_place;
-            self.time_wait_place = if place < self.sockets.places() { place + 1 } else { 0 };
-            let Some(key) = self.sockets.key_at(place) else { continue };
-            let Some(flow) = self.flow(key) else { continue };
-            if flow.marks.any(Marks::ORPHAN) && flow.connection.phase() == TcpPhase::TimeWait {
-                self.counters.time_waits_cut_short += 1;
-                self.reap(key);
-                return true;
-            }
-        }
-        false
-    }
-    /// Resets a flow and removes it.
-    pub(crate) fn abort_flow(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        let Outcome { reset, .. } = flow.connection.abort(&mut tcp_environment!(self, now, key, sink));
-        if let Some(reply) = reset {
-            self.reset_flow(key, reply);
-        }
-        self.reap(key);
     }
     fn close_listener(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
         for list in [embryos_of(key.index()), acceptable_of(key.index())] {

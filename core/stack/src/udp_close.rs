@@ -5,6 +5,8 @@ use crate::stack::{Stack, ready_on};
 use crate::udp::Udp;
 use inhost_base::{Duration, Instant, Key};
 
+/// The list of `Stack::closing` with UDP sockets.
+const DATAGRAMS: usize = 0;
 /// How long the datagrams of a closed socket wait for a neighbour or for a full device. An unanswered neighbour is given
 /// up before that.
 const CLOSING_LIMIT: Duration = Duration::from_secs(10);
@@ -24,7 +26,7 @@ impl Stack {
         match self.sockets.insert(Socket::Udp(udp)) {
             Ok(closing) => {
                 let place = closing.index();
-                self.closing.push_back(0, place);
+                self.closing.push_back(DATAGRAMS, place);
                 self.timers.arm(place, now + CLOSING_LIMIT);
                 self.sending.push_back(ready_on(link), place);
             }
@@ -35,7 +37,7 @@ impl Stack {
     /// Whether there may be one more datagram socket. At the limit the oldest that is closing gives way.
     pub(crate) fn has_room_for_datagram_socket(&mut self) -> bool {
         if self.population.datagram_sockets >= self.config.datagram_socket_limit
-            && let Some(oldest) = self.closing.first(0).and_then(|place| self.sockets.key_at(place))
+            && let Some(oldest) = self.closing.first(DATAGRAMS).and_then(|place| self.sockets.key_at(place))
         {
             self.remove_datagram_socket(oldest);
         }

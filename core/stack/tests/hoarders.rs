@@ -74,3 +74,34 @@ fn callers_that_read_nothing_leave_memory_to_echo_and_upload() {
         assert!(siege.said.len() * 4 > callers.min(800) * 3, "{} of {callers} are left", siege.said.len());
     }
 }
+
+#[test]
+fn at_the_orphan_limit_a_closed_window_ends_and_honest_closes_do_not() {
+    let config = StackConfig { orphan_limit: 60, ..StackConfig::default() };
+    let mut siege = Siege::new(config);
+    siege.open(0..50, CHARGEN, 0);
+    for _ in 0..20 {
+        siege.round(Duration::from_millis(500));
+    }
+    // The service lets go of those that read nothing.
+    let hoarders: Vec<_> = siege.served.keys().copied().collect();
+    for socket in hoarders {
+        siege.served.remove(&socket);
+        siege.host.close(socket, siege.now, &mut Ignore).unwrap();
+    }
+    assert_eq!(siege.said.len(), 50);
+    // Honest callers whose peers close first, and are in the middle of it.
+    siege.open(1000..1060, DISCARD, 60_000);
+    let honest: Vec<_> = siege.served.keys().copied().collect();
+    assert_eq!(honest.len(), 60);
+    for socket in honest {
+        siege.served.remove(&socket);
+        siege.host.close(socket, siege.now, &mut Ignore).unwrap();
+    }
+    siege.round(Duration::ZERO);
+    let left = |range: core::ops::Range<usize>| {
+        range.filter(|&n| siege.said.contains_key(&Siege::caller(n))).count()
+    };
+    assert_eq!((left(1000..1060), left(0..50)), (60, 0));
+    assert_eq!(siege.host.counters().orphans_aborted, 50);
+}

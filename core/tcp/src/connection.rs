@@ -240,6 +240,10 @@ impl Connection {
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
     }
+    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    pub fn progress_at(&self) -> Instant {
+        self.progress_at
+    }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(&self) -> bool {
         let is_closed = self.send.window == 0 && self.queued_bytes() > 0;
