@@ -159,7 +159,24 @@ impl Pool {
             return None;
         }
         self.outstanding_bytes += size;
-        Some(self.free[class].pop().unwrap_or_else(|| vec![0; size].into_boxed_slice()))
+        match self.free[class].pop() {
+            Some(storage) => Some(storage),
+            None => Some(self.allocate(size)),
+        }
+    }
+    /// A new buffer. Idle ones of other classes are freed for it, so that what is out and what is kept for reuse stay
+    /// within the limit together.
+    #[cold]
+    fn allocate(&mut self, size: usize) -> Box<[u8]> {
+        let idle_bytes: usize =
+            self.free.iter().zip(CLASSES_BYTES).map(|(list, each)| list.len() * each).sum();
+        let mut excess_bytes = (self.outstanding_bytes + idle_bytes).saturating_sub(self.limit_bytes);
+        for (list, each) in self.free.iter_mut().zip(CLASSES_BYTES).rev() {
+            while excess_bytes > 0 && list.pop().is_some() {
+                excess_bytes = excess_bytes.saturating_sub(each);
+            }
+        }
+        vec![0; size].into_boxed_slice()
     }
 }
 
@@ -189,6 +206,18 @@ mod tests {
             let left_bytes = limit_bytes - pool.outstanding_bytes();
             assert!(left_bytes >= (limit_bytes / 16).min(MOST_RESERVE_BYTES) && !first.is_empty());
             assert!(pool.take(1500).is_some() && pool.take_first_to_send(16 << 10).is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_kept_for_reuse_makes_way_for_what_is_out() {
+        let mut pool = Pool::new(1 << 20);
+        for bytes in CLASSES_BYTES.into_iter().chain(CLASSES_BYTES.into_iter().rev()) {
+            let all: Vec<Packet> = core::iter::from_fn(|| pool.take_bare(bytes)).collect();
+            assert!(!all.is_empty());
+            let idle: usize = pool.free.iter().flatten().map(|buffer| buffer.len()).sum();
+            assert!(pool.outstanding_bytes() + idle <= 1 << 20, "{bytes}");
+            all.into_iter().for_each(|packet| pool.give(packet));
         }
     }
 
