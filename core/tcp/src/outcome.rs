@@ -226,3 +226,20 @@ pub enum Blocked {
     /// The device is full, or the neighbour's address is not known yet.
     Link,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_a_set() {
+        let both = Changes::READABLE | Changes::WRITABLE;
+        assert_eq!(both | Changes::READABLE, both);
+        let mut grown = both;
+        grown |= Changes::WRITABLE;
+        assert_eq!(grown, both);
+        assert!(both.contains(Changes::WRITABLE) && both.intersects(Changes::WRITABLE | Changes::ERROR));
+        assert!(!both.contains(Changes::WRITABLE | Changes::ERROR) && !both.is_empty());
+        assert!(Changes::default().is_empty());
+    }
+}

@@ -202,11 +202,11 @@ fn where_slow_start_ends_without_a_loss_the_curve_begins_at_its_plateau() {
 
 #[test]
 fn segments_of_another_size_make_no_leap() {
-    for size in [500, 1500] {
-        let (mut sender, _) = after_loss(1000, 50);
+    for (size, before, after) in [(500, 50, 2), (1500, 50, 2), (500, 5, 4)] {
+        let (mut sender, _) = after_loss(1000, before);
         let known = sender.window();
         sender.congestion.resize(size);
-        for _ in 0..2 {
+        for _ in 0..after {
             sender.round(ROUND_TRIP);
         }
         // Slow start as far as the threshold, where the path was not full; from there the curve, begun anew.
