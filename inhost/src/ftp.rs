@@ -14,10 +14,13 @@ use crate::through::Way;
 use inhost_base::Duration;
 use inhost_ftp::client::ClientError;
 use inhost_ftp::driver::{MirrorPlan, copy, get, mirror, put};
+use inhost_ftp::protocol::{name_octets, name_text};
 use inhost_ftp::storage::{Folder, VirtualPath};
 use network::ClientNetwork;
 use session::{Credentials, Opener, Session, credentials};
-use show::Show;
+use show::{Show, clean};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::rc::Rc;
 use url::Url;
@@ -31,7 +34,8 @@ pub fn run(arguments: &Ftp) -> Result<(), Failure> {
         None => interactive(arguments),
         Some(FtpCommand::Get { url, file, options }) => {
             let url = Url::parse(url)?;
-            let named = file.clone().unwrap_or_else(|| url.name().into());
+            let own = || OsString::from_vec(name_octets(url.name()).into_owned()).into();
+            let named = file.clone().unwrap_or_else(own);
             let (folder, name) = place(&named, url.name())?;
             let who = credentials(&url, options)?;
             on_host(options, url.implicit, async move |opener| {
@@ -47,7 +51,7 @@ pub fn run(arguments: &Ftp) -> Result<(), Failure> {
         }
         Some(FtpCommand::Put { file, url, options }) => {
             let mut url = Url::parse(url)?;
-            let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let own = file.file_name().map(|name| name_text(name.as_encoded_bytes())).unwrap_or_default();
             if url.path.is_empty() || url.path.ends_with('/') {
                 url.path += &own;
             }
@@ -117,7 +121,7 @@ fn on_host<F: Future<Output = Result<(), ClientError>>>(
     let done = client.runtime.run(work(opener));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
-    done.map_err(|error| Failure::operation(format!("ftp: {error}")))
+    done.map_err(|error| Failure::operation(format!("ftp: {}", clean(&error.to_string()))))
 }
 
 /// The folder of a file here, and its name in there.
@@ -127,7 +131,7 @@ fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure>
         true => (file, otherwise.to_owned()),
         false => (
             file.parent().unwrap_or(Path::new("")),
-            file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            file.file_name().map(|name| name_text(name.as_encoded_bytes())).unwrap_or_default(),
         ),
     };
     if name.is_empty() {
@@ -189,12 +193,12 @@ async fn mirror_all(
     show.during(moved.clone(), all).await?;
     let (files, kept) = (plan.files.get(), plan.kept.get());
     say(opener, &format!("{files} files moved, {}; {kept} were there already", show.rate(plan.bytes.get())));
-    plan.left_out.borrow().iter().for_each(|what| eprintln!("inhost: ftp: left out: {what}"));
+    plan.left_out.borrow().iter().for_each(|what| eprintln!("inhost: ftp: left out: {}", clean(what)));
     let failures = plan.failures.borrow();
     match failures.first() {
         None => Ok(()),
         Some(first) => {
-            failures.iter().skip(1).for_each(|failure| eprintln!("inhost: ftp: {failure}"));
+            failures.iter().skip(1).for_each(|failure| eprintln!("inhost: ftp: {}", clean(failure)));
             Err(ClientError::Verify(format!("{} files were not moved: {first}", failures.len())))
         }
     }

@@ -1,7 +1,7 @@
 //! Commands at a prompt, with history and completion.
 
 use super::session::{Credentials, Opener, Session, credentials};
-use super::show::{Show, size};
+use super::show::{Show, clean, show_said, size};
 use super::url::Url;
 use inhost_ftp::client::{ClientError, DataVia, Operation};
 use inhost_ftp::driver::{get, list, put};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The commands, with what stands behind them and what they do.
 const COMMANDS: &[(&str, &str, &str)] = &[
-    ("open", "HOST", "connect to a server and log in"),
+    ("open", "HOST [PORT]", "connect to a server and log in"),
     ("user", "NAME", "log in as somebody else"),
     ("close", "", "leave the server"),
     ("ls", "[DIRECTORY]", "list, with sizes"),
@@ -67,18 +67,19 @@ pub async fn run(opener: Opener, url: Option<Url>) -> Result<(), ClientError> {
             Some("quit" | "bye" | "exit") => break,
             Some(_) => {}
         }
-        outcome = prompt.interruptible(&words).await;
-        if let Err(error) = &outcome {
-            eprintln!("{error}");
+        let done = prompt.interruptible(&words).await;
+        if let Err(error) = &done {
+            eprintln!("{}", clean(&error.to_string()));
         }
-        if matches!(outcome, Err(ClientError::Connection(_))) {
+        if matches!(done, Err(ClientError::Connection(_))) {
             prompt.session = None;
         }
+        outcome = outcome.and(done);
     }
     if let Some(session) = prompt.session.take() {
         super::leave(session).await;
     }
-    // Somebody who types sees each failure; a script is told of the last one.
+    // Somebody who types sees each failure; a script is told of the first.
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) { Ok(()) } else { outcome }
 }
 
@@ -111,11 +112,18 @@ impl Prompt {
     }
 
     async fn command(&mut self, words: &[String]) -> Result<(), ClientError> {
-        let rest: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let listed = |word: &String| self.listed(word);
+        let rest: Vec<String> = words[1..].iter().map(listed).collect();
+        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
         match (&*words[0], &rest[..]) {
             ("open", [host]) => {
                 let url = Url::parse(host).map_err(|e| ClientError::Local(e.to_string()))?;
                 self.open(&url).await
+            }
+            ("open", [host, port]) => {
+                let url = Url::parse(host).map_err(|e| ClientError::Local(e.to_string()))?;
+                let port = port.parse().map_err(|_| ClientError::Local(format!("{port}: no port")))?;
+                self.open(&Url { port, ..url }).await
             }
             ("user", [name]) => self.user(name).await,
             ("close", []) => {
@@ -151,7 +159,7 @@ impl Prompt {
                 if let Some(session) = &mut self.session {
                     session.set_log(move |line| {
                         if on {
-                            eprintln!("{line}")
+                            show_said(line);
                         }
                     });
                 }
@@ -167,6 +175,16 @@ impl Prompt {
         }
     }
 
+    /// What was typed, or the name in the last listing that is shown so: one of other octets than it can be typed with.
+    fn listed(&self, typed: &str) -> String {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_meant = |name: &&String| clean(name) == *typed;
+        match names.iter().any(|name| name == typed) {
+            true => typed.to_owned(),
+            false => names.iter().find(is_meant).cloned().unwrap_or_else(|| typed.to_owned()),
+        }
+    }
+
     /// Commands for a server.
     async fn there(&mut self, words: &[String], rest: &[&str]) -> Result<(), ClientError> {
         let via = if self.opener.options.active { DataVia::Active } else { DataVia::Passive };
@@ -179,17 +197,21 @@ impl Prompt {
             ("ls" | "dir", directory) => {
                 let mut listed = list(session, directory.first().copied().unwrap_or(""), via).await?;
                 listed.sort_by(|one, other| one.name.cmp(&other.name));
+                if directory.is_empty() {
+                    let names = listed.iter().map(|one| one.name.clone()).collect();
+                    *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+                }
                 for one in listed {
                     let shown = if one.kind == Kind::File { size(one.size_bytes) } else { String::new() };
                     let end = if one.kind == Kind::Directory { "/" } else { "" };
-                    println!("{shown:>12}  {}{end}", one.name);
+                    println!("{shown:>12}  {}{end}", clean(&one.name));
                 }
             }
             ("cd", [directory]) => {
-                println!("{}", session.command(format!("CWD {directory}")).await?.last());
+                println!("{}", clean(session.command(format!("CWD {directory}")).await?.last()));
                 self.learn().await;
             }
-            ("pwd", []) => println!("{}", session.command("PWD").await?.last()),
+            ("pwd", []) => println!("{}", clean(session.command("PWD").await?.last())),
             ("get", [file]) => return self.get(file, base(file)).await,
             ("get", [file, name]) => return self.get(file, name).await,
             ("mget", files) if !files.is_empty() => {
@@ -214,16 +236,16 @@ impl Prompt {
                 session.command(format!("RNTO {to}")).await?;
             }
             ("mkdir", [directory]) => {
-                println!("{}", session.command(format!("MKD {directory}")).await?.last())
+                println!("{}", clean(session.command(format!("MKD {directory}")).await?.last()))
             }
             ("rmdir", [directory]) => drop(session.command(format!("RMD {directory}")).await?),
             ("chmod", [mode, file]) => drop(session.command(format!("SITE CHMOD {mode} {file}")).await?),
             ("status", []) => {
-                session.command("STAT").await?.lines.iter().for_each(|line| println!("{line}"));
+                session.command("STAT").await?.lines.iter().for_each(|line| println!("{}", clean(line)));
             }
             ("quote", said) if !said.is_empty() => {
                 let reply = session.command(said.join(" ")).await?;
-                reply.lines.iter().for_each(|line| println!("{} {line}", reply.code));
+                reply.lines.iter().for_each(|line| println!("{} {}", reply.code, clean(line)));
             }
             (other, _) => {
                 let usage = COMMANDS.iter().find(|(name, ..)| *name == other);
@@ -350,7 +372,13 @@ impl Completer for Completion {
         let candidates: Vec<String> = match (from, first) {
             (0, _) => COMMANDS.iter().map(|(name, ..)| (*name).to_owned()).collect(),
             (_, "put" | "mput" | "lcd") => local_names(begun),
-            _ => self.names.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            _ => self
+                .names
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .map(|name| clean(name))
+                .collect(),
         };
         let pair = |name: String| Pair { display: name.clone(), replacement: name };
         Ok((from, candidates.into_iter().filter(|name| name.starts_with(begun)).map(pair).collect()))

@@ -1,6 +1,7 @@
 //! Logged-in connections, however they are reached and encrypted.
 
 use super::network::ClientNetwork;
+use super::show::show_said;
 use super::url::Url;
 use crate::args::FtpOptions;
 use crate::failure::Failure;
@@ -10,6 +11,10 @@ use inhost_runtime::{Reactor, Runtime};
 use inhost_socket::Host;
 use std::io::IsTerminal;
 use std::rc::Rc;
+
+/// What to try when a certificate is not trusted.
+const CERTIFICATE_ADVICE: &str = "where the server signed its certificate itself, get that from whoever runs it and \
+    name it with --ca FILE; --insecure takes any";
 
 /// A control connection.
 pub type Session = Connection<ClientNetwork, Host>;
@@ -79,9 +84,15 @@ impl Opener {
             (_, false) => None,
         };
         let (network, clock) = (self.network.clone(), self.host.clone());
-        let mut session = Connection::open(network, clock, stream, (local, peer), tls, url.implicit).await?;
+        let opened = Connection::open(network, clock, stream, (local, peer), tls, url.implicit).await;
+        let mut session = opened.map_err(|error| match error {
+            ClientError::Connection(why) if why.contains("certificate") => {
+                ClientError::Connection(format!("{why}; {CERTIFICATE_ADVICE}"))
+            }
+            other => other,
+        })?;
         if self.options.verbose {
-            session.set_log(|line| eprintln!("{line}"));
+            session.set_log(show_said);
         }
         Ok(session)
     }

@@ -1,7 +1,9 @@
 //! How far a transfer is, on a terminal.
 
 use inhost_base::{Duration, Instant};
+use inhost_common::Cleaner;
 use inhost_ftp::driver::Moved;
+use inhost_ftp::protocol::name_octets;
 use inhost_socket::Host;
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
@@ -21,7 +23,7 @@ impl Show {
     /// Something with a name begins.
     pub fn new(host: &Host, name: &str, quiet: bool) -> Show {
         let is_shown = !quiet && std::io::stderr().is_terminal();
-        Show { host: host.clone(), name: name.to_owned(), began: host.now(), is_shown }
+        Show { host: host.clone(), name: clean(name), began: host.now(), is_shown }
     }
     /// What comes of `work`; meanwhile `moved` is shown.
     pub async fn during<T>(&self, moved: Rc<Cell<u64>>, work: impl Future<Output = T>) -> T {
@@ -56,6 +58,16 @@ impl Show {
         let rate = self.rate(moved.size_bytes - moved.resumed_bytes);
         format!("{}: {} bytes ({rate}{resumed}); {verified}", self.name, moved.size_bytes)
     }
+}
+
+/// What a server said or named, fit for a terminal.
+pub fn clean(text: &str) -> String {
+    Cleaner::line(&name_octets(text))
+}
+
+/// Shows what is said on a control connection.
+pub fn show_said(said: &str) {
+    said.lines().for_each(|line| eprintln!("{}", clean(line)));
 }
 
 /// Octets, in the unit that has few digits.

@@ -1,6 +1,7 @@
 //! Where a file is: `ftp://user:password@host:port/path`.
 
 use crate::failure::Failure;
+use inhost_ftp::protocol::name_text;
 
 /// One URL, or a host alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,7 +75,7 @@ impl Url {
     }
 }
 
-/// `%41` is `A`; control characters are in no name.
+/// `%41` is `A`, and `%fc` an octet of a name that is not UTF-8; line ends and NUL are in no name.
 fn decode(text: &str) -> Option<String> {
     let mut octets = Vec::new();
     let mut rest = text.as_bytes();
@@ -88,7 +89,7 @@ fn decode(text: &str) -> Option<String> {
             octets.push(*first);
         }
     }
-    String::from_utf8(octets).ok().filter(|text| !text.chars().any(char::is_control))
+    Some(name_text(&octets)).filter(|text| !text.contains(['\r', '\n', '\0']))
 }
 
 #[cfg(test)]

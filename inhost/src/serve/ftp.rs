@@ -13,10 +13,11 @@ use inhost_ftp::server::{Closing, Rights, ServerConfig, TlsPolicy};
 use inhost_ftp::storage::{Folder, LocalFuture, Quotas};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Listener};
-use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Verdict};
+use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 use tracing::{error, info, warn};
@@ -55,6 +56,8 @@ struct FtpServices {
     callers: Callers,
     admission: Admission,
     quotas: Quotas,
+    /// The file with their passwords.
+    users: PathBuf,
     authenticator: ThreadAuthenticator,
     places: RefCell<Rc<Places>>,
 }
@@ -64,7 +67,8 @@ pub fn start(runtime: &Runtime, config: &Config, callers: &Callers) -> Result<Fi
     let host = runtime.host().clone();
     let ftp = &config.ftp;
     let path = user::file(config.telnet.users.as_deref())?;
-    let authenticator = ThreadAuthenticator::start(Source::FileOrElse(path, Default::default()))
+    warn_of_unknown(ftp, &path);
+    let authenticator = ThreadAuthenticator::start(Source::FileOrElse(path.clone(), Default::default()))
         .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
     let network = HostNetwork::new(&host).with_received_limit(ftp.upload_bytes()?);
     let services = Rc::new(FtpServices {
@@ -73,6 +77,7 @@ pub fn start(runtime: &Runtime, config: &Config, callers: &Callers) -> Result<Fi
         network: network.clone(),
         admission: Admission::new(limits(ftp)),
         quotas: Quotas::default(),
+        users: path,
         authenticator,
         places: RefCell::new(Rc::new(places(ftp)?)),
         host: host.clone(),
@@ -104,10 +109,23 @@ impl Files {
     pub fn reload(&self, config: &Config) {
         match places(&config.ftp) {
             Ok(places) => {
+                warn_of_unknown(&config.ftp, &self.services.users);
                 self.services.admission.set_limits(limits(&config.ftp));
                 self.services.places.replace(Rc::new(places));
             }
             Err(failure) => error!(target: "ftp", "stays as it was: {failure}"),
+        }
+    }
+}
+
+/// Somebody with a folder and no password cannot log in, which nobody would see from the settings.
+fn warn_of_unknown(ftp: &Ftp, path: &Path) {
+    // A file that cannot be read is told of at each attempt to log in.
+    let Ok(users) = Users::read_or_empty(path) else { return };
+    for user in &ftp.user {
+        if users.accounts().all(|account| account.name != user.name) {
+            let name = &user.name;
+            warn!(target: "ftp", "[[ftp.user]] {name:?} has no password; inhost user add {name}");
         }
     }
 }
@@ -163,6 +181,15 @@ fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Failure> 
         std::fs::read(path)
             .map_err(|e| Failure::operation(format!("ftp: cannot read {}: {e}", path.display())))
     };
+    let metadata = std::fs::metadata(key)
+        .map_err(|e| Failure::operation(format!("ftp: cannot read {}: {e}", key.display())))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let key = key.display();
+        return Err(Failure::operation(format!(
+            "ftp: {key}: others may read this key, its mode is {mode:04o}; try chmod 600 {key}"
+        )));
+    }
     TlsServer::from_pem(&read(certificate)?, &read(key)?)
         .map_err(|e| Failure::operation(format!("ftp: {}: {e}", certificate.display())))
 }

@@ -47,7 +47,7 @@ async fn store(
     name: &str,
     parameters: Parameters,
 ) -> Result<(), ClientError> {
-    let source = place.folder("client").retrieve(&path(name)).await.unwrap();
+    let source = place.folder("client").retrieve(&path("file")).await.unwrap();
     let request = Transfer {
         command: format!("STOR {name}"),
         parameters,
@@ -65,6 +65,10 @@ fn every_mode_between_our_ends() {
     let mut data: Vec<u8> = pattern(300_000);
     data.extend_from_slice(b"lines\nof text  \xff\r\n\n\0\0\0\0\0end");
     place.write("server/file", &data);
+    let mut lines = data.clone();
+    while let Some(at) = lines.windows(2).position(|pair| pair == b"\r\n") {
+        lines.remove(at);
+    }
     world(&place, ServerConfig::default(), async |world| {
         let mut client = world.client("ada", false).await.unwrap();
         for representation in ["A", "E", "I", "L 8"] {
@@ -72,10 +76,14 @@ fn every_mode_between_our_ends() {
                 for mode in [Mode::Stream, Mode::Block, Mode::Compressed] {
                     let representation = Representation::parse(representation).unwrap();
                     let parameters = Parameters { representation, structure, mode };
+                    // As text, a line's end is one, whichever the file has.
+                    let is_text = structure == Structure::File && representation.argument() == "A";
+                    let expected = if is_text { &lines } else { &data };
                     retrieve(&mut client, &place, "file", parameters, None).await.unwrap();
-                    assert!(place.read("client/file").unwrap() == data, "{parameters:?}");
-                    store(&mut client, &place, "file", parameters).await.unwrap();
-                    assert!(place.read("server/file").unwrap() == data, "{parameters:?}");
+                    assert!(place.read("client/file").unwrap() == *expected, "{parameters:?}");
+                    place.write("client/file", &data);
+                    store(&mut client, &place, "sent", parameters).await.unwrap();
+                    assert!(place.read("server/sent").unwrap() == *expected, "{parameters:?}");
                 }
             }
         }
@@ -299,4 +307,66 @@ fn a_mirror_follows_no_folder_into_itself() {
     });
     assert!(place.0.join("server/sent/inner/file").exists() && place.0.join("client/inner/file").exists());
     assert!(!place.0.join("server/sent/self").exists() && !place.0.join("client/self").exists());
+}
+
+/// Names in Latin-1, with tabs and with escapes are fetched as they are listed; a name that cannot be kept is a failure.
+#[test]
+fn names_are_octets() {
+    use std::os::unix::ffi::OsStrExt;
+    let names: [&[u8]; 5] =
+        [b"M\xfcller", b"tab\there", b"\x1b[2Jclear", "Mädchen".as_bytes(), b"back\\slash"];
+    let place = Place::new("octets");
+    std::fs::create_dir(place.0.join("server/tree")).unwrap();
+    for name in names {
+        std::fs::write(place.0.join("server/tree").join(std::ffi::OsStr::from_bytes(name)), name).unwrap();
+    }
+    std::fs::write(place.0.join("server/tree/two\nlines"), b"").unwrap();
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        let plan = MirrorPlan::new(place.folder("client"), "/tree", false, GetOptions::default());
+        mirror(&mut client, &world.host, &plan).await.unwrap();
+        assert_eq!(plan.files.get(), names.len() as u64, "{:?}", plan.failures.borrow());
+        assert_eq!(
+            plan.failures.borrow().len(),
+            1,
+            "a line end is in no listing: {:?}",
+            plan.failures.borrow()
+        );
+        let plan = MirrorPlan::new(place.folder("client"), "/again", true, GetOptions::default());
+        mirror(&mut client, &world.host, &plan).await.unwrap();
+        assert_eq!((plan.files.get(), plan.failures.borrow().len()), (names.len() as u64, 0));
+    });
+    for name in names {
+        for folder in ["client", "server/again"] {
+            let file = place.0.join(folder).join(std::ffi::OsStr::from_bytes(name));
+            assert_eq!(std::fs::read(file).unwrap(), name);
+        }
+    }
+}
+
+/// Listing a great many names takes memory for some of them, and nobody waits for it.
+#[test]
+fn many_names_are_listed_in_pieces() {
+    const NAMES: usize = 40_000;
+    let place = Place::new("names");
+    std::fs::create_dir(place.0.join("server/many")).unwrap();
+    for number in 0..NAMES {
+        place.write(&format!("server/many/{number}"), b"");
+    }
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        let listing = async {
+            let listed = inhost_ftp::driver::list(&mut client, "many", DataVia::Passive).await.unwrap();
+            let names: std::collections::BTreeSet<_> = listed.iter().map(|one| one.name.clone()).collect();
+            assert_eq!((names.len(), listed.len()), (NAMES, NAMES));
+        };
+        let polls = std::cell::Cell::new(0);
+        let mut listing = std::pin::pin!(listing);
+        poll_fn(|cx| {
+            polls.set(polls.get() + 1);
+            listing.as_mut().poll(cx)
+        })
+        .await;
+        assert!(polls.get() > NAMES / 10_000, "it came in {} pieces", polls.get());
+    });
 }

@@ -162,7 +162,7 @@ pub fn told(error: &StorageError) -> ErrorCode {
     match error {
         StorageError::NotFound => ErrorCode::NOT_FOUND,
         StorageError::Exists => ErrorCode::EXISTS,
-        StorageError::Quota | StorageError::Full => ErrorCode::FULL,
+        StorageError::Quota | StorageError::Full | StorageError::DiskQuota => ErrorCode::FULL,
         StorageError::Denied
         | StorageError::IsDirectory
         | StorageError::NotDirectory

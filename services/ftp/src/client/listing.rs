@@ -17,21 +17,34 @@ pub struct Listed {
     pub unique: Option<String>,
 }
 
-/// The names of a listing: of MLSD with `facts`, else of LIST. Names that would lead elsewhere than into the directory
-/// are left out, whoever sent them.
-pub fn parse_listing(text: &str, facts: bool) -> Vec<Listed> {
+/// What a directory holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listing {
+    /// Its names.
+    pub listed: Vec<Listed>,
+    /// Names that would lead elsewhere than into the directory, whoever sent them.
+    pub refused: Vec<String>,
+    /// The same for the same directory under whatever name, where the server tells it.
+    pub unique: Option<String>,
+}
+
+/// The names of a listing: of MLSD with `facts`, else of LIST.
+pub fn parse_listing(text: &str, facts: bool) -> Listing {
     let parse = |line: &str| if facts { parse_machine(line) } else { parse_long(line) };
-    text.lines().filter_map(parse).filter(|listed| is_name(&listed.name)).collect()
+    let (listed, refused) = text.lines().filter_map(parse).partition(|listed: &Listed| is_name(&listed.name));
+    let refused: Vec<Listed> = refused;
+    let unique = if facts { own_unique(text) } else { None };
+    Listing { listed, refused: refused.into_iter().map(|listed| listed.name).collect(), unique }
 }
 
 /// What MLSD tells of the directory itself: the same for the same one under whatever name.
-pub fn own_unique(text: &str) -> Option<String> {
+fn own_unique(text: &str) -> Option<String> {
     let own = text.lines().filter_map(parse_facts).find(|(facts, _)| facts.kind == Kind::This);
     own.and_then(|(facts, _)| facts.unique)
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
 }
 
 fn parse_machine(line: &str) -> Option<Listed> {
@@ -89,7 +102,8 @@ mod tests {
             -rw-r--r--   1 ftp 12 Nov 21 07:52 no-group\r\n\
             lrwxrwxrwx 1 0 0 4 Nov 21 07:52 link -> file\r\n\
             -rw-r--r-- 1 0 0 4 Nov 21 07:52 ../evil\r\n";
-        let found = parse_listing(text, false);
+        let Listing { listed: found, refused, .. } = parse_listing(text, false);
+        assert_eq!(refused, ["../evil"]);
         let names: Vec<_> = found.iter().map(|l| (&*l.name, l.kind, l.size_bytes)).collect();
         assert_eq!(
             names,
@@ -100,9 +114,9 @@ mod tests {
                 ("link", Kind::Other, 4),
             ]
         );
-        let machine =
-            "type=cdir; .\r\ntype=file;size=3;modify=20261121075253; x y\r\ntype=file;size=1; ../evil\r\n";
-        let found = parse_listing(machine, true);
+        let machine = "type=cdir;unique=7; .\r\ntype=file;size=3;modify=20261121075253; x y\r\ntype=file;size=1; ../evil\r\n";
+        let Listing { listed: found, refused, unique } = parse_listing(machine, true);
+        assert_eq!((refused.len(), unique.as_deref()), (1, Some("7")));
         assert_eq!((found.len(), &*found[0].name, found[0].size_bytes), (1, "x y", 3));
     }
 }

@@ -6,7 +6,8 @@ use inhost_base::Endpoint;
 
 use super::operation::{Action, Answer, ClientError, DataVia, Features, Operation, Passive, Transfer};
 use crate::protocol::{
-    Family, Parameters, Reply, ReplyReader, Representation, extended_text, parse_epsv, parse_pasv, port_text,
+    Family, Parameters, Reply, ReplyReader, Representation, extended_text, name_octets, parse_epsv,
+    parse_pasv, port_text,
 };
 
 /// Where an operation is: the reply that it waits for, or something of the driver's.
@@ -93,6 +94,10 @@ impl Client {
     pub fn features(&self) -> &Features {
         &self.features
     }
+    /// How the server has octets be, as far as it was told.
+    pub fn representation(&self) -> Representation {
+        self.parameters.representation
+    }
     /// Octets for the server.
     pub fn pending(&self) -> &[u8] {
         &self.output[self.sent..]
@@ -119,13 +124,7 @@ impl Client {
                 let line = format!("USER {user}");
                 self.say(&line, Step::User)
             }
-            Operation::Command(line) => {
-                // What is set by hand is what later transfers find.
-                if let Some(kind) = line.strip_prefix("TYPE ").and_then(Representation::parse) {
-                    self.parameters.representation = kind;
-                }
-                self.say(&line.clone(), Step::Simple)
-            }
+            Operation::Command(line) => self.say(&line.clone(), Step::Simple),
             Operation::Transfer(transfer) => {
                 self.set(transfer.parameters);
                 // RFC 959 §4.1.3; a server that has no use for it says 202, and some do not know it.
@@ -200,8 +199,8 @@ impl Client {
         // What is said again to a person has no password in it.
         self.said = if line.starts_with("PASS ") { "PASS".to_owned() } else { line.to_owned() };
         // A name with a line end in it would be two commands.
-        let octets = line.bytes().filter(|octet| !matches!(octet, b'\r' | b'\n' | 0));
-        for octet in octets {
+        let octets = name_octets(line);
+        for &octet in octets.iter().filter(|octet| !matches!(octet, b'\r' | b'\n' | 0)) {
             self.output.push(octet);
             if octet == 0xff {
                 self.output.push(octet);
@@ -288,6 +287,10 @@ impl Client {
             (Step::Abort(0), 4 | 5) => self.step = Step::Abort(1),
             (Step::Abort(_), _) => self.finish(Ok(Answer::Reply(reply))),
             (Step::Greeting | Step::Protect | Step::Begun | Step::Finish, 2) | (Step::Simple, 2 | 3) => {
+                // What is set by hand is what later transfers find.
+                if let Some(kind) = self.said.strip_prefix("TYPE ").and_then(Representation::parse) {
+                    self.parameters.representation = kind;
+                }
                 self.finish(Ok(Answer::Reply(reply)));
             }
             (_, 1) => {}
@@ -325,7 +328,7 @@ impl Client {
         let has = core::mem::replace(&mut self.parameters, wanted);
         self.settings.clear();
         if has.representation != wanted.representation {
-            self.settings.push_back(format!("TYPE {}", wanted.representation));
+            self.settings.push_back(format!("TYPE {}", wanted.representation.argument()));
         }
         if has.structure != wanted.structure {
             self.settings.push_back(format!("STRU {}", wanted.structure.letter()));

@@ -7,7 +7,7 @@ mod listing;
 mod machine;
 mod operation;
 
-pub use listing::{Listed, own_unique, parse_listing};
+pub use listing::{Listed, Listing, parse_listing};
 pub use machine::Client;
 pub use operation::{Action, Answer, ClientError, DataVia, Features, Operation, Passive, Transfer};
 

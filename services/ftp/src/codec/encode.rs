@@ -21,12 +21,15 @@ pub struct Encoder {
     next_marker: u64,
     /// What the next block will hold.
     block: Vec<u8>,
+    /// The last octet of the file was a carriage return.
+    after_return: bool,
 }
 
 impl Encoder {
     /// For a file that is sent from its octet `start` on.
     pub fn new(parameters: Parameters, start: u64) -> Encoder {
-        Encoder { parameters, position: start, next_marker: start + MARKER_EVERY_BYTES, block: Vec::new() }
+        let next_marker = start + MARKER_EVERY_BYTES;
+        Encoder { parameters, position: start, next_marker, block: Vec::new(), after_return: false }
     }
 
     /// Encodes the next octets of the file. At most five times as many octets go to `output`, and a marker for each
@@ -67,6 +70,9 @@ impl Encoder {
         let mut lines = input.split(|&octet| octet == b'\n');
         let mut line = lines.next();
         while let Some(text) = line {
+            // A line that ends in CR LF has the end already that text has on the wire.
+            let after_return = text.last().map_or(self.after_return, |&octet| octet == b'\r');
+            self.after_return = after_return;
             match self.parameters.representation {
                 Representation::Ebcdic(_) => {
                     let text: Vec<u8> = text.iter().map(|&octet| to_ebcdic(octet)).collect();
@@ -76,8 +82,10 @@ impl Encoder {
             }
             line = lines.next();
             if line.is_some() {
+                self.after_return = false;
                 match records {
                     true => self.end_record(output),
+                    false if after_return && line_end == b"\r\n" => self.frame(b"\n", output),
                     false => self.frame(line_end, output),
                 }
             }

@@ -16,8 +16,9 @@ use super::stall::{Stall, within};
 use super::transfer::shutdown;
 use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient};
 use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
-use crate::protocol::{Family, Parameters};
-use crate::storage::{LocalFuture, Source, Storing};
+use crate::protocol::{Family, Parameters, Representation, name_text};
+use crate::server::TransferError;
+use crate::storage::{LocalFuture, Source, StorageError, Storing};
 
 /// Octets of one read of the control connection.
 const READ_BYTES: usize = 4096;
@@ -69,6 +70,8 @@ pub struct Flowed {
     pub text: String,
     /// Octets of the file that moved.
     pub moved_bytes: u64,
+    /// What is wrong with the file on this side.
+    failure: Option<StorageError>,
 }
 
 /// A control connection.
@@ -171,6 +174,13 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
             Answer::Offered(_) => Err(ClientError::Protocol("an address where none was asked for".into())),
         }
     }
+    /// Has octets be as they are, which the server is told where it does not know it.
+    pub(super) async fn set_image(&mut self) -> Result<(), ClientError> {
+        match self.client.representation() {
+            Representation::Image => Ok(()),
+            _ => self.command("TYPE I").await.map(|_| ()),
+        }
+    }
     /// Does something that moves no data.
     pub async fn perform(&mut self, operation: Operation) -> Result<Answer, ClientError> {
         self.run(operation, Flow::None, Parameters::default()).await.map(|(answer, _)| answer)
@@ -202,7 +212,15 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
                         data = Data::Moving(self.move_data(data, flow, parameters));
                     }
                     Action::DropData => data = Data::None,
-                    Action::Done(outcome) => return outcome.map(|answer| (answer, flowed)),
+                    Action::Done(outcome) => {
+                        // What the server says of it is no more than that the connection ended.
+                        return match (outcome, flowed.failure.take()) {
+                            (Ok(answer), _) => Ok((answer, flowed)),
+                            (Err(ClientError::Connection(why)), _) => Err(ClientError::Connection(why)),
+                            (Err(_), Some(failure)) => Err(ClientError::Local(failure.to_string())),
+                            (Err(error), None) => Err(error),
+                        };
+                    }
                 }
             }
             if let Some((outcome, done)) = self.step(&mut data).await? {
@@ -373,7 +391,8 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
         Flow::None => Ok(()),
         Flow::Up(source, start) => {
             let mut sending = Sending::new(moving, start, true);
-            sending.file(&*source, stream).await.map_err(|error| error.to_string())?;
+            let sent = sending.file(&*source, stream).await;
+            sent.map_err(|error| told(error, flowed))?;
             flowed.moved_bytes = sending.moved_bytes;
             shutdown(stream).await.map_err(|error| error.to_string())?;
             // Tickets for later data connections come this way; who closes without a word has given none.
@@ -390,7 +409,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
             flowed.stored = Some((storing, position));
             // The other end of TLS wants to hear that all was heard; who has closed already does not.
             let _ = stream.shutdown().await;
-            outcome.map(|_| ()).map_err(|error| error.to_string())
+            outcome.map(|_| ()).map_err(|error| told(error, flowed))
         }
         Flow::Text => {
             let mut octets = Vec::new();
@@ -407,11 +426,19 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
                     return Err("the listing is too long".to_owned());
                 }
             }
-            flowed.text = String::from_utf8_lossy(&octets).into_owned();
+            flowed.text = name_text(&octets);
             let _ = stream.shutdown().await;
             Ok(())
         }
     }
+}
+
+/// What is said of it; what is wrong on this side is noted as that.
+fn told(error: TransferError, flowed: &mut Flowed) -> String {
+    if let TransferError::Storage(failure) = &error {
+        flowed.failure = Some(failure.clone());
+    }
+    error.to_string()
 }
 
 /// A network that is shared.

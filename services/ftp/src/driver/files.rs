@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::listing;
 use crate::protocol::{Facts, Kind, UnixTime};
 use crate::server::{Digest, FileReply, FileRequest, ListStyle};
-use crate::storage::{Outcome, Source, Storage, StorageError, VirtualPath};
+use crate::storage::{Listing, Names, Outcome, Source, Storage, StorageError, VirtualPath};
 
 /// Octets that are read at a time to be hashed or counted.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -55,12 +55,16 @@ async fn text_size(storage: &dyn Storage, path: &VirtualPath) -> Outcome<u64> {
     if source.size_bytes() > COUNTED_BYTES {
         return Err(StorageError::Other("Too long to count in TYPE A, say TYPE I".into()));
     }
-    let (mut position, mut lines) = (0, 0);
+    let (mut position, mut lines, mut last) = (0, 0, 0);
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         let (back, count) = source.read_at(position, buffer).await;
         let count = count?;
-        lines += back[..count].iter().filter(|&&octet| octet == b'\n').count() as u64;
+        // What ends in CR LF is sent as it is.
+        for &octet in &back[..count] {
+            lines += u64::from(octet == b'\n' && last != b'\r');
+            last = octet;
+        }
         position += count as u64;
         if count == 0 {
             return Ok(position + lines);
@@ -95,35 +99,51 @@ pub(crate) async fn hash(source: &dyn Source, digest: Digest) -> Outcome<(String
     }
 }
 
-/// All names of a directory, in order; or the one name of a file.
-pub(super) async fn names(
+/// The first names of a directory, or the one name of a file.
+pub(super) struct FirstNames {
+    /// In order, unless there are more.
+    pub(super) names: Names,
+    /// The rest of a directory that has more than so many.
+    pub(super) more: Option<Box<dyn Listing>>,
+}
+
+/// Reads the names of a directory; with more than `limit` of them, the rest stays unread.
+pub(super) async fn first_names(
     storage: &dyn Storage,
     path: &VirtualPath,
     limit: usize,
-) -> Outcome<Vec<(String, Facts)>> {
+) -> Outcome<FirstNames> {
     let mut listing = match storage.list(path).await {
         Err(StorageError::NotDirectory) => {
             let facts = storage.facts(path).await?;
-            return Ok(vec![(path.name().unwrap_or("/").to_owned(), facts)]);
+            let names = vec![(path.name().unwrap_or("/").to_owned(), facts)];
+            return Ok(FirstNames { names, more: None });
         }
         other => other?,
     };
     let mut names = Vec::new();
-    while names.len() < limit {
+    loop {
         let (rest, batch) = listing.next().await;
         let batch = batch?;
         if batch.is_empty() {
             break;
         }
         names.extend(batch);
+        if names.len() > limit {
+            return Ok(FirstNames { names, more: Some(rest) });
+        }
         listing = rest;
     }
-    names.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(names)
+    // Comparing as many takes longer than anybody's turn may.
+    let sort = move || {
+        names.sort_by(|(one, _): &(String, Facts), (other, _)| one.cmp(other));
+        names
+    };
+    Ok(FirstNames { names: blocking::unblock(sort).await, more: None })
 }
 
 async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) -> Outcome<Vec<String>> {
-    let names = names(storage, path, STAT_LINES).await?;
+    let FirstNames { names, .. } = first_names(storage, path, STAT_LINES).await?;
     let style = ListStyle::Long { all: true };
     let line = |(name, facts): &(String, Facts)| listing::line(name, facts, style, now).trim_end().to_owned();
     Ok(names.iter().take(STAT_LINES).map(line).collect())

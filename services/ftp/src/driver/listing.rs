@@ -1,8 +1,62 @@
 //! Listings, as text.
 
+use std::collections::VecDeque;
+
+use super::files::FirstNames;
 use crate::protocol::{Facts, Kind, UnixTime, list_time};
 use crate::server::FACT_NAMES;
 use crate::server::ListStyle;
+use crate::storage::{LIST_BATCH, Listing, Names, Outcome};
+
+/// A listing on its way: the text of so many names at a time, so that others have their turn between.
+pub(super) struct Lines {
+    names: VecDeque<(String, Facts)>,
+    more: Option<Box<dyn Listing>>,
+    own: Option<Facts>,
+    pattern: Option<String>,
+    style: ListStyle,
+    now: UnixTime,
+}
+
+impl Lines {
+    pub(super) fn new(
+        first: FirstNames,
+        own: Option<Facts>,
+        pattern: Option<String>,
+        style: ListStyle,
+        now: UnixTime,
+    ) -> Lines {
+        Lines { names: first.names.into(), more: first.more, own, pattern, style, now }
+    }
+    /// The next lines; none of the names may be wanted.
+    pub(super) async fn next(&mut self) -> Outcome<Option<String>> {
+        if let Some(own) = self.own.take() {
+            return Ok(Some(line(".", &own, self.style, self.now)));
+        }
+        if self.names.is_empty()
+            && let Some(more) = self.more.take()
+        {
+            let (rest, batch) = more.next().await;
+            let batch: Names = batch?;
+            self.more = (!batch.is_empty()).then_some(rest);
+            self.names = batch.into();
+        }
+        if self.names.is_empty() {
+            return Ok(None);
+        }
+        let count = self.names.len().min(LIST_BATCH);
+        let batch: Names = self.names.drain(..count).collect();
+        let wanted = batch.iter().filter(|(name, _)| self.wants(name));
+        Ok(Some(wanted.map(|(name, facts)| line(name, facts, self.style, self.now)).collect()))
+    }
+    fn wants(&self, name: &str) -> bool {
+        let shows_dots = matches!(self.style, ListStyle::Facts(_) | ListStyle::Long { all: true });
+        match &self.pattern {
+            Some(pattern) => matches(pattern, name) && (!name.starts_with('.') || pattern.starts_with('.')),
+            None => shows_dots || !name.starts_with('.'),
+        }
+    }
+}
 
 /// Whether `name` is as `pattern` says: `*` is any characters, `?` one. Linear in both but for the last star.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
@@ -27,10 +81,10 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// A line of a listing with a line feed at its end. A name that holds control characters shows `?` for each, for a
-/// line feed in it would make another name of what follows.
+/// A line of a listing with a line feed at its end. A name shows as it is, so that it can be asked for; where it holds a
+/// line end or a NUL, it shows `?`, for a line feed in it would make another name of what follows.
 pub(super) fn line(name: &str, facts: &Facts, style: ListStyle, now: UnixTime) -> String {
-    let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let name = name.replace(['\r', '\n', '\0'], "?");
     match style {
         ListStyle::Names => format!("{name}\n"),
         ListStyle::Facts(bits) => {

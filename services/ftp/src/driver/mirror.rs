@@ -188,6 +188,9 @@ async fn fetch_directory<N: Network, C: Clock + Clone + 'static>(
             Err(error) => return Err(local(error, &here)),
         }
     }
+    for name in looked.refused {
+        plan.failures.borrow_mut().push(format!("{there}/{name}: no file here can have that name"));
+    }
     for listed in looked.listed {
         // The name is one part of a path; the parser lets no other through.
         let (there, here) = (format!("{there}/{}", listed.name), here.join(&listed.name));

@@ -173,7 +173,11 @@ impl<'a, C: Clock> Sending<'a, C> {
         for piece in text.chunks(BUFFER_BYTES) {
             self.send(piece, &mut encoded, stream).await?;
         }
-        self.finish(encoded, stream).await
+        Ok(())
+    }
+    /// Nothing more comes.
+    pub(super) async fn end(&mut self, stream: &mut (impl AsyncWrite + Unpin)) -> Result<(), TransferError> {
+        self.finish(Vec::new(), stream).await
     }
 
     async fn send(

@@ -126,7 +126,8 @@ where
 /// The control connection, which is away while TLS begins or ends.
 enum Control<S> {
     Open(MaybeTls<S>),
-    Changing(LocalFuture<io::Result<MaybeTls<S>>>),
+    /// With an octet that was said behind TLS.
+    Changing(LocalFuture<io::Result<(MaybeTls<S>, Option<u8>)>>),
     Gone,
 }
 
@@ -229,10 +230,19 @@ where
         match &mut self.control {
             Control::Changing(changing) => {
                 let Poll::Ready(changed) = changing.as_mut().poll(cx) else { return Ok(false) };
-                let ok = changed.is_ok();
-                self.control = changed.map_or(Control::Gone, Control::Open);
+                let (ok, mut early) = (changed.is_ok(), None);
+                self.control = match changed {
+                    Ok((stream, octet)) => {
+                        early = octet;
+                        Control::Open(stream)
+                    }
+                    Err(_) => Control::Gone,
+                };
                 self.session.tls_started(ok, now);
                 self.session.tls_ended(ok, now);
+                if let Some(octet) = early {
+                    self.session.network(&[octet], now);
+                }
                 Ok(true)
             }
             Control::Gone => Err(SessionEnd::Disconnected),
@@ -410,7 +420,7 @@ where
             stream.write_all(&pending).await?;
             stream.flush().await?;
             // CCC may want the stream back, whole.
-            Ok(MaybeTls::Tls(Box::new(server.accept(stream, true).await?)))
+            Ok((MaybeTls::Tls(Box::new(server.accept(stream, true).await?)), None))
         }));
     }
 
@@ -423,7 +433,8 @@ where
         self.control = Control::Changing(Box::pin(async move {
             stream.write_all(&pending).await?;
             stream.flush().await?;
-            Ok(MaybeTls::Clear(stream.end().await?))
+            let (stream, early) = stream.end().await?;
+            Ok((MaybeTls::Clear(stream), early))
         }));
     }
 

@@ -21,6 +21,8 @@ use super::Urgent;
 const TICKETS: usize = 4;
 /// Sessions of TLS 1.2 that are kept for clients without tickets: one is resumed again and again.
 const KEPT_SESSIONS: usize = 4;
+/// What the records of TLS begin with (RFC 8446 §5.1).
+const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 /// Clear text that waits to be encrypted, and ciphertext that waits to be sent.
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -151,15 +153,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     pub(super) fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
-    /// Ends TLS in both directions and gives the stream below back. Data that still comes in TLS is thrown away.
-    pub(crate) async fn end(mut self) -> io::Result<S> {
+    /// Ends TLS and gives the stream below back, with an octet of clear text if one was taken from it. Data that still
+    /// comes in TLS is thrown away. Some clients end TLS too, and some go on in clear text at once: the first octet of
+    /// a record is a control character, with which no command begins.
+    pub(crate) async fn end(mut self) -> io::Result<(S, Option<u8>)> {
         poll_fn(|cx| self.poll_close(cx)).await?;
         let mut rest = [0; 512];
         loop {
+            if let Some(Record::Header(_, 0)) = self.record {
+                let mut first = [0];
+                let mut buf = ReadBuf::new(&mut first);
+                poll_fn(|cx| Pin::new(&mut self.io).poll_read(cx, &mut buf)).await?;
+                match *buf.filled() {
+                    [octet] if RECORD_TYPES.contains(&octet) => {
+                        self.record = Some(Record::Header([octet, 0, 0, 0, 0], 1));
+                        self.tls.read_tls(&mut &[octet][..])?;
+                    }
+                    [octet] => return Ok((self.io, Some(octet))),
+                    _ => return Ok((self.io, None)),
+                }
+            }
             let mut buf = ReadBuf::new(&mut rest);
             poll_fn(|cx| Pin::new(&mut self).poll_read(cx, &mut buf)).await?;
             if buf.filled().is_empty() {
-                return Ok(self.io);
+                return Ok((self.io, None));
             }
         }
     }

@@ -8,20 +8,24 @@ use std::rc::Rc;
 use inhost_base::{Duration, IpAddr};
 use tokio::io::AsyncWrite;
 
-use super::listing;
+use super::listing::Lines;
 use super::moving::{Moving, Receiving, Sending, Shared};
 use super::stall::within;
 use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, files};
-use crate::protocol::{Facts, Kind, Parameters};
+use crate::protocol::{Facts, Kind, Parameters, name_octets};
 use crate::server::{
     Channel, ListStyle, ServerConfig, Task, TransferError, TransferEvent, TransferRequest, restarts_by_file,
 };
 use crate::storage::{Storage, StorageError, Store, Storing, VirtualPath};
 
-/// Names that one listing has at most.
-const LIST_NAMES: usize = 1 << 20;
-/// How long the end of an upload is held back to see whether the client's control connection ended with it.
-const SETTLE: Duration = Duration::from_millis(3);
+/// Names that are listed in order. What a directory has beyond is listed as it is read, so that no listing takes more
+/// memory than these.
+const SORTED_NAMES: usize = 16 * 1024;
+/// How long the end of an upload is held back to see whether the client's control connection ended with it: a system
+/// that closes all that a killed client had open does so within microseconds.
+const SETTLE: Duration = Duration::from_micros(500);
+/// A file shorter than this was sent by one write of any client, and not broken off in the middle.
+const UNBROKEN_BYTES: u64 = 4096;
 
 /// What a transfer needs.
 pub(super) struct Transfer<V: Services> {
@@ -63,13 +67,19 @@ impl<V: Services> Transfer<V> {
                 self.store(storing, &mut stream, parameters, expected_bytes).await
             }
             Task::List { path, pattern, style } => {
-                let text = self.listing(&path, pattern.as_deref(), style).await?;
+                let mut lines = self.lines(&path, pattern, style).await?;
                 self.opened(None, None);
                 let mut stream = self.connect(&request).await?;
                 let mut sending = Sending::new(&self.moving(parameters), 0, true);
-                sending.text(text.as_bytes(), &mut stream).await?;
+                let mut bytes = 0;
+                while let Some(text) = lines.next().await.map_err(TransferError::Storage)? {
+                    let text = name_octets(&text);
+                    bytes += text.len() as u64;
+                    sending.text(&text, &mut stream).await?;
+                }
+                sending.end(&mut stream).await?;
                 self.close(&mut stream).await?;
-                Ok(text.len() as u64)
+                Ok(bytes)
             }
         }
     }
@@ -88,35 +98,24 @@ impl<V: Services> Transfer<V> {
         self.shared.events.borrow_mut().push_back(TransferEvent::Opened { size_bytes, name });
     }
 
-    async fn listing(
+    async fn lines(
         &self,
         path: &VirtualPath,
-        pattern: Option<&str>,
+        pattern: Option<String>,
         style: ListStyle,
-    ) -> Result<String, TransferError> {
-        let now = self.services.unix_time();
-        let is_facts = matches!(style, ListStyle::Facts(_));
-        if is_facts && self.storage.facts(path).await.map_err(TransferError::Storage)?.kind != Kind::Directory
-        {
-            return Err(TransferError::Storage(StorageError::NotDirectory));
-        }
-        let names = files::names(&*self.storage, path, LIST_NAMES).await.map_err(TransferError::Storage)?;
-        let mut text = String::new();
-        if is_facts {
-            // RFC 3659 §7.2: the directory itself, so that nobody takes an empty one for a failure.
-            let mut own = self.storage.facts(path).await.map_err(TransferError::Storage)?;
-            own.kind = Kind::This;
-            text += &listing::line(".", &own, style, now);
-        }
-        let shows_dots = matches!(style, ListStyle::Facts(_) | ListStyle::Long { all: true });
-        let wanted = |(name, _): &&(String, Facts)| match pattern {
-            Some(pattern) => {
-                listing::matches(pattern, name) && (!name.starts_with('.') || pattern.starts_with('.'))
+    ) -> Result<Lines, TransferError> {
+        let failed = TransferError::Storage;
+        let mut own = None;
+        if matches!(style, ListStyle::Facts(_)) {
+            let facts = self.storage.facts(path).await.map_err(failed)?;
+            if facts.kind != Kind::Directory {
+                return Err(failed(StorageError::NotDirectory));
             }
-            None => shows_dots || !name.starts_with('.'),
-        };
-        names.iter().filter(wanted).for_each(|(name, facts)| text += &listing::line(name, facts, style, now));
-        Ok(text)
+            // RFC 3659 §7.2: the directory itself, so that nobody takes an empty one for a failure.
+            own = Some(Facts { kind: Kind::This, ..facts });
+        }
+        let first = files::first_names(&*self.storage, path, SORTED_NAMES).await.map_err(failed)?;
+        Ok(Lines::new(first, own, pattern, style, self.services.unix_time()))
     }
 
     /// The data connection, in TLS where that was agreed on.
@@ -174,7 +173,10 @@ impl<V: Services> Transfer<V> {
         if expected_bytes.is_some_and(|expected| moved != expected && position != expected) {
             return Err(TransferError::Incomplete);
         }
-        let told = expected_bytes.is_some() || ended_by_mode || matches!(stream, MaybeTls::Tls(_));
+        let told = expected_bytes.is_some()
+            || ended_by_mode
+            || moved < UNBROKEN_BYTES
+            || matches!(stream, MaybeTls::Tls(_));
         if !told {
             let clock = self.services.clock();
             clock.sleep_until(clock.now() + SETTLE).await;

@@ -7,10 +7,13 @@ use inhost_socket::both;
 
 use super::files::hash;
 use super::{Clock, Connection, Flow, Network};
-use crate::client::{Answer, ClientError, DataVia, Listed, Operation, Transfer, own_unique, parse_listing};
+use crate::client::{Answer, ClientError, DataVia, Listed, Listing, Operation, Transfer, parse_listing};
 use crate::protocol::{Parameters, UnixTime, parse_time, time_text};
 use crate::server::Digest;
 use crate::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
+
+/// A file no longer than this is sent anew in less time than it takes to ask what is there of it.
+const WORTH_RESUMING_BYTES: u64 = 64 * 1024;
 
 /// How files are moved.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +58,7 @@ async fn remote_size<N: Network, C: Clock + Clone + 'static>(
     connection: &mut Connection<N, C>,
     remote: &str,
 ) -> Result<Option<u64>, ClientError> {
-    connection.command("TYPE I").await?;
+    connection.set_image().await?;
     match connection.command(format!("SIZE {remote}")).await {
         Ok(reply) => Ok(reply.last().trim().parse().ok()),
         Err(ClientError::Refused(..)) => Ok(None),
@@ -163,7 +166,11 @@ pub(super) async fn get_known<N: Network, C: Clock + Clone + 'static>(
     } else {
         let request =
             Transfer { restart: (start > 0).then_some(start), ..transfer(format!("RETR {path}"), options) };
-        let flowed = connection.transfer(request, Flow::Down(storing)).await?;
+        let flowed = connection.transfer(request, Flow::Down(storing)).await;
+        let flowed = flowed.map_err(|error| match error {
+            ClientError::Local(why) => ClientError::Local(format!("{}: {why}", name.name().unwrap_or("/"))),
+            other => other,
+        })?;
         flowed.stored.ok_or_else(|| ClientError::Data("nothing came".into()))?
     };
     if let Some(size) = size.filter(|&size| size != end) {
@@ -203,7 +210,7 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
     let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
     let size = source.size_bytes();
     let beside = if options.in_place { remote.to_owned() } else { format!("{remote}.part") };
-    let there = match options.resume {
+    let there = match options.resume && size > WORTH_RESUMING_BYTES {
         true => remote_size(connection, &beside).await?.unwrap_or(0),
         false => 0,
     };
@@ -216,12 +223,13 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
         };
         connection.transfer(request, Flow::Up(source, start)).await?;
     }
-    // A size that the server does not tell was heard as its 226.
-    if let Some(stored) = remote_size(connection, &beside).await?.filter(|&stored| stored != size) {
-        return Err(ClientError::Verify(format!("{remote} has {size} bytes here and {stored} there")));
-    }
     let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
     let hashed = options.hash && verified(connection, &beside, &*source).await?;
+    // The same hash is of the same size; a size that the server does not tell was heard as its 226.
+    if !hashed && let Some(stored) = remote_size(connection, &beside).await?.filter(|&stored| stored != size)
+    {
+        return Err(ClientError::Verify(format!("{remote} has {size} bytes here and {stored} there")));
+    }
     if let Some(time) = folder.facts(name).await.ok().and_then(|facts| facts.modified)
         && connection.features().has("MFMT")
     {
@@ -258,26 +266,19 @@ pub async fn list<N: Network, C: Clock + Clone + 'static>(
     Ok(look(connection, directory, via).await?.listed)
 }
 
-/// A directory there, as it was listed.
-pub(super) struct Directory {
-    pub(super) listed: Vec<Listed>,
-    /// The same for the same directory under whatever name, where the server tells it.
-    pub(super) unique: Option<String>,
-}
-
 /// Lists a directory there.
 pub(super) async fn look<N: Network, C: Clock + Clone + 'static>(
     connection: &mut Connection<N, C>,
     directory: &str,
     via: DataVia,
-) -> Result<Directory, ClientError> {
+) -> Result<Listing, ClientError> {
     let facts = connection.features().has("MLST");
     let verb = if facts { "MLSD" } else { "LIST" };
     let command = format!("{verb} {directory}").trim_end().to_owned();
     let request =
         Transfer { command, parameters: Parameters::default(), restart: None, size_bytes: None, via };
     let text = connection.transfer(request, Flow::Text).await?.text;
-    Ok(Directory { unique: own_unique(&text).filter(|_| facts), listed: parse_listing(&text, facts) })
+    Ok(parse_listing(&text, facts))
 }
 
 /// Moves a file between two servers, neither of which is here; one of them has to allow it.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::name::name_text;
+
 /// When a verb may be said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Needs {
@@ -122,7 +124,7 @@ pub enum ParseError {
     NotImplemented(String),
     /// No argument where there must be one: reply 501.
     NoArgument(Verb),
-    /// The argument is no UTF-8 (RFC 2640), or has a character in it that no name can have: reply 501.
+    /// The argument has an octet in it that cannot be listed: reply 501.
     Text,
 }
 
@@ -132,7 +134,7 @@ impl fmt::Display for ParseError {
             ParseError::Unknown(verb) => write!(f, "{verb} not understood"),
             ParseError::NotImplemented(verb) => write!(f, "{verb} not implemented"),
             ParseError::NoArgument(verb) => write!(f, "{} needs an argument", verb.name()),
-            ParseError::Text => f.write_str("Arguments are UTF-8 without control characters"),
+            ParseError::Text => f.write_str("An argument has no line end and no NUL"),
         }
     }
 }
@@ -145,8 +147,8 @@ impl Command {
     /// Reads a line. Verbs are taken in any case; the argument is everything behind one space, for names may begin and
     /// end with spaces.
     pub fn parse(line: &[u8]) -> Result<Command, ParseError> {
-        let line = core::str::from_utf8(line).map_err(|_| ParseError::Text)?;
-        let (name, argument) = line.split_once(' ').unwrap_or((line, ""));
+        let line = name_text(line);
+        let (name, argument) = line.split_once(' ').unwrap_or((&line, ""));
         let name = name.to_ascii_uppercase();
         // RFC 1123 §4.1.3.1: the X forms of RFC 775.
         let plain = match &*name {
@@ -166,7 +168,7 @@ impl Command {
                 _ => ParseError::Unknown(told),
             });
         };
-        if argument.chars().any(|c| c.is_control()) {
+        if argument.contains(['\r', '\n', '\0']) {
             return Err(ParseError::Text);
         }
         if verb.argument() == Argument::Required && argument.is_empty() {
@@ -179,6 +181,7 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::name_octets;
 
     #[test]
     fn lines_are_commands_or_say_why_not() {
@@ -190,7 +193,9 @@ mod tests {
         assert_eq!(Command::parse(b"GET / HTTP/1.1"), Err(ParseError::Unknown("GET".into())));
         assert_eq!(Command::parse(b""), Err(ParseError::Unknown(String::new())));
         assert_eq!(Command::parse(b"ENC x"), Err(ParseError::NotImplemented("ENC".into())));
-        for wrong in [&b"RETR \xff"[..], b"RETR a\rb", b"RETR a\0"] {
+        let latin = Command::parse(b"RETR M\xfcller\t\x1b").unwrap();
+        assert_eq!(*name_octets(&latin.argument), *b"M\xfcller\t\x1b");
+        for wrong in [&b"RETR a\rb"[..], b"RETR a\0"] {
             assert_eq!(Command::parse(wrong), Err(ParseError::Text));
         }
     }

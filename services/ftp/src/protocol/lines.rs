@@ -6,6 +6,8 @@
 /// The longest command line, its end not counted. Names of PATH_MAX octets fit.
 pub const LINE_BYTES: usize = 4352;
 
+/// Telnet has no command below this.
+const FIRST_COMMAND: u8 = 236;
 const IAC: u8 = 255;
 const DONT: u8 = 254;
 const DO: u8 = 253;
@@ -92,11 +94,18 @@ impl LineReader {
                 self.push(octet);
                 self.state = State::Text;
             }
+            // The same with what stands before the command.
+            (State::Text, IP | DM) if self.line.is_empty() => {}
             (State::Text, octet) => self.push(octet),
             // Data that looks like a command is doubled (RFC 854).
             (State::Command, IAC) => {
                 self.push(IAC);
                 self.state = State::Text;
+            }
+            // The command was urgent, and somebody on the way has taken it out of line.
+            (State::Command, octet) if octet < FIRST_COMMAND => {
+                self.state = State::Text;
+                return self.octet(octet, output, room);
             }
             (State::Command, SB) => self.state = State::Subnegotiation,
             (State::Command, WILL | WONT | DO | DONT) => self.state = State::Option(octet),
@@ -165,6 +174,28 @@ mod tests {
             read(b"RE\xff\xf4\xff\xf2ABOR\r\n\xff\xfd\x01\xff\xfb\x03\xff\xfa\x18\x01\xff\xf0NOOP\r\n");
         assert_eq!(events, [LineEvent::Line(b"ABOR".to_vec()), LineEvent::Line(b"NOOP".to_vec())]);
         assert_eq!(output, [255, 252, 1, 255, 254, 3]);
+    }
+
+    /// Urgent octets come in line, or are taken out of it by a system or a gateway on the way.
+    #[test]
+    fn abor_is_heard_behind_urgent_octets_in_any_order() {
+        let ends: [&[u8]; 9] = [
+            b"\xff\xf4\xff\xf2",
+            b"\xff\xf2\xff\xf4",
+            b"\xff\xf4",
+            b"\xff\xf2",
+            b"\xff\xf4\xff",
+            b"\xff\xf4\xf2",
+            b"\xf4\xff\xf2",
+            b"\xf2",
+            b"\xff\xf2\xff\xf2\xff\xf4\xff\xf2",
+        ];
+        for urgent in ends {
+            let (events, _) = read(&[b"RETR half a li", urgent, b"ABOR\r\n"].concat());
+            let whole = urgent.starts_with(&[IAC]).then(|| LineEvent::Line(b"ABOR".to_vec()));
+            assert!(whole.is_none_or(|abor| events == [abor]), "{urgent:x?}: {events:?}");
+            assert_eq!(read(&[urgent, b"ABOR\r\n"].concat()).0, [LineEvent::Line(b"ABOR".to_vec())]);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod address;
 mod command;
 mod facts;
 mod lines;
+mod name;
 mod parameters;
 mod reply;
 mod time;
@@ -13,6 +14,7 @@ pub use address::{epsv_text, extended_text, parse_extended, parse_port, port_tex
 pub use command::{Argument, Command, Needs, ParseError, Verb};
 pub use facts::{Facts, Kind, Permissions, parse_facts};
 pub use lines::{LINE_BYTES, LineEvent, LineReader};
+pub use name::{name_octets, name_text};
 pub use parameters::{Format, Mode, Parameters, Representation, Structure};
 pub use reply::{REPLY_LINES, Reply, ReplyError, ReplyReader, write_reply};
 pub use time::{UnixTime, list_time, parse_time, time_text};

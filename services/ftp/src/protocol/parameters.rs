@@ -38,6 +38,15 @@ impl Representation {
     pub fn is_text(self) -> bool {
         matches!(self, Representation::Ascii(_) | Representation::Ebcdic(_))
     }
+    /// What TYPE is told. The format that RFC 959 §5.1 has by default is left out: some servers know no other and refuse
+    /// to hear of it.
+    pub fn argument(self) -> String {
+        match self {
+            Representation::Ascii(Format::NonPrint) => "A".to_owned(),
+            Representation::Ebcdic(Format::NonPrint) => "E".to_owned(),
+            other => other.to_string(),
+        }
+    }
     /// The argument of TYPE, or `None` when it is none that we carry: bytes of other sizes than 8 have no meaning in
     /// files of octets.
     pub fn parse(argument: &str) -> Option<Representation> {
@@ -163,7 +172,10 @@ mod tests {
         for (text, wanted) in
             [("A", "A N"), ("a n", "A N"), ("E T", "E T"), ("A C", "A C"), ("I", "I"), ("L 8", "L 8")]
         {
-            assert_eq!(Representation::parse(text).unwrap().to_string(), wanted);
+            let representation = Representation::parse(text).unwrap();
+            assert_eq!(representation.to_string(), wanted);
+            assert_eq!(Representation::parse(&representation.argument()), Some(representation));
+            assert!(!representation.argument().contains('N'), "only the default may be left out");
         }
         for wrong in ["", "X", "L", "L 36", "I N", "A X", "A N N"] {
             assert_eq!(Representation::parse(wrong), None, "{wrong}");

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::lines::LINE_BYTES;
+use super::name::{name_octets, name_text};
 
 /// Lines of one reply that are kept; of the rest only the last counts.
 pub const REPLY_LINES: usize = 4096;
@@ -72,7 +73,8 @@ pub fn write_reply(output: &mut Vec<u8>, code: u16, lines: &[impl AsRef<str>]) {
         };
         output.extend_from_slice(head.as_bytes());
         // Control characters, those of a file's name among them, end no line here.
-        output.extend(line.bytes().map(|octet| if octet < 0x20 || octet == 0x7f { b'?' } else { octet }));
+        let shown = |&octet: &u8| if octet < 0x20 || octet == 0x7f { b'?' } else { octet };
+        output.extend(name_octets(line).iter().map(shown));
         output.extend_from_slice(b"\r\n");
     }
 }
@@ -94,7 +96,7 @@ impl ReplyReader {
                 b'\n' => {
                     let line = core::mem::take(&mut self.line);
                     let line = line.strip_suffix(b"\r").unwrap_or(&line);
-                    let line = String::from_utf8_lossy(line).into_owned();
+                    let line = name_text(line);
                     if let Some(done) = self.line(line) {
                         return Some(done);
                     }

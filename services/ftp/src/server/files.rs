@@ -162,6 +162,7 @@ impl Session {
             (FileRequest::Rename(..) | FileRequest::Make { .. }, StorageError::Name) => 553,
             (FileRequest::Rename(..), StorageError::Exists | StorageError::Denied) => 553,
             (_, StorageError::Busy) => 450,
+            (_, StorageError::Full | StorageError::DiskQuota) => 452,
             (FileRequest::Digest { .. }, StorageError::NotFile | StorageError::IsDirectory) => 553,
             _ => 550,
         };

@@ -176,7 +176,8 @@ impl Session {
         }
         self.forget_input();
         self.reply(200, "The control connection goes on in clear text.");
-        self.waiting = Waiting::Clear(now + self.config.handshake_time);
+        // Whether the client ends TLS too shows only in what it says next.
+        self.waiting = Waiting::Clear(now + self.settings.idle);
         self.act(Action::EndTls);
     }
 

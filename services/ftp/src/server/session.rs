@@ -427,7 +427,7 @@ impl Session {
         // RFC 4217 §11: what REIN leaves is unprotected.
         if self.security.encrypted {
             self.security = Security { encrypted: true, sized: false, data: false };
-            self.waiting = Waiting::Clear(now + self.config.handshake_time);
+            self.waiting = Waiting::Clear(now + self.config.login_time);
             self.forget_input();
             self.act(Action::EndTls);
         }

@@ -151,7 +151,7 @@ impl Session {
     fn transfer_failed(&mut self, error: &TransferError, opened: bool) {
         let code = match error {
             TransferError::Storage(StorageError::Quota) => 552,
-            TransferError::Storage(StorageError::Full) => 452,
+            TransferError::Storage(StorageError::Full | StorageError::DiskQuota) => 452,
             TransferError::Storage(StorageError::Busy) => 450,
             TransferError::Storage(StorageError::Name) => 553,
             TransferError::Storage(StorageError::Position) => 554,

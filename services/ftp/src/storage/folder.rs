@@ -1,9 +1,11 @@
 //! A folder of the file system, by a handle that nothing leads out of.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -17,7 +19,7 @@ use super::{
     LIST_BATCH, Listing, LocalFuture, Outcome, Quota, Source, Storage, StorageError, Store, Storing,
     VirtualPath,
 };
-use crate::protocol::{Facts, Kind, Permissions, UnixTime};
+use crate::protocol::{Facts, Kind, Permissions, UnixTime, name_octets, name_text};
 
 /// Directories, one in another, that counting what is used goes into; each has a descriptor open. What is deeper fails
 /// the count, and is not taken for nothing.
@@ -54,7 +56,7 @@ impl Folder {
     pub fn partial_bytes(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
-            Ok(parent.symlink_metadata(partial_name(&name))?.len())
+            Ok(parent.symlink_metadata(system(&partial_name(&name)))?.len())
         })
     }
 
@@ -62,7 +64,7 @@ impl Folder {
     pub fn is_link(&self, path: &VirtualPath) -> LocalFuture<Outcome<bool>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
-            Ok(parent.symlink_metadata(name)?.is_symlink())
+            Ok(parent.symlink_metadata(system(&name))?.is_symlink())
         })
     }
 
@@ -70,9 +72,9 @@ impl Folder {
     fn run<T: Send + 'static>(
         &self,
         path: &VirtualPath,
-        work: impl FnOnce(&Folder, String) -> Outcome<T> + Send + 'static,
+        work: impl FnOnce(&Folder, PathBuf) -> Outcome<T> + Send + 'static,
     ) -> LocalFuture<Outcome<T>> {
-        let (folder, path) = (self.clone(), path.relative());
+        let (folder, path) = (self.clone(), system(&path.relative()));
         Box::pin(blocking::unblock(move || work(&folder, path)))
     }
 
@@ -148,24 +150,30 @@ fn used_bytes(dir: &Dir, depth: usize) -> Outcome<u64> {
     Ok(sum)
 }
 
+/// A path or name as the system has it.
+pub(super) fn system(name: &str) -> PathBuf {
+    OsString::from_vec(name_octets(name).into_owned()).into()
+}
+
 /// The folder of a path and the name in it.
-fn place(root: &Dir, path: &str) -> Outcome<(Dir, String)> {
-    let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+fn place(root: &Dir, path: &Path) -> Outcome<(Dir, String)> {
+    let path = name_text(path.as_os_str().as_encoded_bytes());
+    let (parent, name) = path.rsplit_once('/').unwrap_or((".", &path));
     if name == "." || is_partial(name) {
         return Err(StorageError::Name);
     }
-    Ok((root.open_dir(parent)?, name.to_owned()))
+    Ok((root.open_dir(system(parent))?, name.to_owned()))
 }
 
 /// Opens whatever it is; a pipe makes nobody wait.
-fn open_readable(root: &Dir, path: &str) -> Outcome<File> {
+fn open_readable(root: &Dir, path: &Path) -> Outcome<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     Ok(root.open_with(path, &options)?.into_std())
 }
 
 /// Opens a plain file.
-fn open_file(root: &Dir, path: &str) -> Outcome<File> {
+fn open_file(root: &Dir, path: &Path) -> Outcome<File> {
     let file = open_readable(root, path)?;
     let metadata = file.metadata()?;
     match () {
@@ -186,7 +194,7 @@ impl Storage for Folder {
             Ok(_) => Err(StorageError::NotFile),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let (parent, name) = place(&folder.root, &path)?;
-                Ok(parent.symlink_metadata(partial_name(&name))?.len())
+                Ok(parent.symlink_metadata(system(&partial_name(&name)))?.len())
             }
             Err(error) => Err(error.into()),
         })
@@ -227,40 +235,41 @@ impl Storage for Folder {
             let (parent, name) = place(&folder.root, &path)?;
             let mut builder = DirBuilder::new();
             builder.mode(0o777 & !umask);
-            Ok(parent.create_dir_with(name, &builder)?)
+            Ok(parent.create_dir_with(system(&name), &builder)?)
         })
     }
 
     fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
-            Ok(parent.remove_dir(name)?)
+            Ok(parent.remove_dir(system(&name))?)
         })
     }
 
     fn remove(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
-            let metadata = parent.symlink_metadata(&name)?;
+            let metadata = parent.symlink_metadata(system(&name))?;
             if metadata.is_dir() {
                 return Err(StorageError::IsDirectory);
             }
-            folder.freeing(&parent, &name, || parent.remove_file(&name))
+            folder.freeing(&parent, &name, || parent.remove_file(system(&name)))
         })
     }
 
     fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<Outcome<()>> {
-        let to = to.relative();
+        let to = system(&to.relative());
         self.run(from, move |folder, from| {
             let (from_parent, from_name) = place(&folder.root, &from)?;
             let (to_parent, to_name) = place(&folder.root, &to)?;
+            let (from_system, to_system) = (system(&from_name), system(&to_name));
             let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
-            let moved = from_parent.symlink_metadata(&from_name).map(id)?;
+            let moved = from_parent.symlink_metadata(&from_system).map(id)?;
             // Two names of one file stay both, so nothing is freed (rename(2)).
-            if to_parent.symlink_metadata(&to_name).is_ok_and(|replaced| id(replaced) == moved) {
-                return Ok(from_parent.rename(&from_name, &to_parent, &to_name)?);
+            if to_parent.symlink_metadata(&to_system).is_ok_and(|replaced| id(replaced) == moved) {
+                return Ok(from_parent.rename(&from_system, &to_parent, &to_system)?);
             }
-            folder.freeing(&to_parent, &to_name, || from_parent.rename(&from_name, &to_parent, &to_name))
+            folder.freeing(&to_parent, &to_name, || from_parent.rename(&from_system, &to_parent, &to_system))
         })
     }
 
@@ -336,7 +345,7 @@ impl Reading {
             let name = entry.file_name();
             // A name that went away since is not told; a link that leads nowhere is told as what it is.
             let Ok(metadata) = self.directory.metadata(&name).or_else(|_| entry.metadata()) else { continue };
-            let name = name.to_string_lossy().into_owned();
+            let name = name_text(name.as_encoded_bytes());
             if !is_partial(&name) {
                 batch.push((name, self.folder.facts_of(&metadata, None)));
             }

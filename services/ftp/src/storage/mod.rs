@@ -45,6 +45,8 @@ pub enum StorageError {
     Quota,
     /// The device is full.
     Full,
+    /// The system gives the process no more of it.
+    DiskQuota,
     /// The name cannot be one.
     Name,
     /// A restart point beyond the end.
@@ -65,7 +67,8 @@ impl fmt::Display for StorageError {
             StorageError::NotFile => "It is not a plain file",
             StorageError::Busy => "Another session is storing to it",
             StorageError::Quota => "Your quota is used up",
-            StorageError::Full => "No space left",
+            StorageError::Full => "No space is left on the disk",
+            StorageError::DiskQuota => "The system's disk quota is used up",
             StorageError::Name => "That cannot be a file's name",
             StorageError::Position => "The restart point is beyond what is there",
             StorageError::Other(why) => why,
@@ -84,7 +87,8 @@ impl From<io::Error> for StorageError {
             Kind::DirectoryNotEmpty => StorageError::NotEmpty,
             Kind::IsADirectory => StorageError::IsDirectory,
             Kind::NotADirectory => StorageError::NotDirectory,
-            Kind::StorageFull | Kind::QuotaExceeded => StorageError::Full,
+            Kind::StorageFull => StorageError::Full,
+            Kind::QuotaExceeded => StorageError::DiskQuota,
             Kind::InvalidFilename | Kind::InvalidInput => StorageError::Name,
             Kind::WouldBlock => StorageError::Busy,
             _ => StorageError::Other(error.to_string()),

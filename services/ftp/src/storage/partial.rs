@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 
-use super::folder::Plain;
+use super::folder::{Plain, system};
 use super::quota::{Growing, Grows};
 use super::{LocalFuture, Outcome, Quota, Sink, Source, StorageError, Store, Storing};
 
@@ -64,7 +64,7 @@ pub(super) fn open(
     if how == Store::Unique {
         final_name = unique(&folder, name)?;
     }
-    let existing = match folder.metadata(&final_name) {
+    let existing = match folder.metadata(system(&final_name)) {
         Ok(metadata) if metadata.is_dir() => return Err(StorageError::IsDirectory),
         Ok(metadata) if !metadata.is_file() => return Err(StorageError::NotFile),
         Ok(metadata) => Some(metadata.len()),
@@ -112,7 +112,7 @@ fn open_locked(folder: &Dir, name: &str, create: bool) -> Outcome<File> {
     options.read(true).write(true).create(create).mode(0o600);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     for _ in 0..OPEN_TRIES {
-        let file = folder.open_with(name, &options)?.into_std();
+        let file = folder.open_with(system(name), &options)?.into_std();
         if !file.metadata()?.is_file() {
             return Err(StorageError::NotFile);
         }
@@ -128,7 +128,7 @@ fn open_locked(folder: &Dir, name: &str, create: bool) -> Outcome<File> {
 fn lock(folder: &Dir, name: &str, file: &File) -> Outcome<bool> {
     file.try_lock().map_err(|_| StorageError::Busy)?;
     let own = file.metadata()?;
-    match folder.metadata(name) {
+    match folder.metadata(system(name)) {
         Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error.into()),
@@ -137,7 +137,8 @@ fn lock(folder: &Dir, name: &str, file: &File) -> Outcome<bool> {
 
 fn unique(folder: &Dir, name: &str) -> Outcome<String> {
     let is_free = |name: &str| {
-        folder.symlink_metadata(name).is_err() && folder.symlink_metadata(partial_name(name)).is_err()
+        folder.symlink_metadata(system(name)).is_err()
+            && folder.symlink_metadata(system(&partial_name(name))).is_err()
     };
     (0..UNIQUE_TRIES)
         .map(|number| if number == 0 { name.to_owned() } else { format!("{name}.{number}") })
@@ -146,7 +147,7 @@ fn unique(folder: &Dir, name: &str) -> Outcome<String> {
 }
 
 fn copy_beginning(folder: &Dir, from: &str, to: &File, bytes: u64) -> Outcome<()> {
-    let from = folder.open(from)?.into_std();
+    let from = folder.open(system(from))?.into_std();
     let mut buffer = vec![0; COPY_BYTES];
     let mut position = 0;
     while position < bytes {
@@ -212,7 +213,7 @@ impl Body {
         self.file.set_len(size_bytes)?;
         let mode = std::fs::Permissions::from_mode(0o666 & !self.umask);
         self.file.set_permissions(mode)?;
-        let rename = || self.folder.rename(&self.name, &self.folder, &self.final_name);
+        let rename = || self.folder.rename(system(&self.name), &self.folder, system(&self.final_name));
         match &self.quota {
             None => rename()?,
             Some(quota) => quota.freeing(|growing| {
@@ -227,7 +228,7 @@ impl Body {
 
 /// Octets that are free once `name` is: those of a file, and none of a folder or a link.
 pub(super) fn freed_bytes(folder: &Dir, name: &str, growing: &Growing<'_>) -> Outcome<u64> {
-    match folder.symlink_metadata(name) {
+    match folder.symlink_metadata(system(name)) {
         Ok(metadata) if metadata.is_file() => {
             growing.check((metadata.dev(), metadata.ino()))?;
             Ok(metadata.len())
@@ -242,7 +243,7 @@ impl Drop for Body {
         // Nothing came of it, so nothing is left of it; this is quick, and not worth a thread.
         let is_named = *self.is_named.get_mut();
         if !is_named && self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
-            let _ = self.folder.remove_file(&self.name);
+            let _ = self.folder.remove_file(system(&self.name));
         }
     }
 }

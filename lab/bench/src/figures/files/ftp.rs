@@ -12,8 +12,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-const USER: &str = "ada";
-const PASSWORD: &str = "difference-engine";
+/// Who logs in to our server.
+pub const USER: &str = "ada";
+/// With this.
+pub const PASSWORD: &str = "difference-engine";
 /// A first transfer has one of so many parts.
 const SMALL: u64 = 100;
 /// A server has so long to come up: ours tests first whether its address is another's.
@@ -65,10 +67,16 @@ pub fn cases(bytes: u64) -> Result<Vec<Case>, String> {
 }
 
 fn prepare(folder: &Folder, bytes: u64) -> Result<(), String> {
-    vsftpd::prepare(folder)?;
+    prepare_server(folder)?;
     for (name, bytes) in [("small", bytes / SMALL), ("file", bytes)] {
         folder.write(&format!("{}/{name}", vsftpd::PUBLIC), content(bytes))?;
     }
+    Ok(())
+}
+
+/// Makes what both servers need: folders, settings, a certificate, and a user of ours.
+pub fn prepare_server(folder: &Folder) -> Result<(), String> {
+    vsftpd::prepare(folder)?;
     for (name, more) in [("tap.toml", ""), ("forward.toml", FORWARDED)] {
         folder.write(name, format!("{}{more}", SERVER.replace('@', &folder.text(""))))?;
     }
@@ -78,6 +86,19 @@ fn prepare(folder: &Folder, bytes: u64) -> Result<(), String> {
         writeln!(input, "{PASSWORD}").map_err(|e| e.to_string())?;
     }
     finish(child, None).map(|_| ())
+}
+
+/// Starts a server on a link of its own; it ends with what comes of this.
+pub fn start_server(is_ours: bool, folder: &Folder) -> Result<(Place, Running), String> {
+    let link = if is_ours { "tap-offload" } else { "veth-offload" };
+    let place = Place::new(link.parse::<Link>()?)?;
+    let mut command = match is_ours {
+        false => vsftpd::command(folder)?,
+        true => ours(&["serve", "--quiet", "--link", &tap(), "--config", "tap.toml"])?,
+    };
+    let running = Running(place.spawn(quiet(&mut command, folder))?);
+    wait_until_up(PROCESS)?;
+    Ok((place, running))
 }
 
 /// A transfer of a hundredth, and then of the whole, in two sessions with one server.

@@ -5,6 +5,7 @@ mod case;
 mod ftp;
 mod mirror;
 mod programs;
+mod small;
 mod tftp;
 mod vsftpd;
 
@@ -17,6 +18,7 @@ use case::{Group, measure};
 const MEGABYTES: u64 = 1000;
 const TFTP_MEGABYTES: u64 = 100;
 const FILES: usize = 10_000;
+const SMALL_FILES: usize = 500;
 const REPEATS: usize = 3;
 
 /// `inhost-bench figures files …`
@@ -40,6 +42,11 @@ pub fn command(mut options: Options) -> Result<(), String> {
         let rows = measure(mirror::cases(files)?, repeats)?;
         let title = format!("{files} files of {} octets, mirrored from vsftpd", mirror::FILE_BYTES);
         groups.push(Group { title, amount: files as f64, unit: "files", rows });
+    }
+    if is_wanted("small") {
+        let rows = measure(small::cases(SMALL_FILES)?, repeats)?;
+        let title = format!("{SMALL_FILES} files of {} octets, each way", small::FILE_BYTES);
+        groups.push(Group { title, amount: SMALL_FILES as f64, unit: "files", rows });
     }
     if is_wanted("tftp") {
         let rows = measure(tftp::cases(tftp_megabytes * 1_000_000)?, repeats)?;
