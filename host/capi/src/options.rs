@@ -129,13 +129,16 @@ impl World {
                 }
                 self.set_on_connection(fd, SocketOption::HopLimit(Some(first)))
             }
-            (libc::SOL_IP, libc::IP_MTU_DISCOVER) => match c_int::from(first) {
-                libc::IP_PMTUDISC_DONT => self.set_on_connection(fd, SocketOption::DontFragment(false)),
-                libc::IP_PMTUDISC_WANT | libc::IP_PMTUDISC_DO => {
-                    self.set_on_connection(fd, SocketOption::DontFragment(true))
+            // The values are the same in both families.
+            (libc::SOL_IP, libc::IP_MTU_DISCOVER) | (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER) => {
+                match c_int::from(first) {
+                    libc::IP_PMTUDISC_DONT => self.set_on_connection(fd, SocketOption::DontFragment(false)),
+                    libc::IP_PMTUDISC_WANT | libc::IP_PMTUDISC_DO => {
+                        self.set_on_connection(fd, SocketOption::DontFragment(true))
+                    }
+                    _ => Err(EINVAL),
                 }
-                _ => Err(EINVAL),
-            },
+            }
             // Any address can be bound to here: the adapter learns it then.
             (libc::SOL_IP, libc::IP_FREEBIND) if first != 0 => Ok(()),
             _ => Err(ENOPROTOOPT),

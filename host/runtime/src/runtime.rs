@@ -51,8 +51,11 @@ pub struct Runtime {
     active_at: Instant,
     /// Rounds without a look at readiness.
     spins: u32,
-    link_listener: Option<Box<dyn FnMut(&LinkChange)>>,
+    link_listener: Option<LinkListener>,
 }
+
+/// Hears of links that die and come back.
+type LinkListener = Box<dyn FnMut(&LinkChange)>;
 
 /// Why a link was not added.
 #[derive(Debug)]
