@@ -53,7 +53,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let login =
         config.telnet.enabled.then(|| login::start(&runtime, &config.telnet, &links.callers)).transpose()?;
     let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config, &links.callers)).transpose()?;
-    let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp)).transpose()?;
+    let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp, &links.callers)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;
     control.show_links(runtime.links());

@@ -92,7 +92,7 @@ pub fn start(host: &Host, config: &Config, links: &Links) -> Result<Forwarder, F
         may_be_leased: !links.dhcp.is_empty(),
     };
     let (forward, hosts) = asked.forward(host)?;
-    let running = serve(host, config.names.port, forward, hosts, seed()?)
+    let running = serve(host, config.names.port, forward, hosts, links.callers.clone(), seed()?)
         .map_err(|e| Failure::operation(e.to_string()))?;
     Ok(Forwarder { running: Rc::new(running), asked: Rc::new(RefCell::new(asked)), host: host.clone() })
 }

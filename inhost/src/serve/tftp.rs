@@ -2,7 +2,7 @@
 
 use crate::config::Tftp;
 use crate::failure::Failure;
-use inhost_common::Cleaner;
+use inhost_common::{Callers, Cleaner};
 use inhost_ftp::storage::{Folder, Storage};
 use inhost_socket::Host;
 use inhost_tftp::driver::{Server, ServerEvent, serve};
@@ -10,9 +10,9 @@ use std::rc::Rc;
 use tracing::{error, info};
 
 /// Starts it.
-pub fn start(host: &Host, tftp: &Tftp) -> Result<Server, Failure> {
+pub fn start(host: &Host, tftp: &Tftp, callers: &Callers) -> Result<Server, Failure> {
     let port = tftp.port;
-    serve(host, port, folder(tftp)?, tftp.server()?, log)
+    serve(host, port, folder(tftp)?, tftp.server()?, callers.clone(), log)
         .map_err(|why| Failure::operation(format!("cannot serve TFTP at port {port}: {why}")))
 }
 

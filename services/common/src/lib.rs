@@ -6,6 +6,6 @@ pub mod admission;
 pub mod callers;
 pub mod text;
 
-pub use admission::{Admission, AdmissionLimits, Attempt, Permit, Refusal};
+pub use admission::{Admission, AdmissionLimits, Attempt, Permit, Refusal, network};
 pub use callers::{Callers, Forwarded, Transport};
 pub use text::Cleaner;

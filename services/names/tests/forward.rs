@@ -5,13 +5,14 @@ mod network;
 
 use futures_lite::future;
 use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, CNAME, SOA};
+use hickory_resolver::proto::rr::rdata::{A, CNAME, SOA, TXT};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_common::{Callers, Transport};
 use inhost_names::forward::{ClientLimits, ForwardConfig, Forwarding, serve};
 use inhost_names::{Asker, Failed, Hosts, Misfit, Outcome, Question, Report, Useless};
 use inhost_socket::{Ends, Host, UdpSocket};
-use inhost_stack::{ListenOptions, UdpOptions};
+use inhost_stack::{ConnectOptions, ListenOptions, Local, UdpOptions};
 use network::Network;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,6 +40,11 @@ fn answer(question: &[u8], over_tcp: bool, log: &Log) -> Message {
     match text.as_str() {
         "long.example." if !over_tcp => reply.metadata.truncation = true,
         "long.example." => reply.answers.extend((0..100).map(|n| record(&owner, 60, n))),
+        "huge.example." if !over_tcp => reply.metadata.truncation = true,
+        "huge.example." => {
+            let text = |n: u8| TXT::from_bytes(vec![&[n; 250]; 16]);
+            reply.answers.extend((0..15).map(|n| Record::from_rdata(owner.clone(), 60, RData::TXT(text(n)))));
+        }
         "loop.example." => {
             let (a, b) = (owner.clone(), name("b.example."));
             reply.add_answer(Record::from_rdata(a.clone(), 60, RData::CNAME(CNAME(b.clone()))));
@@ -118,8 +124,9 @@ fn upstream(last: u8) -> Endpoint {
 /// Host 0 forwards to `servers`, and asks itself as a client.
 struct Place {
     network: Network,
-    forwarding: Forwarding,
+    forwarding: Rc<Forwarding>,
     client: Rc<Asker>,
+    callers: Callers,
 }
 
 impl Place {
@@ -128,9 +135,10 @@ impl Place {
         let host = network.ends[0].host.clone();
         let config = ForwardConfig { servers: servers.to_vec(), ..more };
         let hosts = Hosts::parse("10.0.0.7 multics.lan\n");
-        let forwarding = serve(&host, 53, config, hosts, [1; 32]).unwrap();
+        let callers = Callers::default();
+        let forwarding = Rc::new(serve(&host, 53, config, hosts, callers.clone(), [1; 32]).unwrap());
         let client = Rc::new(Asker::new(&host, [2; 32]));
-        Place { network, forwarding, client }
+        Place { network, forwarding, client, callers }
     }
     fn asks_at(&mut self, at: &str, text: &str, over_tcp: bool) -> Report {
         let question = Question::new(name(text), RecordType::A);
@@ -412,4 +420,120 @@ fn many_questions_on_one_connection_are_all_answered() {
     });
     assert_eq!(count, 200);
     assert!(place.forwarding.counters().asked <= 50);
+}
+
+/// A question over TCP, behind its length.
+fn framed(id: u16, text: &str, kind: RecordType) -> Vec<u8> {
+    let mut message = Message::new(id, hickory_resolver::proto::op::MessageType::Query, OpCode::Query);
+    message.metadata.recursion_desired = true;
+    message.add_query(hickory_resolver::proto::op::Query::query(name(text), kind));
+    let bytes = message.to_vec().unwrap();
+    [&(bytes.len() as u16).to_be_bytes()[..], &bytes].concat()
+}
+
+#[test]
+fn a_client_that_asks_on_and_reads_nothing_is_left_within_bounds() {
+    let clients = ClientLimits { per_second: 100_000, burst: 100_000, ..ClientLimits::default() };
+    let mut place = Place::new(&[upstream(2)], ForwardConfig { clients, ..ForwardConfig::default() });
+    server(&place.network.ends[1].host, UPSTREAM, honest);
+    let host = place.network.ends[0].host.clone();
+    let (forwarding, client) = (place.forwarding.clone(), place.client.clone());
+    let (most, ended_after) = place.network.run(async move {
+        let mut stream = host.connect(Endpoint::new([127, 0, 0, 1], 53)).await.unwrap();
+        stream.set_receive_buffer_limit(4096);
+        let (began, mut most) = (host.now(), 0);
+        // Many at once, and then one each second for five minutes.
+        for n in 0..2000u16 {
+            let question = framed(n, "huge.example.", RecordType::TXT);
+            let write = host.timeout(Duration::from_millis(5), stream.write_all(&question)).await;
+            if n % 100 == 0 {
+                host.sleep(Duration::from_millis(1)).await;
+            }
+            most = most.max(forwarding.waiting_bytes());
+            if matches!(write, Ok(Err(_))) {
+                break;
+            }
+        }
+        for n in 0..300u16 {
+            let question = framed(n, "www.example.", RecordType::A);
+            let write = host.timeout(Duration::from_secs(1), stream.write_all(&question)).await;
+            most = most.max(forwarding.waiting_bytes());
+            if matches!(write, Ok(Err(_))) || stream.error().is_some() {
+                break;
+            }
+            host.sleep(Duration::from_secs(1)).await;
+        }
+        // Others are served meanwhile and after.
+        let at = [Endpoint::new([127, 0, 0, 1], 53)];
+        let other = client.ask(Question::new(name("www.example."), RecordType::A), &at, true).await;
+        assert!(other.result.is_ok());
+        (most, host.now().since(began))
+    });
+    assert!(most > 0 && most <= 256 << 10, "{most} bytes waited");
+    assert!(ended_after < Duration::from_secs(180), "it held its place for {ended_after}");
+    assert_eq!(place.forwarding.waiting_bytes(), 0);
+    assert!(place.forwarding.counters().questions < 300, "{:?}", place.forwarding.counters());
+}
+
+#[test]
+fn limits_count_the_outer_callers_of_a_gateway() {
+    let clients = ClientLimits { burst: 3, per_second: 1, ..ClientLimits::default() };
+    let mut place = Place::new(&[upstream(2)], ForwardConfig { clients, ..ForwardConfig::default() });
+    server(&place.network.ends[1].host, UPSTREAM, honest);
+    let host = place.network.ends[0].host.clone();
+    let callers = place.callers.clone();
+    place.network.run(async move {
+        let at = Endpoint::new([127, 0, 0, 1], 53);
+        let mut answered = Vec::new();
+        for outer in 1..=3u8 {
+            let mut heard = 0;
+            for n in 0..5 {
+                let socket = host.udp(Endpoint::new([127, 0, 0, 1], 0), UdpOptions::default()).unwrap();
+                let outer = Endpoint::new([192, 0, 2, outer], 1000 + n);
+                let _entry = callers.enter(Transport::Udp, socket.local(), outer);
+                socket.send_to(&framed(n, "www.example.", RecordType::A)[2..], at).await.unwrap();
+                let mut place = [0; 512];
+                let reply = host.timeout(Duration::from_millis(50), socket.receive_from(&mut place)).await;
+                heard += u32::from(reply.is_ok());
+            }
+            answered.push(heard);
+        }
+        assert_eq!(answered, [3, 3, 3], "each has its own burst");
+        // Connections, too: eight of one caller, and there is room for another.
+        let mut kept = Vec::new();
+        let mut entries = Vec::new();
+        for n in 0..9u16 {
+            let outer = Endpoint::new([192, 0, 2, 9 + u8::from(n == 8)], 2000 + n);
+            let local = Endpoint::new([127, 0, 0, 1], 40_000 + n);
+            entries.push(callers.enter(Transport::Tcp, local, outer));
+            let options = ConnectOptions {
+                local: Local { address: Some(local.address), port: local.port },
+                ..ConnectOptions::default()
+            };
+            kept.push(host.connect_with(at, options).await.unwrap());
+        }
+        host.sleep(Duration::from_millis(10)).await;
+        assert!(kept.iter().all(|stream| stream.error().is_none()));
+    });
+}
+
+#[test]
+fn a_reply_does_not_wait_for_the_acknowledgment_of_the_one_before() {
+    let mut place = Place::new(&[upstream(2)], ForwardConfig::default());
+    server(&place.network.ends[1].host, UPSTREAM, honest);
+    let far = place.network.ends[1].host.clone();
+    let took = place.network.run(async move {
+        let stream = far.connect(Endpoint::new([10, 9, 0, 1], 53)).await.unwrap();
+        let (mut input, mut output) = tokio::io::split(stream);
+        let began = far.now();
+        for n in 0..2u16 {
+            output.write_all(&framed(n, &format!("n{n}.example."), RecordType::A)).await.unwrap();
+        }
+        for _ in 0..2 {
+            let length = input.read_u16().await.unwrap();
+            input.read_exact(&mut vec![0; usize::from(length)]).await.unwrap();
+        }
+        far.now().since(began)
+    });
+    assert!(took < Duration::from_millis(20), "{took}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_common::network;
 use inhost_ftp::storage::{StorageError, VirtualPath, is_partial};
 use inhost_little::{Guard, Rate};
 
@@ -35,13 +36,28 @@ pub enum Rights {
 pub struct DeskLimits {
     /// Transfers. Default: 64. Cost: a window, and what is read ahead of it, each.
     pub transfers: usize,
-    /// Transfers of one address. Default: 8.
+    /// Transfers of one address, or IPv6 network of 64 bits. Default: 8.
     pub transfers_per_client: usize,
 }
 
 impl Default for DeskLimits {
     fn default() -> Self {
         DeskLimits { transfers: 64, transfers_per_client: 8 }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Client {
+    /// Where it is answered.
+    pub end: Endpoint,
+    /// By whom it is counted: the outer caller, if a gateway forwards it, else the same.
+    pub caller: Endpoint,
+}
+
+impl From<Endpoint> for Client {
+    fn from(end: Endpoint) -> Client {
+        Client { end, caller: end }
     }
 }
 
@@ -58,6 +74,7 @@ pub enum Verdict {
 
 #[derive(Debug)]
 struct Active {
+    network: IpAddr,
     request: Request,
     heard: Instant,
 }
@@ -81,15 +98,16 @@ impl Desk {
     pub fn change(&mut self, limits: DeskLimits, rights: Rights) {
         (self.limits, self.rights) = (limits, rights);
     }
-    /// Judges a datagram that `from` has sent to us at `to`. After [`Verdict::Start`] the transfer counts until
+    /// Judges a datagram that `client` has sent to us at `to`. After [`Verdict::Start`] the transfer counts until
     /// [`Desk::ended`].
-    pub fn request(&mut self, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Verdict {
+    pub fn request(&mut self, client: Client, to: Endpoint, bytes: &[u8], now: Instant) -> Verdict {
+        let Client { end: from, caller } = client;
         // RFC 1123 §4.2.3.5: a request to all is nobody's.
-        if !is_for_one(to.address) || ANSWERING_PORTS.contains(&from.port) {
+        if !is_for_one(to.address) || ANSWERING_PORTS.contains(&caller.port) {
             return Verdict::Ignore;
         }
         // What another server answers to a block is an error, and to that nothing is said.
-        if self.guard.admit_from_any_port(from, now).is_err() {
+        if self.guard.admit_from_any_port(caller, now).is_err() {
             return Verdict::Ignore;
         }
         let request = match Packet::parse(bytes) {
@@ -112,11 +130,12 @@ impl Desk {
             Ok(path) => path,
             Err(why) => return refuse(ErrorCode::ACCESS, why),
         };
-        let of_client = self.active.keys().filter(|end| end.address == from.address).count();
+        let network = network(caller.address);
+        let of_client = self.active.values().filter(|active| active.network == network).count();
         if self.active.len() >= self.limits.transfers || of_client >= self.limits.transfers_per_client {
             return refuse(ErrorCode::OTHER, "Too many transfers, try again later");
         }
-        self.active.insert(from, Active { request: request.clone(), heard: now });
+        self.active.insert(from, Active { network, request: request.clone(), heard: now });
         Verdict::Start(request, path)
     }
     /// The client's transfer moves.

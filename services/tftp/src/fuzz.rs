@@ -27,7 +27,7 @@ pub fn fuzz_tftp_server(input: &[u8]) {
         let (&choice, bytes) = piece.split_first().unwrap_or((&0, &[]));
         now += Duration::from_millis(u64::from(choice));
         let client = Endpoint::new([192, 0, 2, 2 + choice % 3], 2_000 + u16::from(choice / 16));
-        match desk.request(client, server, bytes, now) {
+        match desk.request(client.into(), server, bytes, now) {
             Verdict::Start(request, path) => {
                 assert!(path.relative().split('/').all(|part| part != ".."), "{path} leads out");
                 assert!(!request.is_write || rights == Rights::Write);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Duration, Endpoint};
+use inhost_common::Callers;
 use inhost_ftp::storage::{Folder, VirtualPath};
 use inhost_runtime::Runtime;
 use inhost_socket::{Either, Host, race};
@@ -74,7 +75,8 @@ fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: impl
             },
         });
     };
-    let server = serve(&host, 69, Rc::new(place.folder("server")), config, record).unwrap();
+    let server =
+        serve(&host, 69, Rc::new(place.folder("server")), config, Callers::default(), record).unwrap();
     let world = Rc::new(World { host: host.clone(), log, client: place.folder("client") });
     let limit = host.sleep(Duration::from_secs(60));
     let ended = runtime.run(race(test(world), limit)).unwrap();

@@ -14,8 +14,8 @@ use std::rc::Rc;
 
 /// How long a datagram may wait for room on its link. It is lost then, as on any wire.
 const SEND_WITHIN: Duration = Duration::from_secs(1);
-/// How long a last word may take to leave, its neighbour's card asked for included.
-const LAST_WORD: Duration = Duration::from_millis(50);
+/// How often it is looked whether a last word has left.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The name under which the host's identifier is kept.
 const DUID: &str = "duid";
 
@@ -106,8 +106,20 @@ pub(super) async fn release(shared: &Rc<Shared>, seed: [u8; 32]) {
         // The first is what the server is told; it leaves before the address does.
         let Some(Todo::V4(told)) = next(shared, place) else { continue };
         carry(shared, place, told, &mut random).await;
-        shared.host.sleep(LAST_WORD).await;
+        has_left(shared).await;
         settle(shared, place, &mut random).await;
+    }
+}
+
+/// Waits until what was sent has left, its neighbour's address asked for included.
+async fn has_left(shared: &Shared) {
+    let waits = || {
+        let socket = shared.v4.socket();
+        shared.host.with_stack(|stack, now| stack.info(socket, now).is_some_and(|info| info.send_queue > 0))
+    };
+    let until = shared.host.now() + SEND_WITHIN;
+    while waits() && shared.host.now() < until {
+        shared.host.sleep(LOOK_AGAIN).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! How much each client may ask, and all of them together.
 
-use inhost_base::{Duration, Instant, IpAddr, Ipv6Addr};
+use inhost_base::{Duration, Instant, IpAddr};
+use inhost_common::network;
 use std::collections::BTreeMap;
 
 /// Clients remembered at a time; the one not heard for longest, of those that wait for nothing, is forgotten.
@@ -67,7 +68,7 @@ impl Clients {
     }
     /// Gives the place back.
     pub(crate) fn served(&mut self, address: IpAddr) {
-        if let Some(client) = self.list.get_mut(&whole(address)).filter(|client| client.waiting > 0) {
+        if let Some(client) = self.list.get_mut(&network(address)).filter(|client| client.waiting > 0) {
             client.waiting -= 1;
             self.waiting -= 1;
         }
@@ -77,7 +78,7 @@ impl Clients {
         self.waiting
     }
     fn client(&mut self, address: IpAddr, now: Instant) -> Option<&mut Client> {
-        let address = whole(address);
+        let address = network(address);
         if self.list.len() >= CLIENTS_REMEMBERED && !self.list.contains_key(&address) {
             let idle = self.list.iter().filter(|(_, client)| client.waiting == 0);
             let oldest = *idle.min_by_key(|(_, client)| client.heard)?.0;
@@ -87,13 +88,6 @@ impl Clients {
             self.list.entry(address).or_insert(Client { waiting: 0, whole_at: Instant::ZERO, heard: now });
         client.heard = now;
         Some(client)
-    }
-}
-
-fn whole(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(a) => Ipv6Addr::from(u128::from(a) & !u128::from(u64::MAX)).into(),
     }
 }
 

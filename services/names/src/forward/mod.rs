@@ -4,6 +4,7 @@
 //! [`Forwarder`] is the machine that decides, without sockets; [`serve()`] runs one on a host's UDP and TCP.
 
 mod clients;
+mod connection;
 mod machine;
 mod reply;
 mod serve;

@@ -1,34 +1,24 @@
 //! A forwarder on a host's UDP and TCP.
 
+use super::connection::{Owed, Places, connection};
 use super::machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
-use crate::ask::{Asker, read_message, write_message};
+use crate::ask::Asker;
 use crate::asked::Question;
 use crate::exchange::Report;
 use crate::hosts::Hosts;
 use crate::records::{Looked, Source};
-use futures_channel::mpsc;
-use futures_lite::StreamExt;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
-use inhost_socket::{Ends, Host, Listener, Stream, Task, UdpSocket, both, yield_now};
-use inhost_stack::{ListenOptions, UdpOptions};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use inhost_common::{Callers, Transport};
+use inhost_socket::{Ends, Host, Listener, Task, UdpSocket, yield_now};
+use inhost_stack::{ListenOptions, TcpConfig, UdpOptions};
+use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
 /// The longest question taken over UDP; a longer one is cut, and cannot be read then.
 const QUESTION_BYTES: usize = 4096;
-/// A connection on which no question comes for so long is closed (RFC 7766 §6.2.3: a few seconds).
-pub const IDLE_LIMIT: Duration = Duration::from_secs(10);
-/// A client that does not take a reply for so long is given up.
-const WRITE_LIMIT: Duration = Duration::from_secs(10);
-/// Connections of one address.
-pub const CONNECTIONS_EACH: usize = 8;
-/// Replies that one connection is owed; with so many no further question of it is read.
-const REPLIES_OWED: usize = 64;
-/// How often a connection that is owed so many is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-
+/// What one connection may have sent and not acknowledged: the longest reply.
+const SEND_BYTES: usize = 64 * 1024;
 /// Why a forwarder cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServeError {
@@ -46,34 +36,19 @@ impl fmt::Display for ServeError {
 impl std::error::Error for ServeError {}
 
 /// The way back to a client.
-enum Back {
+pub(super) enum Back {
     /// A datagram from where the question came to, to where it came from.
     Datagram(Endpoint, Endpoint),
     /// Over its connection.
-    Connection(mpsc::UnboundedSender<(Vec<u8>, Owed)>, Owed),
+    Connection(Owed),
 }
 
-/// One reply that a connection is owed: counted until it is written, or will never be.
-struct Owed(Rc<Cell<usize>>);
-
-impl Owed {
-    fn new(count: &Rc<Cell<usize>>) -> Owed {
-        count.set(count.get() + 1);
-        Owed(count.clone())
-    }
-}
-impl Drop for Owed {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
-}
-
-struct Shared {
-    asker: Asker,
+pub(super) struct Shared {
+    pub(super) asker: Asker,
     machine: RefCell<Forwarder<Back>>,
     socket: UdpSocket,
-    open: Cell<usize>,
-    open_each: RefCell<BTreeMap<IpAddr, usize>>,
+    callers: Callers,
+    pub(super) places: Places,
 }
 
 /// A running forwarder. Dropping it ends its listeners.
@@ -91,6 +66,10 @@ impl Forwarding {
     /// Answers kept, memory that they take, and questions that are being asked.
     pub fn kept(&self) -> (usize, usize, usize) {
         self.shared.machine.borrow().kept()
+    }
+    /// Memory of the replies that connections have not taken.
+    pub fn waiting_bytes(&self) -> usize {
+        self.shared.places.waiting_bytes()
     }
     /// What the host's own look-ups use.
     pub fn home(&self) -> Home {
@@ -137,25 +116,35 @@ impl Home {
     }
 }
 
-/// Starts a forwarder at `port` of all addresses of `host`, which are of both families. `seed` is entropy that nobody
-/// else knows.
+/// Starts a forwarder at `port` of all addresses of `host`, which are of both families. Limits count the outer callers of
+/// `callers`. `seed` is entropy that nobody else knows.
 pub fn serve(
     host: &Host,
     port: u16,
     config: ForwardConfig,
     hosts: Hosts,
+    callers: Callers,
     seed: [u8; 32],
 ) -> Result<Forwarding, ServeError> {
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
     let refused = |why: String| ServeError { at, why };
-    let listener = host.listen(at, ListenOptions::default()).map_err(|why| refused(why.to_string()))?;
+    // A reply does not wait until the client has acknowledged the one before it.
+    let own = host.with_stack(|stack, _| stack.config().tcp.clone());
+    let tcp = TcpConfig {
+        nagle: false,
+        send_buffer_limit_bytes: own.send_buffer_limit_bytes.min(SEND_BYTES),
+        send_buffer_initial_bytes: own.send_buffer_initial_bytes.min(SEND_BYTES),
+        ..own
+    };
+    let options = ListenOptions { tcp: Some(tcp), ..ListenOptions::default() };
+    let listener = host.listen(at, options).map_err(|why| refused(why.to_string()))?;
     let socket = host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
     let shared = Rc::new(Shared {
         asker: Asker::new(host, seed),
         machine: RefCell::new(Forwarder::new(config, hosts)),
         socket,
-        open: Cell::new(0),
-        open_each: RefCell::default(),
+        callers,
+        places: Places::default(),
     });
     let tasks = vec![host.spawn(datagrams(shared.clone())), host.spawn(accept(shared.clone(), listener))];
     Ok(Forwarding { shared, _tasks: tasks })
@@ -174,14 +163,24 @@ async fn datagrams(shared: Rc<Shared>) {
         }
         let bytes = buffer.get(..received.length_bytes).unwrap_or(&buffer);
         let back = Back::Datagram(received.to, received.from);
-        decide(&shared, bytes, received.from.address, false, back).await;
+        let caller = shared.callers.of(Transport::Udp, received.from).address;
+        decide(&shared, bytes, received.from.address, caller, false, back).await;
     }
 }
 
-/// Has the machine decide on one question, and does what it says.
-async fn decide(shared: &Rc<Shared>, bytes: &[u8], address: IpAddr, over_tcp: bool, back: Back) {
+/// Has the machine decide on one question, and does what it says. Who comes through a gateway is as near as that, and
+/// has the limits of the outer `caller`.
+pub(super) async fn decide(
+    shared: &Rc<Shared>,
+    bytes: &[u8],
+    peer: IpAddr,
+    caller: IpAddr,
+    over_tcp: bool,
+    back: Back,
+) {
     let host = shared.asker.host();
-    let visitor = Visitor { address, is_near: is_near(host, address), over_tcp };
+    let is_near = peer.is_loopback() || is_near(host, peer);
+    let visitor = Visitor { address: caller, is_near, over_tcp };
     let decision = shared.machine.borrow_mut().question(bytes, visitor, back, host.now());
     match decision {
         Decision::Answer(Settled { to, bytes }) => give(shared, to, bytes).await,
@@ -216,80 +215,21 @@ async fn give(shared: &Shared, back: Back, bytes: Vec<u8>) {
         Back::Datagram(own, peer) => {
             let _ = shared.socket.send_between(&bytes, Ends { from: Some(own), to: Some(peer) }).await;
         }
-        Back::Connection(replies, owed) => {
-            let _ = replies.unbounded_send((bytes, owed));
-        }
+        Back::Connection(owed) => owed.give(bytes),
     }
 }
 
 async fn accept(shared: Rc<Shared>, listener: Listener) {
     // Accepting fails only when the listener is closed, as the host goes down.
     while let Ok(stream) = listener.accept().await {
-        match Place::take(&shared, stream.remote().address) {
+        let caller = shared.callers.of(Transport::Tcp, stream.remote()).address;
+        let limit = shared.machine.borrow().config().connections;
+        match shared.places.take(caller, limit) {
             Some(place) => {
-                let connection = connection(shared.clone(), stream, place);
+                let connection = connection(shared.clone(), stream, caller, place);
                 shared.asker.host().spawn(connection).detach();
             }
             None => stream.abort(),
         }
     }
-}
-
-/// One of the places for connections, given back however the connection ends.
-struct Place(Rc<Shared>, IpAddr);
-
-impl Place {
-    fn take(shared: &Rc<Shared>, address: IpAddr) -> Option<Place> {
-        let limit = shared.machine.borrow().config().connections;
-        let mut each = shared.open_each.borrow_mut();
-        let own = each.get(&address).copied().unwrap_or(0);
-        if shared.open.get() >= limit || own >= CONNECTIONS_EACH {
-            return None;
-        }
-        each.insert(address, own + 1);
-        shared.open.set(shared.open.get() + 1);
-        Some(Place(shared.clone(), address))
-    }
-}
-impl Drop for Place {
-    fn drop(&mut self) {
-        let Place(shared, address) = self;
-        shared.open.set(shared.open.get().saturating_sub(1));
-        let mut each = shared.open_each.borrow_mut();
-        match each.get(address).copied() {
-            Some(own) if own > 1 => drop(each.insert(*address, own - 1)),
-            _ => drop(each.remove(address)),
-        }
-    }
-}
-
-/// Reads questions and writes replies, in whatever order they come (RFC 7766 §6.2.1.1), until the client ends or is
-/// silent and nothing is owed to it.
-async fn connection(shared: Rc<Shared>, stream: Stream, _place: Place) {
-    let address = stream.remote().address;
-    let host = shared.asker.host().clone();
-    let (mut input, mut output) = tokio::io::split(stream);
-    // What waits in it is bounded by what is owed.
-    let (replies, mut to_write) = mpsc::unbounded();
-    let owed = Rc::new(Cell::new(0));
-    let reading = async {
-        while let Ok(Ok(Some(question))) = host.timeout(IDLE_LIMIT, read_message(&mut input)).await {
-            let back = Back::Connection(replies.clone(), Owed::new(&owed));
-            decide(&shared, &question, address, true, back).await;
-            // Whoever asks faster than he reads waits, which the peer feels by TCP's window.
-            while owed.get() >= REPLIES_OWED && !replies.is_closed() {
-                host.sleep(LOOK_AGAIN).await;
-            }
-        }
-        drop(replies);
-    };
-    let writing = async {
-        // It ends when nobody who could write to it is left.
-        while let Some((reply, _owed)) = to_write.next().await {
-            if !matches!(host.timeout(WRITE_LIMIT, write_message(&mut output, &reply)).await, Ok(Ok(()))) {
-                return;
-            }
-        }
-    };
-    both(reading, writing).await;
 }

@@ -15,7 +15,7 @@ fn asks(is_write: bool, name: &str) -> Vec<u8> {
 }
 
 fn refused(desk: &mut Desk, bytes: &[u8]) -> String {
-    match desk.request(client(1, 2000), SERVER, bytes, NOW) {
+    match desk.request(client(1, 2000).into(), SERVER, bytes, NOW) {
         Verdict::Refuse(code, why) => format!("{} {why}", code.0),
         other => panic!("{other:?}"),
     }
@@ -45,7 +45,7 @@ fn what_is_refused_is_told() {
 #[test]
 fn a_slash_at_the_beginning_is_the_folder() {
     let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
-    let verdict = desk.request(client(1, 2000), SERVER, &asks(false, "/etc/passwd"), NOW);
+    let verdict = desk.request(client(1, 2000).into(), SERVER, &asks(false, "/etc/passwd"), NOW);
     let Verdict::Start(_, path) = verdict else { panic!("{verdict:?}") };
     assert_eq!(path.relative(), "etc/passwd");
 }
@@ -53,8 +53,8 @@ fn a_slash_at_the_beginning_is_the_folder() {
 #[test]
 fn what_is_passed_over() {
     let mut desk = Desk::new(DeskLimits::default(), Rights::Write);
-    let mut ignored = |from, to, bytes: &[u8]| {
-        let verdict = desk.request(from, to, bytes, NOW);
+    let mut ignored = |from: Endpoint, to, bytes: &[u8]| {
+        let verdict = desk.request(from.into(), to, bytes, NOW);
         assert_eq!(verdict, Verdict::Ignore, "{from} {to} {bytes:?}");
     };
     // RFC 1123 §4.2.3.5.
@@ -72,7 +72,7 @@ fn what_is_passed_over() {
 fn a_client_may_ask_from_any_port_below_1024_too() {
     let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
     for (last, port) in [(1, 1), (2, 69), (3, 512), (4, 1023)] {
-        let verdict = desk.request(client(last, port), SERVER, &asks(false, "x"), NOW);
+        let verdict = desk.request(client(last, port).into(), SERVER, &asks(false, "x"), NOW);
         assert!(matches!(verdict, Verdict::Start(..)), "{port}: {verdict:?}");
     }
 }
@@ -80,7 +80,8 @@ fn a_client_may_ask_from_any_port_below_1024_too() {
 #[test]
 fn so_many_transfers_and_no_more() {
     let mut desk = Desk::new(DeskLimits { transfers: 5, transfers_per_client: 3 }, Rights::Read);
-    let mut asked = |last, port| match desk.request(client(last, port), SERVER, &asks(false, "x"), NOW) {
+    let mut asked = |last, port| match desk.request(client(last, port).into(), SERVER, &asks(false, "x"), NOW)
+    {
         Verdict::Start(..) => "start".to_owned(),
         Verdict::Refuse(code, why) => format!("{} {why}", code.0),
         Verdict::Ignore => "ignored".to_owned(),
@@ -91,18 +92,39 @@ fn so_many_transfers_and_no_more() {
     let of_others: Vec<String> = (2..5).map(|last| asked(last, 2000)).collect();
     assert_eq!(of_others, ["start", "start", full]);
     desk.ended(client(1, 2000));
-    assert!(matches!(desk.request(client(4, 2000), SERVER, &asks(false, "x"), NOW), Verdict::Start(..)));
+    assert!(matches!(
+        desk.request(client(4, 2000).into(), SERVER, &asks(false, "x"), NOW),
+        Verdict::Start(..)
+    ));
 }
 
 #[test]
 fn a_request_that_comes_again_is_one_until_its_transfer_is_quiet() {
     let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
     let mut at = |millis, name| {
-        desk.request(client(1, 2000), SERVER, &asks(false, name), Instant::from_millis(millis))
+        desk.request(client(1, 2000).into(), SERVER, &asks(false, name), Instant::from_millis(millis))
     };
     assert!(matches!(at(0, "x"), Verdict::Start(..)));
     assert_eq!(at(1_000, "x"), Verdict::Ignore);
     assert!(matches!(at(1_100, "y"), Verdict::Start(..)), "another file is another transfer");
     assert!(matches!(at(4_200, "y"), Verdict::Start(..)), "whoever was started anew asks anew");
     assert_eq!(desk.transfers(), 1);
+}
+
+/// Behind a gateway all have its address, and each has limits of its own.
+#[test]
+fn limits_count_outer_callers_and_networks() {
+    let mut desk = Desk::new(DeskLimits { transfers: 9, transfers_per_client: 2 }, Rights::Read);
+    let mut starts = |port, caller: &str| {
+        let caller = Endpoint::new(caller.parse::<IpAddr>().unwrap(), 4000 + port);
+        let client = Client { end: client(1, 2000 + port), caller };
+        matches!(desk.request(client, SERVER, &asks(false, "x"), NOW), Verdict::Start(..))
+    };
+    let two = |starts: &mut dyn FnMut(u16, &str) -> bool, from: u16, callers: [&str; 3]| {
+        [0, 1, 2].map(|n| starts(from + n, callers[usize::from(n)]))
+    };
+    assert_eq!(two(&mut starts, 0, ["192.0.2.1"; 3]), [true, true, false]);
+    assert_eq!(two(&mut starts, 10, ["192.0.2.2"; 3]), [true, true, false]);
+    let neighbours = ["2001:db8::1", "2001:db8::2", "2001:db8::3"];
+    assert_eq!(two(&mut starts, 20, neighbours), [true, true, false]);
 }

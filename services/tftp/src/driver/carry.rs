@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use inhost_base::{Duration, Endpoint, Instant};
+use inhost_base::{Endpoint, Instant};
 use inhost_ftp::storage::{LocalFuture, Outcome, Sink, Source, StorageError};
 
 use super::{Clock, Datagrams};
@@ -18,8 +18,6 @@ use crate::transfer::{Summary, Transfer, TransferError};
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Octets that may wait to be written before nothing more is taken from the network.
 const UNWRITTEN_BYTES: usize = 2 * CHUNK_BYTES;
-/// How long a socket is kept after its last word.
-const LINGER: Duration = Duration::from_millis(20);
 /// Datagrams in or out before others have their turn.
 const DATAGRAMS_A_TURN: usize = 64;
 /// The longest datagram of a transfer, and one octet by which a longer one is known.
@@ -77,18 +75,10 @@ pub async fn carry<D: Datagrams, C: Clock>(
         is_settled: false,
     };
     let outcome = poll_fn(|cx| carrier.poll(cx)).await;
-    if outcome.is_err() {
-        linger(clock).await;
-    }
     if let Some(sink) = carrier.sink.take() {
         sink.discard().await;
     }
     outcome
-}
-
-/// Gives the last word time to leave: a socket that is closed takes along what waits in it.
-pub(super) async fn linger(clock: &impl Clock) {
-    clock.sleep_until(clock.now() + LINGER).await;
 }
 
 /// What is under way with the file.

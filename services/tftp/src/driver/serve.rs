@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_common::{Callers, Transport};
 use inhost_ftp::storage::{Storage, StorageError, Store, VirtualPath};
 use inhost_socket::{Ends, Host, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 
-use super::carry::{Arriving, Progress, carry, linger};
-use crate::desk::{Desk, DeskLimits, Rights, Verdict, told};
+use super::carry::{Arriving, Progress, carry};
+use crate::desk::{Client, Desk, DeskLimits, Rights, Verdict, told};
 use crate::options::{BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, WINDOW_BYTES_LIMIT};
 use crate::packet::{ErrorCode, Packet, REQUEST_BYTES, Request};
 use crate::transfer::{Settings, Summary, Transfer, TransferError};
@@ -49,14 +50,14 @@ impl Default for ServerConfig {
 pub enum ServerEvent<'a> {
     /// A request was refused.
     Refused {
-        /// Whose.
+        /// Whose: the outer caller's, if it came through a gateway.
         peer: Endpoint,
         /// Why, as the client is told.
         why: &'a str,
     },
     /// A transfer is over.
     Ended {
-        /// With whom.
+        /// With whom: the outer caller, if it came through a gateway.
         peer: Endpoint,
         /// What was asked for.
         request: &'a Request,
@@ -67,6 +68,7 @@ pub enum ServerEvent<'a> {
 
 struct Shared {
     host: Host,
+    callers: Callers,
     desk: RefCell<Desk>,
     config: RefCell<ServerConfig>,
     storage: RefCell<Rc<dyn Storage>>,
@@ -81,18 +83,21 @@ pub struct Server {
     _task: Task<()>,
 }
 
-/// Starts a server of the files of `storage` at `port` of every address of `host`. Says why it cannot.
+/// Starts a server of the files of `storage` at `port` of every address of `host`. Limits count the outer callers of
+/// `callers`. Says why it cannot.
 pub fn serve(
     host: &Host,
     port: u16,
     storage: Rc<dyn Storage>,
     config: ServerConfig,
+    callers: Callers,
     record: impl Fn(ServerEvent<'_>) + 'static,
 ) -> Result<Server, String> {
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
     let socket = host.udp(at, UdpOptions::default()).map_err(|error| error.to_string())?;
     let shared = Rc::new(Shared {
         host: host.clone(),
+        callers,
         desk: RefCell::new(Desk::new(config.desk, config.rights)),
         config: RefCell::new(config),
         storage: RefCell::new(storage),
@@ -130,17 +135,19 @@ async fn take_requests(shared: Rc<Shared>, socket: UdpSocket) {
         let Ok(received) = socket.receive_from(&mut datagram).await else { continue };
         let bytes = &datagram[..received.length_bytes.min(datagram.len())];
         let (from, to) = (received.from, received.to);
-        let verdict = shared.desk.borrow_mut().request(from, to, bytes, shared.host.now());
+        let caller = shared.callers.of(Transport::Udp, from);
+        let client = Client { end: from, caller };
+        let verdict = shared.desk.borrow_mut().request(client, to, bytes, shared.host.now());
         match verdict {
             Verdict::Ignore => {}
             Verdict::Refuse(code, why) => {
-                (shared.record)(ServerEvent::Refused { peer: from, why: &why });
+                (shared.record)(ServerEvent::Refused { peer: caller, why: &why });
                 let error = Packet::Error(code, why).bytes();
                 // Who cannot be reached is not told.
                 let _ = socket.send_between(&error, Ends { from: Some(to), to: Some(from) }).await;
             }
             Verdict::Start(request, path) => {
-                let work = transfer(shared.clone(), to.address, from, request, path);
+                let work = transfer(shared.clone(), to.address, client, request, path);
                 let replaced = shared.transfers.borrow_mut().insert(from, shared.host.spawn(work));
                 drop(replaced);
             }
@@ -151,29 +158,29 @@ async fn take_requests(shared: Rc<Shared>, socket: UdpSocket) {
 /// Notes how a client's transfer goes.
 struct Place {
     shared: Rc<Shared>,
-    client: Endpoint,
+    client: Client,
     request: Request,
 }
 
 impl Progress for Place {
     fn moved(&self, _: u64, now: Instant) {
-        self.shared.desk.borrow_mut().heard(self.client, now);
+        self.shared.desk.borrow_mut().heard(self.client.end, now);
     }
     // Who only answers for the last block takes nobody's place.
     fn settled(&self, outcome: &Result<Summary, TransferError>) {
-        self.shared.desk.borrow_mut().ended(self.client);
-        let (peer, request) = (self.client, &self.request);
+        self.shared.desk.borrow_mut().ended(self.client.end);
+        let (peer, request) = (self.client.caller, &self.request);
         (self.shared.record)(ServerEvent::Ended { peer, request, outcome });
     }
 }
 
-async fn transfer(shared: Rc<Shared>, own: IpAddr, client: Endpoint, request: Request, path: VirtualPath) {
+async fn transfer(shared: Rc<Shared>, own: IpAddr, client: Client, request: Request, path: VirtualPath) {
     let place = Place { shared: shared.clone(), client, request };
     if let Err((code, message)) = meet(&place, own, &path).await {
         place.settled(&Err(TransferError::Here { code, message }));
     }
     // This is the task that is being removed: it ends by itself.
-    if let Some(task) = shared.transfers.borrow_mut().remove(&client) {
+    if let Some(task) = shared.transfers.borrow_mut().remove(&client.end) {
         task.detach();
     }
 }
@@ -195,13 +202,12 @@ async fn meet(place: &Place, own: IpAddr, path: &VirtualPath) -> Result<(), (Err
         Err((code, message)) => {
             let error = Packet::Error(code, message.clone()).bytes();
             // Who cannot be reached is not told.
-            let _ = socket.send_to(&error, *client).await;
-            linger(&shared.host).await;
+            let _ = socket.send_to(&error, client.end).await;
             return Err((code, message));
         }
     };
     let (limits, now) = (&config.limits, shared.host.now());
-    let transfer = Transfer::answer(request.clone(), *client, size_bytes, limits, config.settings, now);
+    let transfer = Transfer::answer(request.clone(), client.end, size_bytes, limits, config.settings, now);
     // What came of it is told as soon as it stands.
     let _ = carry(transfer, &socket, &shared.host, file, place).await;
     Ok(())
