@@ -37,14 +37,15 @@ where
 }
 
 impl Asker {
-    /// The answer of `host` to `line`, fit to be shown. `tell` hears it as it comes. On failure, why, in one line.
+    /// The answer of `host` to `line`, fit to be shown, with why it may not be whole, in one line. `tell` hears it as it
+    /// comes.
     pub async fn ask(
         &self,
         host: &str,
         port: u16,
         line: &str,
         tell: impl Fn(&str),
-    ) -> Result<String, String> {
+    ) -> (String, Option<String>) {
         let (mut cleaner, mut text) = (Cleaner::default(), String::new());
         let answer = async {
             let mut connected = self.connector.connect(host, port).await?;
@@ -64,7 +65,7 @@ impl Asker {
         let before = text.len();
         cleaner.end(&mut text);
         tell(text.get(before..).unwrap_or_default());
-        done.map(|()| text)
+        (text, done.err())
     }
 }
 

@@ -5,7 +5,9 @@ use crate::config::server;
 use crate::failure::Failure;
 use crate::through::{Private, Way, seen_at};
 use inhost_names::proto::rr::{RData, Record, RecordType};
-use inhost_names::{Attempt, Looked, Outcome, RecordsRequest, Source, Transport, data_shown, shown};
+use inhost_names::{
+    Attempt, Looked, Outcome, RecordsRequest, Source, Transport, check_name, data_shown, shown,
+};
 use inhost_runtime::control::Client;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -35,6 +37,7 @@ pub fn run(arguments: &Lookup) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Lookup) -> Result<RecordsRequest, Failure> {
+    check_name(&arguments.name).map_err(|why| Failure::usage(why.to_string()))?;
     let mut request = RecordsRequest {
         name: arguments.name.clone(),
         over_tcp: arguments.tcp,

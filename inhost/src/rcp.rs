@@ -6,7 +6,7 @@ use crate::failure::{Failure, print_error};
 use crate::reserved::{self, Caller, local_user};
 use futures_lite::future::or;
 use inhost_remote::rcp::{Expected, Folder, Options, Report, fetch, send};
-use inhost_remote::rsh::{PORT, Request, begin, send_port};
+use inhost_remote::rsh::{PORT, Request, begin_alone};
 use inhost_runtime::{Signal, Signals};
 use std::path::PathBuf;
 
@@ -86,14 +86,15 @@ impl Copying<'_> {
         let mut all = Report::default();
         let several = from.len() > 1;
         for from in from.iter().flatten() {
-            let mut folder = Folder::open(target.as_ref(), several, self.options.preserve)
-                .map_err(|e| Failure::operation(format!("{target}: {e}")))?;
+            let (place, preserve) = (PathBuf::from(target), self.options.preserve);
+            let folder = blocking::unblock(move || Folder::open(&place, several, preserve)).await;
+            let folder = folder.map_err(|e| Failure::operation(format!("{target}: {e}")))?;
             let path = match from.path.trim_end_matches('/') {
                 "" if from.path.starts_with('/') => "/",
                 path => path,
             };
             let mut stream = self.begin(from, self.options.fetch_command(path)).await?;
-            let done = fetch(&mut stream, self.options, Expected::of(path), &mut folder, tell).await;
+            let done = fetch(&mut stream, self.options, Expected::of(path), folder, tell).await;
             all = all.and(done.map_err(|why| of(from, &why))?);
         }
         Ok(all)
@@ -103,8 +104,7 @@ impl Copying<'_> {
         let remote_user = there.user.clone().unwrap_or_else(|| self.local_user.to_owned());
         let request = Request { local_user: self.local_user.to_owned(), remote_user, command };
         // What rcp has to say it says in its own protocol: no second connection is needed.
-        send_port(&mut called.stream, None).await.map_err(|e| of(there, &e))?;
-        begin(&mut called.stream, &request).await.map_err(|e| of(there, &e))?;
+        begin_alone(&mut called.stream, &request).await.map_err(|e| of(there, &e))?;
         Ok(called.stream)
     }
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::through::{Way, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
-use inhost_names::Names;
+use inhost_names::{Names, check_host};
 use inhost_remote::rsh::RESERVED_PORTS;
 use inhost_runtime::control::{Client, ListenerClient};
 use inhost_runtime::{AsyncFd, Reactor};
@@ -99,6 +99,7 @@ fn ports() -> impl Iterator<Item = u16> {
 impl Caller {
     /// Calls `name` from a reserved port.
     pub async fn call(&self, name: &str, port: u16) -> Result<Called, Failure> {
+        check_host(name).map_err(|why| Failure::usage(why.to_string()))?;
         let called = match self.maker.clone() {
             Maker::Private { host, names, reaches_loopback } => {
                 self.privately(&host, &names, reaches_loopback, name, port).await
@@ -132,6 +133,8 @@ impl Caller {
                 let options = ConnectOptions { local, ..ConnectOptions::default() };
                 match host.connect_with(to, options).await {
                     Ok(stream) => {
+                        // These protocols speak in turns, a few octets at a time.
+                        stream.set_nagle(false);
                         let remote = stream.remote();
                         return Ok(Called { stream: Connection::Private(stream), remote });
                     }

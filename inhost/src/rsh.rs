@@ -4,9 +4,9 @@ use crate::args::Rsh;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::reserved::{self, Caller, local_user};
-use futures_lite::future::{or, pending, zip};
+use futures_lite::future::{or, pending, try_zip};
 use futures_lite::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use inhost_remote::rsh::{PORT, Request, begin, first_word, send_port};
+use inhost_remote::rsh::{PORT, Request, begin, begin_alone, first_word, send_port};
 use inhost_runtime::{Signal, Signals};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -42,12 +42,13 @@ async fn open(
 ) -> Result<(Connection, Option<Connection>), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::operation(format!("{}: {why}", arguments.host));
     let mut called = caller.call(&arguments.host, arguments.common.port.unwrap_or(PORT)).await?;
-    let errors = if arguments.one_channel {
-        send_port(&mut called.stream, None).await.map_err(|e| failed(&e))?;
-        None
-    } else {
+    if arguments.one_channel {
+        begin_alone(&mut called.stream, request).await.map_err(|e| failed(&e))?;
+        return Ok((called.stream, None));
+    }
+    let errors = {
         let ear = caller.listen(&called).await?;
-        send_port(&mut called.stream, Some(ear.port)).await.map_err(|e| failed(&e))?;
+        send_port(&mut called.stream, ear.port).await.map_err(|e| failed(&e))?;
         // A server that refuses at once says so instead of calling.
         let refusal = async {
             match first_word(&mut called.stream).await {
@@ -55,10 +56,10 @@ async fn open(
                 Err(why) => Err(failed(&why)),
             }
         };
-        Some(or(caller.called_back(ear, called.remote.address), refusal).await?)
+        or(caller.called_back(ear, called.remote.address), refusal).await?
     };
     begin(&mut called.stream, request).await.map_err(|e| failed(&e))?;
-    Ok((called.stream, errors))
+    Ok((called.stream, Some(errors)))
 }
 
 /// Carries until the command has said all.
@@ -80,10 +81,8 @@ async fn carry(
             None => Ok(()),
         }
     };
-    let said = async {
-        let (output, errors) = zip(output, errors).await;
-        output.and(errors)
-    };
+    // The first that fails ends both: a command whose output nobody takes does not end, and neither do its errors.
+    let said = async { try_zip(output, errors).await.map(drop) };
     let input = async {
         if !no_input {
             feed(&mut writer).await?;

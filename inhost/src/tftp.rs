@@ -11,6 +11,7 @@ use crate::ftp::show::{Show, size};
 use crate::through::Way;
 use inhost_base::{Duration, Endpoint};
 use inhost_ftp::storage::{Folder, Storage, VirtualPath};
+use inhost_names::check_host;
 use inhost_socket::Host;
 use inhost_tftp::driver::{get, put};
 use inhost_tftp::{BLOCK_BYTES, Mode, Options, Request, Rollover, Settings, Summary};
@@ -68,6 +69,7 @@ fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure>
 }
 
 fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
+    check_host(&work.remote.host).map_err(|why| Failure::usage(why.to_string()))?;
     let mut client = ClientHost::start(Way::find(&options.through)?)?;
     let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
     let moving = async {

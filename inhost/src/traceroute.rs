@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::through::Private;
 use futures_lite::future::{or, zip};
 use inhost_base::{Duration, Instant, IpAddr};
-use inhost_names::Names;
+use inhost_names::{Names, check_host};
 use inhost_runtime::{Signal, Signals};
 use inhost_socket::Host;
 use inhost_stack::ProbeMethod;
@@ -27,6 +27,7 @@ const TCP_PORT: u16 = 80;
 
 /// Traces and reports.
 pub fn run(arguments: &Traceroute) -> Result<(), Failure> {
+    check_host(&arguments.host).map_err(|why| Failure::usage(why.to_string()))?;
     let wait = arguments.wait;
     if !(0.01..=60.0).contains(&wait) {
         return Err(Failure::usage(format!("--wait {wait}: give seconds from 0.01 to 60")));

@@ -4,16 +4,20 @@ use crate::args::Whois;
 use crate::asking::{self, Asker, end_line, show};
 use crate::failure::Failure;
 use inhost_directory::whois::{ROOT, Search, Server};
+use inhost_names::check_host;
 use serde_json::{Value, json};
 
 /// An answer, and whose it is.
 struct Answer {
     server: Server,
-    text: Result<String, String>,
+    text: String,
+    /// Why there is no more of it.
+    error: Option<String>,
 }
 
 /// Asks, follows, and shows.
 pub fn run(arguments: &Whois) -> Result<(), Failure> {
+    check_host(&arguments.server).map_err(|why| Failure::usage(why.to_string()))?;
     let server = Server { host: arguments.server.clone(), port: arguments.port };
     let search = Search::new(&arguments.query, server, !arguments.no_referral)
         .map_err(|why| Failure::usage(why.to_string()))?;
@@ -23,7 +27,7 @@ pub fn run(arguments: &Whois) -> Result<(), Failure> {
         false => tell(&answers),
     }
     match answers.last() {
-        Some(Answer { text: Err(why), .. }) => Err(Failure::operation(why.clone())),
+        Some(Answer { error: Some(why), .. }) => Err(Failure::operation(why.clone())),
         _ => Ok(()),
     }
 }
@@ -31,12 +35,12 @@ pub fn run(arguments: &Whois) -> Result<(), Failure> {
 async fn follow(mut search: Search, asker: &Asker) -> Vec<Answer> {
     let mut answers = Vec::new();
     while let Some((server, line)) = search.question() {
-        let text = asker.ask(&server.host, server.port, &line, |_| ()).await;
-        match &text {
-            Ok(text) => search.answered(text),
-            Err(_) => search.failed(),
+        let (text, error) = asker.ask(&server.host, server.port, &line, |_| ()).await;
+        match error {
+            None => search.answered(&text),
+            Some(_) => search.failed(),
         }
-        answers.push(Answer { server, text });
+        answers.push(Answer { server, text, error });
     }
     answers
 }
@@ -45,8 +49,10 @@ async fn follow(mut search: Search, asker: &Asker) -> Vec<Answer> {
 /// followed by others.
 fn tell(answers: &[Answer]) {
     let many = answers.len() > 1;
-    for Answer { server, text } in answers {
-        let Ok(text) = text else { continue };
+    for Answer { server, text, error } in answers {
+        if text.is_empty() && error.is_some() {
+            continue;
+        }
         if many {
             show(&format!("# {}\n", server.host));
         }
@@ -58,11 +64,7 @@ fn tell(answers: &[Answer]) {
 }
 
 fn report(query: &str, answers: &[Answer]) -> Value {
-    let answers = answers.iter().map(|Answer { server, text }| {
-        let (text, error) = match text {
-            Ok(text) => (Some(text), None),
-            Err(why) => (None, Some(why)),
-        };
+    let answers = answers.iter().map(|Answer { server, text, error }| {
         json!({ "server": server.host, "port": server.port, "text": text, "error": error })
     });
     json!({ "query": query, "answers": answers.collect::<Vec<_>>() })

@@ -291,6 +291,23 @@ fn lookup_against_bind() {
     assert_eq!(report["questions"][0]["records"][0]["data"], "2001:db8::7");
     assert_eq!(report["questions"][0]["records"][0]["ttl_s"], 300);
     assert!(report["questions"][0]["attempts"][0]["took_ns"].as_u64().unwrap() > 0);
+    // What can be no name is told without asking anybody, by every command that takes one.
+    for command in [
+        &["lookup", "a..b"][..],
+        &["lookup", &"x".repeat(70)],
+        &["rsh", "a..b", "true"],
+        &["rlogin", "a..b"],
+        &["rcp", "a..b:f", "."],
+        &["tftp", "get", "a..b:f"],
+        &["whois", "--server", "a..b", "x.example"],
+        &["finger", "ada@a..b"],
+        &["traceroute", "a..b", "--link", "tap:none0"],
+    ] {
+        let done = inhost(at).args(command).stdin(Stdio::null()).output().unwrap();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{command:?}: {errors}");
+        assert!(errors.contains("a..b") || errors.contains("xxxx"), "{command:?}: {errors}");
+    }
     let (_, errors, status) = lookup(at, &["www.example.test", "NONSENSE"]);
     assert_eq!((errors.contains("no type of records"), status), (true, 2), "{errors}");
 }

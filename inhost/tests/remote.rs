@@ -7,7 +7,7 @@ use common::{Folder, Pattern, Running, expect, inhost, own_namespace, wait};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A namespace with Debian's servers, which know one user, `ada`, with a home in a folder of the test's.
@@ -39,16 +39,16 @@ impl Servers {
         fs::create_dir(&home).unwrap();
         fs::write(home.join(".rhosts"), format!("10.{net}.0.2 ada\n")).unwrap();
         fs::write(home.join(".hushlogin"), "").unwrap();
-        let passwd = format!(
-            "{}ada:x:{ADA}:{ADA}:Ada:{}:/bin/sh\n",
-            fs::read_to_string("/etc/passwd").unwrap(),
-            home.display()
-        );
-        fs::write(folder.0.join("passwd"), passwd).unwrap();
-        let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default() + "ada:*:20000:0:99999:7:::\n";
-        fs::write(folder.0.join("shadow"), shadow).unwrap();
-        let group = format!("{}ada:x:{ADA}:\n", fs::read_to_string("/etc/group").unwrap());
-        fs::write(folder.0.join("group"), group).unwrap();
+        // Whoever of that name the machine has is not seen.
+        let with = |file: &str, line: String| {
+            let own = fs::read_to_string(Path::new("/etc").join(file)).unwrap_or_default();
+            let others = own.lines().filter(|line| !line.starts_with("ada:"));
+            let all: String = others.map(|line| format!("{line}\n")).collect();
+            fs::write(folder.0.join(file), format!("{line}\n{all}")).unwrap();
+        };
+        with("passwd", format!("ada:x:{ADA}:{ADA}:Ada:{}:/bin/sh", home.display()));
+        with("shadow", "ada:*:20000:0:99999:7:::".to_owned());
+        with("group", format!("ada:x:{ADA}:"));
         let hosts = format!("127.0.0.1 localhost\n10.{net}.0.1 kernel\n10.{net}.0.2 guest\n");
         fs::write(folder.0.join("hosts"), hosts).unwrap();
         let pam = folder.0.join("pam.d");

@@ -16,12 +16,15 @@ pub enum AskError {
     Io(io::Error),
     /// There is more than 4 MiB, which is where reading ends.
     TooLong,
+    /// The server reset the connection behind some of the answer.
+    Reset,
 }
 
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AskError::Io(error) => error.fmt(f),
+            AskError::Reset => f.write_str("the connection was reset; the answer may not be whole"),
             AskError::TooLong => write!(f, "the answer is longer than {} MiB", ANSWER_BYTES >> 20),
         }
     }
@@ -41,8 +44,10 @@ where
         let count = match stream.read(&mut place).await {
             Ok(0) => return Ok(()),
             Ok(count) => count,
-            // Some reset instead of closing, once all was said.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && total_bytes > 0 => return Ok(()),
+            // Some reset once all was said, and nobody can tell whether it was all.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && total_bytes > 0 => {
+                return Err(AskError::Reset);
+            }
             Err(error) => return Err(AskError::Io(error)),
         };
         total_bytes += count;
@@ -86,5 +91,54 @@ mod tests {
         };
         let (done, ()) = block_on(zip(client, server));
         assert!(matches!(done, Err(AskError::TooLong)));
+    }
+
+    /// Says something, and resets.
+    struct Resetting(&'static [u8]);
+
+    impl AsyncRead for Resetting {
+        fn poll_read(
+            mut self: core::pin::Pin<&mut Self>,
+            _: &mut core::task::Context<'_>,
+            into: &mut tokio::io::ReadBuf<'_>,
+        ) -> core::task::Poll<io::Result<()>> {
+            match core::mem::take(&mut self.0) {
+                b"" => core::task::Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+                said => {
+                    into.put_slice(said);
+                    core::task::Poll::Ready(Ok(()))
+                }
+            }
+        }
+    }
+    impl AsyncWrite for Resetting {
+        fn poll_write(
+            self: core::pin::Pin<&mut Self>,
+            _: &mut core::task::Context<'_>,
+            octets: &[u8],
+        ) -> core::task::Poll<io::Result<usize>> {
+            core::task::Poll::Ready(Ok(octets.len()))
+        }
+        fn poll_flush(
+            self: core::pin::Pin<&mut Self>,
+            _: &mut core::task::Context<'_>,
+        ) -> core::task::Poll<io::Result<()>> {
+            core::task::Poll::Ready(Ok(()))
+        }
+        fn poll_shutdown(
+            self: core::pin::Pin<&mut Self>,
+            _: &mut core::task::Context<'_>,
+        ) -> core::task::Poll<io::Result<()>> {
+            core::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn half_an_answer_is_heard_and_is_no_whole_one() {
+        let mut heard = Vec::new();
+        let done =
+            block_on(ask(&mut Resetting(b"domain: x"), "x\r\n", |piece| heard.extend_from_slice(piece)));
+        assert!(matches!(done, Err(AskError::Reset)));
+        assert_eq!(heard, b"domain: x");
     }
 }

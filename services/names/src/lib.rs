@@ -169,6 +169,16 @@ impl Names {
     }
 }
 
+/// Whether `name` can be the name or the address of a host at all; nobody is asked.
+pub fn check_host(name: &str) -> Result<(), LookUpError> {
+    resolve::known(name, &Hosts::default()).map(drop)
+}
+
+/// Whether records of `name` can be asked for at all.
+pub fn check_name(name: &str) -> Result<(), LookUpError> {
+    records::full_name(name).map(drop)
+}
+
 /// Connects to `port` of `name` with the means of `names`; the same as [`Names::connect`].
 pub async fn connect_by_name(names: &Names, name: &str, port: u16) -> Result<Stream, ConnectByNameError> {
     names.connect(name, port).await

@@ -156,7 +156,7 @@ impl Names {
 }
 
 /// A name that is not completed by search domains: it is looked up as it stands.
-fn full_name(text: &str) -> Result<Name, LookUpError> {
+pub(crate) fn full_name(text: &str) -> Result<Name, LookUpError> {
     let parsed = Name::from_str(text).or_else(|_| Name::from_utf8(text));
     let mut name = parsed.map_err(|_| LookUpError::NotAName { name: text.to_owned() })?;
     name.set_fqdn(true);

@@ -95,21 +95,36 @@ impl core::fmt::Display for BeginError {
 }
 impl core::error::Error for BeginError {}
 
-/// Tells the server where the connection for errors is to go. The next step, with a port, is to accept that.
-pub async fn send_port<S>(stream: &mut S, port: Option<u16>) -> io::Result<()>
+/// Tells the server where the connection for errors is to go. The next step is to accept that.
+pub async fn send_port<S>(stream: &mut S, port: u16) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
-    stream.write_all(&port_octets(port)).await?;
+    stream.write_all(&port_octets(Some(port))).await?;
     stream.flush().await
 }
 
-/// Sends the request and waits until the server has begun the command, or refused it.
+/// Sends the request and waits until the server has begun the command, or refused it. [`send_port`] goes before it.
 pub async fn begin<S>(stream: &mut S, request: &Request) -> Result<(), BeginError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let octets = request.octets().map_err(BeginError::Request)?;
+    begin_behind(&[], stream, request).await
+}
+
+/// Begins a command without a connection for errors: all is said in one piece.
+pub async fn begin_alone<S>(stream: &mut S, request: &Request) -> Result<(), BeginError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    begin_behind(&port_octets(None), stream, request).await
+}
+
+async fn begin_behind<S>(port: &[u8], stream: &mut S, request: &Request) -> Result<(), BeginError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let octets = [port, &request.octets().map_err(BeginError::Request)?].concat();
     stream.write_all(&octets).await.map_err(BeginError::Io)?;
     stream.flush().await.map_err(BeginError::Io)?;
     first_word(stream).await
@@ -157,13 +172,26 @@ mod tests {
             drop(far);
         };
         let client = async {
-            send_port(&mut near, Some(1022)).await.unwrap();
+            send_port(&mut near, 1022).await.unwrap();
             begin(&mut near, &request("uptime")).await.unwrap();
             let mut output = String::new();
             near.read_to_string(&mut output).await.unwrap();
             output
         };
         assert_eq!(block_on(zip(client, server)).0, "up 3 days");
+    }
+
+    #[test]
+    fn without_a_connection_for_errors_all_leaves_in_one_piece() {
+        let (mut near, mut far) = tokio::io::duplex(64);
+        let server = async {
+            let mut asked = [0; 64];
+            let count = far.read(&mut asked).await.unwrap();
+            assert_eq!(&asked[..count], b"\0ada\0charles\0uptime\0");
+            far.write_all(b"\0").await.unwrap();
+        };
+        let (done, ()) = block_on(zip(begin_alone(&mut near, &request("uptime")), server));
+        done.unwrap();
     }
 
     #[test]

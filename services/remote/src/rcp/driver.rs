@@ -55,12 +55,12 @@ impl From<io::Error> for Failed {
     }
 }
 
-/// Takes what the other end's `rcp -f` sends. `tell` hears of what is left out.
+/// Takes what the other end's `rcp -f` sends. `tell` hears of what is left out. Files are touched on other threads only.
 pub async fn fetch<S>(
     stream: &mut S,
     options: Options,
     expected: Expected,
-    folder: &mut Folder,
+    folder: Folder,
     mut tell: impl FnMut(&str),
 ) -> Result<Report, Failed>
 where
@@ -68,7 +68,7 @@ where
 {
     let mut taking = Taking {
         sink: Sink::new(options, expected),
-        folder,
+        folder: Some(folder),
         report: Report::default(),
         size_bytes: 0,
         bad: None,
@@ -82,53 +82,77 @@ where
         }
         let count = stream.read(&mut place).await?;
         if count == 0 {
-            taking.folder.abandon();
+            taking.with_folder(Folder::abandon).await;
             return taking.sink.end().map(|()| taking.report).map_err(Failed::Other);
         }
         let mut input = place.get(..count).unwrap_or_default();
         while let Some(event) = taking.sink.receive(&mut input) {
-            taking.event(event, &mut tell)?;
+            taking.event(event, &mut tell).await?;
         }
     }
 }
 
-struct Taking<'a> {
+struct Taking {
     sink: Sink,
-    folder: &'a mut Folder,
+    /// `None` while another thread works in it.
+    folder: Option<Folder>,
     report: Report,
     size_bytes: u64,
     /// Why the file that is coming cannot be kept.
     bad: Option<String>,
 }
 
-impl Taking<'_> {
-    fn event(&mut self, event: Event<'_>, tell: &mut impl FnMut(&str)) -> Result<(), Failed> {
+impl Taking {
+    /// Works in the folder on a thread that may wait for the disk.
+    async fn with_folder<R: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Folder) -> R + Send + 'static,
+    ) -> Option<R> {
+        let mut folder = self.folder.take()?;
+        let (folder, done) = blocking::unblock(move || {
+            let done = work(&mut folder);
+            (folder, done)
+        })
+        .await;
+        self.folder = Some(folder);
+        Some(done)
+    }
+    /// The same, for work that may fail. A folder that a copy which was given up has left is none.
+    async fn try_with_folder(
+        &mut self,
+        work: impl FnOnce(&mut Folder) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        self.with_folder(work).await.unwrap_or_else(|| Err(io::Error::other("the copy was given up")))
+    }
+    async fn event(&mut self, event: Event<'_>, tell: &mut impl FnMut(&str)) -> Result<(), Failed> {
         match event {
             Event::Enter { name, mode, times } => {
-                let done = self.folder.enter(&name, mode, times);
+                let asked = name.clone();
+                let done = self.try_with_folder(move |folder| folder.enter(&asked, mode, times)).await;
                 self.verdict(done, &name, tell);
             }
             Event::Leave => {
-                let done = self.folder.leave();
+                let done = self.try_with_folder(Folder::leave).await;
                 self.verdict(done, b"a folder", tell);
             }
             Event::Begin { name, mode, size_bytes, times } => {
                 (self.size_bytes, self.bad) = (size_bytes, None);
-                let done = self.folder.begin(&name, mode, times);
+                let asked = name.clone();
+                let done = self.try_with_folder(move |folder| folder.begin(&asked, mode, times)).await;
                 self.verdict(done, &name, tell);
             }
             Event::Data(data) => {
-                if self.bad.is_none()
-                    && let Err(error) = self.folder.write(data)
-                {
-                    self.folder.abandon();
-                    self.bad = Some(error.to_string());
+                if self.bad.is_none() {
+                    let data = data.to_vec();
+                    let write =
+                        move |folder: &mut Folder| folder.write(&data).inspect_err(|_| folder.abandon());
+                    self.bad = self.try_with_folder(write).await.err().map(|error| error.to_string());
                 }
             }
             Event::Finished => {
                 let done = match self.bad.take() {
                     Some(why) => Err(io::Error::other(why)),
-                    None => self.folder.finish(),
+                    None => self.try_with_folder(Folder::finish).await,
                 };
                 if done.is_ok() {
                     (self.report.files, self.report.bytes) =
@@ -137,14 +161,14 @@ impl Taking<'_> {
                 self.verdict(done, b"a file", tell);
             }
             Event::Spoiled(why) => {
-                self.folder.abandon();
+                self.with_folder(Folder::abandon).await;
                 self.left_out(&why, tell);
                 self.sink.accept();
             }
             Event::Complaint(why) => self.left_out(&why, tell),
             Event::Refused(name, why) => self.left_out(&format!("{name}: {why}"), tell),
             Event::Failed(why) => {
-                self.folder.abandon();
+                self.with_folder(Folder::abandon).await;
                 return Err(Failed::Other(why));
             }
         }

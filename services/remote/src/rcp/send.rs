@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Octets of one write.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// Sends `paths`. `tell` hears of what is left out.
+/// Sends `paths`. `tell` hears of what is left out. Files are touched on other threads only.
 pub async fn send<S>(
     stream: &mut S,
     options: Options,
@@ -75,24 +75,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
     async fn entry(&mut self, path: &Path, depth: usize) -> Result<Vec<Next>, Left> {
         let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
         check(name).map_err(|why: NameError| Left::Out(why.to_string()))?;
-        let about = std::fs::metadata(path)?;
-        if !about.is_dir() && !about.is_file() {
-            return Err(Left::Out("neither a file nor a folder".to_owned()));
-        }
-        if about.is_file() {
-            // It is opened before it is announced: what cannot be read is not promised.
-            let file = File::open(path)?;
-            self.file(file, &about, name).await?;
-            return Ok(Vec::new());
-        }
-        if !self.options.recursive {
-            return Err(Left::Out("a folder; --recursive sends it with all in it".to_owned()));
-        }
-        if depth >= DEPTH_LIMIT {
-            return Err(Left::Out(format!("more than {DEPTH_LIMIT} folders deep")));
-        }
-        let mut inside: Vec<PathBuf> =
-            std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+        let (place, recursive) = (path.to_owned(), self.options.recursive);
+        let (about, found) = blocking::unblock(move || look(&place, recursive, depth)).await?;
+        let mut inside = match found {
+            Found::File(file) => {
+                self.file(file, &about, name).await?;
+                return Ok(Vec::new());
+            }
+            Found::Folder(inside) => inside,
+        };
         // From behind, since the last is taken first.
         inside.sort_by(|a, b| b.cmp(a));
         if !self.announce(b'D', &about, 0, name).await? {
@@ -130,35 +121,45 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
         if !self.announce(b'C', about, size_bytes, name).await? {
             return Ok(());
         }
-        let (mut left, mut place, mut trouble) = (size_bytes, vec![0; WRITE_BYTES], None);
+        let (mut left, mut place, mut trouble) = (size_bytes, Vec::new(), None);
         while left > 0 {
-            let limit = usize::try_from(left).unwrap_or(usize::MAX).min(place.len());
-            let part = place.get_mut(..limit).unwrap_or_default();
-            let count = match file.read(part) {
-                Ok(0) => {
-                    trouble.get_or_insert("the file became shorter while it was sent".to_owned());
-                    0
+            let limit = usize::try_from(left).unwrap_or(usize::MAX).min(WRITE_BYTES);
+            let mut part = std::mem::take(&mut place);
+            part.resize(limit, 0);
+            let count = if trouble.is_none() {
+                let count;
+                (file, part, count) = blocking::unblock(move || {
+                    let count = file.read(&mut part);
+                    (file, part, count)
+                })
+                .await;
+                match count {
+                    Ok(0) => {
+                        trouble = Some("the file became shorter while it was sent".to_owned());
+                        0
+                    }
+                    Ok(count) => count,
+                    Err(error) => {
+                        trouble = Some(error.to_string());
+                        0
+                    }
                 }
-                Ok(count) => count,
-                Err(error) => {
-                    trouble.get_or_insert(error.to_string());
-                    0
-                }
+            } else {
+                // So many bytes were promised, and the other end counts them.
+                part.fill(0);
+                limit
             };
-            // So many bytes were promised, and the other end counts them.
-            let count = match &trouble {
-                None => count,
-                Some(_) => {
-                    part.fill(0);
-                    limit
-                }
-            };
-            self.say(part.get(..count).unwrap_or_default()).await?;
             left -= count as u64;
+            part.truncate(count);
+            // What ends the file leaves with the last of it, and does not wait until that is acknowledged.
+            if left == 0 {
+                part.extend(verdict(trouble.as_deref()));
+            }
+            self.say(&part).await?;
+            place = part;
         }
-        match &trouble {
-            None => self.say(&[0]).await?,
-            Some(why) => self.say(format!("\x01{why}\n").as_bytes()).await?,
+        if size_bytes == 0 {
+            self.say(&verdict(None)).await?;
         }
         let is_taken = self.is_fine().await?;
         match trouble {
@@ -209,6 +210,38 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
         self.report.left_out += 1;
         (self.tell)(why);
     }
+}
+
+/// The octets behind a file: that it is whole, or why not.
+fn verdict(trouble: Option<&str>) -> Vec<u8> {
+    trouble.map_or_else(|| vec![0], |why| format!("\x01{why}\n").into_bytes())
+}
+
+/// What there is to send.
+enum Found {
+    /// A file, opened before it is announced: what cannot be read is not promised.
+    File(File),
+    /// A folder, with what is in it.
+    Folder(Vec<PathBuf>),
+}
+
+/// Looks at something to be sent. It may wait for the disk.
+fn look(path: &Path, recursive: bool, depth: usize) -> Result<(Metadata, Found), Left> {
+    let about = std::fs::metadata(path)?;
+    if !about.is_dir() && !about.is_file() {
+        return Err(Left::Out("neither a file nor a folder".to_owned()));
+    }
+    if about.is_file() {
+        return Ok((about, Found::File(File::open(path)?)));
+    }
+    if !recursive {
+        return Err(Left::Out("a folder; --recursive sends it with all in it".to_owned()));
+    }
+    if depth >= DEPTH_LIMIT {
+        return Err(Left::Out(format!("more than {DEPTH_LIMIT} folders deep")));
+    }
+    let inside = std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    Ok((about, Found::Folder(inside)))
 }
 
 /// Why something is not sent.

@@ -35,7 +35,7 @@ impl Drop for Place {
 /// What our two ends make of each other.
 fn copied(from: &[PathBuf], to: &Path, options: Options, expected: &str) -> (Report, Report, Vec<String>) {
     let (mut near, mut far) = tokio::io::duplex(1000);
-    let mut folder = Folder::open(to, false, options.preserve).unwrap();
+    let folder = Folder::open(to, false, options.preserve).unwrap();
     let mut told = Vec::new();
     let sending = async {
         let done = send(&mut far, options, from, |_| ()).await;
@@ -43,14 +43,14 @@ fn copied(from: &[PathBuf], to: &Path, options: Options, expected: &str) -> (Rep
         done.unwrap()
     };
     let expected = Expected::of(expected);
-    let getting = fetch(&mut near, options, expected, &mut folder, |why| told.push(why.to_owned()));
+    let getting = fetch(&mut near, options, expected, folder, |why| told.push(why.to_owned()));
     let (sent, got) = block_on(zip(sending, getting));
     (sent, got.unwrap(), told)
 }
 /// What our end makes of what a server says all at once.
 fn said(octets: &[u8], to: &Path, options: Options, expected: &str) -> (Result<Report, String>, Vec<String>) {
     let (mut near, mut far) = tokio::io::duplex(1 << 20);
-    let mut folder = Folder::open(to, false, options.preserve).unwrap();
+    let folder = Folder::open(to, false, options.preserve).unwrap();
     let mut told = Vec::new();
     let done = block_on(async {
         far.write_all(octets).await.unwrap();
@@ -62,8 +62,7 @@ fn said(octets: &[u8], to: &Path, options: Options, expected: &str) -> (Result<R
         };
         let getting = async {
             let expected = Expected::of(expected);
-            let done =
-                fetch(&mut near, options, expected, &mut folder, |why| told.push(why.to_owned())).await;
+            let done = fetch(&mut near, options, expected, folder, |why| told.push(why.to_owned())).await;
             drop(near);
             done
         };

@@ -30,7 +30,8 @@ where
     U: TerminalUi,
     S: AsyncRead + AsyncWrite + Urgent + Unpin,
 {
-    let mut session = Session { login: Login::new(opening), ui, stream, end: None, keys_ended: false };
+    let mut session =
+        Session { login: Login::new(opening), ui, stream, end: None, keys_ended: false, deaf: None };
     poll_fn(|context| session.poll(context)).await
 }
 
@@ -40,6 +41,8 @@ struct Session<'a, U, S> {
     stream: &'a mut S,
     end: Option<End>,
     keys_ended: bool,
+    /// Why nothing more can be sent. What the server said before is still on its way here.
+    deaf: Option<String>,
 }
 
 impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S> {
@@ -92,7 +95,10 @@ impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S
         let mut place = [0; READ_BYTES];
         let mut buffer = ReadBuf::new(&mut place);
         match Pin::new(&mut *self.stream).poll_read(context, &mut buffer) {
-            Poll::Ready(Ok(())) if buffer.filled().is_empty() => self.login.network_ended(),
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => match self.deaf.take() {
+                Some(why) => self.end = Some(End::Broken(why)),
+                None => self.login.network_ended(),
+            },
             Poll::Ready(Ok(())) => self.login.network(buffer.filled()),
             Poll::Ready(Err(error)) => self.end = Some(End::Broken(error.to_string())),
             Poll::Pending => return false,
@@ -124,12 +130,13 @@ impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S
     fn output(&mut self, context: &mut Context<'_>) -> bool {
         let mut busy = false;
         while !self.login.output().is_empty() {
+            if self.deaf.is_some() {
+                self.login.sent(self.login.output().len());
+                break;
+            }
             match Pin::new(&mut *self.stream).poll_write(context, self.login.output()) {
                 Poll::Ready(Ok(count)) => self.login.sent(count),
-                Poll::Ready(Err(error)) => {
-                    self.end = Some(End::Broken(error.to_string()));
-                    return true;
-                }
+                Poll::Ready(Err(error)) => self.deaf = Some(error.to_string()),
                 Poll::Pending => break,
             }
             busy = true;
@@ -156,3 +163,6 @@ impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests;
