@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ mutants
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -109,6 +109,15 @@ FROM ?= 0
 differ: ## Exchanges of DIFFER seeds (from FROM on) on the kernel and on our `linux` profile, compared (needs root)
 	cargo build --quiet -p inhost-script
 	target/debug/inhost-script differ --seeds $(DIFFER) --from $(FROM)
+
+SHARD ?= 0/12
+mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 of 6,000 mutants, SHARD=k/12 for others
+	command -v cargo-mutants || cargo install cargo-mutants --locked
+	@# First by the tests of the mutant's own crate; what these miss, by the scripts.
+	CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants --shard $(SHARD) --sharding round-robin; \
+	  test $$? -ne 1 && sed 's/[^a-zA-Z0-9]/./g; s/^/--re=^/; s/$$/$$/' target/mutants/mutants.out/missed.txt \
+	    | xargs -r env CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants-scripts \
+	      --test-package inhost-script --cargo-test-arg=--test=ours
 
 mutations: ## Ten mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
 	cargo test -p inhost-sim --test mutations -- --ignored --nocapture

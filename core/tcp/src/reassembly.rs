@@ -418,9 +418,14 @@ mod tests {
             let piece = packet(&mut pool, i * 10, 4);
             assert_eq!(reassembly.insert(Sequence(i * 10), piece, room, &mut pool), i < 3);
         }
-        let room = Room { capacity_bytes: reassembly.capacity_bytes() + 100, pieces: 10 };
-        let piece = packet(&mut pool, 1000, 1000);
-        assert!(!reassembly.insert(Sequence(1000), piece, room, &mut pool));
+        // A piece of 1,000 bytes is kept in a buffer of 1,088.
+        let before = reassembly.capacity_bytes();
+        for (room_bytes, fits) in [(100, false), (1087, false), (1088, true)] {
+            let room = Room { capacity_bytes: before + room_bytes, pieces: 10 };
+            let piece = packet(&mut pool, 1000, 1000);
+            assert_eq!(reassembly.insert(Sequence(1000), piece, room, &mut pool), fits, "{room_bytes}");
+        }
+        assert_eq!(reassembly.capacity_bytes(), before + 1088);
         reassembly.clear(&mut pool);
         assert_eq!((pool.outstanding_bytes(), reassembly.bytes()), (0, 0));
     }

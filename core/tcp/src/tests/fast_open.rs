@@ -278,3 +278,17 @@ fn data_of_calls_that_cross_may_be_taken() {
         assert_eq!(trial.read(10), b"text");
     }
 }
+
+#[test]
+fn a_cookie_that_is_granted_too_late_leaves_nothing_behind() {
+    let mut syn = segment(0, SYN, 0);
+    syn.options.mss = Some(MSS as u16);
+    let mut trial = Trial::called_by(plain(), &syn, false);
+    trial.expect();
+    let held = trial.connection.held_bytes();
+    trial.connection.grant_fast_open(cookie(), true);
+    assert_eq!(trial.connection.held_bytes(), held, "the answer has left");
+    trial.give(segment(1, ACK, 1), b"");
+    trial.connection.grant_fast_open(cookie(), true);
+    assert_eq!(trial.connection.held_bytes(), held, "the handshake is done");
+}
