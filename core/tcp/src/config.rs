@@ -84,6 +84,9 @@ pub struct Config {
     /// Data and FIN that come with the answer to our SYN are dropped and come again, as on Linux. Default false: they are
     /// taken (RFC 9293 §3.10.7.3).
     pub drops_data_of_syn_answers: bool,
+    /// A segment without ACK, RST and SYN is dropped wherever it lies, as on Linux. Default false: outside the window it is
+    /// answered (RFC 9293 §3.10.7.4).
+    pub needs_acknowledgment_flag: bool,
     /// A segment for a handshake that a listener began is answered by a reset where it acknowledges something else,
     /// wherever it lies, and a SYN in the window ends the handshake by one, as on Linux. Default false: what lies outside
     /// the window is acknowledged, and a SYN challenged (RFC 9293 §3.10.7.4, RFC 5961 §4.2).
@@ -266,6 +269,7 @@ impl Config {
             answers_crossing_syn: false,
             crossed_syn_retry: None,
             drops_data_of_syn_answers: false,
+            needs_acknowledgment_flag: false,
             resets_bad_handshakes: false,
             accepts_what_is_not_acknowledged: false,
             urgent_goes_with_data: false,
@@ -338,6 +342,7 @@ impl Config {
             // TCP_TIMEOUT_MIN, two ticks.
             crossed_syn_retry: Some(Duration::from_millis(10)),
             drops_data_of_syn_answers: true,
+            needs_acknowledgment_flag: true,
             resets_bad_handshakes: true,
             accepts_what_is_not_acknowledged: true,
             urgent_goes_with_data: true,

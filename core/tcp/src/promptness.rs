@@ -12,6 +12,8 @@ use inhost_event::TcpPhase;
 
 /// The wait that a connection begins with, and the least in a stream, in milliseconds.
 const LEAST_DELAY_MS: u16 = 40;
+/// The shortest that one waits, as Linux leaves even that to a timer.
+const TICK: Duration = Duration::from_millis(1);
 /// The longest that an acknowledgment waits in a conversation, or for the end of a write to be read.
 const MOST_DELAY_MS: u16 = 200;
 /// The longest that any waits (RFC 9293 §3.8.6.3).
@@ -174,12 +176,8 @@ impl Connection {
             self.marks.set(Marks::ACKNOWLEDGE);
             return;
         }
-        let at = now + self.adaptive_delay();
-        if at <= now {
-            self.marks.set(Marks::ACKNOWLEDGE);
-        } else {
-            self.acknowledge_at = self.acknowledge_at.min(at);
-        }
+        let at = now + self.adaptive_delay().max(TICK);
+        self.acknowledge_at = self.acknowledge_at.min(at);
     }
     /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
     pub(crate) fn may_delay_fin(&self) -> bool {

@@ -566,7 +566,9 @@ impl Connection {
         let probe = self.marks.has(Marks::TAIL_PROBE);
         match data.again {
             None => {
-                self.note_answer(now);
+                if data.length > 0 {
+                    self.note_answer(now);
+                }
                 self.marks.clear(Marks::WINDOW_REDUCED);
                 self.left_first(data, in_flight, now);
             }

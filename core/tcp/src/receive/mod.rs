@@ -95,6 +95,11 @@ impl Connection {
             }
             return;
         }
+        let says_nothing = !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN);
+        if self.config.needs_acknowledgment_flag && says_nothing {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
         if self.config.resets_bad_handshakes && self.ends_bad_handshake(arrival, env, outcome) {
             return;
         }

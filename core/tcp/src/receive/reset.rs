@@ -68,6 +68,8 @@ impl Connection {
     // spec: RFC5961 1.1-1
     pub(super) fn challenge(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         outcome.dropped = Some(Drop::OutOfWindow);
+        // What is discarded leaves nothing behind, no report of what came twice either.
+        self.sack_told();
         if self.may_challenge(env) {
             self.marks.set(Marks::ACKNOWLEDGE);
         } else {
