@@ -26,6 +26,7 @@
 //! |---|---|
 //! | `in SEGMENT` | the peer's segment arrives |
 //! | `in icmp KIND about N` | a router's message arrives that quotes the host's segment with number N |
+//! | `in icmp KIND about datagram P` | one that quotes a datagram from the host's port P, sent or not |
 //! | `out SEGMENT` | the host sends this segment, and nothing else before it |
 //! | `call CALL` | the application does something |
 //! | `assert info.F == V` | a figure of the information structure; also `!= < <= > >=` and `in A..B` |
@@ -56,7 +57,7 @@
 //! | `isn N` | of an `in` SYN: a new connection from the same port |
 //! | `badsum`, `forged`, `raw HEX` | of an `in`: a wrong checksum, other data, further options |
 //!
-//! **Calls**: `socket [port N]`, `connect [peer N] [data N]`, `listen [backlog N]`, `accept`, `write N [urgent]
+//! **Calls**: `socket [port N]`, `datagrams port N`, `connect [peer N] [data N]`, `listen [backlog N]`, `accept`, `write N [urgent]
 //! [more]`, `read N`, `shutdown`, `close`, `abort`, `set OPTION VALUE`, `error`; then `on NAME` and `as NAME` for other
 //! sockets than `main` and `listener`, and `expect` with a number of bytes, `any`, `ok`, `end`, or a failure such as
 //! `would-block` or `reset`. What is written and read is compared byte by byte with what was sent.

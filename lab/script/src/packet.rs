@@ -107,10 +107,16 @@ pub fn icmp(ends: Ends, icmp: &Icmp, sequence: Sequence, host_port: u16) -> Vec<
         flags: Flags::ACK,
         ..TcpHeader::default()
     };
-    let mut quoted = vec![0; header.length()];
-    header.emit(&mut quoted);
+    let (protocol, quoted) = match icmp.datagram_port {
+        Some(port) => (protocol::UDP, datagram_header(port, PEER_PORTS + u16::from(icmp.peer))),
+        None => {
+            let mut quoted = vec![0; header.length()];
+            header.emit(&mut quoted);
+            (protocol::TCP, quoted)
+        }
+    };
     // A packet that was too long for its path had this many bytes.
-    let quoted = in_ip(ends.host, ends.peer, protocol::TCP, 0, &quoted);
+    let quoted = in_ip(ends.host, ends.peer, protocol, 0, &quoted);
     match (ends.host, ends.peer) {
         (IpAddr::V6(host), IpAddr::V6(peer)) => {
             let message = message_v6(icmp.kind, &quoted);
@@ -130,6 +136,11 @@ pub fn icmp(ends: Ends, icmp: &Icmp, sequence: Sequence, host_port: u16) -> Vec<
             in_ip(ends.peer, ends.host, protocol::ICMPV4, 0, &body)
         }
     }
+}
+
+/// The header of an empty datagram, without a checksum.
+fn datagram_header(from: u16, to: u16) -> Vec<u8> {
+    [from, to, 8, 0].iter().flat_map(|field| field.to_be_bytes()).collect()
 }
 
 fn message_v4(kind: IcmpKind, invoking: &[u8]) -> Icmpv4Message<'_> {

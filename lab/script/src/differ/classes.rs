@@ -20,7 +20,7 @@ pub enum Verdict {
 }
 
 /// A class of differences.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
     /// A name for it, in a few words.
@@ -34,6 +34,10 @@ pub struct Class {
     /// The section that says so.
     #[serde(default)]
     pub rfc: String,
+    /// Of an open class: in how many exchanges of a hundred it may be met at most. What meets it more often is another
+    /// mistake, which looks alike.
+    #[serde(default)]
+    pub most_percent: f64,
     /// The script that shows it, where there is one, or the test.
     #[serde(default)]
     pub shown: String,
@@ -65,6 +69,11 @@ impl Classes {
     /// Those of a table.
     pub fn read(text: &str) -> Result<Classes, String> {
         let table: Table = toml::from_str(text).map_err(|error| format!("differences.toml: {error}"))?;
+        if let Some(class) =
+            table.class.iter().find(|class| (class.verdict == Verdict::Open) != (class.most_percent > 0.0))
+        {
+            return Err(format!("differences.toml: `{}`: most_percent is for open classes", class.name));
+        }
         match table.class.iter().find(|class| class.verdict == Verdict::NotOurs && class.rfc.is_empty()) {
             Some(class) => Err(format!("differences.toml: `{}` is not ours to follow by no RFC", class.name)),
             None => Ok(Classes(table.class)),

@@ -53,6 +53,7 @@ fn draw_once(seed: u64, mut random: Random) -> Result<Option<Exchange>, String> 
         stamps: opening.stamps,
         sack: opening.sack,
         most_written: usize::MAX,
+        datagrams: false,
         held: false,
     };
     opening::open(&mut drawing, opening)?;
@@ -110,6 +111,8 @@ pub struct Drawing<'a> {
     pub stamps: bool,
     /// The most that one call writes: some segments.
     pub most_written: usize,
+    /// Whether a datagram socket is open that sends nothing.
+    pub datagrams: bool,
     /// Whether SACK was offered.
     pub sack: bool,
     /// Whether the application has the connection's socket.
@@ -183,6 +186,7 @@ impl Drawing<'_> {
         let (on, names) = match what {
             CallKind::Accept => ("listener", Some("main".to_owned())),
             CallKind::Listen { .. } => ("listener", None),
+            CallKind::Datagrams { .. } => ("datagrams", None),
             _ => ("main", None),
         };
         let call = Call { what, on: on.to_owned(), names, expect: Expect::Any };

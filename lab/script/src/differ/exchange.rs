@@ -48,6 +48,17 @@ impl Exchange {
             lines: Vec::new(),
         }
     }
+    /// The same for the kernel, which is not sent what quotes a datagram that never was: it believes that without having
+    /// sent anything (RFC 8201 §4 and RFC 4443 §5.2 say not to), and ours must do as if it had not come.
+    pub fn without_blind_messages(&self) -> Exchange {
+        let mut exchange = self.clone();
+        for timed in &mut exchange.steps {
+            if matches!(&timed.step, Step::InIcmp(icmp) if icmp.datagram_port.is_some()) {
+                timed.step = Step::Wait;
+            }
+        }
+        exchange
+    }
     /// When each step happens and the watching ends, counted from the beginning, where nothing is late.
     pub fn times(&self) -> Vec<Duration> {
         let mut clock = Duration::ZERO;

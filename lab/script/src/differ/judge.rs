@@ -34,6 +34,8 @@ pub struct Report {
     pub known: BTreeMap<String, (Verdict, u64)>,
     /// Everything else, by signature.
     pub found: BTreeMap<String, Found>,
+    /// Open classes that were met more often than they may be.
+    pub too_often: Vec<String>,
     /// What kept an exchange from being played.
     pub broken: Vec<String>,
     /// The longest that an exchange took on the kernel.
@@ -88,6 +90,7 @@ fn on_ours(exchange: &Exchange, times: &[Instant]) -> Result<Watched, String> {
 }
 /// In a thread and a network namespace of its own.
 fn on_kernel(exchange: &Exchange) -> Result<Watched, String> {
+    let exchange = &exchange.without_blind_messages();
     let script = exchange.script();
     let play = || {
         let mut side = Kernel::new(&script)?;
@@ -139,7 +142,9 @@ pub fn judge(
             });
         }
     });
-    report.into_inner().map_err(|_| "a judge's thread ended in a panic".into())
+    let mut report = report.into_inner().map_err(|_| "a judge's thread ended in a panic")?;
+    report.count_open(&classes);
+    Ok(report)
 }
 fn with<T>(report: &Mutex<Report>, what: impl FnOnce(&mut Report) -> T) -> Option<T> {
     report.lock().ok().map(|mut report| what(&mut report))

@@ -46,6 +46,10 @@ pub fn headings(seed: u64, random: &mut Random) -> (Exchange, Opening) {
 
 /// Opens a connection, or tries.
 pub fn open(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
+    if drawing.percent(5) {
+        drawing.call(Duration::ZERO, CallKind::Datagrams { port: steps::DATAGRAM_PORT })?;
+        drawing.datagrams = true;
+    }
     if opening.calls { call(drawing, opening) } else { listen(drawing, opening) }
 }
 
@@ -112,9 +116,11 @@ fn accept(drawing: &mut Drawing<'_>) -> Result<(), String> {
 }
 
 fn call(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
+    let mut names_mss = false;
     if drawing.percent(35) {
         drawing.call(Duration::ZERO, CallKind::Socket { port: None })?;
         let (option, value) = steps::option(drawing, true);
+        names_mss = option == "mss";
         drawing.call(Duration::ZERO, CallKind::Set { option: option.into(), value: value.into() })?;
     }
     drawing.call(Duration::ZERO, CallKind::Connect { peer: 1, data: None })?;
@@ -124,7 +130,11 @@ fn call(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
         steps::disturb(drawing, gap)?;
     }
     let mut answer = syn(drawing, opening);
-    if drawing.percent(90) {
+    if names_mss && answer.options.mss == Presence::Unsaid {
+        // Linux takes the socket's own size for what the peer does not say (RFC 9293 MUST-15 says 536).
+        answer.options.mss = Presence::Is(1000);
+    }
+    if drawing.percent(96) {
         answer.flags = answer.flags.without(Flags::CWR).with(Flags::ACK);
         answer.acknowledgment = Some(drawing.pick(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2]));
     }

@@ -9,13 +9,15 @@ use inhost_wire::tcp::Flags;
 /// How much of what is drawn, of a hundred.
 const CALLS: u32 = 42;
 const ICMP: u32 = 4;
+/// The port of the datagram socket beside the connection, where there is one.
+pub const DATAGRAM_PORT: u16 = 9000;
 
 /// A step, `gap` after the one before.
 pub fn draw(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     let kind = drawing.below(100);
     if kind < CALLS && drawing.held {
         call(drawing, gap)
-    } else if kind < CALLS + ICMP {
+    } else if kind < CALLS + ICMP || (drawing.datagrams && drawing.percent(40)) {
         let step = icmp(drawing);
         drawing.put(gap, step)
     } else {
@@ -100,7 +102,8 @@ fn data(drawing: &mut Drawing<'_>, segment: &mut Segment) {
         60..78 => next + drawing.pick(&[1, 10, 100, 1000]),
         78..90 => next - drawing.pick(&[1, 5, 50, 100, 1000]),
         90..96 => next - bytes,
-        _ => next + drawing.pick(&[60_000, 65_000, 70_000, 200_000]),
+        // Beyond any window: where its edge is, is not compared.
+        _ => next + drawing.pick(&[200_000, 1_000_000]),
     };
     let start = start.max(1);
     segment.sequence = None;
@@ -193,9 +196,13 @@ fn icmp(drawing: &mut Drawing<'_>) -> Step {
         IcmpKind::SourceQuench if drawing.exchange.is_ipv6 => IcmpKind::HostUnreachable,
         kind => kind,
     };
+    if drawing.datagrams && drawing.percent(40) {
+        let kind = IcmpKind::TooBig(drawing.pick(&[600, 1000, 1300]));
+        return Step::InIcmp(Icmp { kind, about: 0, peer: 1, datagram_port: Some(DATAGRAM_PORT) });
+    }
     let (from, to) = (drawing.view.host_acknowledged, drawing.view.host_next);
     let about = drawing.pick(&[from, from, from, to - 1, to + 1000, from - 1]);
-    Step::InIcmp(Icmp { kind, about: about.max(0), peer: 1 })
+    Step::InIcmp(Icmp { kind, about: about.max(0), peer: 1, datagram_port: None })
 }
 
 fn call(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {

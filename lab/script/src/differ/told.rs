@@ -1,6 +1,6 @@
 //! What a run found, for a person and for programs; a difference as a script that can be kept.
 
-use super::classes::Verdict;
+use super::classes::{Classes, Verdict};
 use super::judge::{Found, Played, Report};
 use super::sent::Sent;
 use crate::language::{Step, line_of};
@@ -9,13 +9,25 @@ use inhost_wire::tcp::Flags;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
+/// So much more often an open class may be met by chance.
+const SLACK: u64 = 3;
 /// What comes later than this has a time of its own in a script.
 const AT_ONCE: Duration = Duration::from_millis(12);
 
 impl Report {
     /// Whether every difference is of a class that may be met.
     pub fn is_clean(&self) -> bool {
-        self.found.is_empty() && self.broken.is_empty()
+        self.found.is_empty() && self.too_often.is_empty() && self.broken.is_empty()
+    }
+    /// Finds the open classes that were met more often than they may be.
+    pub(super) fn count_open(&mut self, classes: &Classes) {
+        for class in classes.all().iter().filter(|class| class.verdict == Verdict::Open) {
+            let met = self.known.get(&class.name).map_or(0, |(_, count)| *count);
+            let most = (self.played as f64 * class.most_percent / 100.0) as u64 + SLACK;
+            if met > most {
+                self.too_often.push(format!("{}: met {met} times, at most {most} were to be", class.name));
+            }
+        }
     }
     /// The run in a line or two.
     pub fn summary(&self) -> String {
@@ -38,6 +50,12 @@ impl Report {
         let mut text = String::new();
         for (signature, found) in &self.found {
             let _ = writeln!(text, "FAILED {signature}\n{}", found.text());
+        }
+        for (name, (verdict, count)) in &self.known {
+            let _ = writeln!(text, "{count:>6} {verdict:?} {name}");
+        }
+        for class in &self.too_often {
+            let _ = writeln!(text, "FAILED {class}");
         }
         for why in &self.broken {
             let _ = writeln!(text, "NOT PLAYED {why}");
@@ -71,7 +89,7 @@ impl Report {
             .collect();
         json!({
             "ok": self.is_clean(), "played": self.played, "undefined": self.undefined,
-            "unsteady": self.unsteady, "known": known, "found": found, "broken": self.broken,
+            "unsteady": self.unsteady, "known": known, "found": found, "too_often": self.too_often, "broken": self.broken,
             "longest_ms": self.longest.as_millis(),
         })
     }

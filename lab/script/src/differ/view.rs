@@ -102,7 +102,7 @@ impl View {
         match step {
             Step::In(segment) => self.arrived(segment),
             Step::InIcmp(icmp) => {
-                let calls = self.state() == "SYN-SENT" && icmp.about == 0;
+                let calls = self.state() == "SYN-SENT" && icmp.about == 0 && icmp.datagram_port.is_none();
                 match icmp.kind {
                     IcmpKind::TooBig(_) | IcmpKind::SourceQuench => {}
                     IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => self.over |= calls,
@@ -179,6 +179,9 @@ impl View {
         match step {
             Step::In(segment) => self.describe_segment(segment),
             Step::InIcmp(icmp) => {
+                if icmp.datagram_port.is_some() {
+                    return format!("icmp {} of a datagram", icmp_word(icmp.kind));
+                }
                 let is_out = self.host_acknowledged <= icmp.about && icmp.about < self.host_next;
                 format!("icmp {}{}", icmp_word(icmp.kind), if is_out { "" } else { " of nothing in flight" })
             }

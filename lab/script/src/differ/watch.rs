@@ -97,6 +97,7 @@ impl<'a> Player<'a> {
                 let word = is_ready.map(|yes| if yes == Some(true) { "yes" } else { "no" }.to_owned());
                 Some(self.or_cannot(word))
             }
+            Step::Wait => None,
             _ => return Err("a step that is no arrival and no call".into()),
         };
         self.watched.moments.push(Moment { came, sent: Vec::new() });

@@ -46,6 +46,13 @@ impl Sockets {
                 self.named.insert(call.names.as_ref().unwrap_or(&call.on).clone(), socket);
                 Ok(Came::Done)
             }
+            CallKind::Datagrams { port } => {
+                let domain = if self.ends.host.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+                let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(text)?;
+                socket.bind(&SocketAddr::new(self.any(), *port).into()).map_err(text)?;
+                self.named.insert(call.on.clone(), socket);
+                Ok(Came::Done)
+            }
             CallKind::Connect { peer, .. } => self.connect(call, *peer, data),
             CallKind::Listen { backlog } => self.listen(call, *backlog),
             CallKind::Accept => self.accept(call),
@@ -105,10 +112,7 @@ impl Sockets {
             let socket = self.fresh().map_err(text)?;
             self.named.insert(call.on.clone(), socket);
         }
-        let any: IpAddr = match self.ends.host {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
+        let any = self.any();
         let socket = self.stream(&call.on)?;
         socket.set_reuse_address(true).map_err(text)?;
         if let Err(error) = socket.bind(&SocketAddr::new(any, SERVER_PORT).into()) {
@@ -116,6 +120,13 @@ impl Sockets {
         }
         options::fast_open_queue(socket).map_err(text)?;
         came(socket.listen(backlog.unwrap_or(128) as i32))
+    }
+    /// Any address of the host's family.
+    fn any(&self) -> IpAddr {
+        match self.ends.host {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        }
     }
     fn accept(&mut self, call: &Call) -> Result<Came, String> {
         match self.stream(&call.on)?.accept() {

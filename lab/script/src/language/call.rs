@@ -8,17 +8,20 @@ pub(super) const MAIN: &str = "main";
 /// The socket that accepts when none is named.
 const LISTENER: &str = "listener";
 
+/// The datagram socket when none is named.
+const DATAGRAMS: &str = "datagrams";
+
 /// The socket that makes a call, and the name of the one that comes of it, where nothing is said.
 pub(super) fn usual_names(what: &CallKind) -> (&'static str, Option<&'static str>) {
     match what {
         CallKind::Accept => (LISTENER, Some(MAIN)),
         CallKind::Listen { .. } => (LISTENER, None),
+        CallKind::Datagrams { .. } => (DATAGRAMS, None),
         _ => (MAIN, None),
     }
 }
 
-const CALLS: &str =
-    "socket, connect, listen, accept, write, read, shutdown, close, abort, set or error after `call`";
+const CALLS: &str = "socket, datagrams, connect, listen, accept, write, read, shutdown, close, abort, set or error after `call`";
 
 /// The words after `call`.
 pub(super) fn call(words: &mut Words<'_>) -> Result<Call, Wrong> {
@@ -47,6 +50,13 @@ fn kind(verb: &str, words: &mut Words<'_>) -> Result<CallKind, Wrong> {
         "socket" => {
             let port = if words.take("port") { Some(words.number("a port")?) } else { None };
             CallKind::Socket { port }
+        }
+        "datagrams" => {
+            let word = words.word("`port`")?;
+            if word != "port" {
+                return expected("`port`", Some(word));
+            }
+            CallKind::Datagrams { port: words.number("a port")? }
         }
         "connect" => {
             let peer = if words.take("peer") { words.number("a peer's number")? } else { 1 };

@@ -221,6 +221,8 @@ pub struct Icmp {
     pub about: i64,
     /// Which peer's connection.
     pub peer: u8,
+    /// It quotes no segment but a datagram from this port of the host's, which the host need not have sent.
+    pub datagram_port: Option<u16>,
 }
 
 /// What routers say.
@@ -259,6 +261,11 @@ pub enum CallKind {
     Socket {
         /// Our port, or any.
         port: Option<u16>,
+    },
+    /// Opens a datagram socket on this port of any address, connected to nobody.
+    Datagrams {
+        /// Our port.
+        port: u16,
     },
     /// Calls the peer.
     Connect {

@@ -237,12 +237,16 @@ pub(super) fn icmp(words: &mut Words<'_>) -> Result<Icmp, Wrong> {
         }
         other => return expected(KINDS, Some(other)),
     };
-    let mut icmp = Icmp { kind, about: 0, peer: 1 };
+    let mut icmp = Icmp { kind, about: 0, peer: 1, datagram_port: None };
     let word = words.word("`about`")?;
     if word != "about" {
         return expected("`about` and the sequence number of the segment quoted", Some(word));
     }
-    icmp.about = words.number("the sequence number of the segment quoted")?;
+    if words.take("datagram") {
+        icmp.datagram_port = Some(words.number("the port of ours that the datagram quoted came from")?);
+    } else {
+        icmp.about = words.number("the sequence number of the segment quoted")?;
+    }
     if words.take("peer") {
         icmp.peer = words.number("a peer's number")?;
     }

@@ -152,7 +152,10 @@ fn icmp(said: &Icmp) -> String {
     if let IcmpKind::TooBig(mtu) = said.kind {
         line.field("mtu", mtu);
     }
-    line.field("about", said.about);
+    match said.datagram_port {
+        Some(port) => line.field("about datagram", port),
+        None => line.field("about", said.about),
+    }
     if said.peer != 1 {
         line.field("peer", said.peer);
     }
@@ -183,6 +186,7 @@ pub(crate) fn call_words(what: &CallKind) -> String {
                 line.field("port", port);
             }
         }
+        CallKind::Datagrams { port } => line.field("datagrams port", port),
         CallKind::Connect { peer, data } => {
             line.word("connect");
             if *peer != 1 {

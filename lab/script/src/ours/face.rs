@@ -6,6 +6,7 @@ use crate::side::Came;
 use inhost_base::Instant;
 use inhost_event::TcpPhase;
 use inhost_stack::{Readiness, SocketId, Stack};
+use inhost_tcp::SoftError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The face of one host.
@@ -13,13 +14,20 @@ pub(super) struct Face {
     is_linux: bool,
     /// Sockets whose error was told.
     told: BTreeSet<SocketId>,
+    /// What a router said last that was told.
+    soft_told: BTreeMap<SocketId, Option<SoftError>>,
     /// Calls that were shut down, and whether that was told.
     given_up: BTreeMap<SocketId, bool>,
 }
 
 impl Face {
     pub fn new(profile: Profile) -> Face {
-        Face { is_linux: profile == Profile::Linux, told: BTreeSet::new(), given_up: BTreeMap::new() }
+        Face {
+            is_linux: profile == Profile::Linux,
+            told: BTreeSet::new(),
+            soft_told: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+        }
     }
     /// Whether the handshake is done, or will never be.
     pub fn may_write(&self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
@@ -56,8 +64,11 @@ impl Face {
             None => self.once(socket, came, Came::Read(Vec::new())),
         }
     }
-    /// The socket's error, if it was not told.
-    pub fn error(&mut self, socket: SocketId, came: Came) -> Came {
+    /// The socket's error, if it was not told, or else what a router said of late.
+    pub fn error(&mut self, socket: SocketId, came: Came, soft: Option<SoftError>) -> Came {
+        if self.is_linux && came == Came::Done {
+            return self.soft_error(socket, soft);
+        }
         if let Some(told) = self.given_up.get_mut(&socket) {
             return if std::mem::replace(told, true) { Came::Done } else { Came::Failed(Failure::Reset) };
         }
@@ -68,6 +79,21 @@ impl Face {
         let told = self.given_up.get_mut(&socket)?;
         let failure = if std::mem::replace(told, true) { afterwards } else { Failure::Reset };
         Some(Came::Failed(failure))
+    }
+    /// Whether an error waits to be told.
+    pub fn has_error(&self, socket: SocketId, has: bool) -> bool {
+        has && !(self.is_linux && self.told.contains(&socket))
+    }
+    fn soft_error(&mut self, socket: SocketId, soft: Option<SoftError>) -> Came {
+        let failure = match soft {
+            Some(SoftError::Refused) => Failure::Refused,
+            Some(SoftError::NotResponding) | None => {
+                self.soft_told.remove(&socket);
+                return Came::Done;
+            }
+            Some(_) => Failure::Unreachable,
+        };
+        if self.soft_told.insert(socket, soft) == Some(soft) { Came::Done } else { Came::Failed(failure) }
     }
     fn once(&mut self, socket: SocketId, came: Came, afterwards: Came) -> Came {
         let ends = matches!(&came, Came::Failed(why) if *why != Failure::WouldBlock);

@@ -17,7 +17,7 @@ use inhost_buf::Batch;
 use inhost_event::Ignore;
 use inhost_stack::{
     ConnectOptions, DuplicateDetection, FastOpenCall, InterfaceConfig, ListenOptions, Local, Medium,
-    Readiness, SendHow, SocketId, Stack, StackConfig, StreamError,
+    Readiness, SendHow, SocketId, Stack, StackConfig, StreamError, UdpOptions,
 };
 use inhost_tcp::{Config, ConnectionError};
 use std::collections::BTreeMap;
@@ -153,10 +153,7 @@ impl Ours {
     }
     fn listen(&mut self, call: &Call, backlog: Option<u32>) -> Result<Came, String> {
         let fresh = self.fresh(&call.on);
-        let any: IpAddr = match self.ends.host {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
+        let any = self.any();
         let mut options = self.listen.clone();
         options.tcp = Some(fresh.config);
         if let Some(backlog) = backlog {
@@ -170,6 +167,13 @@ impl Ours {
             }
             Err(inhost_stack::BindError::InUse) => Ok(Came::Failed(Failure::InUse)),
             Err(error) => Err(error.to_string()),
+        }
+    }
+    /// Any address of the host's family.
+    fn any(&self) -> IpAddr {
+        match self.ends.host {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         }
     }
     fn accept(&mut self, call: &Call) -> Result<Came, String> {
@@ -317,6 +321,13 @@ impl Side for Ours {
                 self.sockets.insert(name, Slot::Fresh(Box::new(fresh)));
                 Came::Done
             }
+            CallKind::Datagrams { port } => {
+                let local = Endpoint::new(self.any(), *port);
+                let bound = self.stack.udp_bind(local, UdpOptions::default(), self.now);
+                let socket = bound.map_err(|error| error.to_string())?;
+                self.sockets.insert(call.on.clone(), Slot::Live(socket));
+                Came::Done
+            }
             CallKind::Connect { peer, .. } => self.connect(call, *peer, data)?,
             CallKind::Listen { backlog } => self.listen(call, *backlog)?,
             CallKind::Accept => self.accept(call)?,
@@ -350,7 +361,8 @@ impl Side for Ours {
             CallKind::Error => {
                 let socket = self.socket(&call.on)?;
                 let came = self.error(socket);
-                self.face.error(socket, came)
+                let soft = self.stack.soft_error(socket);
+                self.face.error(socket, came, soft)
             }
         };
         self.settle()?;
@@ -377,6 +389,8 @@ impl Side for Ours {
             "error" => Readiness::ERROR,
             other => return Err(format!("no readiness is called {other}")),
         };
-        Ok(Some(self.stack.readiness(self.socket(on)?).contains(wanted)))
+        let socket = self.socket(on)?;
+        let is_ready = self.stack.readiness(socket).contains(wanted);
+        Ok(Some(if field == "error" { self.face.has_error(socket, is_ready) } else { is_ready }))
     }
 }
