@@ -111,6 +111,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     if ended.aborted > 0 {
         warn!(target: "host", connections = ended.aborted, "not closed in time, reset");
     }
+    if login.is_some() && !inhost_telnet::pty::wait_for_sessions(SHELLS_END) {
+        warn!(target: "telnet", "processes of ended sessions are left behind");
+    }
     Ok(())
 }
 
@@ -120,6 +123,9 @@ fn log_link_change(change: &LinkChange) {
         LinkState::Down { .. } => error!(target: "link", "{change}"),
     }
 }
+
+/// How long the processes of ended sessions may take to end: they are hung up first, and killed two seconds later.
+const SHELLS_END: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Lets the connections close within `limit`, another signal means at once; then gives `leases` back.
 fn end(

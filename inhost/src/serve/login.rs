@@ -19,6 +19,10 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use tracing::{error, info, warn};
 
+/// What a terminal's connection may queue beyond what was sent, and in all.
+const NOT_SENT_BYTES: usize = 8 << 10;
+const SEND_BUFFER_BYTES: usize = 128 << 10;
+
 /// The user of a host for which none was made.
 const ONE_TIME_USER: &str = "guest";
 
@@ -106,6 +110,11 @@ async fn accept(
 }
 
 async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, config: ServerConfig) {
+    // Each key's echo leaves at once; what is said in one go is one write.
+    stream.set_nagle(false);
+    // For clients that answer no timing marks: less of a shell's output lies ahead of its reader.
+    stream.set_not_sent_low_water(Some(NOT_SENT_BYTES));
+    stream.set_send_buffer_limit(SEND_BUFFER_BYTES);
     serve_session(stream, caller, &config, &*services).await;
 }
 

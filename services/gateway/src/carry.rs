@@ -19,6 +19,9 @@ pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks moved in one direction before others have their turn.
 const CHUNKS_A_TURN: usize = 4;
 
+/// Unanswered probes after which a peer is gone.
+const PROBES: u32 = 4;
+
 /// Where bytes lie while they are moved; nothing stays in it.
 pub(crate) type Scratch = Rc<RefCell<Vec<u8>>>;
 
@@ -44,6 +47,16 @@ struct Direction {
     ended: bool,
     /// The taker was told so.
     done: bool,
+}
+
+impl Direction {
+    /// The taker took so many bytes of the rest. Room is kept only while there is one: a connection may be idle for days.
+    fn taken(&mut self, bytes: usize) {
+        self.rest.drain(..bytes.min(self.rest.len()));
+        if self.rest.is_empty() {
+            self.rest = Vec::new();
+        }
+    }
 }
 
 struct Carry<'a> {
@@ -114,6 +127,16 @@ pub(crate) async fn carry(
     ending
 }
 
+/// Has the system probe a peer that is silent, so that the place of one that is gone is given back.
+pub(crate) fn keep_alive(socket: &TcpStream, idle: Duration) -> io::Result<()> {
+    use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl};
+    let idle = std::time::Duration::from_nanos(idle.as_nanos());
+    set_tcp_keepidle(socket, idle)?;
+    set_tcp_keepintvl(socket, (idle / PROBES).max(std::time::Duration::from_secs(1)))?;
+    set_tcp_keepcnt(socket, PROBES)?;
+    Ok(set_socket_keepalive(socket, true)?)
+}
+
 /// Makes the system send a reset when `socket` is closed.
 pub(crate) fn reset(socket: &AsyncFd<TcpStream>) {
     let _ = rustix::net::sockopt::set_socket_linger(socket.inner(), Some(std::time::Duration::ZERO));
@@ -142,7 +165,7 @@ impl Carry<'_> {
             }
             if !direction.rest.is_empty() {
                 let sent = ready!(self.guest.poll_send(context, &direction.rest, SendHow::default()));
-                direction.rest.drain(..sent.map_err(|_| Ending::GuestBroke)?.min(direction.rest.len()));
+                direction.taken(sent.map_err(|_| Ending::GuestBroke)?);
                 continue;
             }
             if direction.ended {
@@ -185,7 +208,7 @@ impl Carry<'_> {
                 let rest = &direction.rest;
                 let taken = ready!(self.system.poll_io(Interest::Write, context, |mut s| s.write(rest)))
                     .map_err(|_| Ending::SystemBroke)?;
-                direction.rest.drain(..taken.min(direction.rest.len()));
+                direction.taken(taken);
                 self.moved.set(self.host.now());
                 continue;
             }
@@ -235,5 +258,23 @@ impl Carry<'_> {
     /// Bytes that the guest's connection would take to send.
     fn room(&self) -> usize {
         self.guest.info().map_or(0, |info| info.send_buffer_bytes.saturating_sub(info.send_queue_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt::{socket_keepalive, tcp_keepcnt, tcp_keepidle, tcp_keepintvl};
+
+    #[test]
+    fn a_silent_peer_is_probed() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(!socket_keepalive(&socket).unwrap());
+        keep_alive(&socket, Duration::from_secs(600)).unwrap();
+        assert!(socket_keepalive(&socket).unwrap());
+        let seconds = std::time::Duration::from_secs;
+        assert_eq!(tcp_keepidle(&socket).unwrap(), seconds(600));
+        assert_eq!((tcp_keepintvl(&socket).unwrap(), tcp_keepcnt(&socket).unwrap()), (seconds(150), PROBES));
     }
 }

@@ -107,6 +107,9 @@ pub struct GatewayConfig {
     pub connect_limit: Duration,
     /// How long a connection may live on with one direction closed and nothing moving. Default: 10 minutes.
     pub half_closed_limit: Duration,
+    /// How long a peer outside may be silent before the system asks whether it is still there; a connection whose peer
+    /// answers none of four such probes ends, within twice this time. Default: 10 minutes.
+    pub keep_alive: Duration,
     /// UDP conversations at a time; beyond it the one silent for longest makes room. Default: 512.
     /// Cost: each takes a descriptor of the system.
     pub udp_flows_limit: usize,
@@ -130,6 +133,7 @@ impl Default for GatewayConfig {
             connections_limit: 1024,
             connect_limit: Duration::from_secs(75),
             half_closed_limit: Duration::from_secs(600),
+            keep_alive: Duration::from_secs(600),
             udp_flows_limit: 512,
             udp_idle: Duration::from_secs(120),
             names_idle: Duration::from_secs(30),

@@ -49,6 +49,8 @@ pub struct Counters {
     pub datagrams_inward: u64,
     /// Datagrams lost: not allowed, no room, or no socket.
     pub datagrams_dropped: u64,
+    /// Times that the system had no descriptor or no memory for a socket of ours.
+    pub exhausted: u64,
     /// Echo requests passed on.
     pub echoes: u64,
 }

@@ -3,12 +3,15 @@
 use crate::carry::{CHUNK_BYTES, Scratch};
 use crate::link::SharedAside;
 use crate::{Counters, GatewayConfig};
-use inhost_base::Endpoint;
+use inhost_base::{Duration, Endpoint, Instant};
 use inhost_runtime::Reactor;
 use inhost_socket::Host;
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::rc::Rc;
 
+/// Reports of want of descriptors go no faster than this.
+const REPORTS_APART: Duration = Duration::from_secs(10);
 /// The first ephemeral port.
 const FIRST_PORT: u16 = 49_152;
 
@@ -23,6 +26,8 @@ pub(crate) struct State {
     udp_flows: Cell<usize>,
     /// The port from which the next forwarded connection reaches the guest.
     next_port: Cell<u16>,
+    /// When want of descriptors was last reported.
+    reported: Cell<Option<Instant>>,
     /// Which of the name servers is asked first: the one that answered last.
     resolver: Cell<usize>,
 }
@@ -44,6 +49,7 @@ impl State {
             connections: Cell::new(0),
             udp_flows: Cell::new(0),
             next_port: Cell::new(FIRST_PORT),
+            reported: Cell::new(None),
             resolver: Cell::new(0),
         })
     }
@@ -57,6 +63,27 @@ impl State {
     }
     pub(crate) fn udp_flows(&self) -> usize {
         self.udp_flows.get()
+    }
+    /// Whether the system had no descriptor or no memory for a socket, and not its peer. It is counted, and reported now
+    /// and then.
+    pub(crate) fn is_exhausted(&self, error: &io::Error) -> bool {
+        use rustix::io::Errno;
+        let wants = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+        let is_exhausted = wants.iter().any(|want| error.raw_os_error() == Some(want.raw_os_error()));
+        if is_exhausted {
+            self.count(|c| c.exhausted += 1);
+            let now = self.host.now();
+            if self.reported.get().is_none_or(|reported| now.since(reported) >= REPORTS_APART) {
+                self.reported.set(Some(now));
+                tracing::warn!(
+                    target: "gateway",
+                    connections = self.connections(),
+                    udp_flows = self.udp_flows(),
+                    "no socket can be opened: {error}; raise the limit on open files, or lower what is served"
+                );
+            }
+        }
+        is_exhausted
     }
     /// A place for one more connection, if there is one.
     pub(crate) fn place(self: &Rc<State>) -> Option<Place> {

@@ -1,6 +1,6 @@
 //! Connections: the guest's outward, and the system's inward through forwarded ports.
 
-use crate::carry::{Ending, carry, reset};
+use crate::carry::{Ending, carry, keep_alive, reset};
 use crate::config::Way;
 use crate::state::State;
 use inhost_base::{Duration, Endpoint, IpAddr};
@@ -84,6 +84,8 @@ async fn open(state: &State, destination: Endpoint) -> Answer {
     match connected {
         Ok(system) => Answer::Proceed(system),
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Answer::GiveUp,
+        // That is our want, and no answer of anybody's: the guest tries again.
+        Err(error) if state.is_exhausted(&error) => Answer::GiveUp,
         Err(error) if is_unreachable(&error) => Answer::Unreachable,
         Err(_) => Answer::Refuse,
     }
@@ -116,6 +118,8 @@ async fn connect_to_names(state: &State) -> io::Result<AsyncFd<TcpStream>> {
 
 async fn carry_on(state: &State, guest: Stream, system: AsyncFd<TcpStream>) {
     let limit = state.config.half_closed_limit;
+    // A system without such probes carries the connection all the same.
+    let _ = keep_alive(system.inner(), state.config.keep_alive);
     let ending = carry(&state.host, guest, system, &state.scratch, limit).await;
     if ending != Ending::Closed {
         state.count(|c| c.connections_reset += 1);
@@ -125,10 +129,17 @@ async fn carry_on(state: &State, guest: Stream, system: AsyncFd<TcpStream>) {
 /// Takes the connections that come in at one forwarded port.
 pub(crate) async fn accept_inward(state: Rc<State>, listener: AsyncFd<TcpListener>, guest_port: u16) {
     loop {
-        let Ok((system, caller)) = listener.accept().await else {
-            // No descriptor is left, or the caller was gone already.
-            state.host.sleep(REST).await;
-            continue;
+        let (system, caller) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Else the caller was gone already, and the next may be waiting.
+                if state.is_exhausted(&error) {
+                    state.host.sleep(REST).await;
+                } else {
+                    futures_lite::future::yield_now().await;
+                }
+                continue;
+            }
         };
         let Some(place) = state.place() else {
             state.count(|c| c.connections_refused += 1);

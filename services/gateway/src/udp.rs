@@ -191,9 +191,11 @@ impl Outward {
             (is_file_request(bytes) && resolver.is_none()).then(|| Answering::new(outside, &self.answered));
         let system = match open(state, outside, answering.is_none()) {
             Ok(system) => Rc::new(system),
-            Err(_) => {
+            Err(error) => {
                 state.count(|c| c.datagrams_dropped += 1);
-                self.tell(from, to, 0, Unreachable::Host);
+                if !state.is_exhausted(&error) {
+                    self.tell(from, to, 0, Unreachable::Host);
+                }
                 return None;
             }
         };

@@ -10,6 +10,7 @@ use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 /// The longest datagram taken; a longer one is cut.
 const DATAGRAM_BYTES: usize = 65_507;
@@ -128,7 +129,7 @@ pub struct Counters {
     pub connections_idle: u64,
     /// Datagrams answered.
     pub answers: u64,
-    /// Datagrams not answered because of their source or of too many.
+    /// Datagrams not answered because of their source, or of too many, or of no way back.
     pub unanswered: u64,
 }
 
@@ -234,6 +235,10 @@ impl Progress for LastMoved<'_> {
 }
 
 async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Service) {
+    if service != Service::Chargen {
+        // An answer is all that there is to say until the caller goes on.
+        stream.set_nagle(false);
+    }
     let moved = LastMoved { host: &shared.host, at: Cell::new(shared.host.now()) };
     let work = async {
         // How the peer ended it is the peer's affair.
@@ -245,9 +250,13 @@ async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Servi
         };
         true
     };
+    let limit = match service {
+        Service::Daytime => stream::DAYTIME_CLOSE.min(shared.config.idle_limit),
+        _ => shared.config.idle_limit,
+    };
     let idle = async {
         loop {
-            let until = moved.at.get() + shared.config.idle_limit;
+            let until = moved.at.get() + limit;
             if shared.host.now() >= until {
                 return false;
             }
@@ -282,9 +291,13 @@ async fn answer(shared: Rc<Shared>, socket: UdpSocket, service: Service, port: u
             Service::Chargen => &characters(&mut pattern, length),
             Service::Discard => &[],
         };
-        if socket.send_between(reply, Ends::back(&received)).await.is_ok() {
-            shared.count(|c| c.answers += 1);
-        }
+        // A caller that cannot be sent to at once gets no answer, so that nobody else waits.
+        let context = Context::from_waker(Waker::noop());
+        let sent = socket.poll_send(&context, reply, Ends::back(&received));
+        shared.count(|c| match sent {
+            Poll::Ready(Ok(())) => c.answers += 1,
+            _ => c.unanswered += 1,
+        });
     }
 }
 

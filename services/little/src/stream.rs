@@ -1,6 +1,7 @@
 //! The four services over TCP, on anything that reads and writes.
 
 use crate::{Daytime, Pattern};
+use inhost_base::Duration;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -45,13 +46,21 @@ pub(crate) async fn discard(
     stream.shutdown().await
 }
 
+/// How long a caller of daytime may take to close after its line.
+pub(crate) const DAYTIME_CLOSE: Duration = Duration::from_secs(10);
+
 /// spec: RFC867 — one line, whatever the caller sends, and the end.
 pub(crate) async fn daytime(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     time: Daytime,
 ) -> io::Result<()> {
     stream.write_all(time.line().as_bytes()).await?;
-    stream.shutdown().await
+    stream.shutdown().await?;
+    // What the caller says is thrown away, but read: closing over unread input would reset the connection, and the line
+    // could be lost with it.
+    let mut chunk = [0; 512];
+    while stream.read(&mut chunk).await? > 0 {}
+    Ok(())
 }
 
 /// spec: RFC864 — characters until the caller closes; what the caller sends is thrown away.
@@ -151,8 +160,12 @@ mod tests {
     fn daytime_is_one_line() {
         let (mut near, mut far) = tokio::io::duplex(100);
         let mut line = String::new();
-        let (read, served) =
-            block_on(zip(near.read_to_string(&mut line), daytime(&mut far, Daytime::new(86_400))));
+        let caller = async {
+            let read = near.read_to_string(&mut line).await;
+            near.shutdown().await.unwrap();
+            read
+        };
+        let (read, served) = block_on(zip(caller, daytime(&mut far, Daytime::new(86_400))));
         served.unwrap();
         assert_eq!(read.unwrap(), line.len());
         assert_eq!(line, "Friday, January 2, 1970 00:00:00-UTC\r\n");

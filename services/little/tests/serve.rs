@@ -67,6 +67,60 @@ fn the_other_three_over_tcp() {
     });
 }
 
+/// spec: RFC867
+#[test]
+fn daytime_answers_a_caller_who_spoke_first() {
+    let (mut network, host, little) = start(LittleConfig::default());
+    network.run(async move {
+        for question in [&b"what time is it?\r\n"[..], &[b'x'; 20_000]] {
+            let mut daytime = host.connect(at(13)).await.unwrap();
+            daytime.write_all(question).await.unwrap();
+            host.sleep(Duration::from_millis(50)).await;
+            let mut line = String::new();
+            daytime.read_to_string(&mut line).await.unwrap();
+            assert_eq!(line, NOON);
+        }
+    });
+    assert_eq!(little.counters().connections_idle, 0);
+}
+
+#[test]
+fn one_caller_cannot_have_all_connections() {
+    let config = LittleConfig { connections_limit: 4, connections_per_peer: 2, ..LittleConfig::default() };
+    let (mut network, host, little) = start(config);
+    network.run(async move {
+        let _kept = [host.connect(at(7)).await.unwrap(), host.connect(at(9)).await.unwrap()];
+        let mut third = host.connect(at(7)).await.unwrap();
+        assert!(third.read(&mut [0; 1]).await.is_err());
+        // The caller's IPv6 address is another peer.
+        let other = Endpoint::new("2001:db8:9::2".parse::<std::net::IpAddr>().unwrap(), 7);
+        let mut other = host.connect(other).await.unwrap();
+        other.write_all(b"x").await.unwrap();
+        assert_eq!(other.read(&mut [0; 1]).await.unwrap(), 1);
+    });
+    assert_eq!(little.counters().connections_refused, 1);
+}
+
+/// The answer to a question does not wait for the acknowledgment of the one before.
+#[test]
+fn an_echo_is_not_held_back() {
+    let (mut network, host, _little) = start(LittleConfig::default());
+    network.run(async move {
+        let mut echo = host.connect(at(7)).await.unwrap();
+        echo.set_nagle(false);
+        let began = host.now();
+        for _ in 0..10 {
+            echo.write_all(b"one").await.unwrap();
+            // Before the first answer is here, and so before it can be acknowledged.
+            host.sleep(Duration::from_micros(15)).await;
+            echo.write_all(b"two").await.unwrap();
+            echo.read_exact(&mut [0; 6]).await.unwrap();
+        }
+        let took = host.now().since(began);
+        assert!(took < Duration::from_millis(100), "ten answers took {took:?}");
+    });
+}
+
 async fn ask(host: &Host, from_port: u16, port: u16, question: &[u8]) -> Option<Vec<u8>> {
     let here = Endpoint::new([10, 9, 0, 1], from_port);
     let socket = host.udp(here, UdpOptions::default()).unwrap();

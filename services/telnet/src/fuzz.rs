@@ -129,7 +129,7 @@ fn server_unread(input: &[u8], shell: bool) {
                 _ => {}
             }
         }
-        if session.takes_output() {
+        if session.takes_output(now) {
             session.output(&[b'y'; UNREAD_PIECE], now);
         }
         session.resume_typing();

@@ -9,6 +9,7 @@ use crate::line::{Echo, Edited, LineEditor, show};
 use crate::protocol::{
     Command, Config, Event, FlowControl, Side, TabExpansion, Telnet, TelnetOption, Violation,
 };
+use inhost_common::Cleaner;
 
 /// Octets of a line that is edited here, or that waits for return.
 const LINE_BYTES: usize = 1024;
@@ -354,7 +355,7 @@ impl Connection {
 /// Lines for a raw screen.
 pub(super) fn write_lines<L: AsRef<str>>(lines: &[L], screen: &mut Vec<u8>) {
     for line in lines {
-        screen.extend(line.as_ref().chars().filter(|c| !c.is_control()).collect::<String>().into_bytes());
+        screen.extend_from_slice(Cleaner::line(line.as_ref().as_bytes()).as_bytes());
         screen.extend_from_slice(b"\r\n");
     }
 }

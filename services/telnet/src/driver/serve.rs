@@ -69,6 +69,7 @@ where
         pause: Pause::default(),
         deadline: Alarm::default(),
         look: Alarm::default(),
+        paced: Alarm::default(),
         held_since: None,
         closing: None,
     };
@@ -121,6 +122,7 @@ struct Driver<'a, S, V: Services> {
     pause: Pause,
     deadline: Alarm,
     look: Alarm,
+    paced: Alarm,
     held_since: Option<Instant>,
     closing: Option<Closing>,
 }
@@ -322,8 +324,11 @@ where
 
     fn drain_shell(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(shell) = &mut self.shell else { return false };
-        if !self.session.takes_output() {
-            return false;
+        let clock = self.services.clock();
+        // A client that answers no marks is given up in time.
+        let waits = self.session.pace_deadline();
+        if !self.session.takes_output(clock.now()) {
+            return self.paced.poll(clock, waits, cx);
         }
         let mut bytes = [0; READ_BYTES];
         let mut buf = ReadBuf::new(&mut bytes);

@@ -222,6 +222,46 @@ fn interrupt_process_stops_a_runaway_at_once() {
     assert!(shown < 128 * 1024, "{shown} octets after the command");
 }
 
+/// A client that reads a hundred kilobytes a second, behind queues of a megabyte that know no urgent data.
+#[test]
+fn a_slow_reader_is_never_far_behind() {
+    let host = host();
+    let (near, far) = wire(1 << 20);
+    let config = config();
+    let server = serve_session(near, [192, 0, 2, 1].into(), &config, &host);
+    let talk = async {
+        let mut visitor = Visitor::new(far);
+        visitor.log_in().await;
+        visitor.say("yes\r\n").await;
+        let (start, mut interrupted) = (Start::now(), None);
+        loop {
+            visitor.read().await;
+            let clock = RealClock::new();
+            clock.sleep_until(inhost_base::Instant::from_millis(10)).await;
+            if interrupted.is_none() && start.elapsed() > Time::from_secs(3) {
+                visitor.screen.clear();
+                visitor.say("\x03").await;
+                interrupted = Some(Start::now());
+            }
+            if let Some(at) = interrupted
+                && visitor.screen.contains("$ ")
+            {
+                return at.elapsed();
+            }
+            assert!(start.elapsed() < Time::from_secs(30), "the output never stops");
+        }
+    };
+    let took = block_on(or(
+        async {
+            server.await;
+            None
+        },
+        async { Some(talk.await) },
+    ));
+    let took = took.expect("the session ended");
+    assert!(took < Time::from_millis(1500), "the prompt came after {took:?}");
+}
+
 #[test]
 fn a_synch_gets_through_to_a_shell_that_does_not_read() {
     let host = host();

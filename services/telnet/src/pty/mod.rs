@@ -8,8 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::Child;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use pty_process::blocking as raw;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -89,6 +90,37 @@ pub struct ShellCommand {
     pub window: (u16, u16),
 }
 
+/// The first descriptor that is none of the three that a program is given.
+const FIRST_OWN_DESCRIPTOR: i32 = 3;
+
+/// Sessions whose threads still run, and who waits for them.
+static RUNNING: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+/// One of [`RUNNING`].
+struct Counted;
+
+impl Counted {
+    fn new() -> Counted {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Counted
+    }
+}
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_all();
+    }
+}
+
+/// Waits until the processes of all sessions that were ended are gone, for `limit` at most; false when some are left. A
+/// process that ends before that leaves them behind, hung up but not killed.
+pub fn wait_for_sessions(limit: Duration) -> bool {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = ENDED.wait_timeout_while(running, limit, |running| *running > 0);
+    *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+}
+
 /// Opening a pty marks its descriptor close-on-exec in a second step; no other shell is started between.
 static OPENING: Mutex<()> = Mutex::new(());
 
@@ -104,6 +136,8 @@ impl Pty {
     /// Opens a pty and starts the command on it.
     pub fn spawn(command: &ShellCommand) -> io::Result<Pty> {
         let (columns, rows) = command.window;
+        // Ours are closed on exec as they are made; those that the host was started with may not be.
+        close_fds::set_fds_cloexec_threadsafe(FIRST_OWN_DESCRIPTOR, &[]);
         let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let (master, terminal) = raw::open().map_err(other)?;
         master.resize(pty_process::Size::new(rows, columns)).map_err(other)?;
@@ -122,7 +156,7 @@ impl Pty {
         let exit = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();
         let master = Arc::new(master);
         let weak = Arc::downgrade(&master);
-        let ends = Session { master, child, leader, exit };
+        let ends = Session { master, child, leader, exit, _counted: Counted::new() };
         Ok(Pty { pump: Pump::start("telnet-pty", ends)?, master: weak, leader })
     }
     /// The process id of the shell, which is also that of its session.
@@ -194,6 +228,7 @@ struct Session {
     child: Child,
     leader: Pid,
     exit: Option<OwnedFd>,
+    _counted: Counted,
 }
 
 impl Ends for Session {

@@ -77,3 +77,28 @@ fn a_program_is_interrupted_though_it_reads_nothing() {
     assert!(gone(pty.session_id()));
     assert_eq!(all_output(&mut pty), "");
 }
+
+#[test]
+fn a_shell_has_no_descriptor_but_its_terminal() {
+    // As whoever started the host may have left one open.
+    let left = std::fs::File::open("/dev/null").unwrap();
+    rustix::io::fcntl_setfd(&left, rustix::io::FdFlags::empty()).unwrap();
+    let mut pty = Pty::spawn(&command("ls -l /proc/$$/fd | sed 's/.*-> //'; echo end")).unwrap();
+    let output = all_output(&mut pty);
+    let others: Vec<&str> =
+        output.lines().filter(|line| line.starts_with('/') && !line.contains("pts")).collect();
+    assert!(output.contains("/dev/pts") && others.is_empty(), "{output}");
+    drop(left);
+}
+
+#[test]
+fn whoever_ends_waits_for_the_sessions_to_end() {
+    let mut pty = Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100")).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let session = pty.session_id();
+    assert!(!wait_for_sessions(Duration::from_millis(10)));
+    pty.end();
+    // Those of the other tests end as well.
+    wait_for_sessions(Duration::from_secs(8));
+    assert!(processes::members(session).is_empty());
+}

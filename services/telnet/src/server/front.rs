@@ -2,6 +2,7 @@
 
 use crate::line::{Echo, Edited, EditingKeys, LineEditor};
 use crate::users::PASSWORD_BYTES;
+use inhost_common::Cleaner;
 
 /// Octets of a line at the prompts.
 const LINE_BYTES: usize = PASSWORD_BYTES;
@@ -217,11 +218,13 @@ fn matching(word: &str) -> Matching {
     }
 }
 
-/// Text of the host's own for a terminal: line ends become CR LF, other control characters go.
+/// Text for a terminal: line ends become CR LF, and what a terminal might obey is replaced.
 fn write_text(text: &str, screen: &mut Vec<u8>) {
-    for line in text.lines() {
-        screen
-            .extend(line.chars().filter(|c| !c.is_control() || *c == '\t').collect::<String>().into_bytes());
+    let (mut clean, mut cleaner) = (String::new(), Cleaner::default());
+    cleaner.take(text.as_bytes(), &mut clean);
+    cleaner.end(&mut clean);
+    for line in clean.lines() {
+        screen.extend_from_slice(line.as_bytes());
         screen.extend_from_slice(b"\r\n");
     }
 }

@@ -6,6 +6,7 @@
 mod config;
 mod environment;
 mod front;
+mod pace;
 mod session;
 
 pub use config::ServerConfig;

@@ -7,6 +7,7 @@ use inhost_base::{Duration, Instant};
 use super::config::ServerConfig;
 use super::environment::{language, terminal};
 use super::front::{Front, Said};
+use super::pace::Pace;
 use crate::protocol::{
     Command, Config, Event, FlowControl, OUTPUT_BYTES, Side, Telnet, TelnetOption, Violation,
 };
@@ -109,6 +110,7 @@ pub struct Session {
     window: Option<(u16, u16)>,
     user: String,
     unseen_bytes: usize,
+    pace: Pace,
     stopped: bool,
     /// The client has closed its sending half.
     input_ended: bool,
@@ -152,6 +154,7 @@ impl Session {
             window: None,
             user: String::new(),
             unseen_bytes: 0,
+            pace: Pace::new(now),
             stopped: false,
             input_ended: false,
             deadline: Deadline { started: now, typed: now },
@@ -170,9 +173,13 @@ impl Session {
     pub fn takes_input(&self) -> bool {
         self.telnet.is_synchronizing() || (self.typed.len() < TYPED_BYTES && self.telnet.has_room())
     }
-    /// Whether the shell's output is taken now.
-    pub fn takes_output(&self) -> bool {
-        matches!(self.phase, Phase::Shell) && self.telnet.has_room()
+    /// Whether the shell's output is taken now: not while the client has not read what it was told already.
+    pub fn takes_output(&self, now: Instant) -> bool {
+        matches!(self.phase, Phase::Shell) && self.telnet.has_room() && self.pace.has_room(now)
+    }
+    /// When output that waits for the client is taken all the same.
+    pub fn pace_deadline(&self) -> Option<Instant> {
+        self.pace.deadline()
     }
     /// Octets for the shell; the driver says with [`taken`](Session::taken) how many it took.
     pub fn typed(&self) -> &[u8] {
@@ -249,13 +256,13 @@ impl Session {
         let mut rest = input;
         while !matches!(self.phase, Phase::Over) {
             match self.telnet.receive(&mut rest) {
-                Some(event) => self.event(event),
+                Some(event) => self.event(event, now),
                 None => break,
             }
         }
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    fn event(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Data(data) => self.data(data),
             Event::Command(command) => self.command(command),
@@ -273,10 +280,15 @@ impl Session {
             } => {
                 self.send_flow_control();
             }
+            Event::TimingMark => {
+                self.pace.answered(now);
+                if self.in_shell() && self.pace.wants_mark(now) {
+                    self.mark(now);
+                }
+            }
             Event::Violation(violation) => self.close(Closing::Violation(violation)),
             Event::OptionChanged { .. }
             | Event::Synchronized
-            | Event::TimingMark
             | Event::TerminalSpeed { .. }
             | Event::FlowControl(_)
             | Event::Status(_) => {}
@@ -413,11 +425,13 @@ impl Session {
         }
         if key == 0 || !self.typed.is_empty() {
             self.typed.clear();
+            // First, so that what the program says of the interrupt is not among what is dropped.
+            self.flush_output();
             self.actions.push_back(Action::Interrupt);
         } else {
             self.typed.push_back(key);
+            self.flush_output();
         }
-        self.flush_output();
     }
 
     fn editing(&mut self, key: u8) {
@@ -540,13 +554,22 @@ impl Session {
         self.telnet.send(b"No shell could be started.\r\n");
         self.close(Closing::NoShell);
     }
-    /// The shell's output.
+    /// The shell's output. Where it runs ahead of the client, a mark follows it.
+    /// spec: RFC860
     pub fn output(&mut self, data: &[u8], now: Instant) {
         if self.input_ended {
             self.deadline.typed = now;
         }
         self.unseen_bytes = self.unseen_bytes.saturating_add(data.len());
         self.telnet.send(data);
+        if self.pace.said(data.len(), now) {
+            self.mark(now);
+        }
+    }
+    fn mark(&mut self, now: Instant) {
+        if self.telnet.send_timing_mark() {
+            self.pace.marked(now);
+        }
     }
     /// The shell is gone.
     pub fn shell_ended(&mut self) {

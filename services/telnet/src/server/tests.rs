@@ -40,7 +40,7 @@ fn most_waiting(input: &[u8], urgent: bool, logged_in: bool) -> usize {
                 _ => {}
             }
         }
-        if session.takes_output() {
+        if session.takes_output(now) {
             session.output(&[b'y'; 2048], now);
         }
         session.resume_typing();
