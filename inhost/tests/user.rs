@@ -171,6 +171,56 @@ fn a_pipe_arrives_whole_through_the_running_host() {
     assert!(serve.end().success());
 }
 
+/// PuTTY's plink, whose reader takes a hundred kilobytes a second, interrupts a runaway program.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
+fn plink_interrupts_runaway_output_at_once() {
+    use std::time::{Duration, Instant};
+    let serve = Serve::start("plink", &["--link", "user,forward=127.0.0.1:0->23"]);
+    let at = forwarded(&serve, 23).to_owned();
+    let mut plink = std::process::Command::new("plink");
+    plink.args(["-telnet", "-P", port(&at), "127.0.0.1"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    plink.env("HOME", &serve.folder.0);
+    let plink = plink.spawn().expect("plink is needed; lab/interop/peers installs it");
+    let mut plink = common::Running(plink);
+    let (mut keys, mut screen) = (plink.0.stdin.take().unwrap(), plink.0.stdout.take().unwrap());
+    // What lies in the pipe is the reader's own.
+    rustix::pipe::fcntl_setpipe_size(&screen, 4096).unwrap();
+    let (mut seen, mut began) = (String::new(), Instant::now());
+    let steps = [("inhost> ", "logon ada\r"), ("Password: ", PASSWORD), ("", "\r"), ("# $ ", "yes\r")];
+    let mut steps = steps.into_iter();
+    let mut step = steps.next();
+    let (mut interrupted, mut bytes) = (None, [0; 1000]);
+    let took = loop {
+        while let Some((prompt, answer)) = step
+            && (prompt.is_empty()
+                || prompt.split(' ').any(|end| !end.is_empty() && seen.trim_end().ends_with(end)))
+        {
+            keys.write_all(answer.as_bytes()).unwrap();
+            (step, began) = (steps.next(), Instant::now());
+        }
+        let count = screen.read(&mut bytes).unwrap();
+        assert!(count > 0, "plink ended: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        if step.is_some() {
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        match interrupted {
+            None if began.elapsed() > Duration::from_secs(4) => {
+                assert!(seen.contains("y\r\ny"), "{seen}");
+                seen.clear();
+                keys.write_all(b"\x03echo al''ive\r").unwrap();
+                interrupted = Some(Instant::now());
+            }
+            Some(at) if seen.contains("alive") => break at.elapsed(),
+            _ => assert!(began.elapsed() < Duration::from_secs(40), "it never stops"),
+        }
+    };
+    assert!(took < Duration::from_millis(1500), "the next command's output came after {took:?}");
+    assert!(serve.end().success());
+}
+
 /// Many who ask for NETSTAT again and again, before they have logged in, hold nobody else up.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
