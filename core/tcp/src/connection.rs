@@ -195,8 +195,11 @@ impl Connection {
             }
             budget_segments -= 1;
         }
+        let not_sent_bytes = self.not_sent_bytes();
         let why = self.transmit_pass(env, budget_segments, out);
-        if self.config.not_sent_low_water_bytes != usize::MAX {
+        // A pass in which nothing left makes no room: a writer that lacks memory would be told in each pass of a full
+        // device, and would try in vain each time.
+        if self.config.not_sent_low_water_bytes != usize::MAX && self.not_sent_bytes() < not_sent_bytes {
             self.tell_writer(&mut outcome);
         }
         match why {

@@ -282,3 +282,21 @@ fn segments_of_no_size_pin_more_than_twice_their_bytes() {
         assert!(info.receive_queue_capacity_bytes <= 2 * at as usize + 1000, "{size}: {info:?}");
     }
 }
+
+#[test]
+fn a_writer_that_lacks_memory_is_not_told_by_a_device_that_takes_nothing() {
+    let mut trial = Trial::established(Config { not_sent_low_water_bytes: 1 << 20, ..plain() });
+    trial.link_room = 0;
+    trial.write(&[1; 5000]);
+    trial.pool.set_limit_bytes(1);
+    let mut write = || trial.connection.send(&[1; 1000], SendHow::default(), lend!(trial));
+    // The rest of a chunk is filled still.
+    while write().is_ok() {}
+    assert_eq!(write(), Err(SendError::WouldBlock));
+    trial.changes = Changes::NONE;
+    trial.round();
+    assert!(!trial.changes.intersects(Changes::WRITABLE), "told though nothing left");
+    trial.link_room = 1;
+    trial.round();
+    assert!(trial.changes.intersects(Changes::WRITABLE), "not told when something left");
+}
