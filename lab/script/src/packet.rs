@@ -116,7 +116,13 @@ pub fn icmp(ends: Ends, icmp: &Icmp, sequence: Sequence, host_port: u16) -> Vec<
         }
     };
     // A packet that was too long for its path had this many bytes.
-    let quoted = in_ip(ends.host, ends.peer, protocol, 0, &quoted);
+    let mut quoted = in_ip(ends.host, ends.peer, protocol, 0, &quoted);
+    if icmp.datagram_port.is_some() {
+        // Its header says how long it was; what came after eight bytes of it is not quoted (RFC 792).
+        let eight = quoted.len();
+        quoted = in_ip(ends.host, ends.peer, protocol, 0, &[&quoted[eight - 8..], &[0; 1400]].concat());
+        quoted.truncate(eight);
+    }
     match (ends.host, ends.peer) {
         (IpAddr::V6(host), IpAddr::V6(peer)) => {
             let message = message_v6(icmp.kind, &quoted);
@@ -140,7 +146,7 @@ pub fn icmp(ends: Ends, icmp: &Icmp, sequence: Sequence, host_port: u16) -> Vec<
 
 /// The header of an empty datagram, without a checksum.
 fn datagram_header(from: u16, to: u16) -> Vec<u8> {
-    [from, to, 8, 0].iter().flat_map(|field| field.to_be_bytes()).collect()
+    [from, to, 1408, 0].iter().flat_map(|field| field.to_be_bytes()).collect()
 }
 
 fn message_v4(kind: IcmpKind, invoking: &[u8]) -> Icmpv4Message<'_> {

@@ -57,6 +57,9 @@ fn draw_once(seed: u64, mut random: Random) -> Result<Option<Exchange>, String> 
         held: false,
     };
     opening::open(&mut drawing, opening)?;
+    if drawing.datagrams && drawing.held {
+        steps::blind(&mut drawing)?;
+    }
     let steps = 1 + drawing.random.public_below(BODY_LIMIT_STEPS);
     for _ in 0..steps {
         if drawing.clock.since(Instant::ZERO) < BUDGET {

@@ -26,6 +26,14 @@ pub fn draw(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     }
 }
 
+/// A router's message about a datagram that never was, and a segment as long as one may be.
+pub fn blind(drawing: &mut Drawing<'_>) -> Result<(), String> {
+    let kind = IcmpKind::TooBig(drawing.pick(&[600, 1000]));
+    let message = Icmp { kind, about: 0, peer: 1, datagram_port: Some(DATAGRAM_PORT) };
+    drawing.put(Duration::ZERO, Step::InIcmp(message))?;
+    drawing.call(Duration::ZERO, CallKind::Write { bytes: 1400, urgent: false, more: false })
+}
+
 /// Something that does not belong into a handshake.
 pub fn disturb(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     if drawing.percent(30) {

@@ -13,6 +13,8 @@ pub struct View {
     accepted: bool,
     let_go: bool,
     over: bool,
+    /// A message came about a datagram that never was.
+    blind: bool,
     /// A hint of a router's ended the call, on Linux.
     given_up: bool,
     host_syn: bool,
@@ -69,10 +71,11 @@ impl View {
                 (false, false) => "CLOSING",
             },
         };
+        let name = if self.blind { format!("{name} blind") } else { name.to_owned() };
         match (self.let_go, self.accepted || self.calls || !self.host_syn) {
             (true, _) => format!("{name} let-go"),
             (_, false) => format!("{name} waiting"),
-            _ => name.to_owned(),
+            _ => name,
         }
     }
 
@@ -101,8 +104,11 @@ impl View {
     pub fn happened(&mut self, step: &Step, came: Option<&str>) {
         match step {
             Step::In(segment) => self.arrived(segment),
+            Step::InIcmp(icmp) if icmp.datagram_port.is_some() => self.blind = true,
+            // The kernel is not sent it.
+            Step::Wait => self.blind = true,
             Step::InIcmp(icmp) => {
-                let calls = self.state() == "SYN-SENT" && icmp.about == 0 && icmp.datagram_port.is_none();
+                let calls = self.state() == "SYN-SENT" && icmp.about == 0;
                 match icmp.kind {
                     IcmpKind::TooBig(_) | IcmpKind::SourceQuench => {}
                     IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => self.over |= calls,
