@@ -106,12 +106,13 @@ impl Outside {
                     let is_safe = self.tls != TlsPolicy::Required || self.encrypted;
                     assert!(is_safe, "no password in clear text");
                     let rights = Rights { write: user.len() % 2 == 0 };
-                    let account = (chosen % 5 == 0).then(|| "account".to_owned());
+                    let account = (chosen.is_multiple_of(5)).then(|| "account".to_owned());
                     let granted = LogIn::Granted { rights, account };
-                    session.authenticated(if chosen % 4 == 0 { LogIn::Denied } else { granted }, now);
+                    session
+                        .authenticated(if chosen.is_multiple_of(4) { LogIn::Denied } else { granted }, now);
                 }
                 Action::StartTls => {
-                    self.encrypted = chosen % 7 != 0;
+                    self.encrypted = !chosen.is_multiple_of(7);
                     session.tls_started(self.encrypted, now);
                 }
                 Action::EndTls => {
@@ -119,9 +120,13 @@ impl Outside {
                     self.encrypted = false;
                     session.tls_ended(true, now);
                 }
-                Action::File(_) if chosen % 3 == 0 => session.file_done(Err(StorageError::NotFound), now),
+                Action::File(_) if chosen.is_multiple_of(3) => {
+                    session.file_done(Err(StorageError::NotFound), now)
+                }
                 Action::File(_) => session.file_done(Ok(FileReply::Done), now),
-                Action::Listen(_) => session.listening((chosen % 6 != 0).then(|| at(1, 30_000)), now),
+                Action::Listen(_) => {
+                    session.listening((!chosen.is_multiple_of(6)).then(|| at(1, 30_000)), now)
+                }
                 Action::Transfer(request) => self.transfer(session, &request, chosen, now),
                 Action::Denied | Action::StopListening | Action::AbortTransfer | Action::Close(_) => {}
             }
@@ -130,7 +135,7 @@ impl Outside {
     fn transfer(&self, session: &mut Session, request: &TransferRequest, chosen: usize, now: Instant) {
         assert!(session.user().is_some(), "no transfer for nobody: {request:?}");
         assert!(request.protected || self.tls != TlsPolicy::Required);
-        if chosen % 2 == 0 {
+        if chosen.is_multiple_of(2) {
             session.transfer_event(TransferEvent::Opened { size_bytes: Some(1), name: None }, now);
         }
         // The data holds as many markers as it likes; they are told while there is room.
@@ -139,9 +144,9 @@ impl Outside {
                 session.transfer_event(TransferEvent::Marker { theirs: "m".into(), ours: 1 }, now);
             }
         }
-        if chosen % 3 != 0 {
+        if !chosen.is_multiple_of(3) {
             let failed = Err(TransferError::Lost("lost".into()));
-            let outcome = if chosen % 5 == 0 { failed } else { Ok(1) };
+            let outcome = if chosen.is_multiple_of(5) { failed } else { Ok(1) };
             session.transfer_event(TransferEvent::Ended(outcome), now);
         }
     }

@@ -76,10 +76,16 @@ fn lftp(asked: Asked) -> Command {
     let user = if asked.server_is_ours { format!("-u {USER},{PASSWORD} ") } else { String::new() };
     let work = if asked.is_put { format!("mirror -R {HERE} pub/sent") } else { "mirror pub/many got".into() };
     let mut lftp = Command::new("lftp");
-    lftp.args([
-        "-c",
-        &format!("set ftp:ssl-allow no; open {user}{PROCESS}; cls pub/many > /dev/null; !date +%s.%N; {work}; !date +%s.%N"),
-    ]);
+    // What stands behind an exclamation mark goes to the shell up to the line's end.
+    let lines = [
+        "set ftp:ssl-allow no".to_owned(),
+        format!("open {user}{PROCESS}"),
+        "cls pub/many > /dev/null".to_owned(),
+        "!date +%s.%N".to_owned(),
+        work,
+        "!date +%s.%N".to_owned(),
+    ];
+    lftp.args(["-c", &lines.join("\n")]);
     lftp
 }
 
