@@ -32,9 +32,10 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     // Dropped last: what is said while the host ends is written, too.
     let _log = log::start(&config.log, flags.quiet)?;
     // Each forwarded connection and each file needs a descriptor.
-    if let Err(error) = raise_descriptor_limit() {
-        warn!(target: "host", "the limit of open descriptors stays as it is: {error}");
-    }
+    let descriptors = raise_descriptor_limit()
+        .inspect_err(|error| warn!(target: "host", "the limit of open descriptors stays as it is: {error}"))
+        .ok()
+        .and_then(|limit| limit.before);
     let stack = StackConfig {
         memory_limit_bytes: config.memory_bytes()?,
         tcp: config.tcp.connections()?,
@@ -50,8 +51,11 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     }
     let host = runtime.host().clone();
     let little = start_little(&host, &config, &links.callers)?;
-    let login =
-        config.telnet.enabled.then(|| login::start(&runtime, &config.telnet, &links.callers)).transpose()?;
+    let login = config
+        .telnet
+        .enabled
+        .then(|| login::start(&runtime, &config.telnet, &links.callers, descriptors))
+        .transpose()?;
     let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config, &links.callers)).transpose()?;
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp, &links.callers)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;

@@ -37,21 +37,33 @@ pub struct Login {
     config: Rc<RefCell<ServerConfig>>,
     news: Rc<RefCell<Option<PathBuf>>>,
     one_time: Option<OneTime>,
+    descriptors: Option<u64>,
 }
 
 /// Starts listening for logins.
-pub fn start(runtime: &Runtime, telnet: &Telnet, callers: &Callers) -> Result<Login, Failure> {
+///
+/// `descriptors` is how many a shell may have open.
+pub fn start(
+    runtime: &Runtime,
+    telnet: &Telnet,
+    callers: &Callers,
+    descriptors: Option<u64>,
+) -> Result<Login, Failure> {
     let host = runtime.host().clone();
     let (source, one_time) = source(telnet)?;
     let authenticator = ThreadAuthenticator::start(source)
         .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
     let news = Rc::new(RefCell::new(telnet.news.clone()));
     let (shown, summary) = (news.clone(), control::Summary::new(&host));
-    let services =
-        HostServices::new(host.clone(), authenticator, Admission::new(limits(telnet)), shell(telnet))
-            .with_news(move || read_news(shown.borrow().as_deref()))
-            .with_netstat(move || crate::netstat::summary(&summary.state()))
-            .with_log(log);
+    let services = HostServices::new(
+        host.clone(),
+        authenticator,
+        Admission::new(limits(telnet)),
+        shell(telnet, descriptors),
+    )
+    .with_news(move || read_news(shown.borrow().as_deref()))
+    .with_netstat(move || crate::netstat::summary(&summary.state()))
+    .with_log(log);
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, telnet.port);
     let listener = host
         .listen(at, ListenOptions::default())
@@ -60,7 +72,7 @@ pub fn start(runtime: &Runtime, telnet: &Telnet, callers: &Callers) -> Result<Lo
     let config = Rc::new(RefCell::new(server_config(telnet)));
     let accepting = accept(host.clone(), listener, services.clone(), config.clone(), callers.clone());
     host.spawn(accepting).detach();
-    Ok(Login { services, config, news, one_time })
+    Ok(Login { services, config, news, one_time, descriptors })
 }
 
 impl Login {
@@ -71,7 +83,7 @@ impl Login {
     /// Takes over what can change while sessions run.
     pub fn reload(&self, telnet: &Telnet) {
         self.services.admission().set_limits(limits(telnet));
-        self.services.set_shell(shell(telnet));
+        self.services.set_shell(shell(telnet, self.descriptors));
         self.config.replace(server_config(telnet));
         self.news.replace(telnet.news.clone());
     }
@@ -135,8 +147,8 @@ fn server_config(telnet: &Telnet) -> ServerConfig {
     }
 }
 
-fn shell(telnet: &Telnet) -> ShellSettings {
-    let mut settings = ShellSettings::default();
+fn shell(telnet: &Telnet, descriptor_limit: Option<u64>) -> ShellSettings {
+    let mut settings = ShellSettings { descriptor_limit, ..ShellSettings::default() };
     let own = std::env::var_os("SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(program) = telnet.shell.clone().or(own) {
         settings.program = program;

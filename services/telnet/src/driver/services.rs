@@ -100,6 +100,9 @@ pub struct ShellSettings {
     pub home: PathBuf,
     /// User and group to run as, where the host may change them. Default those of the host.
     pub identity: Option<(u32, u32)>,
+    /// How many descriptors the shell may have open. Some programs look at each number below it, so a host that raised
+    /// its own limit gives the one it was started with. Default that of the process.
+    pub descriptor_limit: Option<u64>,
 }
 
 impl Default for ShellSettings {
@@ -110,6 +113,7 @@ impl Default for ShellSettings {
             path: "/usr/local/bin:/usr/bin:/bin".into(),
             home: std::env::var_os("HOME").map_or_else(|| "/".into(), PathBuf::from),
             identity: None,
+            descriptor_limit: None,
         }
     }
 }
@@ -138,6 +142,7 @@ impl ShellSettings {
             environment,
             directory: Some(self.home.clone()).filter(|home| home.is_dir()),
             identity: self.identity,
+            descriptor_limit: self.descriptor_limit,
             window: request.window,
         }
     }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pty_process::blocking as raw;
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit};
 use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -86,6 +86,8 @@ pub struct ShellCommand {
     pub directory: Option<PathBuf>,
     /// The user and group it runs as, if the host may change that; supplementary groups are dropped.
     pub identity: Option<(u32, u32)>,
+    /// How many descriptors it may have open, where that differs from the host's own limit.
+    pub descriptor_limit: Option<u64>,
     /// The window at the start: columns and rows.
     pub window: (u16, u16),
 }
@@ -151,6 +153,11 @@ impl Pty {
         }
         let child = shell.spawn(terminal).map_err(other)?;
         let leader = Pid::from_child(&child);
+        if let Some(descriptors) = command.descriptor_limit {
+            let maximum = getrlimit(Resource::Nofile).maximum;
+            let limit = Rlimit { current: Some(descriptors), maximum };
+            rustix::process::prlimit(Some(leader), Resource::Nofile, limit)?;
+        }
         let flags = rustix::fs::fcntl_getfl(&master)?;
         rustix::fs::fcntl_setfl(&master, flags | rustix::fs::OFlags::NONBLOCK)?;
         let exit = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();

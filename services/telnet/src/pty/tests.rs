@@ -10,6 +10,7 @@ fn command(script: &str) -> ShellCommand {
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         directory: None,
         identity: None,
+        descriptor_limit: None,
         window: (80, 24),
     }
 }
@@ -39,6 +40,15 @@ fn only_the_given_environment_and_the_size() {
     let output = all_output(&mut pty);
     assert!(output.contains("24 80\r\n") && output.ends_with("end\r\n"), "{output}");
     assert!(!output.contains("HOME=") && !output.contains("CARGO"), "{output}");
+}
+
+#[test]
+fn a_shell_may_have_fewer_descriptors_than_the_host() {
+    // It is set from outside once the shell runs.
+    let script =
+        "i=0; while [ $(ulimit -n) != 99 ] && [ $i -lt 500 ]; do i=$((i+1)); sleep 0.01; done; ulimit -n";
+    let limited = ShellCommand { descriptor_limit: Some(99), ..command(script) };
+    assert_eq!(all_output(&mut Pty::spawn(&limited).unwrap()), "99\r\n");
 }
 
 #[test]
