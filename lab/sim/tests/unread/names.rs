@@ -1,5 +1,6 @@
 //! The forwarder of names, over TCP.
 
+use inhost_common::Callers;
 use inhost_names::Hosts;
 use inhost_names::forward::{ForwardConfig, serve};
 use inhost_sim::{Node, Outcome};
@@ -10,7 +11,7 @@ const PORT: u16 = 53;
 
 async fn forwarder(node: Node) -> Outcome {
     let hosts = Hosts::parse("10.9.9.9 a.example\n");
-    let _forwarding = serve(&node, PORT, ForwardConfig::default(), hosts, [7; 32])?;
+    let _forwarding = serve(&node, PORT, ForwardConfig::default(), hosts, Callers::default(), [7; 32])?;
     std::future::pending::<()>().await;
     Ok(())
 }
