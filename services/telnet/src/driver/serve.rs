@@ -325,9 +325,10 @@ where
     fn drain_shell(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(shell) = &mut self.shell else { return false };
         let clock = self.services.clock();
-        // A client that answers no marks is given up in time.
-        let waits = self.session.pace_deadline();
-        if !self.session.takes_output(clock.now()) {
+        let now = clock.now();
+        if !self.session.takes_output(now) {
+            // A client that answers no marks is given up in time. Once it is, only its reading makes room.
+            let waits = self.session.pace_deadline().filter(|&at| at > now);
             return self.paced.poll(clock, waits, cx);
         }
         let mut bytes = [0; READ_BYTES];
