@@ -21,17 +21,13 @@ fn a_deleted_device_is_told_shown_and_made_again() {
         String::from_utf8(done.stdout).unwrap()
     };
     let until = |what: &str, is: &dyn Fn() -> bool| {
-        (0..300)
-            .any(|_| {
-                is() || {
-                    wait(50);
-                    false
-                }
-            })
-            .then_some(())
-            .unwrap_or_else(|| {
-                panic!("never {what}: {}\n{}", netstat(), std::fs::read_to_string(&log).unwrap())
-            });
+        for _ in 0..300 {
+            if is() {
+                return;
+            }
+            wait(50);
+        }
+        panic!("never {what}: {}\n{}", netstat(), std::fs::read_to_string(&log).unwrap());
     };
     until("up", &|| netstat().contains("inlink0"));
     // The duplicate test of a new address takes some seconds.
