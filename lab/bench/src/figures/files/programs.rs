@@ -18,6 +18,9 @@ pub const FOR_OWNER: u32 = 0o755;
 /// How often a program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// The folder within for control sockets.
+const RUNTIME: &str = "run";
+
 /// A folder of this run, which goes with it.
 pub struct Folder(pub PathBuf);
 
@@ -28,6 +31,8 @@ impl Folder {
         let base = if base.is_dir() { base.to_owned() } else { std::env::temp_dir() };
         let folder = Folder(base.join(format!("inhost-bench-{name}-{}", std::process::id())));
         folder.make("", FOR_ALL)?;
+        // A control socket lies where nobody else can write.
+        folder.make(RUNTIME, 0o700)?;
         Ok(folder)
     }
     /// Makes a folder within, with these permissions.
@@ -107,7 +112,11 @@ pub fn peer(package: &str, file: &str) -> Result<Command, String> {
 /// Has a program say nothing, and know no settings but those in the folder.
 pub fn quiet<'a>(command: &'a mut Command, folder: &Folder) -> &'a mut Command {
     let at = &folder.0;
-    command.current_dir(at).env("XDG_RUNTIME_DIR", at).env("XDG_CONFIG_HOME", at).env("HOME", at);
+    command
+        .current_dir(at)
+        .env("XDG_RUNTIME_DIR", at.join(RUNTIME))
+        .env("XDG_CONFIG_HOME", at)
+        .env("HOME", at);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }
 
