@@ -62,11 +62,29 @@ impl Lists {
     /// Puts `place` at the end of `list`, out of any other.
     #[inline]
     pub(crate) fn push_back(&mut self, list: usize, place: usize) {
-        self.insert(list, place, false);
+        self.make_free(list, place);
+        let (Some(head), Some(node)) = (self.heads.get_mut(list), self.nodes.get_mut(place)) else { return };
+        let previous = core::mem::replace(&mut head.last, place as u32);
+        *node = Node { next: NONE, previous, list: list as u32 };
+        head.count += 1;
+        // `NONE` is beyond every place.
+        match self.nodes.get_mut(previous as usize) {
+            Some(previous) => previous.next = place as u32,
+            None => head.first = place as u32,
+        }
     }
     /// Puts `place` at the front of `list`, out of any other.
     pub(crate) fn push_front(&mut self, list: usize, place: usize) {
-        self.insert(list, place, true);
+        self.make_free(list, place);
+        let (Some(head), Some(node)) = (self.heads.get_mut(list), self.nodes.get_mut(place)) else { return };
+        let next = core::mem::replace(&mut head.first, place as u32);
+        *node = Node { next, previous: NONE, list: list as u32 };
+        head.count += 1;
+        // `NONE` is beyond every place.
+        match self.nodes.get_mut(next as usize) {
+            Some(next) => next.previous = place as u32,
+            None => head.last = place as u32,
+        }
     }
     /// Takes `place` out of its list, if it is in one, and says which.
     #[inline]
@@ -94,35 +112,22 @@ impl Lists {
         Some(first)
     }
 
+    /// Makes `list` be there, and `place` be there in no list.
     #[inline]
-    fn insert(&mut self, list: usize, place: usize, in_front: bool) {
-        match self.nodes.get(place) {
-            None => self.add_nodes(place + 1),
-            Some(node) if node.list != NONE => {
-                self.remove(place);
-            }
-            Some(_) => {}
+    fn make_free(&mut self, list: usize, place: usize) {
+        let is_free = self.nodes.get(place).is_some_and(|node| node.list == NONE);
+        if !is_free || self.heads.len() <= list {
+            self.make_free_first(list, place);
         }
-        if self.heads.len() <= list {
-            self.grow(list + 1);
+    }
+    #[inline(never)]
+    fn make_free_first(&mut self, list: usize, place: usize) {
+        if place < self.nodes.len() {
+            self.remove(place);
+        } else {
+            self.add_nodes(place + 1);
         }
-        let (Some(head), Some(node)) = (self.heads.get_mut(list), self.nodes.get_mut(place)) else { return };
-        let (next, previous) = if in_front { (head.first, NONE) } else { (NONE, head.last) };
-        *node = Node { next, previous, list: list as u32 };
-        head.count += 1;
-        if next == NONE {
-            head.last = place as u32;
-        }
-        if previous == NONE {
-            head.first = place as u32;
-        }
-        // `NONE` is beyond every place.
-        if let Some(next) = self.nodes.get_mut(next as usize) {
-            next.previous = place as u32;
-        }
-        if let Some(previous) = self.nodes.get_mut(previous as usize) {
-            previous.next = place as u32;
-        }
+        self.grow(list + 1);
     }
     #[cold]
     fn add_nodes(&mut self, count: usize) {
