@@ -121,13 +121,14 @@ impl Connection {
         end == self.send.push || self.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
     }
     /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
+    #[inline]
     pub(crate) fn keep_sent_push(&mut self) {
+        if self.config.push != PushPlacement::Linux {
+            return;
+        }
         let (unacknowledged, push) = (self.send.unacknowledged, self.send.push);
         let is_out = unacknowledged.precedes(push) && push.at_or_before(self.send.next);
-        if self.config.push == PushPlacement::Linux
-            && is_out
-            && let Some(buffers) = &mut self.buffers
-        {
+        if is_out && let Some(buffers) = &mut self.buffers {
             buffers.seals.add(push, Seal::Push, unacknowledged);
         }
     }

@@ -195,11 +195,12 @@ impl Connection {
             }
             budget_segments -= 1;
         }
-        let not_sent_bytes = self.not_sent_bytes();
+        let waits = self.marks.has(Marks::WRITER_WAITS) && self.config.not_sent_low_water_bytes != usize::MAX;
+        let not_sent_bytes = if waits { self.not_sent_bytes() } else { 0 };
         let why = self.transmit_pass(env, budget_segments, out);
         // A pass in which nothing left makes no room: a writer that lacks memory would be told in each pass of a full
         // device, and would try in vain each time.
-        if self.config.not_sent_low_water_bytes != usize::MAX && self.not_sent_bytes() < not_sent_bytes {
+        if waits && self.not_sent_bytes() < not_sent_bytes {
             self.tell_writer(&mut outcome);
         }
         match why {
@@ -341,8 +342,12 @@ impl Connection {
         });
     }
     /// The box of queues, made when it is not there.
+    #[inline]
     pub(crate) fn buffers_mut(&mut self) -> &mut Buffers {
-        self.buffers.get_or_insert_default()
+        match &mut self.buffers {
+            Some(buffers) => buffers,
+            none => none.get_or_insert_default(),
+        }
     }
     /// Bytes in the send queue.
     #[inline]

@@ -29,10 +29,9 @@ impl Connection {
                 Next::Synchronise
             }
             _ if !is_idle || self.marks.has(Marks::SYNCHRONISE) || self.has_sack_news() => return None,
-            TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck if self.is_window_shut() => {
-                return None;
-            }
-            TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck if !self.has_outstanding() => {
+            TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck
+                if !self.has_outstanding() && !self.is_window_shut() =>
+            {
                 Next::Data(Data { start: self.send.next, length: 0, fin: true, step: 0, again: None })
             }
             TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2 | TcpPhase::TimeWait

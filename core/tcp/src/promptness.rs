@@ -159,9 +159,10 @@ impl Connection {
         }
     }
     /// Whatever arrives while acknowledgments go at once lets the one go that waits.
+    #[inline]
     pub(crate) fn acknowledge_quickly(&mut self) {
-        if self.is_adaptive()
-            && self.acknowledge_at != Instant::FAR_FUTURE
+        if self.acknowledge_at != Instant::FAR_FUTURE
+            && self.is_adaptive()
             && self.promptness.is_quick()
             && !self.promptness.is_conversation()
         {

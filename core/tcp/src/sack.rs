@@ -14,6 +14,7 @@ impl Connection {
         }
     }
     // spec: RFC2018 4-2
+    #[inline]
     pub(crate) fn has_sack_news(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
             && self.marks.has(Marks::SACK)
@@ -37,6 +38,7 @@ impl Connection {
         blocks
     }
     /// Payload of a full segment that leaves now: what the option takes is not there for data (RFC 9293 §3.7.1).
+    #[inline]
     pub(crate) fn payload_limit(&self) -> u32 {
         let segment = self.segment_bytes();
         if !self.has_sack_news() {

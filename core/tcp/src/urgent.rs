@@ -36,6 +36,7 @@ impl Connection {
         }
     }
     /// `RCV.UP` never lies behind what is read, or is discarded unread.
+    #[inline]
     pub(crate) fn urgent_follows_reading(&mut self) {
         self.receive.urgent = self.receive.urgent.later(self.read_position());
     }

@@ -54,7 +54,7 @@ impl Connection {
             self.open_by(header, env, outcome);
         } else if is_new {
             self.advance(&self.report_of(header), false, env, outcome);
-        } else if !acknowledgment.within(unacknowledged.back(self.old_bytes()), self.old_bytes() + 1) {
+        } else if acknowledgment != unacknowledged && !self.is_recent(acknowledgment) {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
             self.challenge(env, outcome);
             return false;
@@ -70,12 +70,13 @@ impl Connection {
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         true
     }
-    /// How old an acknowledgment may be: by the largest window (RFC 5961 §5.2), and never by more than was acknowledged
-    /// at all.
-    fn old_bytes(&self) -> u32 {
+    /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
+    /// acknowledged at all.
+    fn is_recent(&self, acknowledgment: Sequence) -> bool {
         let others = u64::from(self.marks.has(Marks::ACTIVE)) + u64::from(self.phase.has_fin_acknowledged());
         let acknowledged = self.acknowledged_bytes + others;
-        u64::from(self.send.largest_window).min(acknowledged) as u32
+        let old_bytes = u64::from(self.send.largest_window).min(acknowledged) as u32;
+        acknowledgment.within(self.send.unacknowledged.back(old_bytes), old_bytes + 1)
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     fn open_by(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
@@ -264,7 +265,7 @@ impl Connection {
     }
     /// Forgets what is acknowledged; true when our FIN is.
     // spec: RFC6675 4-2; RFC2018 8-3
-    #[inline]
+    #[inline(always)]
     pub(super) fn discard_acknowledged(
         &mut self,
         acknowledgment: Sequence,
@@ -409,8 +410,12 @@ impl Connection {
             return;
         }
         let window = u32::from(field) << send.scale;
-        let same = send.window_acknowledgment == acknowledgment && send.window_sequence == sequence;
-        if self.config.same_numbers_widen_windows && same && 0 < window && window < send.window {
+        let narrows = 0 < window && window < send.window;
+        if narrows
+            && self.config.same_numbers_widen_windows
+            && send.window_acknowledgment == acknowledgment
+            && send.window_sequence == sequence
+        {
             return;
         }
         send.window = window;

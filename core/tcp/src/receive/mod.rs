@@ -95,8 +95,7 @@ impl Connection {
             }
             return;
         }
-        let says_nothing = !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN);
-        if self.config.needs_acknowledgment_flag && says_nothing {
+        if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN) && self.config.needs_acknowledgment_flag {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
