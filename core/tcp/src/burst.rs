@@ -218,9 +218,12 @@ impl Connection {
     /// New data from `start` to `end` left.
     #[inline]
     pub(crate) fn burst_left(&mut self, start: Sequence, end: Sequence) {
-        if self.config.push == PushPlacement::QueueEnd {
-            return;
+        if self.config.push == PushPlacement::Linux {
+            self.note_burst(start, end);
         }
+    }
+    #[inline(never)]
+    fn note_burst(&mut self, start: Sequence, end: Sequence) {
         let burst = self.burst_of(start, end);
         let ends_burst = end == burst.end;
         let buffers = self.buffers_mut();

@@ -77,12 +77,14 @@ impl Connection {
         }
         self.segment_left(start, start + rest, data.end(), in_flight + start.since(data.start), now);
         let full = if data.step > 0 { data.step } else { self.payload_limit() };
-        if rest < full {
-            self.buffers_mut().last_small = Some(start + rest);
+        if rest < full
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.last_small = Some(start + rest);
         }
         self.search_probe_left(start, start + rest);
     }
-    #[inline]
+    #[inline(always)]
     fn segment_left(
         &mut self,
         start: Sequence,

@@ -1,6 +1,7 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Arrival;
+use crate::connection::SendSpace;
 use crate::flight::{Bounds, Delivery};
 use crate::marks::Marks;
 use crate::numbers::{LARGEST_WINDOW_BYTES, STEP_SHIFT};
@@ -28,6 +29,15 @@ pub(crate) struct Report<'a> {
     pub sack: Option<&'a SackBlocks>,
     /// The peer saw a congestion mark.
     pub congestion: bool,
+}
+
+impl SendSpace {
+    /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
+    #[cold]
+    fn narrows_again(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
+        let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
+        same && 0 < window && window < self.window
+    }
 }
 
 impl Connection {
@@ -410,12 +420,7 @@ impl Connection {
             return;
         }
         let window = u32::from(field) << send.scale;
-        let narrows = 0 < window && window < send.window;
-        if narrows
-            && self.config.same_numbers_widen_windows
-            && send.window_acknowledgment == acknowledgment
-            && send.window_sequence == sequence
-        {
+        if self.config.same_numbers_widen_windows && send.narrows_again(sequence, acknowledgment, window) {
             return;
         }
         send.window = window;
