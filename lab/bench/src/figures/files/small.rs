@@ -104,7 +104,7 @@ fn seconds(said: &str, client_is_ours: bool) -> Option<f64> {
         return said.split_once(" in ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
     }
     let mut times = said.split_whitespace().filter_map(|word| word.parse::<f64>().ok());
-    let (first, last) = (times.next()?, times.last()?);
+    let (first, last) = (times.next()?, times.next_back()?);
     Some(last - first)
 }
 

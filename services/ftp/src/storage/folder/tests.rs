@@ -117,11 +117,14 @@ fn a_quota_holds() {
     assert_eq!(quota.used_bytes(), used - 40);
 }
 
+/// A way that might get around a quota.
+type Attempt = fn(&Folder);
+
 /// What each of these leaves used is what is there, and what is there is within the quota.
 #[test]
 fn no_command_gets_around_a_quota() {
     let quotas = Quotas::default();
-    let cases: [(&str, fn(&Folder)); 9] = [
+    let cases: [(&str, Attempt); 9] = [
         ("REST to the end and an empty STOR", |folder| {
             for _ in 0..3 {
                 let at = block_on(folder.size(&path("file"))).unwrap();
