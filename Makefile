@@ -119,5 +119,5 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 	    | xargs -r env CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants-scripts \
 	      --test-package inhost-script --cargo-test-arg=--test=ours
 
-mutations: ## Ten mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
+mutations: ## Twelve mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
 	cargo test -p inhost-sim --test mutations -- --ignored --nocapture

@@ -305,7 +305,7 @@ fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
     let summary = Summary::new(&host);
     assert_eq!(
         summary.state()["sockets"],
-        json!({"connections": 2000, "listeners": 2, "udp": 1, "echo": 0, "probes": 0})
+        json!({"connections": 2000, "listeners": 3, "udp": 1, "echo": 0, "probes": 0})
     );
     assert_eq!(summary.state()["interfaces"][0]["medium"], "loopback");
     let udp = host.udp(here(9), UdpOptions::default()).unwrap();
