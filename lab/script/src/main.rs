@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use inhost_script::Offloads;
+use inhost_script::differ::{Classes, judge};
 use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
 use serde_json::{Value, json};
@@ -17,10 +18,11 @@ usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] F
                                                                segments at once, or both (default: the host does it)
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md
-       inhost-script differ --seeds N [--from S] [--jobs J] [--seconds T] [--json]
+       inhost-script differ --seeds N [--from S] [--jobs J] [--seconds T] [--open] [--json]
                                                                draw short exchanges from seeds, play each on the
                                                                kernel and on our stack in its `linux` profile, and
-                                                               print each difference of no known class (root)";
+                                                               print each difference of no known class, with --open
+                                                               those of open classes too (root)";
 
 /// Prints a line; whoever reads no more, as `head` does, is no failure.
 macro_rules! say {
@@ -171,13 +173,18 @@ const JOBS: u64 = 48;
 
 /// `differ …`: 0 where every difference is of a known class, 1 where one is not, 2 for words that are not known.
 fn differ(arguments: &[String]) -> ExitCode {
-    let (mut seeds, mut from, mut jobs, mut seconds, mut as_json) = (None, 0, JOBS, None, false);
+    let (mut seeds, mut from, mut jobs, mut seconds) = (None, 0, JOBS, None);
+    let (mut as_json, mut with_open) = (false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|value| value.replace('_', "").parse::<u64>().ok());
         let understood = match word.as_str() {
             "--json" => {
                 as_json = true;
+                true
+            }
+            "--open" => {
+                with_open = true;
                 true
             }
             "--seeds" => {
@@ -202,7 +209,11 @@ fn differ(arguments: &[String]) -> ExitCode {
         return ExitCode::from(2);
     };
     let time = seconds.map(std::time::Duration::from_secs);
-    match inhost_script::differ::judge(from, seeds, jobs as usize, time) {
+    let judged = Classes::committed().and_then(|classes| {
+        let classes = if with_open { classes.without_open() } else { classes };
+        judge(&classes, from, seeds, jobs as usize, time)
+    });
+    match judged {
         Ok(report) => {
             say!("{}", if as_json { report.json().to_string() } else { report.text() });
             if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) }

@@ -1,6 +1,6 @@
 //! A slice of the differential judge; `make differ` plays the long run.
 
-use inhost_script::differ;
+use inhost_script::differ::{self, Classes};
 use inhost_script::language::{line_of, parse_text};
 use inhost_script::suite;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn the_kernel_and_the_linux_profile_differ_in_known_classes_only() {
         left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
         return;
     }
-    let report = differ::judge(0, SEEDS, JOBS, Some(TIME)).unwrap();
+    let report = differ::judge(&Classes::committed().unwrap(), 0, SEEDS, JOBS, Some(TIME)).unwrap();
     assert!(report.is_clean(), "\n{}", report.text());
     assert!(report.played >= LEAST, "too slow to prove anything: {}", report.summary());
 }

@@ -79,6 +79,11 @@ impl Classes {
             None => Ok(Classes(table.class)),
         }
     }
+    /// The same without the open ones, so that each of their differences is printed.
+    #[must_use]
+    pub fn without_open(self) -> Classes {
+        Classes(self.0.into_iter().filter(|class| class.verdict != Verdict::Open).collect())
+    }
     /// The class of a difference, if it is known.
     pub fn of(&self, signature: &str) -> Option<&Class> {
         let fits = |class: &&Class| class.signatures.iter().any(|pattern| matches(pattern, signature));

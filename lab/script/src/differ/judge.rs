@@ -117,12 +117,12 @@ pub fn repeats(exchange: &Exchange, signature: &str, times: usize) -> Result<Opt
 
 /// Plays `count` seeds from `first` on, `jobs` at a time.
 pub fn judge(
+    classes: &Classes,
     first: u64,
     count: u64,
     jobs: usize,
     deadline: Option<time::Duration>,
 ) -> Result<Report, String> {
-    let classes = Classes::committed()?;
     let next = AtomicU64::new(first);
     let report = Mutex::new(Report::default());
     #[expect(clippy::disallowed_methods, reason = "the kernel lives in real time")]
@@ -135,7 +135,7 @@ pub fn judge(
                     if seed >= first + count {
                         return;
                     }
-                    if let Err(why) = judge_seed(seed, &classes, &report) {
+                    if let Err(why) = judge_seed(seed, classes, &report) {
                         with(&report, |report| report.broken.push(format!("seed {seed}: {why}")));
                     }
                 }
@@ -143,7 +143,7 @@ pub fn judge(
         }
     });
     let mut report = report.into_inner().map_err(|_| "a judge's thread ended in a panic")?;
-    report.count_open(&classes);
+    report.count_open(classes);
     Ok(report)
 }
 fn with<T>(report: &Mutex<Report>, what: impl FnOnce(&mut Report) -> T) -> Option<T> {
