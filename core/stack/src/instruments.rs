@@ -5,6 +5,7 @@ use crate::entry::{Marks, NOWHERE, Socket};
 use crate::socket::{SocketId, SocketInfo, SocketKind};
 use crate::stack::Stack;
 use inhost_base::{Duration, Endpoint, Instant, Key, LinkId};
+use inhost_event::TcpPhase;
 
 /// What waits in a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,6 +32,10 @@ impl Stack {
             not_sent_bytes: connection.not_sent_bytes() as usize,
             unacknowledged_bytes,
         })
+    }
+    /// The state of a connection, cheaply.
+    pub fn phase(&self, socket: SocketId) -> Option<TcpPhase> {
+        Some(self.flow(socket.0)?.connection.phase())
     }
     /// Everything about every socket, those included that nobody holds any more, in order of their places.
     pub fn sockets(&self, now: Instant) -> impl Iterator<Item = SocketInfo> + '_ {

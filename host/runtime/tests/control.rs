@@ -43,8 +43,14 @@ fn path(name: &str) -> PathBuf {
 /// Bytes that the service on port 10 had acknowledged when it reset its caller.
 static ACKNOWLEDGED: AtomicU64 = AtomicU64::new(0);
 
+/// Datagrams that came to port 11.
+static DATAGRAMS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that the service on port 11 read to the end of its last connection.
+static READ: AtomicU64 = AtomicU64::new(0);
+
 /// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets whoever has said something; on port 10 one
-/// that sends as much as is taken, and then resets.
+/// that sends as much as is taken, and then resets; on port 11 one that greets and then reads slowly. On UDP port 11
+/// whatever comes is counted.
 fn services(host: &Host) {
     let (tcp, udp) = (host.clone(), host.clone());
     host.spawn(async move {
@@ -76,6 +82,26 @@ fn services(host: &Host) {
             while let Ok(Ok(_)) = server.timeout(second, stream.send(&text, SendHow::default())).await {}
             ACKNOWLEDGED.store(stream.info().unwrap().delivered_bytes, Ordering::SeqCst);
             stream.abort();
+        }
+    })
+    .detach();
+    let (greeting, server) = (host.listen(here(11), ListenOptions::default()).unwrap(), host.clone());
+    host.spawn(async move {
+        while let Ok(stream) = greeting.accept().await {
+            stream.send(b"hello", SendHow::default()).await.unwrap();
+            let (mut read, mut place) = (0, [0; 10_000]);
+            while let Ok(count @ 1..) = stream.receive(&mut place).await {
+                read += count as u64;
+                server.sleep(Duration::from_millis(1)).await;
+            }
+            READ.store(read, Ordering::SeqCst);
+        }
+    })
+    .detach();
+    let counting = host.udp(here(11), UdpOptions::default()).unwrap();
+    host.spawn(async move {
+        while counting.receive_from(&mut [0; 10]).await.is_ok() {
+            DATAGRAMS.fetch_add(1, Ordering::SeqCst);
         }
     })
     .detach();
@@ -171,6 +197,64 @@ fn what_came_before_a_reset_is_read_to_its_end() {
         assert_eq!(received.len() as u64, ACKNOWLEDGED.load(Ordering::SeqCst));
         let status = client.status(&connected.socket).unwrap();
         assert_eq!(status["errno"], 104, "{status}");
+    });
+}
+
+/// Waits until `is_so`, in a client's thread; not for ever.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if is_so() {
+            return;
+        }
+        thread::park_timeout(std::time::Duration::from_millis(10));
+    }
+    panic!("never: {what}");
+}
+
+#[test]
+fn what_was_written_before_a_close_arrives_though_bytes_are_unread() {
+    let tcp = TcpConfig { keeps_received_after_reset: true, ..TcpConfig::default() };
+    let config = StackConfig { tcp, ..StackConfig::default() };
+    with_host_of(config, "closed-over", |client, _| {
+        let mut connected = client.connect(here(11)).unwrap();
+        // The greeting is there, and nobody reads it.
+        let mut set = [PollFd::from_borrowed_fd(connected.stream.as_fd(), PollFlags::IN)];
+        poll(&mut set, None).unwrap();
+        connected.stream.write_all(&pattern(2_000_000)).unwrap();
+        drop(connected);
+        wait_until("the service has read to the end", || READ.load(Ordering::SeqCst) > 0);
+        assert_eq!(READ.load(Ordering::SeqCst), 2_000_000);
+    });
+}
+
+#[test]
+fn datagrams_written_before_a_close_are_sent_though_others_are_unread() {
+    with_host("udp-closed-over", |client, _| {
+        let socket = client.udp(here(0), None).unwrap();
+        socket.send(b"echo", Some(here(7))).unwrap();
+        // The answer is there, and nobody reads it.
+        let mut set = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
+        poll(&mut set, None).unwrap();
+        let before = DATAGRAMS.load(Ordering::SeqCst);
+        for _ in 0..5 {
+            socket.send(b"one", Some(here(11))).unwrap();
+        }
+        drop(socket);
+        wait_until("all came", || DATAGRAMS.load(Ordering::SeqCst) == before + 5);
+    });
+}
+
+#[test]
+fn an_empty_datagram_is_not_the_end() {
+    with_host("udp-empty", |client, _| {
+        let connected = client.udp(here(0), Some(here(7))).unwrap();
+        for payload in [&b""[..], b"one", b"", b""] {
+            connected.send(payload, None).unwrap();
+            assert_eq!(connected.receive().unwrap(), (payload.to_vec(), here(7)));
+        }
+        let anywhere = client.udp(here(0), None).unwrap();
+        anywhere.send(b"", Some(here(7))).unwrap();
+        assert_eq!(anywhere.receive().unwrap(), (Vec::new(), here(7)));
     });
 }
 
@@ -305,13 +389,13 @@ fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
     let summary = Summary::new(&host);
     assert_eq!(
         summary.state()["sockets"],
-        json!({"connections": 2000, "listeners": 3, "udp": 1, "echo": 0, "probes": 0})
+        json!({"connections": 2000, "listeners": 4, "udp": 2, "echo": 0, "probes": 0})
     );
     assert_eq!(summary.state()["interfaces"][0]["medium"], "loopback");
     let udp = host.udp(here(9), UdpOptions::default()).unwrap();
-    assert_eq!(summary.state()["sockets"]["udp"], 1, "they are counted once a second");
+    assert_eq!(summary.state()["sockets"]["udp"], 2, "they are counted once a second");
     runtime.run(host.sleep(Duration::from_secs(1))).unwrap();
-    assert_eq!(summary.state()["sockets"]["udp"], 2);
+    assert_eq!(summary.state()["sockets"]["udp"], 3);
     drop(udp);
     drop(callers);
     assert_eq!(runtime.shutdown(Duration::from_secs(10)).unwrap().aborted, 0);

@@ -39,6 +39,7 @@
 
 pub mod blocking;
 mod datagram;
+mod delivery;
 mod doorbell;
 pub mod errno;
 mod error;

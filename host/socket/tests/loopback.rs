@@ -481,6 +481,52 @@ fn what_came_before_a_reset_is_read_by_another_thread_to_its_end() {
     assert_eq!(done, Some(()));
 }
 
+/// A peer that says something first and then reads, or says back what it reads, as far as it is read itself.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Peer {
+    Greets,
+    Echoes,
+}
+
+#[test]
+fn what_another_thread_wrote_arrives_though_it_read_nothing() {
+    for peer in [Peer::Greets, Peer::Echoes] {
+        let tcp = TcpConfig { keeps_received_after_reset: true, ..TcpConfig::default() };
+        let config = StackConfig { tcp, ..StackConfig::default() };
+        let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
+        let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+        let (outer, sent) = (host.clone(), pattern(4 << 20, 5));
+        let done = host.run_alone(async move {
+            let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+            let (mut remote, called) = (caller.unwrap().into_remote(), called.unwrap());
+            called.send(b"hello", SendHow::default()).await.unwrap();
+            // As much as is taken while nobody reads anything.
+            let mut written = 0;
+            let second = Duration::from_secs(1);
+            while let Ok(Ok(taken)) = outer.timeout(second, remote.write(&sent[written..])).await {
+                written += taken;
+            }
+            drop(remote);
+            let (mut received, mut piece) = (0, vec![0; 1000]);
+            while let Ok(count @ 1..) = called.receive(&mut piece).await {
+                assert!(piece[..count] == sent[received..received + count]);
+                received += count;
+                if peer == Peer::Echoes {
+                    let _ = (&called).write_all(&piece[..count]).await;
+                }
+                outer.sleep(Duration::from_micros(10)).await;
+            }
+            assert!(received == written && written > 200_000, "{peer:?}: {received} of {written}");
+            // The reset tells that what was said to the other end is lost.
+            let gone = async { while called.send(b"still there?", SendHow::default()).await.is_ok() {} };
+            assert_eq!(outer.timeout(second, gone).await, Ok(()));
+            assert_eq!(called.error(), Some(ConnectionError::Reset));
+        });
+        assert_eq!(done, Some(()));
+        assert_eq!(host.open_connections(), 0);
+    }
+}
+
 /// What a write takes of a megabyte that nobody reads, with `SO_SNDBUF` at 10,000 on one of the faces; all of it arrives
 /// once somebody reads.
 fn taken_with_send_buffer(remote: bool) -> usize {

@@ -6,11 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use inhost_base::Endpoint;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::SendFlags;
 use serde_json::{Value, json};
 
 use super::protocol::{
-    ADDRESS_BYTES, LONGEST_LINE_BYTES, decode_address, default_path, encode_address, receive_with_descriptors,
+    ADDRESS_BYTES, LONGEST_LINE_BYTES, decode_address, default_path, encode_address, receive_message,
+    receive_with_descriptors,
 };
 use super::trust;
 
@@ -227,13 +228,13 @@ impl UdpClient {
         rustix::net::send(&self.descriptor, &message, SendFlags::NOSIGNAL)?;
         Ok(())
     }
-    /// The next datagram and its sender; blocks until there is one.
+    /// The next datagram, which may be empty, and its sender; blocks until there is one.
+    ///
+    /// # Errors
+    /// Of kind `UnexpectedEof` when the host is gone, or has closed the socket.
     pub fn receive(&self) -> io::Result<(Vec<u8>, Endpoint)> {
         let mut message = vec![0; 65_535 + ADDRESS_BYTES];
-        let (count, _) = rustix::net::recv(&self.descriptor, &mut message[..], RecvFlags::empty())?;
-        if count == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let count = receive_message(&self.descriptor, &mut message)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         message.truncate(count);
         if let Some(from) = self.connected {
             return Ok((message, from));

@@ -22,13 +22,16 @@
 //! Others are added by [`Server::handle`]. The descriptors are one end of a socketpair each, so that poll, epoll, dup
 //! and fork work as on any other; the host's thread pumps the other end with bounded buffers:
 //!
-//! - **connection**: `shutdown` is a FIN, the peer's FIN the end of the stream. Closing with bytes unread resets the
-//!   connection. When the connection fails, both directions end; `status` then says why, for a reset cannot be
+//! - **connection**: `shutdown` is a FIN, the peer's FIN the end of the stream. Closing sends what was written, to the end;
+//!   where bytes were not read, or more come in meanwhile, the connection is reset once the peer has acknowledged all of
+//!   it, or has acknowledged nothing for a minute. When the connection fails, both directions end; `status` then says why, for a reset cannot be
 //!   told from the end of the stream on the descriptor alone.
 //! - **listener** (`SOCK_SEQPACKET`): readable when a caller was accepted; each message is the line
 //!   `{"socket":…,"local":…,"remote":…}` with the connection's descriptor. Closing stops listening.
 //! - **datagrams** (`SOCK_SEQPACKET`): with `"to"` each message is a payload; without, 20 bytes stand before it,
-//!   [`encode_address`]: where it goes, or whence it came.
+//!   [`encode_address`]: where it goes, or whence it came. A payload may be empty; so may the message then be, and reads as
+//!   0 bytes, as it does on a UDP socket of the system. The end reads as 0 bytes, too: it has no `SCM_CREDENTIALS` with it
+//!   (`recvmsg`), which every message has, and from then on `poll` says `POLLHUP`.
 
 mod client;
 mod figures;

@@ -95,6 +95,15 @@ pub(crate) fn receive_with_descriptors(
     Ok(received.bytes)
 }
 
+/// Receives a message of a message socket whose messages come with credentials: its length, or none at the end.
+pub(crate) fn receive_message(socket: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::empty())?;
+    let is_message = received.bytes > 0 || control.drain().next().is_some();
+    Ok(is_message.then_some(received.bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

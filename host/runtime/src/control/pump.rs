@@ -1,19 +1,22 @@
 //! What carries a socket's bytes between the host and the descriptor that another process holds.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint};
 use inhost_socket::{
-    ConnectionError, DatagramError, Either, Ends, Listener, Stream, StreamError, UdpSocket, both, race,
+    ConnectionError, DatagramError, Either, Ends, Listener, Stream, StreamError, UdpSocket, race,
 };
 use inhost_tcp::SendHow;
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType};
 
-use super::protocol::{ADDRESS_BYTES, decode_address, encode_address, send_with_descriptor};
+use super::protocol::{ADDRESS_BYTES, decode_address, encode_address, receive_message, send_with_descriptor};
 use crate::async_fd::AsyncFd;
 use crate::reactor::{Interest, Reactor};
 
@@ -32,35 +35,77 @@ pub(super) fn stream_pair(reactor: &Reactor) -> io::Result<(AsyncFd<UnixStream>,
     Ok((AsyncFd::new(reactor, ours)?, theirs.into()))
 }
 
-/// The same for messages: datagrams, and the connections of a listener.
+/// The same for messages: the connections of a listener.
 pub(super) fn message_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, OwnedFd)> {
     let (ours, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     Ok((AsyncFd::new(reactor, ours)?, theirs))
 }
 
+/// The same for datagrams. At both ends each message comes with its writer's credentials and the end with none, which
+/// tells it from an empty message.
+pub(super) fn datagram_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, OwnedFd)> {
+    let (ours, theirs) = message_pair(reactor)?;
+    set_socket_passcred(&ours, true)?;
+    set_socket_passcred(&theirs, true)?;
+    Ok((ours, theirs))
+}
+
 /// Carries a connection until both directions have ended or one has failed. Says why it failed.
 ///
-/// The holder's `shutdown` is our FIN, its `close` closes the connection, and its `close` with bytes unread resets
-/// it, as the system does. The peer's FIN is the end of the stream. When the connection fails, both directions of
-/// the descriptor end, after what had come before.
+/// The holder's `shutdown` is our FIN, and so is its `close`, when all that it wrote has left. Where bytes of the peer's
+/// are left that it did not read, a reset follows, but only when the peer has acknowledged everything that was written.
+/// The peer's FIN is the end of the stream. When the connection fails, both directions of the descriptor end, after what
+/// had come before.
 pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Result<(), ConnectionError> {
-    let down = carry_down(&stream, &descriptor);
-    let up = carry_up(&stream, &descriptor);
-    // When the holder is gone there is nobody to read for; what it wrote still goes.
-    let up = race(up, descriptor.hung_up());
-    let (down, up) = both(down, up).await;
-    let up = match up {
-        Either::First(result) => result,
-        Either::Second(()) => Ok(()),
+    let is_lost = Cell::new(false);
+    let (down, up) = {
+        let mut down = pin!(carry_down(&stream, &descriptor, &is_lost));
+        let up = race(carry_up(&stream, &descriptor, &is_lost), descriptor.hung_up());
+        let mut up = pin!(async {
+            match up.await {
+                Either::First(up) => up,
+                Either::Second(()) => Ok(Up::NobodyReads),
+            }
+        });
+        match race(down.as_mut(), up.as_mut()).await {
+            Either::First(down) => (down, up.await),
+            Either::Second(Ok(Up::NobodyReads)) => {
+                // What the holder wrote still goes, to a peer who may take it only while it is read itself.
+                let thrown_away = stream.throw_all_away(|| is_lost.set(true));
+                match race(down, thrown_away).await {
+                    Either::First(down) => (down, Ok(Up::NobodyReads)),
+                    Either::Second(never) => match never {},
+                }
+            }
+            Either::Second(up) => (down.await, up),
+        }
     };
-    match down.and(up) {
-        Err(StreamError::Connection(why)) => Err(why),
+    match (down, up) {
+        (Err(StreamError::Connection(why)), _) | (Ok(()), Err(StreamError::Connection(why))) => Err(why),
+        (Ok(()), Ok(Up::NobodyReads)) => {
+            drop(descriptor);
+            stream.deliver_and_close(is_lost.get()).await;
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
 
-async fn carry_down(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result<(), StreamError> {
+/// How the direction to the holder ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Up {
+    /// The peer has said its last, and the holder was told.
+    Ended,
+    /// The holder is gone, or has ended its reading.
+    NobodyReads,
+}
+
+async fn carry_down(
+    stream: &Stream,
+    descriptor: &AsyncFd<UnixStream>,
+    is_lost: &Cell<bool>,
+) -> Result<(), StreamError> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let read = descriptor
@@ -73,8 +118,9 @@ async fn carry_down(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result
             }
             Either::First(Ok(count)) => count,
             Either::First(Err(_)) => {
-                // The holder closed with bytes unread: it will never see what the peer sent.
-                stream.abort();
+                // The holder closed with bytes unread; all that it wrote was read here before.
+                is_lost.set(true);
+                stream.shutdown();
                 return Ok(());
             }
             Either::Second(error) => return Err(refuse_more(descriptor, error)),
@@ -103,13 +149,17 @@ async fn failed(stream: &Stream) -> StreamError {
     }
 }
 
-async fn carry_up(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result<(), StreamError> {
+async fn carry_up(
+    stream: &Stream,
+    descriptor: &AsyncFd<UnixStream>,
+    is_lost: &Cell<bool>,
+) -> Result<Up, StreamError> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let count = match stream.receive(&mut piece).await {
             Ok(0) => {
                 let _ = rustix::net::shutdown(descriptor, Shutdown::Write);
-                return Ok(());
+                return Ok(Up::Ended);
             }
             Ok(count) => count,
             Err(error) => {
@@ -117,6 +167,8 @@ async fn carry_up(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result<(
                 return Err(error);
             }
         };
+        // Until the holder has the whole piece.
+        is_lost.set(true);
         let mut written = 0;
         while written < count {
             let write = descriptor.io(Interest::Write, |inner| {
@@ -124,19 +176,15 @@ async fn carry_up(stream: &Stream, descriptor: &AsyncFd<UnixStream>) -> Result<(
             });
             match write.await {
                 Ok(taken) => written += taken,
-                Err(_) => {
-                    // The holder reads no more; the peer is told that its bytes were lost.
-                    stream.abort();
-                    return Ok(());
-                }
+                Err(_) => return Ok(Up::NobodyReads),
             }
         }
+        is_lost.set(false);
     }
 }
 
-/// Carries datagrams until the holder closes. With `remote` a message is a payload; without, its address stands
-/// before it. Errors that datagrams met are not carried; an empty payload to a connected socket neither, for it would
-/// look like the end.
+/// Carries datagrams until the holder closes, and then what it wrote before. With `remote` a message is a payload, which
+/// may be empty; without, its address stands before it. Errors that datagrams met are not carried.
 pub(super) async fn carry_datagrams(
     socket: UdpSocket,
     descriptor: AsyncFd<OwnedFd>,
@@ -146,14 +194,19 @@ pub(super) async fn carry_datagrams(
     let mut up = vec![0; DATAGRAM_BYTES];
     // What waits for room, in each direction.
     let (mut to_send, mut to_write) = (None, None);
+    let mut is_read = true;
     poll_fn(|context| {
         for _ in 0..MOVES_A_POLL {
             if to_send.is_none() {
-                match descriptor.poll_io(Interest::Read, context, |inner| {
-                    Ok(rustix::net::recv(inner, &mut down, RecvFlags::empty())?.0)
-                }) {
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
-                    Poll::Ready(Ok(count)) => to_send = Some(count),
+                match descriptor.poll_io(Interest::Read, context, |inner| receive_message(inner, &mut down)) {
+                    Poll::Ready(Ok(None)) => return Poll::Ready(()),
+                    Poll::Ready(Ok(Some(count))) => to_send = Some(count),
+                    // The holder closed with messages unread, which is said once, before those that it wrote.
+                    Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset && is_read => {
+                        is_read = false;
+                        continue;
+                    }
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => {}
                 }
             }
@@ -161,7 +214,7 @@ pub(super) async fn carry_datagrams(
             if sent {
                 to_send = None;
             }
-            if to_write.is_none() {
+            if to_write.is_none() && is_read {
                 to_write = next_datagram(&socket, context, &mut up, remote);
             }
             let mut written = false;
@@ -169,8 +222,10 @@ pub(super) async fn carry_datagrams(
                 written = match descriptor.poll_io(Interest::Write, context, |inner| {
                     Ok(rustix::net::send(inner, &up[from..to], SendFlags::NOSIGNAL)?)
                 }) {
-                    Poll::Ready(Ok(_)) => true,
-                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Ready(result) => {
+                        is_read &= result.is_ok();
+                        true
+                    }
                     Poll::Pending => false,
                 };
             }
@@ -213,9 +268,7 @@ fn next_datagram(
                 *head = encode_address(info.from);
                 let end = ADDRESS_BYTES + info.length_bytes.min(place.len());
                 let start = if remote.is_some() { ADDRESS_BYTES } else { 0 };
-                if start < end {
-                    return Some((start, end));
-                }
+                return Some((start, end));
             }
             // An error that an earlier datagram met has no place on the descriptor.
             Poll::Ready(Err(DatagramError::Stack(_))) => {}

@@ -386,7 +386,7 @@ fn udp(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
     if let Some(to) = to {
         socket.connect(to)?;
     }
-    let (ours, theirs) = pump::message_pair(&shared.reactor).map_err(no_descriptor)?;
+    let (ours, theirs) = pump::datagram_pair(&shared.reactor).map_err(no_descriptor)?;
     let members = Map::from_iter([
         ("socket".to_owned(), name(socket.socket())),
         ("local".to_owned(), socket.local().to_string().into()),

@@ -303,6 +303,10 @@ impl ShardEnd<'_> {
     pub(crate) fn sending(&self) -> Sending {
         self.state.sending
     }
+    /// Whether bytes of the peer were handed up that the outer end has not read.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.state.up.is_empty()
+    }
     /// Whether nobody reads any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.state.abandoned

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use super::pipe::{Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
 use crate::stream::Stream;
+use crate::waiters::Wait;
 
 /// Bytes moved up in one piece.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -22,12 +23,13 @@ enum Step {
     Failed,
 }
 
-/// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection.
+/// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection: when
+/// what was written has arrived.
 pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     let mut guard = Guard { pipe, done: false };
     let mut piece = vec![0; PIECE_BYTES];
-    let (mut down_ended, mut up_ended) = (false, false);
-    poll_fn(|context| {
+    let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
+    let is_whole = poll_fn(|context| {
         let mut moved = false;
         for _ in 0..PIECES_A_POLL {
             let (down, up) = guard.pipe.on_shard(|end| {
@@ -36,17 +38,23 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                 let up = match down {
                     Step::Failed => Step::Failed,
                     _ if up_ended => Step::Ended,
+                    _ if end.is_abandoned() => {
+                        // Nobody reads any more. What is there is thrown away, so that the peer takes what is left to send
+                        // even where it reads only while it can write itself.
+                        is_lost |= stream.throw_away() | end.has_unread();
+                        if down == Step::Ended { Step::Ended } else { wait_for_more(&stream, context) }
+                    }
                     _ => step_up(&stream, end, context, &mut piece),
                 };
                 (down, up)
             });
             if up == Step::Failed {
-                return Poll::Ready(());
+                return Poll::Ready(false);
             }
             down_ended = down == Step::Ended;
             up_ended = up == Step::Ended;
             if down_ended && up_ended {
-                return Poll::Ready(());
+                return Poll::Ready(true);
             }
             moved = down == Step::Moved || up == Step::Moved;
             if !moved {
@@ -60,6 +68,16 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     })
     .await;
     guard.done = true;
+    if is_whole {
+        drop((guard, piece));
+        stream.deliver_and_close(is_lost).await;
+    }
+}
+
+/// Has the task woken when there is more to throw away.
+fn wait_for_more(stream: &Stream, context: &Context<'_>) -> Step {
+    stream.host().register(stream.socket(), Wait::Read, context);
+    Step::Waits
 }
 
 /// Tells the outer end when the host is stopped in the middle.
@@ -104,10 +122,6 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
 }
 
 fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {
-    if end.is_abandoned() {
-        // Nobody reads any more: once our half is sent, the connection is closed, and the host sees to the rest.
-        return Step::Ended;
-    }
     // The mark may move on without a byte to read.
     let _ = stream.poll_urgent(context);
     let room = end.room().min(piece.len());

@@ -1,0 +1,87 @@
+//! The end of a stream of which nobody reads any more, and to which more was written than has arrived.
+//!
+//! TCP's own close sends a reset where received bytes were not read, and where more come in later, so that the peer learns
+//! that they are lost (RFC 9293 §3.6.1). Such a reset also gives up what is still on its way to the peer.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::task::Poll;
+
+use inhost_base::Duration;
+use inhost_event::TcpPhase;
+
+use crate::future::race;
+use crate::stream::Stream;
+use crate::waiters::Wait;
+
+/// How long the peer may acknowledge nothing before what is left to deliver is given up.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(60);
+/// The pauses between two looks at what the peer has acknowledged: they double while nothing happens.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+
+impl Stream {
+    /// Closes a stream of which nobody reads any more so that nothing that was written is given up: the sending half is
+    /// ended, what the peer still sends is thrown away, and when the peer has acknowledged all, the end included, the
+    /// connection is reset if anything was thrown away. `is_lost` says that something was before.
+    ///
+    /// Whoever acknowledges nothing for a minute is given up.
+    pub async fn deliver_and_close(self, is_lost: bool) {
+        self.shutdown();
+        let mut is_lost = is_lost;
+        let (mut left_bytes, mut since, mut pause) = (usize::MAX, self.host().now(), PAUSE.0);
+        loop {
+            is_lost |= self.throw_away();
+            let Some(unacknowledged_bytes) = self.undelivered_bytes() else { break };
+            let now = self.host().now();
+            if unacknowledged_bytes < left_bytes {
+                (left_bytes, since, pause) = (unacknowledged_bytes, now, PAUSE.0);
+            }
+            if now.since(since) >= DELIVERY_LIMIT {
+                break;
+            }
+            let more = poll_fn(|context| {
+                self.host().register(self.socket(), Wait::Read, context);
+                if self.has_unread() { Poll::Ready(()) } else { Poll::Pending }
+            });
+            race(more, self.host().sleep(pause)).await;
+            pause = (pause + pause).min(PAUSE.1);
+        }
+        if is_lost {
+            self.abort();
+        }
+    }
+    /// Throws away whatever the peer sends, so that a peer that reads only while it can write goes on reading. `lost` is
+    /// called when there was anything. Never ends.
+    pub async fn throw_all_away(&self, lost: impl Fn()) -> Infallible {
+        poll_fn(|context| {
+            self.host().register(self.socket(), Wait::Read, context);
+            if self.throw_away() {
+                lost();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+    /// Whether there was anything to throw away.
+    pub(crate) fn throw_away(&self) -> bool {
+        let is_any = self.has_unread();
+        if is_any {
+            let socket = self.socket();
+            let _ =
+                self.host().core(|core| core.stack.consume(socket, usize::MAX, core.now, &mut *core.sink));
+        }
+        is_any
+    }
+    fn has_unread(&self) -> bool {
+        self.queued().is_some_and(|queued| queued.readable_bytes > 0)
+    }
+    /// What the peer has not acknowledged, the end counted as a byte; none when that is nothing, or never will be.
+    fn undelivered_bytes(&self) -> Option<usize> {
+        use TcpPhase::{Closing, FinWait1, LastAck};
+        let queued = self.queued()?.unacknowledged_bytes;
+        let phase = self.host().core(|core| core.stack.phase(self.socket()))?;
+        let is_end_outstanding = matches!(phase, FinWait1 | Closing | LastAck);
+        (phase != TcpPhase::Closed && (is_end_outstanding || queued > 0))
+            .then_some(queued + usize::from(is_end_outstanding))
+    }
+}
