@@ -97,7 +97,7 @@ pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
-pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, TransportError};
+pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 pub use route::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
 
 use inhost_base::{HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};

@@ -1,6 +1,6 @@
 //! What [`crate::Ip::receive`] hands upward.
 
-use inhost_base::{IpAddr, LinkId};
+use inhost_base::{HardwareAddress, IpAddr, LinkId};
 use inhost_event::Drop;
 use inhost_wire::Ecn;
 use inhost_wire::quoted::Quoted;
@@ -18,6 +18,8 @@ pub enum Received {
     Datagram(Datagram),
     /// News of a packet that a transport sent.
     Error(TransportError),
+    /// News of a better first hop for packets like one that a transport sent.
+    Redirect(Redirect),
     /// The answer to an echo request. The packet's window is the data that came back.
     EchoReply(EchoReply),
     /// A request for somebody whose place we take. The packet's window is the data to be sent back.
@@ -99,6 +101,22 @@ pub struct TransportError {
     /// The next hop's MTU, where `kind` is [`ErrorKind::PacketTooBig`], already held to what is possible. It takes
     /// effect when the transport calls [`crate::Ip::path_mtu_confirmed`].
     pub mtu_bytes: Option<u16>,
+}
+
+/// A router's word that there is a better first hop. Nothing of it is proven: it takes effect when the transport has found
+/// that it sent what is quoted, and calls [`crate::Ip::redirect_confirmed`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redirect {
+    /// Where it came in.
+    pub link: LinkId,
+    /// Who says so.
+    pub from: IpAddr,
+    /// The packet that went by a detour; its source is an address of ours.
+    pub quoted: Quoted,
+    /// Whom to send to instead.
+    pub next_hop: IpAddr,
+    /// Its link-layer address, where the redirect tells.
+    pub hardware: Option<HardwareAddress>,
 }
 
 /// What an ICMP error reports, in the terms of both families.

@@ -133,23 +133,23 @@ fn a_redirect_is_believed_from_the_current_gateway_only() {
         redirect("10.0.0.2", "10.0.0.9", "10.0.0.4"),  // a neighbour
     ];
     for frame in &refused {
-        assert_eq!(host.hear(frame), Received::Dropped(Drop::NotCredible));
+        assert_eq!(host.hear_redirect(frame), Err(Drop::NotCredible));
     }
     let generation = host.ip.generation();
-    assert_eq!(host.hear(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")), Received::Handled);
+    assert_eq!(host.hear_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")), Ok(()));
     assert_ne!(host.ip.generation(), generation);
     assert_eq!(
         (host.next_hop("192.0.2.1"), host.next_hop("192.0.2.2")),
         ("10.0.0.4".into(), "10.0.0.2".into())
     );
     // From the new one it is believed again; a dead one is forgotten; and all end in time.
-    assert_eq!(host.hear(&redirect("10.0.0.4", "192.0.2.1", "10.0.0.5")), Received::Handled);
+    assert_eq!(host.hear_redirect(&redirect("10.0.0.4", "192.0.2.1", "10.0.0.5")), Ok(()));
     let path = host.route("192.0.2.1").unwrap();
     host.resolve(&path);
     host.says();
     host.secs(4);
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2");
-    host.hear(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4"));
+    host.hear_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")).unwrap();
     host.secs(601);
     assert_eq!((host.ip.redirects(), host.next_hop("192.0.2.1")), (0, "10.0.0.2".into()));
 }
@@ -159,7 +159,7 @@ fn redirects_are_bounded() {
     let mut host = with_gateways();
     for i in 0..1000u32 {
         let about = std::net::Ipv4Addr::from(0xc000_0200 + i).to_string();
-        host.hear(&redirect("10.0.0.2", &about, "10.0.0.4"));
+        host.hear_redirect(&redirect("10.0.0.2", &about, "10.0.0.4")).unwrap();
     }
     assert_eq!(host.ip.redirects(), limits::REDIRECTS);
 }
@@ -172,14 +172,16 @@ fn an_ipv6_redirect_is_believed_from_the_current_router_only() {
         quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["fd00::1/64", "fe80::1/64"]);
     host.add(config.with_gateway(v6("fe80::2")));
     let redirect = |from: &str, hops: u8| {
-        let options = NdpOptions { target_link_layer: Some(THIRD_CARD), ..NdpOptions::default() };
+        let invoking = udp6("fd00::1", "2001:db8::1", &[0; 8]);
+        let (target_link_layer, redirected) = (Some(THIRD_CARD), Some(&invoking[..]));
+        let options = NdpOptions { target_link_layer, redirected, ..NdpOptions::default() };
         let message = NdpMessage::Redirect { target: v6("fe80::3"), destination: v6("2001:db8::1"), options };
         ipv6_frame(&icmp6(from, "fd00::1", hops, Icmpv6Message::Ndp(message)))
     };
-    assert_eq!(host.hear(&redirect("fe80::4", 255)), Received::Dropped(Drop::NotCredible));
-    assert_eq!(host.hear(&redirect("fe80::2", 64)), Received::Dropped(Drop::NotCredible));
+    assert_eq!(host.hear_redirect(&redirect("fe80::4", 255)), Err(Drop::NotCredible));
+    assert_eq!(host.hear_redirect(&redirect("fe80::2", 64)), Err(Drop::NotCredible));
     assert_eq!(host.next_hop("2001:db8::1"), "fe80::2");
-    assert_eq!(host.hear(&redirect("fe80::2", 255)), Received::Handled);
+    assert_eq!(host.hear_redirect(&redirect("fe80::2", 255)), Ok(()));
     let path = host.route("2001:db8::1").unwrap();
     assert_eq!(path.next_hop, ip("fe80::3"));
     assert!(matches!(host.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == THIRD_CARD.0));

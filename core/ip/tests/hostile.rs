@@ -251,6 +251,10 @@ fn a_hundred_thousand_mutated_frames() {
                     let now = host.now;
                     host.ip.path_mtu_confirmed(&error, now);
                 }
+                Received::Redirect(redirect) => {
+                    let now = host.now;
+                    let _ = host.ip.redirect_confirmed(&redirect, now);
+                }
                 Received::Handled => handled += 1,
                 _ => {}
             }

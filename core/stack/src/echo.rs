@@ -32,7 +32,7 @@ pub(crate) struct Echo {
     incoming_capacity: usize,
     pub(crate) outgoing: VecDeque<Request>,
     /// Whom it asked, and with which number.
-    recent: RecentlySent,
+    pub(crate) recent: RecentlySent,
     /// Broadcast destinations are allowed.
     broadcast: bool,
     error: Option<DatagramError>,

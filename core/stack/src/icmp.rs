@@ -5,11 +5,12 @@ use crate::error::DatagramError;
 use crate::input::segment_limit;
 use crate::stack::{Stack, tcp_environment};
 use crate::table::Name;
-use inhost_base::{Endpoint, Instant, Key};
+use inhost_base::{Endpoint, Instant, Key, LinkId};
 use inhost_event::{Drop, Sink};
-use inhost_ip::{ErrorKind, TransportError};
+use inhost_ip::{ErrorKind, Redirect, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
 use inhost_wire::protocol;
+use inhost_wire::quoted::Quoted;
 
 impl Stack {
     /// Hands an error to the socket that it concerns.
@@ -29,6 +30,40 @@ impl Stack {
         };
         if let Err(why) = done {
             self.drop_frame(error.link, why, now, sink);
+        }
+    }
+
+    /// Takes a router's word for a better first hop, if it quotes what was sent just now: a router that forwards a packet
+    /// by a detour says so at once.
+    // spec: RFC5927 4
+    // spec: RFC1122 3.2.2.2-2
+    pub(crate) fn redirected(&mut self, redirect: &Redirect, now: Instant, sink: &mut dyn Sink) {
+        let done = match self.was_sent_lately(redirect.link, &redirect.quoted, now) {
+            true => self.ip.redirect_confirmed(redirect, now),
+            false => Err(Drop::NotCredible),
+        };
+        if let Err(why) = done {
+            self.drop_frame(redirect.link, why, now, sink);
+        }
+    }
+    /// Whether a packet like the quoted one has left within the last seconds.
+    fn was_sent_lately(&mut self, link: LinkId, quoted: &Quoted, now: Instant) -> bool {
+        let local = Endpoint { address: quoted.source, port: quoted.source_port };
+        let remote = Endpoint { address: quoted.destination, port: quoted.destination_port };
+        let name = Name { protocol: quoted.protocol, local, remote };
+        let key = match quoted.protocol {
+            protocol::ICMPV4 | protocol::ICMPV6 => self.find_echo(quoted.source_port),
+            _ => self.flows.find(&self.sockets, &name),
+        };
+        let Some(key) = key.or_else(|| self.find_binding(quoted.protocol, link, local)) else { return false };
+        match self.sockets.at(key) {
+            Some(Socket::Flow(flow)) => {
+                quoted.tcp_sequence.is_some_and(|sequence| flow.connection.was_sent_lately(sequence))
+            }
+            Some(Socket::Udp(udp)) => udp.recent.has_lately(remote, now),
+            Some(Socket::Echo(echo)) => echo.recent.has_lately(remote, now),
+            Some(Socket::Probe(prober)) => prober.has_sent_lately(quoted, now),
+            Some(Socket::Listener(_)) | None => false,
         }
     }
 

@@ -16,6 +16,7 @@ use inhost_wire::checksum::Sum;
 use inhost_wire::icmpv4::{self, Icmpv4Message};
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::protocol;
+use inhost_wire::quoted::Quoted;
 use inhost_wire::tcp::{Flags, Segment};
 use inhost_wire::udp::{self, UdpHeader};
 use std::collections::VecDeque;
@@ -159,6 +160,19 @@ impl Prober {
     /// A probe's number, as far as its answer can tell it.
     fn told_apart(&self, number: u16) -> u16 {
         if matches!(self.method, ProbeMethod::Call { .. }) { number % CALL_PORTS } else { number }
+    }
+    /// The number of the probe that `quoted` may be.
+    // spec: RFC5927 4
+    fn quoted_number(&self, quoted: &Quoted) -> Option<u16> {
+        self.number_of(quoted.source_port, quoted.destination_port)
+            .filter(|_| self.protocol(quoted.destination) == quoted.protocol)
+            .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == self.sequence))
+    }
+    /// Whether `quoted` was sent just now.
+    pub(crate) fn has_sent_lately(&self, quoted: &Quoted, now: Instant) -> bool {
+        self.quoted_number(quoted).is_some_and(|number| {
+            self.recent.has_lately(Endpoint { address: quoted.destination, port: number }, now)
+        })
     }
     /// The number of the probe that went from port `own` to port `other`.
     fn number_of(&self, own: u16, other: u16) -> Option<u16> {
@@ -367,11 +381,8 @@ impl Stack {
         };
         let Some(key) = key else { return false };
         let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
-        // RFC 5927 §4: what is quoted must be what we sent.
         let number = prober
-            .number_of(quoted.source_port, quoted.destination_port)
-            .filter(|_| prober.protocol(quoted.destination) == quoted.protocol)
-            .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == prober.sequence))
+            .quoted_number(quoted)
             .filter(|&number| prober.recent.has(Endpoint { address: quoted.destination, port: number }, now));
         if let Some(number) = number {
             let news = ProbeNews::Error { kind: error.kind, mtu_bytes: error.mtu_bytes };

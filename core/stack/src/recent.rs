@@ -5,8 +5,9 @@ use inhost_base::{Duration, Endpoint, Instant};
 
 /// How long an error about a datagram is believed. A receiver that waits for fragments reports after a minute.
 const REPORT_WITHIN: Duration = Duration::from_secs(120);
-/// How long a router's report of a narrow path is believed. It comes within a round trip.
-const TOO_BIG_WITHIN: Duration = Duration::from_secs(10);
+/// How long a router is believed that says something of a packet on its way, of a narrow path or a better one. It comes
+/// within a round trip.
+const WITHIN_A_ROUND_TRIP: Duration = Duration::from_secs(10);
 
 /// The latest destinations of a socket, at most a given number of them.
 #[derive(Debug)]
@@ -61,10 +62,14 @@ impl RecentlySent {
     pub(crate) fn has(&self, destination: Endpoint, now: Instant) -> bool {
         self.find(destination).is_some_and(|sent| now.since(sent.at) <= REPORT_WITHIN)
     }
+    /// Whether a router can have something to say of a datagram to `destination` on its way there.
+    pub(crate) fn has_lately(&self, destination: Endpoint, now: Instant) -> bool {
+        self.find(destination).is_some_and(|sent| now.since(sent.at) <= WITHIN_A_ROUND_TRIP)
+    }
     /// Whether a router can have found a packet of `packet_bytes` to `destination` too big.
     pub(crate) fn has_whole(&self, destination: Endpoint, packet_bytes: u32, now: Instant) -> bool {
         self.find(destination).is_some_and(|sent| {
-            now.since(sent.at) <= TOO_BIG_WITHIN && packet_bytes <= u32::from(sent.whole_bytes)
+            now.since(sent.at) <= WITHIN_A_ROUND_TRIP && packet_bytes <= u32::from(sent.whole_bytes)
         })
     }
     fn find(&self, destination: Endpoint) -> Option<&Sent> {
@@ -75,7 +80,7 @@ impl RecentlySent {
 impl Sent {
     #[inline]
     fn renew(&mut self, whole_bytes: u16, now: Instant) {
-        let is_older = now.since(self.at) > TOO_BIG_WITHIN;
+        let is_older = now.since(self.at) > WITHIN_A_ROUND_TRIP;
         self.whole_bytes = if is_older { whole_bytes } else { whole_bytes.max(self.whole_bytes) };
         self.at = now;
     }

@@ -459,6 +459,7 @@ impl Stack {
             Received::Handled => {}
             Received::Dropped(why) => self.count_drop(link, why),
             Received::Error(error) => self.network_error(&error, now, sink),
+            Received::Redirect(redirect) => self.redirected(&redirect, now, sink),
             // Whoever stands in for other hosts does not answer pings for them yet.
             Received::EchoRequest(_) => self.drop_frame(link, Drop::NoSocket, now, sink),
             Received::EchoReply(reply) => self.echo_input(&reply, &mut packet, now, sink),

@@ -103,7 +103,7 @@ impl Udp {
         self.outgoing_capacity -= datagram.payload.capacity();
         Some(datagram)
     }
-    /// Remembers that the first datagram left, where an error about it may matter.
+    /// Remembers that the first datagram left, where an error about it may matter, or a gateway may know a better one.
     #[inline]
     fn note_sent(&mut self, now: Instant) {
         let Some(datagram) = self.outgoing.front() else { return };
@@ -117,7 +117,11 @@ impl Udp {
         let longest = if options.beyond_path_mtu { u16::MAX } else { path.mtu_bytes };
         let packet_bytes = (path.ip_header_bytes() + udp::LENGTH + payload_bytes).min(usize::from(longest));
         let whole_bytes = if is_whole { packet_bytes as u16 } else { 0 };
-        if self.remote.is_some() || options.report_unconnected_errors || whole_bytes > LEAST_PATH_MTU {
+        if self.remote.is_some()
+            || options.report_unconnected_errors
+            || whole_bytes > LEAST_PATH_MTU
+            || path.next_hop != path.destination
+        {
             self.recent.note(datagram.destination, whole_bytes, now);
         }
     }

@@ -67,6 +67,10 @@ impl Connection {
         let in_flight = self.send.next.since(self.send.unacknowledged);
         sequence.within(self.send.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
     }
+    /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
+    pub fn was_sent_lately(&self, sequence: Sequence) -> bool {
+        self.is_in_flight(sequence) || sequence == self.send.next
+    }
     /// The host itself knows that nothing can leave: there is no route any more, or the first hop does not answer. That
     /// ends an attempt to call. Once the peer was heard, a handshake included, it is a soft error: the way may come
     /// back before the retransmissions end.

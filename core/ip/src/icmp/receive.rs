@@ -1,15 +1,17 @@
 //! ICMP that comes in: echo, errors for transports, redirects.
 
+use crate::neighbour::cache::Claim;
 use crate::path::HeaderHow;
 use crate::path_mtu::{IPV4_FLOOR_BYTES, plateau_below};
 use crate::receive::{Arrival, Target};
-use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, TransportError};
+use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 use crate::{Ip, IpEnvironment, scope};
-use inhost_base::{IpAddr, LinkId};
+use inhost_base::{Instant, IpAddr, Ipv6Addr};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View, TimeExceededCode, Times};
 use inhost_wire::icmpv6::{self, Icmpv6Message, Icmpv6View};
+use inhost_wire::ndp::{NdpMessage, NdpOptions};
 use inhost_wire::quoted::Quoted;
 use inhost_wire::{ipv6, protocol};
 
@@ -54,9 +56,8 @@ impl Ip {
             Icmpv4Message::Redirect { gateway, .. } => {
                 let quoted = message.quoted().ok_or(Drop::Malformed)?;
                 self.check_quoted(arrival, &quoted)?;
-                let (link, from) = (arrival.link, arrival.source);
-                self.believe_redirect(link, from, quoted.destination, IpAddr::V4(gateway), env)?;
-                Ok(Received::Handled)
+                let (link, from, next_hop) = (arrival.link, arrival.source, IpAddr::V4(gateway));
+                Ok(Received::Redirect(Redirect { link, from, quoted, next_hop, hardware: None }))
             }
             Icmpv4Message::DestinationUnreachable { .. }
             | Icmpv4Message::TimeExceeded { .. }
@@ -95,12 +96,18 @@ impl Ip {
         match message {
             Icmpv6Message::Ndp(message) => {
                 if self.interface(arrival.link).is_none_or(|link| link.hardware().is_none())
-                    && !matches!(message, inhost_wire::ndp::NdpMessage::RouterAdvertisement { .. })
+                    && !matches!(message, NdpMessage::RouterAdvertisement { .. })
                 {
                     // Between two ends nothing is resolved.
                     return Ok(Received::Handled);
                 }
-                self.receive_ndp(&envelope, &message, env).map(|()| Received::Handled)
+                self.receive_ndp(&envelope, &message, env)?;
+                match message {
+                    NdpMessage::Redirect { target, destination, options } => {
+                        self.redirect_v6(arrival, target, destination, &options)
+                    }
+                    _ => Ok(Received::Handled),
+                }
             }
             Icmpv6Message::Mld(message) => self
                 .receive_mld(&envelope, arrival.has_router_alert, &message, env)
@@ -187,6 +194,29 @@ impl Ip {
             quoted.source == arrival.destination && quoted.source.is_ipv4() == arrival.source.is_ipv4();
         if is_for_one && is_same { Ok(()) } else { Err(Drop::NotCredible) }
     }
+    /// A redirect that passed as neighbour discovery. One that does not quote what it is about cannot be held against what
+    /// was sent; a router quotes as much as fits (RFC 4861 §8.2).
+    // spec: RFC4861 8.1
+    fn redirect_v6(
+        &self,
+        arrival: &Arrival,
+        target: Ipv6Addr,
+        destination: Ipv6Addr,
+        options: &NdpOptions<'_>,
+    ) -> Result<Received, Drop> {
+        let quoted = options.redirected.and_then(Quoted::of_ipv6).ok_or(Drop::NotCredible)?;
+        self.check_quoted(arrival, &quoted)?;
+        if quoted.destination != destination {
+            return Err(Drop::NotCredible);
+        }
+        Ok(Received::Redirect(Redirect {
+            link: arrival.link,
+            from: arrival.source,
+            quoted,
+            next_hop: target.into(),
+            hardware: options.target_link_layer,
+        }))
+    }
     // spec: RFC1122 3.2.2-3, 3.4-3; RFC4443 2.4 (d)
     fn pass_error(
         &mut self,
@@ -208,17 +238,12 @@ impl Ip {
             mtu_bytes,
         }))
     }
-    /// Takes `next_hop` for packets to `destination` if `from` is who gets them now, and if `next_hop` can be reached
-    /// directly.
-    // spec: RFC1122 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-2; RFC4861 8.1
-    pub(crate) fn believe_redirect(
-        &mut self,
-        link: LinkId,
-        from: IpAddr,
-        destination: IpAddr,
-        next_hop: IpAddr,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<(), Drop> {
+    /// The transport has verified that this host sent what is quoted: its destination is reached by the first hop that is
+    /// named, if who says so is the first hop so far, and the other can be reached directly.
+    // spec: RFC1122 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-2; RFC4861 8.1, 8.3
+    pub fn redirect_confirmed(&mut self, redirect: &Redirect, now: Instant) -> Result<(), Drop> {
+        let Redirect { link, from, ref quoted, next_hop, hardware } = *redirect;
+        let destination = quoted.destination;
         let interface = self.interface(link).ok_or(Drop::NotForUs)?;
         let is_possible = interface.config.accept_redirects
             && interface.hardware().is_some()
@@ -230,13 +255,23 @@ impl Ip {
             && !self.is_local(next_hop)
             && scope::is_unicast(destination)
             && !self.is_local(destination);
-        let now = self.route(destination, None, Some(link), env.now).map(|path| path.next_hop);
-        if !is_possible || now != Ok(from) || next_hop == from {
+        let in_use = self.route(destination, None, Some(link), now).map(|path| path.next_hop);
+        if !is_possible || in_use != Ok(from) || next_hop == from {
             return Err(Drop::NotCredible);
         }
-        self.redirects.insert(link, destination, next_hop, env.now);
+        self.redirects.insert(link, destination, next_hop, now);
         if let Some(interface) = self.interface_mut(link) {
             interface.counters.accepted_redirects += 1;
+            if hardware.is_some() {
+                let claim = Claim {
+                    hardware,
+                    solicited: false,
+                    overrides: true,
+                    is_router: (next_hop != destination).then_some(true),
+                    creates: true,
+                };
+                interface.neighbours.claim(next_hop, claim, now);
+            }
         }
         self.paths_changed();
         Ok(())

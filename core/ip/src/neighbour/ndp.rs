@@ -217,11 +217,9 @@ impl Ip {
             }
             NdpMessage::NeighbourAdvertisement { .. } => self.receive_advertisement(link, message, env),
             NdpMessage::RouterAdvertisement { .. } => self.receive_router(envelope, message, env),
-            NdpMessage::Redirect { target, destination, options } => {
-                self.receive_redirect_v6(envelope, *target, *destination, options, env)
-            }
-            // A router of ours advertises nothing (RFC 4861 §6.2.1 lets it be configured so).
-            NdpMessage::RouterSolicitation { .. } => Ok(()),
+            // A redirect is held against what was sent, elsewhere. A router of ours advertises nothing (RFC 4861 §6.2.1
+            // lets it be configured so).
+            NdpMessage::Redirect { .. } | NdpMessage::RouterSolicitation { .. } => Ok(()),
         }
     }
     // spec: RFC4861 7.2.3, 7.2.4, RFC4862 5.4.3
@@ -550,29 +548,6 @@ impl Ip {
             assigned.router = lost.router;
             assigned.set_lifetimes(lost.preferred_until, lost.valid_until, env.now);
         }
-    }
-    // spec: RFC4861 8.1, 8.3
-    fn receive_redirect_v6(
-        &mut self,
-        envelope: &Envelope,
-        target: Ipv6Addr,
-        destination: Ipv6Addr,
-        options: &NdpOptions<'_>,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<(), Drop> {
-        let (link, from) = (envelope.link, IpAddr::V6(envelope.source));
-        self.believe_redirect(link, from, destination.into(), target.into(), env)?;
-        if let (Some(hardware), Some(interface)) = (options.target_link_layer, self.interface_mut(link)) {
-            let claim = Claim {
-                hardware: Some(hardware),
-                solicited: false,
-                overrides: true,
-                is_router: (target != destination).then_some(true),
-                creates: true,
-            };
-            interface.neighbours.claim(target.into(), claim, env.now);
-        }
-        Ok(())
     }
 }
 

@@ -98,6 +98,14 @@ impl Host {
     pub fn hear(&mut self, frame: &[u8]) -> Received {
         self.hear_all(LinkId(1), frame).0
     }
+    /// Hears a redirect about what this host has sent.
+    pub fn hear_redirect(&mut self, frame: &[u8]) -> Result<(), Drop> {
+        match self.hear(frame) {
+            Received::Redirect(redirect) => self.ip.redirect_confirmed(&redirect, self.now),
+            Received::Dropped(why) => Err(why),
+            other => panic!("{other:?}"),
+        }
+    }
     pub fn hear_packet(&mut self, frame: &[u8]) -> (Received, Packet) {
         let mut packet = self.pool.take(frame.len()).unwrap();
         packet.append(frame);
