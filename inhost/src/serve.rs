@@ -15,7 +15,7 @@ use crate::log;
 use banner::{Banner, Running};
 use futures_lite::future::or;
 use inhost_base::Duration;
-use inhost_common::Callers;
+use inhost_common::{Callers, Denials};
 use inhost_dhcp::driver::Dhcp;
 use inhost_little::{Little, LittleConfig};
 use inhost_runtime::control::{self, Reply, Server};
@@ -51,12 +51,15 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     }
     let host = runtime.host().clone();
     let little = start_little(&host, &config, &links.callers)?;
+    // Whoever guesses passwords has the same number of guesses at all services together.
+    let denials = Denials::default();
     let login = config
         .telnet
         .enabled
-        .then(|| login::start(&runtime, &config.telnet, &links.callers, descriptors))
+        .then(|| login::start(&runtime, &config.telnet, &links.callers, &denials, descriptors))
         .transpose()?;
-    let ftp = config.ftp.enabled.then(|| ftp::start(&runtime, &config, &links.callers)).transpose()?;
+    let ftp =
+        config.ftp.enabled.then(|| ftp::start(&runtime, &config, &links.callers, &denials)).transpose()?;
     let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp, &links.callers)).transpose()?;
     let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
     let control = start_control(&runtime, &config)?;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{PASSWORD, Serve, connect, connect_from, echo_intact};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
@@ -141,6 +141,34 @@ fn callers_from_outside_are_limited_each_for_itself() {
     let held: Vec<_> = [one, one, one, other].into_iter().map(echoes).collect();
     let back: Vec<&str> = held.iter().map(|(_, back)| &**back).collect();
     assert_eq!(back, ["x", "x", "", "x"]);
+    assert!(serve.end().success());
+}
+
+/// Whoever has used up his wrong passwords at one service is let in at no other.
+#[test]
+fn wrong_passwords_count_at_all_services_together() {
+    let folder = common::Folder::new("guesses-file");
+    let file = folder.0.join("guesses.toml");
+    std::fs::write(&file, format!("[ftp]\nenabled = true\nroot = \"{}\"\n", folder.0.display())).unwrap();
+    let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->21";
+    let serve = Serve::start("guesses", &["--link", links, "--config", file.to_str().unwrap()]);
+    let (telnet, ftp) = (forwarded(&serve, 23).to_owned(), forwarded(&serve, 21).to_owned());
+    let (guesser, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
+    let guesses: Vec<_> = (0..12)
+        .map(|_| {
+            let mut stream = connect_from(guesser, &ftp);
+            stream.write_all(b"USER ada\r\nPASS guess\r\n").unwrap();
+            stream
+        })
+        .collect();
+    for stream in guesses {
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        let denied = BufReader::new(stream).lines().map(Result::unwrap).any(|line| line.starts_with("530 "));
+        assert!(denied, "a guess was not judged");
+    }
+    let shown = all_that_comes(&mut connect_from(guesser, &telnet));
+    assert!(shown.contains("too many wrong passwords from your address"), "{shown}");
+    assert!(all_that_comes(&mut connect_from(other, &telnet)).contains("inhost>"));
     assert!(serve.end().success());
 }
 

@@ -4,7 +4,7 @@ use crate::config::{Config, Ftp, may_write};
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
-use inhost_common::{Admission, AdmissionLimits, Callers};
+use inhost_common::{Admission, AdmissionLimits, Callers, Denials};
 use inhost_ftp::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
@@ -63,7 +63,12 @@ struct FtpServices {
 }
 
 /// Starts listening.
-pub fn start(runtime: &Runtime, config: &Config, callers: &Callers) -> Result<Files, Failure> {
+pub fn start(
+    runtime: &Runtime,
+    config: &Config,
+    callers: &Callers,
+    denials: &Denials,
+) -> Result<Files, Failure> {
     let host = runtime.host().clone();
     let ftp = &config.ftp;
     let path = user::file(config.telnet.users.as_deref())?;
@@ -75,7 +80,7 @@ pub fn start(runtime: &Runtime, config: &Config, callers: &Callers) -> Result<Fi
         ports: PassivePorts::new(network.clone(), ftp.ports()?, callers.clone()),
         callers: callers.clone(),
         network: network.clone(),
-        admission: Admission::new(limits(ftp)),
+        admission: Admission::sharing(limits(ftp), denials),
         quotas: Quotas::default(),
         users: path,
         authenticator,

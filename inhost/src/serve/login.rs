@@ -4,7 +4,7 @@ use crate::config::Telnet;
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
-use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
+use inhost_common::{Admission, AdmissionLimits, Callers, Denials, Transport};
 use inhost_runtime::{Runtime, control, entropy};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
@@ -47,6 +47,7 @@ pub fn start(
     runtime: &Runtime,
     telnet: &Telnet,
     callers: &Callers,
+    denials: &Denials,
     descriptors: Option<u64>,
 ) -> Result<Login, Failure> {
     let host = runtime.host().clone();
@@ -58,7 +59,7 @@ pub fn start(
     let services = HostServices::new(
         host.clone(),
         authenticator,
-        Admission::new(limits(telnet)),
+        Admission::sharing(limits(telnet), denials),
         shell(telnet, descriptors),
     )
     .with_news(move || read_news(shown.borrow().as_deref()))

@@ -8,6 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Instant, IpAddr, Ipv6Addr};
 
+use crate::denials::{Attempt, Denials, Guesser};
+
 /// Peers that are remembered; beyond, the ones without sessions are forgotten, the longest quiet first.
 const PEERS: usize = 4096;
 
@@ -20,9 +22,7 @@ pub struct AdmissionLimits {
     pub sessions_per_peer: usize,
     /// Connections of one peer in [`window`](Self::window). Default 60.
     pub connections_per_window: u32,
-    /// Wrong passwords of one peer in the window, after which it is not let in. Default 12.
-    pub denials_per_window: u32,
-    /// The window of the two rates. Default 1 minute.
+    /// The window. Default 1 minute.
     pub window: Duration,
 }
 
@@ -32,7 +32,6 @@ impl Default for AdmissionLimits {
             sessions: 256,
             sessions_per_peer: 32,
             connections_per_window: 60,
-            denials_per_window: 12,
             window: Duration::from_secs(60),
         }
     }
@@ -65,10 +64,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The sessions of a host. A clone is the same one.
+/// The sessions of a service. A clone is the same one.
 #[derive(Clone)]
 pub struct Admission {
     state: Rc<RefCell<State>>,
+    denials: Denials,
 }
 
 struct State {
@@ -79,8 +79,6 @@ struct State {
     admitted: u64,
     /// Who is to be told when it closes, one of each session.
     waiting: BTreeMap<u64, Waker>,
-    /// Sessions whose passwords wait for another of the same peer to be judged, the first to come first.
-    queued: BTreeMap<(IpAddr, u64), Waker>,
 }
 
 #[derive(Default)]
@@ -88,9 +86,6 @@ struct Peer {
     sessions: usize,
     window_start: Instant,
     connections: u32,
-    denials: u32,
-    /// Passwords that are being checked.
-    attempts: u32,
 }
 
 /// One admitted session; dropped, it is over.
@@ -98,22 +93,19 @@ pub struct Permit {
     state: Rc<RefCell<State>>,
     peer: IpAddr,
     number: u64,
-}
-
-/// A password that is being checked, and that may turn out wrong. Dropped without [`Attempt::denied`], it was none of
-/// the peer's wrong ones: right, or not judged at all.
-#[must_use = "dropping it gives it back"]
-pub struct Attempt {
-    state: Rc<RefCell<State>>,
-    peer: IpAddr,
+    guesser: Guesser,
 }
 
 impl Admission {
-    /// No sessions yet.
+    /// No sessions yet, with wrong passwords of its own.
     pub fn new(limits: AdmissionLimits) -> Admission {
-        let (peers, waiting, queued) = Default::default();
-        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, waiting, queued };
-        Admission { state: Rc::new(RefCell::new(state)) }
+        Admission::sharing(limits, &Denials::default())
+    }
+    /// No sessions yet. Its peers' wrong passwords are `denials`, which other services count as well.
+    pub fn sharing(limits: AdmissionLimits, denials: &Denials) -> Admission {
+        let (peers, waiting) = Default::default();
+        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, waiting };
+        Admission { state: Rc::new(RefCell::new(state)), denials: denials.clone() }
     }
     /// Ends the sessions that exist, each with a word to its user, and admits no others.
     pub fn close(&self) {
@@ -134,6 +126,8 @@ impl Admission {
     }
     /// Lets a session in, or says why not. IPv6 peers count by their /64.
     pub fn admit(&self, peer: IpAddr, now: Instant) -> Result<Permit, Refusal> {
+        let guesser = self.denials.guesser(peer);
+        let has_denials = self.denials.is_used_up(peer, now);
         let peer = network(peer);
         let mut state = self.state.borrow_mut();
         let limits = state.limits;
@@ -144,7 +138,7 @@ impl Admission {
         known.connections = known.connections.saturating_add(1);
         let refusal = match known {
             _ if closed => Some(Refusal::Closed),
-            _ if known.denials >= limits.denials_per_window => Some(Refusal::TooManyDenials),
+            _ if has_denials => Some(Refusal::TooManyDenials),
             _ if known.connections > limits.connections_per_window => Some(Refusal::TooFast),
             _ if known.sessions >= limits.sessions_per_peer => Some(Refusal::PeerFull),
             _ => full.then_some(Refusal::Full),
@@ -155,18 +149,11 @@ impl Admission {
         known.sessions += 1;
         state.sessions += 1;
         state.admitted += 1;
-        Ok(Permit { state: self.state.clone(), peer, number: state.admitted })
+        Ok(Permit { state: self.state.clone(), peer, number: state.admitted, guesser })
     }
 }
 
 impl State {
-    /// The wakers of all sessions of `peer` that wait for a check. A session that is woken asks again, in any order of
-    /// the executor's; those that still find no place are queued anew.
-    fn take_queued(&mut self, peer: IpAddr) -> Vec<Waker> {
-        let range = (peer, 0)..=(peer, u64::MAX);
-        let numbers: Vec<_> = self.queued.range(range).map(|(&key, _)| key).collect();
-        numbers.iter().filter_map(|key| self.queued.remove(key)).collect()
-    }
     fn forget(&mut self) {
         if self.peers.len() < PEERS {
             return;
@@ -182,7 +169,7 @@ impl State {
 impl Peer {
     fn roll(&mut self, now: Instant, window: Duration) {
         if now.since(self.window_start) >= window {
-            (self.window_start, self.connections, self.denials) = (now, 0, 0);
+            (self.window_start, self.connections) = (now, 0);
         }
     }
 }
@@ -191,29 +178,11 @@ impl Permit {
     /// Reserves one of the peer's wrong passwords before a password is checked, so that attempts in parallel share the
     /// limit. While the peer's other checks might use it up, this waits for them; once it is used up, it refuses.
     pub fn poll_attempt(&self, cx: &mut Context<'_>, now: Instant) -> Poll<Result<Attempt, Refusal>> {
-        let mut state = self.state.borrow_mut();
-        let limits = state.limits;
-        let peer = state.peers.entry(self.peer).or_default();
-        peer.roll(now, limits.window);
-        if peer.denials >= limits.denials_per_window {
-            return Poll::Ready(Err(Refusal::TooManyDenials));
-        }
-        if peer.denials.saturating_add(peer.attempts) >= limits.denials_per_window {
-            state.queued.insert((self.peer, self.number), cx.waker().clone());
-            return Poll::Pending;
-        }
-        peer.attempts += 1;
-        state.queued.remove(&(self.peer, self.number));
-        Poll::Ready(Ok(Attempt { state: self.state.clone(), peer: self.peer }))
+        self.guesser.poll_attempt(cx, now).map(|attempt| attempt.ok_or(Refusal::TooManyDenials))
     }
     /// Counts a wrong password of this peer. False once it has had too many.
     pub fn denied(&self, now: Instant) -> bool {
-        let mut state = self.state.borrow_mut();
-        let limits = state.limits;
-        let peer = state.peers.entry(self.peer).or_default();
-        peer.roll(now, limits.window);
-        peer.denials = peer.denials.saturating_add(1);
-        peer.denials < limits.denials_per_window
+        self.guesser.denied(now)
     }
     /// Ready once the session is to end, because nobody is admitted any more.
     pub fn poll_over(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -226,37 +195,11 @@ impl Permit {
     }
 }
 
-impl Attempt {
-    /// The password was wrong: the peer has used it up.
-    pub fn denied(self, now: Instant) {
-        let mut state = self.state.borrow_mut();
-        let window = state.limits.window;
-        if let Some(peer) = state.peers.get_mut(&self.peer) {
-            peer.roll(now, window);
-            peer.denials = peer.denials.saturating_add(1);
-        }
-    }
-}
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        let queued = {
-            let mut state = self.state.borrow_mut();
-            if let Some(peer) = state.peers.get_mut(&self.peer) {
-                peer.attempts = peer.attempts.saturating_sub(1);
-            }
-            state.take_queued(self.peer)
-        };
-        queued.into_iter().for_each(Waker::wake);
-    }
-}
-
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut state = self.state.borrow_mut();
         state.sessions = state.sessions.saturating_sub(1);
         state.waiting.remove(&self.number);
-        state.queued.remove(&(self.peer, self.number));
         if let Some(peer) = state.peers.get_mut(&self.peer) {
             peer.sessions = peer.sessions.saturating_sub(1);
         }
@@ -275,13 +218,20 @@ pub fn network(peer: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::denials::DenialLimits;
 
+    /// A service whose peers may have two wrong passwords.
+    fn admission(limits: AdmissionLimits) -> Admission {
+        Admission::sharing(limits, &two())
+    }
+    fn two() -> Denials {
+        Denials::new(DenialLimits { denials_per_window: 2, ..DenialLimits::default() })
+    }
     fn limits() -> AdmissionLimits {
         AdmissionLimits {
             sessions: 3,
             sessions_per_peer: 2,
             connections_per_window: 5,
-            denials_per_window: 2,
             window: Duration::from_secs(60),
         }
     }
@@ -294,7 +244,7 @@ mod tests {
 
     #[test]
     fn counts() {
-        let admission = Admission::new(limits());
+        let admission = admission(limits());
         let a = admission.admit(peer(1), at(1)).unwrap();
         let _b = admission.admit(peer(1), at(1)).unwrap();
         assert_eq!(admission.admit(peer(1), at(1)).err(), Some(Refusal::PeerFull));
@@ -307,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_host_that_goes_down_ends_its_sessions_and_admits_no_others() {
-        let admission = Admission::new(limits());
+        let admission = admission(limits());
         let (a, b) = (admission.admit(peer(1), at(1)).unwrap(), admission.admit(peer(1), at(1)).unwrap());
         let mut cx = Context::from_waker(Waker::noop());
         assert!(a.poll_over(&mut cx).is_pending() && b.poll_over(&mut cx).is_pending());
@@ -320,7 +270,7 @@ mod tests {
 
     #[test]
     fn rates() {
-        let admission = Admission::new(limits());
+        let admission = admission(limits());
         for _ in 0..5 {
             assert!(admission.admit(peer(1), at(1)).is_ok());
         }
@@ -332,32 +282,23 @@ mod tests {
     }
 
     #[test]
-    fn passwords_that_are_checked_at_once_share_the_limit() {
-        let admission = Admission::new(AdmissionLimits { sessions: 9, sessions_per_peer: 9, ..limits() });
-        let permits: Vec<_> = (0..4).map(|_| admission.admit(peer(1), at(1)).unwrap()).collect();
+    fn wrong_passwords_count_at_every_service_of_the_host() {
+        let denials = two();
+        let (one, other) = (Admission::sharing(limits(), &denials), Admission::sharing(limits(), &denials));
+        let at_one = one.admit(peer(1), at(1)).unwrap();
+        let at_other = other.admit(peer(1), at(1)).unwrap();
+        assert!(at_one.denied(at(1)) && !at_other.denied(at(1)));
+        for admission in [&one, &other] {
+            assert_eq!(admission.admit(peer(1), at(2)).err(), Some(Refusal::TooManyDenials));
+            assert!(admission.admit(peer(2), at(2)).is_ok(), "another peer has its own");
+        }
         let mut cx = Context::from_waker(Waker::noop());
-        let mut attempt = |number: usize, now| permits[number].poll_attempt(&mut cx, at(now));
-        let Poll::Ready(Ok(first)) = attempt(0, 1) else { panic!("the first is refused") };
-        let Poll::Ready(Ok(second)) = attempt(1, 1) else { panic!("the second is refused") };
-        // Both may be wrong, and there may be two wrong ones.
-        assert!(attempt(2, 1).is_pending() && attempt(3, 1).is_pending());
-        assert_eq!(admission.state.borrow().queued.len(), 2);
-        drop(first);
-        assert!(admission.state.borrow().queued.is_empty(), "those who wait are woken");
-        let Poll::Ready(Ok(third)) = attempt(2, 1) else { panic!("a right password counts") };
-        second.denied(at(1));
-        assert!(attempt(3, 1).is_pending());
-        third.denied(at(1));
-        assert!(matches!(attempt(3, 1), Poll::Ready(Err(Refusal::TooManyDenials))));
-        assert!(matches!(attempt(3, 62), Poll::Ready(Ok(_))));
-        // Another peer has its own.
-        let other = admission.admit(peer(2), at(1)).unwrap();
-        assert!(matches!(other.poll_attempt(&mut cx, at(1)), Poll::Ready(Ok(_))));
+        assert!(matches!(at_other.poll_attempt(&mut cx, at(2)), Poll::Ready(Err(Refusal::TooManyDenials))));
     }
 
     #[test]
     fn neighbours_in_a_64_are_one_and_peers_are_forgotten() {
-        let admission = Admission::new(AdmissionLimits { sessions_per_peer: 1, ..limits() });
+        let admission = admission(AdmissionLimits { sessions_per_peer: 1, ..limits() });
         let _a = admission.admit("2001:db8::1".parse().unwrap(), at(1)).unwrap();
         let second = admission.admit("2001:db8::2".parse().unwrap(), at(1));
         assert_eq!(second.err(), Some(Refusal::PeerFull));

@@ -4,8 +4,10 @@
 
 pub mod admission;
 pub mod callers;
+pub mod denials;
 pub mod text;
 
-pub use admission::{Admission, AdmissionLimits, Attempt, Permit, Refusal, network};
+pub use admission::{Admission, AdmissionLimits, Permit, Refusal, network};
 pub use callers::{Callers, Forwarded, Transport};
+pub use denials::{Attempt, DenialLimits, Denials};
 pub use text::Cleaner;
