@@ -3,19 +3,10 @@
 
 mod common;
 
-use common::{Folder, Running, inhost, own_namespace, wait};
-use std::path::PathBuf;
+use common::{Folder, Running, inhost, own_namespace, peer, wait};
 use std::process::{Command, Output, Stdio};
 
 const LINK: &str = "address=10.9.0.2/24,address=fd09::2/64,host=10.9.0.1/24,host=fd09::1/64";
-
-/// A file of a server that `lab/interop/peers` unpacks.
-fn peer(name: &str, file: &str) -> PathBuf {
-    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
-    let path = peers.join(name).join(file);
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    path
-}
 
 /// A server whose connections are a program's standard streams.
 fn serve(port: u16, program: &str) -> Running {

@@ -86,7 +86,10 @@ fn clients_of_others() {
 fn curl(at: &Path) {
     let user = format!("ada:{}", common::PASSWORD);
     // Active mode in TLS is ftplib's to show: Debian's curl fails at it with vsftpd too.
-    let cases: [(&str, &[&str]); 8] = [
+    let ccc = ["--ssl-reqd", "--cacert", "cert.pem", "--ftp-ssl-ccc", "--ftp-ssl-ccc-mode"];
+    // Ending TLS on the control connection: curl ends it too, or leaves that to us.
+    let (active, passive) = ([&ccc[..], &["active"]].concat(), [&ccc[..], &["passive"]].concat());
+    let cases: [(&str, &[&str]); 10] = [
         ("ftp://10.9.0.2/big", &[]),
         ("ftp://10.9.0.2/big", &["--disable-epsv"]),
         ("ftp://10.9.0.2/big", &["-P", "-"]),
@@ -95,6 +98,8 @@ fn curl(at: &Path) {
         ("ftp://10.9.0.2/big", &["--ssl-reqd", "--cacert", "cert.pem"]),
         ("ftp://10.9.0.2/big", &["--ssl-reqd", "--cacert", "cert.pem", "--tls-max", "1.2"]),
         ("ftps://10.9.0.2/big", &["--cacert", "cert.pem"]),
+        ("ftp://10.9.0.2/big", &active),
+        ("ftp://10.9.0.2/big", &passive),
     ];
     for (number, (url, more)) in cases.into_iter().enumerate() {
         let (got, sent) = (format!("curl{number}"), format!("sent{number}"));
@@ -187,6 +192,8 @@ def go(f, tls):
     f.storbinary('STOR py', io.BytesIO(b'x' * 3000000)); assert f.size('py') == 3000000
     f.storlines('STOR lines', io.BytesIO(b'a\nb\n')); assert open('root/lines').read() == 'a\nb\n'
     f.rename('py', 'py2'); f.delete('py2'); f.mkd('d'); f.rmd('d')
+    try: f.retrlines('MLSD big'); raise SystemExit('a file was listed as a folder')
+    except ftplib.error_perm as e: assert str(e).startswith('501 '), e
     names = []; f.retrlines('LIST', names.append); assert any(n.endswith(' big') for n in names)
     assert 'big' in f.nlst() and f.nlst('b*') == ['big']
     assert f.sendcmd('SITE CHMOD 600 lines').startswith('200')
@@ -208,6 +215,31 @@ s = f.transfercmd('RETR big'); s.recv(1000)
 assert f.abort().startswith('426'); s.close()
 assert f.voidresp().startswith('226') and f.pwd() == '/'
 ";
+
+/// How many of pyftpdlib's tests are for any server, and pass.
+const PYFTPDLIB_TESTS: u32 = 71;
+
+/// pyftpdlib's own tests, at our server instead of its own; `lab/interop/pyftpdlib_tests.py` says which are left out.
+#[test]
+fn pyftpdlibs_tests() {
+    if !own_namespace() {
+        return;
+    }
+    let folder = Folder::new("ftp-pyftpdlib");
+    let root = folder.0.join("root");
+    let more = format!("anonymous = \"{}\"\nconnections_per_minute = 10000\n", root.display());
+    let serve = serve_in(&folder.0, "ftp-pyftpdlib", &more);
+    let source = common::peer("pyftpdlib", "pyftpdlib/test/test_functional.py");
+    let source = source.ancestors().nth(3).unwrap();
+    let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/interop/pyftpdlib_tests.py");
+    let wanted = PYFTPDLIB_TESTS.to_string();
+    let mut tests = Command::new("/usr/bin/python3");
+    tests.arg(driver).arg(source).args(["10.9.0.2", "fd09::2", "ada", common::PASSWORD, &wanted]);
+    let done = tests.current_dir(&root).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(serve.end().success());
+}
 
 /// Killed in mid-transfer, host or client leaves no half file under its name, and the next attempt goes on.
 #[test]

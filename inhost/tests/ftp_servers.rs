@@ -2,27 +2,16 @@
 
 mod common;
 
-use common::{Folder, Pattern, Running, Serve, inhost, own_namespace, wait};
+use common::{Folder, Pattern, Running, Serve, inhost, own_namespace, peer, wait};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The account that vsftpd's visitors have: every Debian has it, and its home.
 const DAEMON: u32 = 1;
 const NOBODY: u32 = 65_534;
-
-/// Where `lab/interop/peers` unpacks servers.
-fn peers() -> PathBuf {
-    std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from)
-}
-
-fn server(name: &str, file: &str) -> PathBuf {
-    let path = peers().join(name).join(file);
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    path
-}
 
 fn pattern(bytes: usize) -> Vec<u8> {
     let mut data = vec![0; bytes];
@@ -115,7 +104,7 @@ fn vsftpd(at: &Path, name: &str, port: u16, more: &str) -> Running {
     );
     let path = at.join(format!("vsftpd-{name}.conf"));
     fs::write(&path, text.replace('@', at.to_str().unwrap())).unwrap();
-    spawn(&server("vsftpd", "usr/sbin/vsftpd"), &[path.to_str().unwrap()])
+    spawn(&peer("vsftpd", "usr/sbin/vsftpd"), &[path.to_str().unwrap()])
 }
 
 fn proftpd(at: &Path) -> Running {
@@ -123,7 +112,7 @@ fn proftpd(at: &Path) -> Running {
     let users = format!("ada:{}:{NOBODY}:{NOBODY}::@/pf:/bin/sh\n", hash.trim());
     fs::write(at.join("pf.users"), users.replace('@', at.to_str().unwrap())).unwrap();
     common::run("chmod", &["600", at.join("pf.users").to_str().unwrap()]);
-    let modules = server("proftpd", "usr/lib/proftpd");
+    let modules = peer("proftpd", "usr/lib/proftpd");
     let text = format!(
         "ServerType standalone\nDefaultServer on\nPort 2102\nUseIPv6 off\nUser nobody\nGroup nogroup\n\
          PidFile @/pf.pid\nScoreboardFile @/pf.score\nDelayTable none\nModulePath {}\n\
@@ -135,7 +124,7 @@ fn proftpd(at: &Path) -> Running {
     );
     fs::write(at.join("proftpd.conf"), text.replace('@', at.to_str().unwrap())).unwrap();
     let config = at.join("proftpd.conf");
-    spawn(&server("proftpd", "usr/sbin/proftpd"), &["-n", "-c", config.to_str().unwrap()])
+    spawn(&peer("proftpd", "usr/sbin/proftpd"), &["-n", "-c", config.to_str().unwrap()])
 }
 
 fn pure_ftpd(at: &Path) -> Running {
@@ -144,7 +133,7 @@ fn pure_ftpd(at: &Path) -> Running {
     let hash = common::run("openssl", &["passwd", "-6", "engine"]);
     let user = format!("ada:{}:65534:65534::{}/./::::::::::::\n", hash.trim(), place("pu"));
     fs::write(place("pu.users"), user).unwrap();
-    let pure_pw = server("pure-ftpd", "usr/bin/pure-pw");
+    let pure_pw = peer("pure-ftpd", "usr/bin/pure-pw");
     common::run(pure_pw.to_str().unwrap(), &["mkdb", &place("pu.pdb"), "-f", &place("pu.users")]);
     let both = [fs::read(place("key.pem")).unwrap(), fs::read(place("cert.pem")).unwrap()].concat();
     fs::write(place("both.pem"), both).unwrap();
@@ -152,7 +141,7 @@ fn pure_ftpd(at: &Path) -> Running {
     let (users, certificate) = (format!("puredb:{}", place("pu.pdb")), place("both.pem"));
     let arguments =
         ["-S", "127.0.0.1,2103", "-l", &users, "-H", "-Y", "1", "-2", &certificate, "-g", &place("pu.pid")];
-    spawn(&server("pure-ftpd", "usr/sbin/pure-ftpd"), &arguments)
+    spawn(&peer("pure-ftpd", "usr/sbin/pure-ftpd"), &arguments)
 }
 
 /// Each server: its URL, its folder here, and what our client is told beside.

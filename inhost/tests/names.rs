@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::names::{asks, forwarder, peer, spawn, until_up};
-use common::{Folder, Running, Serve, inhost, output, own_namespace, run, wait};
+use common::names::{asks, forwarder, spawn, until_up};
+use common::{Folder, Running, Serve, inhost, output, own_namespace, peer, run, wait};
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;

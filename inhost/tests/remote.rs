@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{Folder, Pattern, Running, expect, inhost, own_namespace, wait};
+use common::{Folder, Pattern, Running, expect, inhost, own_namespace, peer, wait};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// A namespace with Debian's servers, which know one user, `ada`, with a home in a folder of the test's.
@@ -19,14 +19,6 @@ struct Servers {
 
 /// A user whom nothing on the machine has.
 const ADA: u32 = 6_121;
-
-/// A file of a server that `lab/interop/peers` unpacks.
-fn peer(name: &str, file: &str) -> PathBuf {
-    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
-    let path = peers.join(name).join(file);
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    path
-}
 
 impl Servers {
     /// `None` where there is no namespace to be had.

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::names::{forwarder, peer, spawn, until_up};
-use common::{Folder, Running, output, own_namespace, run};
+use common::names::{forwarder, spawn, until_up};
+use common::{Folder, Running, output, own_namespace, peer, run};
 use std::fmt::Write;
 use std::fs;
 use std::sync::Mutex;

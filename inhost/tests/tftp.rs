@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{Folder, Pattern, Running, Serve, inhost, own_namespace, wait};
+use common::{Folder, Pattern, Running, Serve, inhost, own_namespace, peer, wait};
 use std::fs;
 use std::net::UdpSocket;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -15,14 +15,6 @@ const NOBODY: u32 = 65_534;
 /// Lengths with something at each edge: of blocks of 512 and 1428 octets, and of 65,536 blocks of 512.
 const SIZES: [usize; 7] = [0, 1, 512, 1_428, 1_429, 300_000, LONG];
 const LONG: usize = 34_000_000;
-
-/// What `lab/interop/peers` unpacks.
-fn peer(package: &str, file: &str) -> PathBuf {
-    let root = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
-    let path = root.join(package).join("usr").join(file);
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    path
-}
 
 fn pattern(bytes: usize) -> Vec<u8> {
     let mut data = vec![0; bytes];
@@ -87,11 +79,11 @@ fn clients_of_others() {
     let (root, here) = (folder.0.join("root"), folder.0.join("here"));
     let serve = serve_in(&folder.0, "intftp0", "");
     let hpa = |arguments: &[&str]| {
-        let done = runs(&here, &peer("tftp-hpa", "bin/tftp"), arguments);
+        let done = runs(&here, &peer("tftp-hpa", "usr/bin/tftp"), arguments);
         assert!(done.status.success() && !text(&done).contains("rror"), "{arguments:?}: {}", text(&done));
     };
     let atftp = |arguments: &[&str]| {
-        let done = runs(&here, &peer("atftp", "bin/atftp"), arguments);
+        let done = runs(&here, &peer("atftp", "usr/bin/atftp"), arguments);
         assert!(done.status.success(), "{arguments:?}: {}", text(&done));
     };
     for server in ["10.9.0.2", "fd09::2"] {
@@ -119,9 +111,10 @@ fn clients_of_others() {
             }
         }
     }
-    let missing = runs(&here, &peer("tftp-hpa", "bin/tftp"), &["10.9.0.2", "-c", "get", "missing"]);
+    let missing = runs(&here, &peer("tftp-hpa", "usr/bin/tftp"), &["10.9.0.2", "-c", "get", "missing"]);
     assert!(text(&missing).contains("No such file or directory"), "{}", text(&missing));
-    let outside = runs(&here, &peer("tftp-hpa", "bin/tftp"), &["10.9.0.2", "-c", "get", "../host.toml", "x"]);
+    let outside =
+        runs(&here, &peer("tftp-hpa", "usr/bin/tftp"), &["10.9.0.2", "-c", "get", "../host.toml", "x"]);
     assert!(text(&outside).contains("The name leads out of the folder"), "{}", text(&outside));
     assert!(serve.end().success());
 }
@@ -205,7 +198,10 @@ fn tftpd_hpa(root: &Path, arguments: &[&str]) -> Running {
         common::run("ip", &["address", "add", address, "dev", "lo"]);
     }
     let secure = ["--secure", root.to_str().unwrap()];
-    spawn(&peer("tftpd-hpa", "sbin/in.tftpd"), &[&["-L", "-c", "-u", "nobody"], arguments, &secure].concat())
+    spawn(
+        &peer("tftpd-hpa", "usr/sbin/in.tftpd"),
+        &[&["-L", "-c", "-u", "nobody"], arguments, &secure].concat(),
+    )
 }
 
 const PLAIN: &[&str] = &["--no-options"];
@@ -237,7 +233,7 @@ fn atftpd_both_ways() {
     }
     let folder = served("atftpd");
     let root = folder.0.join("root");
-    let server = peer("atftpd", "sbin/atftpd");
+    let server = peer("atftpd", "usr/sbin/atftpd");
     let log = folder.0.join("log");
     let arguments = [
         "--daemon",

@@ -135,6 +135,14 @@ pub fn own_namespace() -> bool {
     true
 }
 
+/// A file of a peer that `lab/interop/peers` unpacks.
+pub fn peer(name: &str, file: &str) -> PathBuf {
+    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
+    let path = peers.join(name).join(file);
+    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
+    path
+}
+
 /// Runs a program of others to its end; one that is missing fails the test.
 pub fn output(program: &str, arguments: &[&str]) -> Output {
     Command::new(program)

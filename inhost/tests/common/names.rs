@@ -2,16 +2,8 @@
 
 use super::{Folder, Running, Serve, output, wait};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// Where `lab/interop/peers` unpacks servers.
-pub fn peer(name: &str, file: &str) -> PathBuf {
-    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
-    let path = peers.join(name).join(file);
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    path
-}
 
 pub fn spawn(program: &Path, arguments: &[&str]) -> Running {
     let mut command = Command::new(program);

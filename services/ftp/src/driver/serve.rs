@@ -99,6 +99,7 @@ where
         local,
         caller,
         server,
+        can_resume: true,
         permit,
         granted: None,
         entering: None,
@@ -150,6 +151,9 @@ struct Driver<S, V: Services> {
     local: Endpoint,
     caller: Caller,
     server: Option<TlsServer>,
+    /// Whether the client can be asked to resume the session of the control connection. CCC ends that; a client that
+    /// does not end it itself, as `curl --ftp-ssl-ccc-mode passive`, has made it one that OpenSSL resumes no more.
+    can_resume: bool,
     permit: Permit,
     granted: Option<Rc<Granted>>,
     entering: Option<Entering>,
@@ -234,6 +238,7 @@ where
                 self.control = match changed {
                     Ok((stream, octet)) => {
                         early = octet;
+                        self.can_resume &= early.is_none();
                         Control::Open(stream)
                     }
                     Err(_) => Control::Gone,
@@ -461,6 +466,7 @@ where
             storage: granted.storage.clone(),
             lease: self.lease.take(),
             tls: self.server.clone(),
+            must_resume: self.config.resumption_required && self.can_resume,
             local: self.local.address,
             rate: granted.rate_bytes_per_second,
             shared: self.shared.clone(),

@@ -35,6 +35,8 @@ pub(super) struct Transfer<V: Services> {
     pub(super) lease: Option<Lease<V::Network>>,
     /// That of the session.
     pub(super) tls: Option<TlsServer>,
+    /// Whether a data connection in TLS has to resume the session of the control connection.
+    pub(super) must_resume: bool,
     pub(super) local: IpAddr,
     pub(super) rate: Option<u64>,
     pub(super) shared: Rc<Shared>,
@@ -109,7 +111,7 @@ impl<V: Services> Transfer<V> {
         if matches!(style, ListStyle::Facts(_)) {
             let facts = self.storage.facts(path).await.map_err(failed)?;
             if facts.kind != Kind::Directory {
-                return Err(failed(StorageError::NotDirectory));
+                return Err(TransferError::NoDirectory);
             }
             // RFC 3659 §7.2: the directory itself, so that nobody takes an empty one for a failure.
             own = Some(Facts { kind: Kind::This, ..facts });
@@ -148,7 +150,7 @@ impl<V: Services> Transfer<V> {
             Some(Err(error)) => return Err(TransferError::Tls(error.to_string())),
             None => return Err(TransferError::Tls("the handshake took too long".into())),
         };
-        if self.config.resumption_required && !stream.is_resumed() {
+        if self.must_resume && !stream.is_resumed() {
             return Err(TransferError::Tls(
                 "it has to resume the TLS session of the control connection".into(),
             ));

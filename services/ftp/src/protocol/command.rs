@@ -48,8 +48,17 @@ macro_rules! verbs {
             pub fn argument(self) -> Argument {
                 match self { $(Verb::$verb => Argument::$argument,)* }
             }
-            fn parse(name: &str) -> Option<Verb> {
-                match name { $($name => Some(Verb::$verb),)* _ => None }
+            /// The one that is written so, in capitals; also by its name of RFC 775 (RFC 1123 §4.1.3.1).
+            pub fn parse(name: &str) -> Option<Verb> {
+                let plain = match name {
+                    "XCWD" => "CWD",
+                    "XCUP" => "CDUP",
+                    "XPWD" => "PWD",
+                    "XMKD" => "MKD",
+                    "XRMD" => "RMD",
+                    other => other,
+                };
+                match plain { $($name => Some(Verb::$verb),)* _ => None }
             }
         }
     };
@@ -150,18 +159,9 @@ impl Command {
         let line = name_text(line);
         let (name, argument) = line.split_once(' ').unwrap_or((&line, ""));
         let name = name.to_ascii_uppercase();
-        // RFC 1123 §4.1.3.1: the X forms of RFC 775.
-        let plain = match &*name {
-            "XCWD" => "CWD",
-            "XCUP" => "CDUP",
-            "XPWD" => "PWD",
-            "XMKD" => "MKD",
-            "XRMD" => "RMD",
-            other => other,
-        };
-        let Some(verb) = Verb::parse(plain) else {
+        let Some(verb) = Verb::parse(&name) else {
             let told: String = name.chars().filter(char::is_ascii_graphic).take(TOLD_BACK).collect();
-            return Err(match plain {
+            return Err(match &*name {
                 "ADAT" | "MIC" | "CONF" | "ENC" | "MACB" | "LANG" | "HOST" | "LPSV" | "CLNT" => {
                     ParseError::NotImplemented(told)
                 }

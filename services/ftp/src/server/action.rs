@@ -268,6 +268,8 @@ pub enum TransferEvent {
 pub enum TransferError {
     /// The file.
     Storage(StorageError),
+    /// MLSD is for a directory, and this is none.
+    NoDirectory,
     /// There was no data connection.
     NoConnection(String),
     /// TLS did not come about on it, or not as the control connection's session.
@@ -286,6 +288,7 @@ impl fmt::Display for TransferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TransferError::Storage(error) => write!(f, "{error}"),
+            TransferError::NoDirectory => write!(f, "{}", StorageError::NotDirectory),
             TransferError::NoConnection(why) => write!(f, "No data connection: {why}"),
             TransferError::Tls(why) => write!(f, "No protected data connection: {why}"),
             TransferError::Lost(why) => write!(f, "Data connection lost: {why}"),

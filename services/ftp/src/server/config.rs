@@ -43,7 +43,8 @@ pub struct ServerConfig {
     /// Encryption. Default off.
     pub tls: TlsPolicy,
     /// Whether an encrypted data connection has to resume the session of its control connection, so that nobody
-    /// else's can take its place. Default yes.
+    /// else's can take its place. Default yes. Whoever leaves TLS by CCC without a word that ends it has no session to
+    /// resume, and is not asked to.
     pub resumption_required: bool,
     /// Whether logged-in users may have data connections with others than themselves (RFC 959's third-party
     /// transfers). Default no.

@@ -94,8 +94,8 @@ impl Session {
                     self.reply(501, &format!("SITE IDLE takes 30 to {limit} seconds."));
                 }
             },
-            "HELP" => self.help("SITE"),
-            _ => self.reply(504, "SITE has CHMOD, UMASK and IDLE."),
+            "HELP" => self.help_site(rest.trim()),
+            _ => self.reply(504, "SITE has CHMOD, UMASK, IDLE and HELP."),
         }
     }
 

@@ -91,7 +91,8 @@ impl Session {
 
     pub(super) fn denied(&mut self, _now: Instant) {
         if self.failures >= self.config.attempts {
-            self.reply(421, "Wrong name or password, too often; closing.");
+            // Not 421: clients that hear that it is a matter of time try the same password again.
+            self.reply(530, "Wrong name or password, too often; closing.");
             return self.close(Closing::Attempts);
         }
         self.reply(530, "Wrong name or password.");
@@ -206,6 +207,9 @@ impl Session {
         let (name, rest) = argument.split_once(' ').unwrap_or((argument, ""));
         match &*name.to_ascii_uppercase() {
             // RFC 3659 §7.9.
+            "MLST" if !is_fact_list(rest) => {
+                self.reply(501, "OPTS MLST takes facts, each with a ; behind it.")
+            }
             "MLST" => {
                 let wanted = |fact: &str| rest.split(';').any(|word| word.trim().eq_ignore_ascii_case(fact));
                 let bits = FACTS.iter().enumerate().filter(|(_, fact)| wanted(fact));
@@ -231,11 +235,11 @@ impl Session {
 
     pub(super) fn help(&mut self, about: &str) {
         let about = about.trim();
-        if about.eq_ignore_ascii_case("SITE") {
-            return self.reply(214, "SITE CHMOD mode name, SITE UMASK [mask], SITE IDLE [seconds]");
+        let (first, rest) = about.split_once(' ').unwrap_or((about, ""));
+        if first.eq_ignore_ascii_case("SITE") {
+            return self.help_site(rest);
         }
-        let known = Verb::ALL.iter().find(|verb| verb.name().eq_ignore_ascii_case(about));
-        if let Some(verb) = known {
+        if let Some(verb) = Verb::parse(&about.to_ascii_uppercase()) {
             return self.reply(214, &format!("{} is understood.", verb.name()));
         }
         if !about.is_empty() {
@@ -247,4 +251,31 @@ impl Session {
         lines.push("End".to_owned());
         self.reply_lines(214, &lines);
     }
+
+    /// HELP SITE, which SITE HELP is as well.
+    pub(super) fn help_site(&mut self, about: &str) {
+        let is_meant = |name: &str| about.eq_ignore_ascii_case(name);
+        let known = SITE_COMMANDS.iter().find(|(name, _)| is_meant(name));
+        match known {
+            Some((_, usage)) => self.reply(214, usage),
+            None if about.is_empty() => {
+                let all: Vec<&str> = SITE_COMMANDS.iter().map(|(_, usage)| *usage).collect();
+                self.reply(214, &all.join(", "));
+            }
+            None => self.reply(501, "There is no such SITE command."),
+        }
+    }
+}
+
+/// What SITE has, with how it is said.
+const SITE_COMMANDS: [(&str, &str); 4] = [
+    ("CHMOD", "SITE CHMOD mode name"),
+    ("UMASK", "SITE UMASK [mask]"),
+    ("IDLE", "SITE IDLE [seconds]"),
+    ("HELP", "SITE HELP [command]"),
+];
+
+/// Whether this is a list of facts as RFC 3659 §7.8 has it, which may be empty: each has a semicolon behind it.
+fn is_fact_list(text: &str) -> bool {
+    text.is_empty() || text.ends_with(';') && !text.contains(' ')
 }

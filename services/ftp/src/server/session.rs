@@ -17,6 +17,8 @@ use crate::storage::VirtualPath;
 const INPUT_BYTES: usize = 16 * 1024;
 /// Commands that may wait for the end of a transfer.
 const QUEUED: usize = 16;
+/// What a visitor is told.
+const NOT_LOGGED_IN: &str = "Log in with USER and PASS.";
 
 /// Who is there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -329,8 +331,16 @@ impl Session {
 
     fn line(&mut self, line: &[u8], now: Instant) {
         self.last_command = now;
+        let rights = match self.phase {
+            Phase::User { rights, .. } => Some(rights),
+            _ => None,
+        };
         let command = match Command::parse(line) {
             Ok(command) => command,
+            // Whatever would have to stand behind it.
+            Err(ParseError::NoArgument(verb)) if rights.is_none() && verb.needs() != Needs::Nothing => {
+                return self.reply(530, NOT_LOGGED_IN);
+            }
             Err(error) => {
                 let code = match error {
                     ParseError::Unknown(_) => 500,
@@ -340,12 +350,8 @@ impl Session {
                 return self.reply(code, &format!("{error}."));
             }
         };
-        let rights = match self.phase {
-            Phase::User { rights, .. } => Some(rights),
-            _ => None,
-        };
         match (command.verb.needs(), rights) {
-            (Needs::Login | Needs::Write, None) => return self.reply(530, "Log in with USER and PASS."),
+            (Needs::Login | Needs::Write, None) => return self.reply(530, NOT_LOGGED_IN),
             (Needs::Write, Some(Rights { write: false })) => {
                 return self.reply(550, "You may read here, and not change anything.");
             }

@@ -222,9 +222,29 @@ fn logging_in() {
 }
 
 #[test]
+fn a_visitor_is_told_to_log_in_whatever_else_is_missing() {
+    let mut talk = Talk::new(ServerConfig::default());
+    assert_eq!(["CWD", "MFMT", "RNFR"].map(|line| talk.code(line)), [530; 3]);
+    assert_eq!(["USER", "OPTS"].map(|line| talk.code(line)), [501; 2]);
+    let mut user = Talk::user(ServerConfig::default(), true);
+    assert_eq!(["CWD", "MFMT", "RNFR"].map(|line| user.code(line)), [501; 3]);
+}
+
+#[test]
+fn help_knows_all_that_is_understood() {
+    let mut talk = Talk::user(ServerConfig::default(), true);
+    for verb in Verb::ALL {
+        assert_eq!(talk.code(&format!("HELP {}", verb.name().to_lowercase())), 214);
+    }
+    let others = ["HELP", "HELP XMKD", "HELP SITE CHMOD", "SITE HELP", "SITE HELP help", "SITE HELP IDLE"];
+    assert_eq!(others.map(|line| talk.code(line)), [214; 6]);
+    assert_eq!(["HELP X", "HELP SITE X", "SITE HELP X"].map(|line| talk.code(line)), [501; 3]);
+}
+
+#[test]
 fn guessing_takes_longer_each_time_and_ends() {
     let mut talk = Talk::new(ServerConfig::default());
-    for (seconds, code) in [(1, "530"), (2, "530"), (4, "421")] {
+    for (seconds, code) in [(1, "530"), (2, "530"), (4, "530")] {
         talk.says("USER ada");
         assert_eq!(talk.says("PASS guess"), "");
         while talk.action().is_some() {}
@@ -337,6 +357,7 @@ fn what_went_wrong_is_told_by_its_code() {
         (TransferError::Storage(StorageError::NotFound), "550", "451"),
         (TransferError::Storage(StorageError::Quota), "552", "552"),
         (TransferError::Storage(StorageError::Full), "452", "452"),
+        (TransferError::NoDirectory, "501", "501"),
         (TransferError::NoConnection("x".into()), "425", "425"),
         (TransferError::Tls("x".into()), "522", "522"),
         (TransferError::Stalled, "426", "426"),
@@ -425,6 +446,9 @@ fn paths_and_quotes() {
 fn features_are_listed_as_rfc_2389_asks() {
     let mut talk = Talk::user(tls(TlsPolicy::Offered), true);
     assert_eq!(talk.says("OPTS MLST size;type;nothing;"), "200 MLST OPTS type;size;\r\n");
+    for wrong in ["size", "type;size", "type ;"] {
+        assert_eq!(talk.code(&format!("OPTS MLST {wrong}")), 501, "{wrong}");
+    }
     assert_eq!(talk.code("OPTS HASH SHA-512"), 200);
     let features = talk.says("FEAT");
     assert!(features.starts_with("211-Extensions:\r\n AUTH TLS\r\n"));

@@ -157,6 +157,8 @@ impl Session {
             TransferError::Storage(StorageError::Position) => 554,
             TransferError::Storage(_) if opened => 451,
             TransferError::Storage(_) => 550,
+            // RFC 3659 §7.2.1.
+            TransferError::NoDirectory => 501,
             TransferError::NoConnection(_) => 425,
             // RFC 4217 §10: the data connection's TLS was not what it has to be.
             TransferError::Tls(_) => 522,
