@@ -53,6 +53,11 @@ impl Connection {
         let edge = self.receive.next + space.now_bytes;
         if self.receive.edge.precedes(edge) { edge.since(self.receive.edge) } else { 0 }
     }
+    /// Whether the edge moves at all: by a segment, or half of the window.
+    #[inline]
+    fn is_worth_telling(&self, advance: u32, space: &Space) -> bool {
+        advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
+    }
     /// What is offered however short memory is: who holds next to nothing would else wait for the others.
     fn least_window(&self, space: &Space) -> u32 {
         if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
@@ -66,10 +71,11 @@ impl Connection {
         let held = self.receive.edge.since(next);
         let space = self.space();
         let advance = self.edge_advance(&space);
-        let worth = advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2);
-        let grows = worth && !pool.is_under_pressure();
-        let wanted =
-            if grows { held + advance } else { held.max(self.least_window(&space).min(held + advance)) };
+        let wanted = match self.is_worth_telling(advance, &space) {
+            true if pool.is_under_pressure() => held.max(self.least_window(&space).min(held + advance)),
+            true => held + advance,
+            false => held,
+        };
         let scale = self.receive.scale;
         // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
         // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
@@ -91,8 +97,9 @@ impl Connection {
         }
         if self.config.doubled_window_updates {
             let held = self.receive.edge.since(self.receive.next);
-            let advance = self.edge_advance(&self.space());
-            if advance > 0 && advance >= held {
+            let space = self.space();
+            let advance = self.edge_advance(&space);
+            if advance >= held && self.is_worth_telling(advance, &space) {
                 self.marks.set(Marks::ACKNOWLEDGE);
             }
             return;

@@ -67,6 +67,43 @@ fn a_reader_of_single_bytes_does_not_offer_single_bytes() {
     assert!((1..12).contains(&trial.sent.len()), "{} updates", trial.sent.len());
 }
 
+// spec: RFC9293 MUST-39
+#[test]
+fn a_reader_of_a_few_bytes_does_not_offer_them_however_small_its_buffer() {
+    let of_linux = |bytes| Config { doubled_window_updates: true, ..with_buffer(bytes) };
+    for buffer in [600, 2_000, 4_000, 8_000, 40_000, 1 << 20] {
+        read_slowly(buffer, with_buffer(buffer));
+        read_slowly(buffer, of_linux(buffer));
+    }
+}
+/// Three bytes are read at a time, while the peer probes the closed window.
+fn read_slowly(buffer: usize, config: Config) {
+    let mut trial = Trial::established(config);
+    let mut at = 1;
+    while trial.connection.info(trial.now).receive_window_bytes > 0 {
+        let length = trial.connection.info(trial.now).receive_window_bytes.min(1000);
+        trial.give(segment(at, ACK, 1), &vec![3; length as usize]);
+        at += length;
+        trial.pass_ms(50);
+    }
+    trial.sent.clear();
+    // The window opens by a segment or half of itself, or it stays closed, whatever the peer asks.
+    let least = (buffer as u32 / 4).min(1000);
+    for _ in 0..2_000 {
+        trial.read(3);
+        let updates = trial.sent.len();
+        trial.give(segment(at, ACK, 1), b"?");
+        let windows: Vec<_> = trial.sent.drain(..).map(|ack| ack.is_ack(at).header.window).collect();
+        assert!(windows[..updates].iter().all(|&window| window > 0), "an update tells of room: {windows:?}");
+        let window = windows.last().copied().unwrap_or_default();
+        assert!(window == 0 || u32::from(window) >= least, "{window} bytes of {buffer} are offered");
+        trial.give(segment(at, ACK, 1), &vec![3; usize::from(window)]);
+        at += u32::from(window);
+        trial.pass_ms(50);
+        trial.sent.clear();
+    }
+}
+
 // spec: RFC9293 MUST-66
 #[test]
 fn with_the_window_closed_acknowledgment_urgent_pointer_and_reset_count() {
