@@ -4,7 +4,7 @@ use crate::address_state::{AddressOrigin, Assigned};
 use crate::clock::Clock;
 use crate::forward::WayCache;
 use crate::gateway::Gateways;
-use crate::icmp::limits::ErrorLimit;
+use crate::icmp::limits::{ErrorLimit, ErrorLimits};
 use crate::ident::{Identifications, write_address};
 use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Medium};
 use crate::options::Arrived;
@@ -35,6 +35,8 @@ impl Ip {
             record_options,
             answer_timestamps,
             answer_broadcast_echoes,
+            errors_each,
+            errors_have_precedence,
             forwarding,
         } = config;
         let keyed = Keyed::new(random);
@@ -56,6 +58,8 @@ impl Ip {
             reassembly: Reassembly::new(keyed),
             identifications: Identifications::new(random),
             error_limit: ErrorLimit::default(),
+            errors_each: ErrorLimits::new(errors_each, keyed),
+            errors_have_precedence,
             resolved: VecDeque::new(),
             stable_key: StableKey { key: random.private_key(), secret: stable_secret },
             forwarding,

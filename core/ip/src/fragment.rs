@@ -12,7 +12,7 @@ const FRAGMENT_HEADER_BYTES: usize = 8;
 /// The longest header made here: IPv4 with all options.
 const HEADER_LIMIT_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 const _: () = assert!(HEADER_LIMIT_BYTES >= ipv6::LENGTH + FRAGMENT_HEADER_BYTES);
-/// The longest datagram of either family, header included (jumbograms are not spoken).
+/// The longest datagram: of IPv4 with its header, of IPv6 without (jumbograms are not spoken).
 const DATAGRAM_LIMIT_BYTES: usize = u16::MAX as usize;
 
 /// Where finished IP packets go.
@@ -109,7 +109,8 @@ pub(crate) fn send(
     let length = payload.len();
     let option_bytes = options.map_or(0, HeaderOptions::length);
     let header_bytes = path.ip_header_bytes() - usize::from(path.option_bytes) + option_bytes;
-    if header_bytes + length > DATAGRAM_LIMIT_BYTES {
+    let counted_bytes = if path.destination.is_ipv6() { 0 } else { header_bytes };
+    if counted_bytes + length > DATAGRAM_LIMIT_BYTES {
         return Err(SendDatagramError::TooLong);
     }
     let mut header = [0; HEADER_LIMIT_BYTES];

@@ -93,6 +93,7 @@ pub use address_state::{AddressOrigin, AddressState, Assigned};
 pub use counters::InterfaceCounters;
 pub use error::{ConfigureError, RouteError, SendDatagramError};
 pub use forward::Forwarding;
+pub use icmp::limits::ErrorPace;
 pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
@@ -100,7 +101,7 @@ pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 pub use route::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
 
-use inhost_base::{HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
+use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
 use inhost_buf::Pool;
 use inhost_event::Sink;
 pub use inhost_wire::ipv4::SourceRoute;
@@ -116,6 +117,8 @@ pub mod limits {
     pub const ADDRESSES: usize = crate::address_state::ADDRESS_LIMIT;
     /// Neighbours of one link.
     pub const NEIGHBOURS: usize = crate::neighbour::cache::NEIGHBOUR_LIMIT;
+    /// Destinations whose ICMP errors are counted one by one.
+    pub const ERROR_DESTINATIONS: usize = crate::icmp::limits::DESTINATION_LIMIT;
     /// Routes.
     pub const ROUTES: usize = crate::route::ROUTE_LIMIT;
     /// Routers that advertise themselves, of one link.
@@ -180,6 +183,12 @@ pub struct IpConfig {
     /// Whether an ICMP echo request to a broadcast address or to an IPv4 group is answered, as often as ICMP errors may
     /// be sent (RFC 1122 §3.2.2.6). Default: no. Cost: whoever forges a source makes every such host answer it.
     pub answer_broadcast_echoes: bool,
+    /// How many ICMP errors one destination gets, beside the limit of the whole host. `None`, the default: as many as
+    /// that allows.
+    pub errors_each: Option<ErrorPace>,
+    /// Whether the ICMP errors of a host have the precedence of routers' over IPv4, as on Linux. Default: no (RFC 1122
+    /// §3.2.2).
+    pub errors_have_precedence: bool,
     /// What makes a router of the host: packets for others that come in are sent on. `None`, the default: it is a host,
     /// and forwards nothing (RFC 1122 §3.1 (a)).
     pub forwarding: Option<Forwarding>,
@@ -194,7 +203,25 @@ impl Default for IpConfig {
             record_options: false,
             answer_timestamps: true,
             answer_broadcast_echoes: false,
+            errors_each: None,
+            errors_have_precedence: false,
             forwarding: None,
+        }
+    }
+}
+
+impl IpConfig {
+    /// As a current Linux with default settings.
+    pub fn linux() -> Self {
+        IpConfig {
+            // XRLIM_BURST_FACTOR, net.ipv4.icmp_ratelimit and net.ipv6.icmp.ratelimit.
+            errors_each: Some(ErrorPace {
+                burst: 6,
+                interval_v4: Duration::from_secs(1),
+                interval_v6: Duration::from_millis(100),
+            }),
+            errors_have_precedence: true,
+            ..IpConfig::default()
         }
     }
 }
@@ -214,6 +241,8 @@ pub struct Ip {
     reassembly: reassembly::Reassembly,
     identifications: ident::Identifications,
     error_limit: icmp::limits::ErrorLimit,
+    errors_each: icmp::limits::ErrorLimits,
+    errors_have_precedence: bool,
     resolved: VecDeque<(LinkId, IpAddr)>,
     stable_key: StableKey,
     forwarding: Option<Forwarding>,

@@ -17,7 +17,7 @@ pub(crate) const SOURCE_LIMIT: usize = 16;
 pub(crate) const MEMORY_LIMIT_BYTES: usize = 1 << 20;
 /// Most separate runs of bytes in one; what is cut finer is refused.
 const RUN_LIMIT: usize = 64;
-/// The longest datagram with its header.
+/// The longest datagram, of IPv4 with its header, of IPv6 with what stands behind that (RFC 8200 §4.5).
 const LONGEST_BYTES: usize = u16::MAX as usize;
 /// How long the rest of an IPv4 datagram is waited for. RFC 1122 §3.3.2 says 60 to 120 s, for a slower net; the
 /// identifications of a fast sender come round sooner (RFC 4963), so that 30 s do less harm.
@@ -120,10 +120,11 @@ impl Reassembly {
     // spec: RFC1122 3.2.1.4-1, 3.3.2-1, 3.3.2-2
     pub fn insert(&mut self, key: Key, piece: &Piece<'_>, now: Instant, pool: &mut Pool) -> Outcome {
         let end = piece.offset_bytes + piece.payload.len();
+        let not_counted = if key.source.is_ipv6() { ipv6::LENGTH } else { 0 };
         let is_malformed = piece.payload.is_empty()
             || piece.more_fragments && !piece.payload.len().is_multiple_of(8)
             || piece.header.len() > HEADROOM_BYTES
-            || piece.header.len() + end > LONGEST_BYTES;
+            || piece.header.len() + end > LONGEST_BYTES + not_counted;
         if is_malformed {
             return Outcome::Dropped(Drop::Fragment);
         }

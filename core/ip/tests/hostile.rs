@@ -242,7 +242,8 @@ fn a_hundred_thousand_mutated_frames() {
                 Received::Datagram(datagram) => {
                     datagrams += 1;
                     let before = packet.len();
-                    host.with(|ip, env| ip.port_unreachable(&datagram, &mut packet, env));
+                    let length = packet.len();
+                    host.with(|ip, env| ip.port_unreachable(&datagram, &mut packet, length, env));
                     host.with(|ip, env| ip.protocol_unreachable(&datagram, &mut packet, env));
                     assert_eq!(packet.len(), before);
                 }

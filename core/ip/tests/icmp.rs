@@ -25,7 +25,8 @@ fn host() -> Host {
 fn refuse(host: &mut Host, frame: &[u8]) -> Vec<Vec<u8>> {
     let (received, mut packet) = host.hear_packet(frame);
     if let Received::Datagram(datagram) = received {
-        host.with(|ip, env| ip.port_unreachable(&datagram, &mut packet, env));
+        let length = packet.len();
+        host.with(|ip, env| ip.port_unreachable(&datagram, &mut packet, length, env));
     }
     host.pool.give(packet);
     host.says()
@@ -256,6 +257,19 @@ fn who_asks_for_it_answers_pings_to_everybody_at_a_bounded_rate() {
     }
     assert!((1..100).contains(&answers), "{answers}");
     host.is_tidy();
+}
+
+#[test]
+fn a_host_s_errors_have_precedence_where_that_is_asked_for() {
+    for (config, expected) in [(IpConfig::default(), 0), (IpConfig::linux(), 6 << 5)] {
+        let mut host = Host::with_config(1, config);
+        host.add(quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["10.0.0.1/24"]));
+        host.secs(30);
+        host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+        host.says();
+        let said = refuse(&mut host, &ipv4_frame(&udp4("10.0.0.2", "10.0.0.1", &[7; 10])));
+        assert_eq!(as_ipv4(&said[0]).unwrap().0.dscp_ecn, expected);
+    }
 }
 
 // spec: RFC4821 4-9, 9-1

@@ -163,13 +163,31 @@ impl Stack {
         }
         let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
         // spec: RFC1122 4.1.3.3-1
+        let all = udp.options.report_unconnected_errors;
         let connected = udp.remote == Some(remote);
-        let reported = connected || (udp.remote.is_none() && udp.options.report_unconnected_errors);
-        if !reported {
+        let is_soft = match error.kind {
+            // Whoever lets routers fragment does not care.
+            ErrorKind::PacketTooBig => !udp.options.dont_fragment && !udp.options.fragments_at_source,
+            kind => may_pass(kind),
+        };
+        let is_asked_for = all || !(is_soft && udp.options.soft_errors_on_request);
+        let reported = connected || (udp.remote.is_none() && all);
+        if !reported || !is_asked_for {
             return Ok(());
         }
         udp.error = Some(DatagramError::Unreachable(error.kind));
         self.tell(key);
         Ok(())
     }
+}
+
+/// Whether the next datagram may arrive all the same.
+fn may_pass(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::TimeExceeded
+            | ErrorKind::ReassemblyTimeExceeded
+    )
 }

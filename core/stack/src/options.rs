@@ -176,8 +176,16 @@ pub struct UdpOptions {
     pub hop_limit: Option<u8>,
     /// Differentiated services, six bits. Default: 0.
     pub differentiated_services: u8,
-    /// Whether routers, and the host itself, are kept from fragmenting. Default: no.
+    /// Whether routers, and the host itself, are kept from fragmenting. Default: no. What is too long for the path is not
+    /// taken then.
     pub dont_fragment: bool,
+    /// Whether routers are kept from fragmenting what fits the path, and the host fragments what does not, as on Linux
+    /// (IP_PMTUDISC_WANT). Default: no.
+    pub fragments_at_source: bool,
+    /// Whether errors after which another datagram may arrive (the network or the host cannot be reached, a time is
+    /// exceeded) are reported only where `report_unconnected_errors` asks for every error, as on Linux. Default: no, a
+    /// connected socket hears of them all (RFC 1122 §4.1.3.3).
+    pub soft_errors_on_request: bool,
     /// Whether datagrams may be longer than what is known to pass, up to what the link takes: probes of the path, which
     /// [`UdpOptions::dont_fragment`] goes with (RFC 4821 §9). Default: no.
     pub beyond_path_mtu: bool,
@@ -196,8 +204,17 @@ impl Default for UdpOptions {
             hop_limit: None,
             differentiated_services: 0,
             dont_fragment: false,
+            fragments_at_source: false,
+            soft_errors_on_request: false,
             beyond_path_mtu: false,
             link: None,
         }
+    }
+}
+
+impl UdpOptions {
+    /// As a current Linux with default settings.
+    pub fn linux() -> Self {
+        UdpOptions { fragments_at_source: true, soft_errors_on_request: true, ..UdpOptions::default() }
     }
 }

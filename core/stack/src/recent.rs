@@ -16,6 +16,8 @@ pub(crate) struct RecentlySent {
     sent: Vec<Sent>,
     /// The entry of the latest datagram.
     latest: usize,
+    /// The latest datagram about which no error mattered when it left: it may, once its socket is connected.
+    aside: Option<Sent>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +31,7 @@ struct Sent {
 
 impl RecentlySent {
     pub(crate) fn new(limit: usize) -> Self {
-        RecentlySent { limit, sent: Vec::new(), latest: 0 }
+        RecentlySent { limit, sent: Vec::new(), latest: 0, aside: None }
     }
     /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
     #[inline]
@@ -38,6 +40,11 @@ impl RecentlySent {
             Some(sent) if sent.destination == destination => sent.renew(whole_bytes, now),
             _ => self.note_other(destination, whole_bytes, now),
         }
+    }
+    /// Notes a datagram about which no error matters yet. Only the latest is kept, for there may be many.
+    #[inline]
+    pub(crate) fn note_aside(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
+        self.aside = Some(Sent { destination, at: now, whole_bytes });
     }
     fn note_other(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
         let found = self.sent.iter().position(|sent| sent.destination == destination);
@@ -73,7 +80,8 @@ impl RecentlySent {
         })
     }
     fn find(&self, destination: Endpoint) -> Option<&Sent> {
-        self.sent.iter().find(|sent| sent.destination == destination)
+        let known = self.sent.iter().find(|sent| sent.destination == destination);
+        known.or(self.aside.as_ref().filter(|sent| sent.destination == destination))
     }
 }
 
@@ -112,6 +120,9 @@ mod tests {
         assert!(!recent.has(to(1), second(21)) && recent.has(to(2), second(21)));
         assert!(!recent.has_whole(to(2), 28, second(21)), "routers may fragment that");
         assert!(!recent.has(to(2), second(142)));
+        recent.note_aside(to(7), 0, second(200));
+        recent.note_aside(to(8), 0, second(200));
+        assert!(recent.has(to(8), second(201)) && !recent.has(to(7), second(201)));
         assert_eq!(recent.sent.len(), 3);
     }
 }

@@ -189,7 +189,9 @@ impl Stack {
             SocketOption::HopLimit(limit) => options.hop_limit = limit,
             SocketOption::Broadcast(on) => options.broadcast = on,
             SocketOption::ReportUnconnectedErrors(on) => options.report_unconnected_errors = on,
-            SocketOption::DontFragment(on) => options.dont_fragment = on,
+            SocketOption::DontFragment(on) => {
+                (options.dont_fragment, options.fragments_at_source) = (on, false);
+            }
             _ => return Err(SocketError::WrongKind),
         }
         Ok(())

@@ -19,8 +19,8 @@ use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 use std::collections::VecDeque;
 
-/// The most that a datagram carries over IPv4; over IPv6 the header counts differently and 20 bytes more fit.
-const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - udp::LENGTH;
+/// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
+const LONGEST_BYTES: usize = u16::MAX as usize;
 /// Datagrams that a socket may hold in each direction, whatever they pin.
 const QUEUED_DATAGRAMS: usize = 4096;
 /// Destinations of which a socket remembers that it sent there.
@@ -112,10 +112,13 @@ impl Udp {
             0 => datagram.payload.len(),
             each => usize::from(each),
         };
-        let is_whole = options.dont_fragment || datagram.segment_bytes > 0 || path.destination.is_ipv6();
+        let packet_bytes = path.ip_header_bytes() + udp::LENGTH + payload_bytes;
+        let is_whole = options.keeps_whole(packet_bytes, path)
+            || datagram.segment_bytes > 0
+            || path.destination.is_ipv6();
         // A longer one left in fragments, of which each is a packet.
         let longest = if options.beyond_path_mtu { u16::MAX } else { path.mtu_bytes };
-        let packet_bytes = (path.ip_header_bytes() + udp::LENGTH + payload_bytes).min(usize::from(longest));
+        let packet_bytes = packet_bytes.min(usize::from(longest));
         let whole_bytes = if is_whole { packet_bytes as u16 } else { 0 };
         if self.remote.is_some()
             || options.report_unconnected_errors
@@ -123,6 +126,8 @@ impl Udp {
             || path.next_hop != path.destination
         {
             self.recent.note(datagram.destination, whole_bytes, now);
+        } else {
+            self.recent.note_aside(datagram.destination, whole_bytes, now);
         }
     }
     /// Gives the memory of what came in back.
@@ -256,22 +261,17 @@ impl Stack {
         now: Instant,
     ) -> Result<(), DatagramError> {
         self.tick(now);
-        let udp = self.udp_mut(socket)?;
-        if let Some(error) = udp.error.take() {
-            return Err(error);
-        }
+        let udp = self.udp(socket)?;
+        let (error, has_room) = (udp.error, udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
         let (local, link, any_address) = (udp.local, udp.options.link, udp.options.any_address);
         let (broadcast_allowed, takes_group) = (udp.options.broadcast, udp.takes_group);
+        let (dont_fragment, beyond_path_mtu) = (udp.options.dont_fragment, udp.options.beyond_path_mtu);
         let destination = to.or(udp.remote).ok_or(DatagramError::NoDestination)?;
         if destination.port == 0 || destination.address.is_unspecified() {
             return Err(DatagramError::NoDestination);
         }
-        if bytes.len() > LARGEST_BYTES {
+        if bytes.len() > largest_bytes(destination.address) {
             return Err(DatagramError::TooLong);
-        }
-        if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
-            udp.writer_waits = true;
-            return Err(DatagramError::WouldBlock);
         }
         let source = self.source_of(local, from, (any_address, takes_group))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
@@ -279,8 +279,19 @@ impl Stack {
         if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
             return Err(DatagramError::Broadcast);
         }
-        if segment_bytes > 0 && udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
+        let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
+        let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
+        if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
             return Err(DatagramError::TooLong);
+        }
+        // A call that could not be done anyway tells nothing of earlier ones.
+        if let Some(error) = error {
+            self.udp_mut(socket)?.error = None;
+            return Err(error);
+        }
+        if !has_room {
+            self.udp_mut(socket)?.writer_waits = true;
+            return Err(DatagramError::WouldBlock);
         }
         self.udp_queue(socket, (bytes, segment_bytes), (path, source.port, destination), now)
     }
@@ -299,7 +310,7 @@ impl Stack {
         if !udp.local.address.is_unspecified() || udp.local.port == 0 || port == 0 {
             return Err(DatagramError::NoDestination);
         }
-        if bytes.len() > LARGEST_BYTES {
+        if bytes.len() > largest_bytes(udp.local.address) {
             return Err(DatagramError::TooLong);
         }
         if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
@@ -375,6 +386,16 @@ impl Stack {
         Ok(info)
     }
 
+    /// The error that waits to be reported, which counts as reported then.
+    pub fn udp_take_error(
+        &mut self,
+        socket: SocketId,
+        now: Instant,
+    ) -> Result<Option<DatagramError>, SocketError> {
+        self.tick(now);
+        Ok(self.udp_mut(socket)?.error.take())
+    }
+
     /// Takes a datagram; an error says why it went no further.
     // spec: RFC1122 4.1.3.4-2, 4.1.3.6-1
     pub(crate) fn udp_input(
@@ -402,7 +423,7 @@ impl Stack {
             // spec: RFC1122 4.1.3.1-1
             if datagram.to_unicast {
                 let mut environment = ip_environment!(self, now, sink);
-                self.ip.port_unreachable(datagram, packet, &mut environment);
+                self.ip.port_unreachable(datagram, packet, udp::LENGTH + length_bytes, &mut environment);
             }
             return Err(Drop::NoSocket);
         };
@@ -529,7 +550,8 @@ impl Stack {
             let mut how = HeaderHow::new(protocol::UDP);
             how.dscp_ecn = udp.options.differentiated_services << 2;
             how.hop_limit = udp.options.hop_limit;
-            how.dont_fragment = udp.options.dont_fragment;
+            let packet_bytes = next.path.ip_header_bytes() + udp::LENGTH + next.payload.len();
+            how.dont_fragment = udp.options.keeps_whole(packet_bytes, &next.path);
             how.beyond_path_mtu = udp.options.beyond_path_mtu;
             let mut header = [0; udp::LENGTH];
             let (source, destination) = (next.path.source, next.destination);
@@ -605,6 +627,13 @@ impl Stack {
     }
 }
 
+impl UdpOptions {
+    /// Whether routers are kept from fragmenting a packet of this length.
+    fn keeps_whole(&self, packet_bytes: usize, path: &Path) -> bool {
+        self.dont_fragment || (self.fragments_at_source && packet_bytes <= usize::from(path.mtu_bytes))
+    }
+}
+
 impl From<SendDatagramError> for DatagramError {
     fn from(why: SendDatagramError) -> Self {
         match why {
@@ -615,6 +644,12 @@ impl From<SendDatagramError> for DatagramError {
             SendDatagramError::TooLong | SendDatagramError::WouldFragment { .. } => DatagramError::TooLong,
         }
     }
+}
+
+/// The most that a datagram to `address` carries.
+fn largest_bytes(address: IpAddr) -> usize {
+    let counted_bytes = if address.is_ipv4() { inhost_wire::ipv4::LENGTH } else { 0 };
+    LONGEST_BYTES - counted_bytes - udp::LENGTH
 }
 
 fn unspecified_like(address: IpAddr) -> IpAddr {

@@ -11,6 +11,7 @@ use inhost_stack::{
     SoftError, StackConfig, UdpOptions,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
+use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;
 
@@ -129,6 +130,48 @@ fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
     assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
     lone.stack.udp_connect(socket, peer(5000), lone.now).unwrap();
     assert_eq!(lone.stack.endpoints(socket), Some((here(53), Some(peer(5000)))));
+}
+
+/// Whether each packet that was sent may be fragmented by routers.
+fn may_be_fragmented(lone: &mut Lone) -> Vec<bool> {
+    lone.sent.drain(..).map(|frame| !Ipv4View::new(&frame).unwrap().dont_fragment()).collect()
+}
+
+#[test]
+fn the_linux_choices_of_datagram_sockets() {
+    for (options, whole, parts) in [
+        (UdpOptions::default(), vec![true], vec![true, true]),
+        (UdpOptions::linux(), vec![false], vec![true, true]),
+    ] {
+        let mut lone = Lone::new();
+        let socket = bind(&mut lone, 53, options);
+        send(&mut lone, socket, &[0; 1000], Some(peer(7))).unwrap();
+        assert_eq!(may_be_fragmented(&mut lone), whole);
+        send(&mut lone, socket, &[0; 2000], Some(peer(7))).unwrap();
+        assert_eq!(may_be_fragmented(&mut lone), parts);
+        let dont_fragment = SocketOption::DontFragment(false);
+        lone.stack.set_option(socket, dont_fragment, lone.now, &mut Ignore).unwrap();
+        send(&mut lone, socket, &[0; 1000], Some(peer(7))).unwrap();
+        assert_eq!(may_be_fragmented(&mut lone), [true]);
+    }
+}
+
+// spec: RFC1122 4.1.3.3-1
+#[test]
+fn every_error_is_heard_of_by_a_connected_socket_unless_it_is_linux_like() {
+    for (options, hears) in [(UdpOptions::default(), true), (UdpOptions::linux(), false)] {
+        let mut lone = Lone::new();
+        let socket = bind(&mut lone, 53, options);
+        lone.stack.udp_connect(socket, peer(7), lone.now).unwrap();
+        send(&mut lone, socket, b"hello", None).unwrap();
+        let frame = lone.sent.pop().unwrap();
+        unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
+        assert_eq!(lone.stack.udp_take_error(socket, lone.now).unwrap().is_some(), hears);
+        unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
+        let refused = Some(DatagramError::Unreachable(ErrorKind::PortUnreachable));
+        assert_eq!(lone.stack.udp_take_error(socket, lone.now), Ok(refused));
+        assert_eq!(lone.stack.udp_take_error(socket, lone.now), Ok(None));
+    }
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! The wire and the calls of one connection's script: what the peer sends in, what the host sends out, what came of calls.
 
+use crate::datagram;
 use crate::flow::{Flow, Seen};
-use crate::language::{Call, CallKind, Icmp, Presence, Segment};
+use crate::language::call_words;
+use crate::language::{About, Call, CallKind, Datagram, Icmp, Presence, Segment, Step, line_of};
+use crate::mail::{Mail, SeenComplaint, SeenDatagram, SeenFragment};
 use crate::packet::{self, Ends};
 use crate::side::{Came, PEER_PORTS, Side};
 use crate::stream::{self, From};
@@ -18,22 +21,36 @@ pub struct Driver<'a> {
     flows: BTreeMap<u8, Flow>,
     /// For each socket, how much it has written and read.
     streams: BTreeMap<String, (u64, u64)>,
+    mail: Mail,
     /// The time by which the peer stamps its segments, where it is not that of the side.
     pub peer_clock: Option<Instant>,
     /// The packets so far.
     pub trace: Trace,
 }
 
-/// A segment that the host sent.
+/// A packet that the host sent.
 pub struct Arrived {
     /// When.
     pub at: Instant,
-    /// In a script's numbers.
-    pub seen: Seen,
+    /// In a script's words and numbers.
+    pub what: What,
     /// As a line of a script.
     pub text: String,
     /// As it came.
     pub packet: Vec<u8>,
+}
+
+/// What the host sent.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A segment.
+    Segment(Seen),
+    /// A datagram.
+    Datagram(SeenDatagram),
+    /// A part of one.
+    Fragment(SeenFragment),
+    /// An ICMP error.
+    Complaint(SeenComplaint),
 }
 
 impl<'a> Driver<'a> {
@@ -43,6 +60,7 @@ impl<'a> Driver<'a> {
             ends,
             flows: BTreeMap::new(),
             streams: BTreeMap::new(),
+            mail: Mail::new(ends),
             peer_clock: None,
             trace: Trace::default(),
         }
@@ -51,14 +69,22 @@ impl<'a> Driver<'a> {
     pub fn ends(&self) -> Ends {
         self.ends
     }
-    /// The host's next TCP segment that comes by `until`.
-    pub fn next_segment(&mut self, until: Instant) -> Result<Option<Arrived>, String> {
+    /// The host's next packet for the peer that comes by `until`.
+    pub fn next_arrived(&mut self, until: Instant) -> Result<Option<Arrived>, String> {
         while let Some((at, packet)) = self.side.next_packet(until)? {
-            let Some(host) = packet::read(&packet, self.ends) else { continue };
-            let seen = self.flows.entry(host.peer).or_default().incoming(&host.segment);
-            let text = trace::describe("out", host.peer, &host.segment, &seen);
+            let (what, text) = if let Some(host) = packet::read(&packet, self.ends) {
+                let seen = self.flows.entry(host.peer).or_default().incoming(&host.segment);
+                let text = trace::describe("out", host.peer, &host.segment, &seen);
+                (What::Segment(seen), text)
+            } else if let Some(host) = datagram::read(&packet, self.ends) {
+                let what = self.mail.sent(host, &packet);
+                let text = what.text();
+                (what, text)
+            } else {
+                continue;
+            };
             self.trace.add(at, &text);
-            return Ok(Some(Arrived { at, seen, text, packet }));
+            return Ok(Some(Arrived { at, what, text, packet }));
         }
         Ok(None)
     }
@@ -82,18 +108,42 @@ impl<'a> Driver<'a> {
             self.side.now(),
             &trace::describe("in ", segment.peer, &header.with_payload(&payload), &seen),
         );
-        self.side.inject(&packet)
+        self.inject(packet)
     }
-    /// A router's message arrives.
-    pub fn send_icmp(&mut self, icmp: &Icmp) -> Result<(), String> {
+    /// The peer's datagram arrives.
+    pub fn send_datagram(&mut self, said: &Datagram) -> Result<(), String> {
+        let packet = self.mail.of_the_peer(said);
+        self.trace.add(self.side.now(), &line_of(&Step::InDatagram(said.clone())));
+        self.inject(packet)
+    }
+    /// A router's message arrives; false where there is nothing for it to quote.
+    pub fn send_icmp(&mut self, icmp: &Icmp) -> Result<bool, String> {
         let flow = self.flows.entry(icmp.peer).or_default();
-        let packet = packet::icmp(self.ends, icmp, flow.host_sequence(icmp.about), flow.host_port);
-        self.trace.add(self.side.now(), &format!("in  icmp {:?} about {}", icmp.kind, icmp.about));
-        self.side.inject(&packet)
+        let packet = match icmp.about {
+            About::Sent(which) => {
+                let Some(sent) = self.mail.packet(which) else { return Ok(false) };
+                datagram::icmp_about(self.ends, icmp.kind, sent)
+            }
+            About::Segment(about) => packet::icmp(self.ends, icmp, flow.host_sequence(about), flow.host_port),
+            About::Datagram(_) => packet::icmp(self.ends, icmp, flow.host_sequence(0), flow.host_port),
+        };
+        self.trace.add(self.side.now(), &line_of(&Step::InIcmp(icmp.clone())));
+        self.inject(packet).map(|()| true)
+    }
+    fn inject(&mut self, packet: Vec<u8>) -> Result<(), String> {
+        let done = self.side.inject(&packet);
+        self.mail.injected(packet);
+        done
     }
 
     /// Does what an application does; an error where bytes that were read are not the peer's.
     pub fn call(&mut self, call: &Call) -> Result<Came, String> {
+        if let CallKind::Datagrams { .. } | CallKind::Send { .. } | CallKind::Receive { .. } = &call.what {
+            return self.call_datagrams(call);
+        }
+        if self.mail.has(&call.on) {
+            return self.make(call, &[]);
+        }
         if let CallKind::Socket { .. } | CallKind::Connect { .. } = &call.what {
             self.begin_streams(call.names.as_ref().unwrap_or(&call.on).clone());
         }
@@ -104,8 +154,7 @@ impl<'a> Driver<'a> {
             let flow = self.flows.entry(peer).or_default();
             *flow = flow.renewed();
         }
-        let came = self.side.call(call, &stream::bytes(From::Host, written, length))?;
-        self.trace.add(self.side.now(), &format!("call {} -> {}", call_name(&call.what), came_text(&came)));
+        let came = self.make(call, &stream::bytes(From::Host, written, length))?;
         if let (Some(name), CallKind::Accept) = (&call.names, &call.what) {
             self.begin_streams(name.clone());
         }
@@ -123,6 +172,27 @@ impl<'a> Driver<'a> {
         }
         Ok(came)
     }
+    /// What an application does with a datagram socket.
+    fn call_datagrams(&mut self, call: &Call) -> Result<Came, String> {
+        let data = match call.what {
+            CallKind::Send { bytes, .. } => self.mail.next_of_the_host(bytes),
+            _ => Vec::new(),
+        };
+        let came = self.make(call, &data)?;
+        match (&call.what, &came) {
+            (CallKind::Datagrams { .. }, Came::Done) => self.mail.opened(&call.on),
+            (CallKind::Send { .. }, Came::Taken(_)) => self.mail.taken(data),
+            (_, Came::Received { bytes, whole, from }) => self.mail.received(bytes, *whole, *from)?,
+            _ => {}
+        }
+        Ok(came)
+    }
+    fn make(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+        let came = self.side.call(call, data)?;
+        let words = call_words(&call.what);
+        self.trace.add(self.side.now(), &format!("call {words} -> {}", came_text(&came)));
+        Ok(came)
+    }
     fn begin_streams(&mut self, name: String) {
         self.streams.insert(name, (0, 0));
     }
@@ -131,7 +201,7 @@ impl<'a> Driver<'a> {
 /// The bytes that a call gives to the host.
 pub fn given_bytes(call: &Call) -> usize {
     match call.what {
-        CallKind::Write { bytes, .. } => bytes,
+        CallKind::Write { bytes, .. } | CallKind::Send { bytes, .. } => bytes,
         CallKind::Connect { data, .. } => data.unwrap_or(0),
         _ => 0,
     }
@@ -158,10 +228,8 @@ pub fn came_text(came: &Came) -> String {
         Came::Taken(bytes) => format!("{bytes} bytes taken"),
         Came::Read(bytes) if bytes.is_empty() => "end".into(),
         Came::Read(bytes) => format!("{} bytes read", bytes.len()),
+        Came::Received { bytes, whole, .. } if bytes.len() == *whole => format!("{whole} bytes read"),
+        Came::Received { bytes, whole, .. } => format!("{} of {whole} bytes read", bytes.len()),
         Came::Failed(failure) => failure.text().into(),
     }
-}
-fn call_name(what: &CallKind) -> String {
-    let text = format!("{what:?}").to_lowercase();
-    text.split([' ', '{']).next().unwrap_or_default().to_owned()
 }

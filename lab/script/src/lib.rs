@@ -27,6 +27,11 @@
 //! | `in SEGMENT` | the peer's segment arrives |
 //! | `in icmp KIND about N` | a router's message arrives that quotes the host's segment with number N |
 //! | `in icmp KIND about datagram P` | one that quotes a datagram from the host's port P, sent or not |
+//! | `in icmp KIND about sent K` | one that quotes the K-th datagram that the host has sent |
+//! | `in datagram N` | the peer's datagram of N bytes arrives |
+//! | `out datagram N` | the host sends a datagram of N bytes |
+//! | `out fragment A..B [more]` | it sends the bytes A up to B of one that was too long, the header of UDP counted |
+//! | `out icmp KIND [quotes N]` | it sends an ICMP error, which quotes the first N bytes of a packet that came |
 //! | `out SEGMENT` | the host sends this segment, and nothing else before it |
 //! | `call CALL` | the application does something |
 //! | `assert info.F == V` | a figure of the information structure; also `!= < <= > >=` and `in A..B` |
@@ -57,9 +62,14 @@
 //! | `isn N` | of an `in` SYN: a new connection from the same port |
 //! | `badsum`, `forged`, `raw HEX` | of an `in`: a wrong checksum, other data, further options |
 //!
-//! **Calls**: `socket [port N]`, `datagrams port N`, `connect [peer N] [data N]`, `listen [backlog N]`, `accept`, `write N [urgent]
+//! **Datagrams** have after their length `peer N`, `port P` (the host's, 9000 where nothing is said) and `nosum`; of an
+//! `in` also `badsum`, and `length L` for what its length field says. Each has data of its own, by its place among those
+//! of its sender, and what is sent and received is compared with it.
+//!
+//! **Calls**: `socket [port N]`, `datagrams port N`, `send N [to PEER]`, `receive N`, `connect [peer N] [data N]`, `listen [backlog N]`, `accept`, `write N [urgent]
 //! [more]`, `read N`, `shutdown`, `close`, `abort`, `set OPTION VALUE`, `error`; then `on NAME` and `as NAME` for other
-//! sockets than `main` and `listener`, and `expect` with a number of bytes, `any`, `ok`, `end`, or a failure such as
+//! sockets than `main` and `listener` (of datagrams: `datagrams`, which a call that others know, too, has to name), and
+//! `expect` with a number of bytes (`50 of 1400` of a datagram that is cut), `any`, `ok`, `end`, or a failure such as
 //! `would-block` or `reset`. What is written and read is compared byte by byte with what was sent.
 //!
 //! **The judge**: [`differ`] draws exchanges by itself, and compares the kernel with our `linux` profile.
@@ -68,11 +78,13 @@
 //! kernel: `kernel: differs because …` or `kernel: cannot run because …`.
 #![forbid(unsafe_code)]
 
+mod datagram;
 pub mod differ;
 mod drive;
 mod flow;
 pub mod kernel;
 pub mod language;
+mod mail;
 mod matching;
 pub mod ours;
 mod packet;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use inhost_script::Offloads;
-use inhost_script::differ::{Classes, judge};
+use inhost_script::differ::{Classes, Plan, judge};
 use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] F
                                                                segments at once, or both (default: the host does it)
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md
-       inhost-script differ --seeds N [--from S] [--jobs J] [--seconds T] [--open] [--json]
+       inhost-script differ --seeds N [--from S] [--every K] [--jobs J] [--seconds T] [--open] [--json]
                                                                draw short exchanges from seeds, play each on the
                                                                kernel and on our stack in its `linux` profile, and
                                                                print each difference of no known class, with --open
@@ -173,7 +173,7 @@ const JOBS: u64 = 48;
 
 /// `differ …`: 0 where every difference is of a known class, 1 where one is not, 2 for words that are not known.
 fn differ(arguments: &[String]) -> ExitCode {
-    let (mut seeds, mut from, mut jobs, mut seconds) = (None, 0, JOBS, None);
+    let (mut seeds, mut from, mut every, mut jobs, mut seconds) = (None, 0, 1, JOBS, None);
     let (mut as_json, mut with_open) = (false, false);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -192,6 +192,7 @@ fn differ(arguments: &[String]) -> ExitCode {
                 seeds.is_some()
             }
             "--from" => number().map(|value| from = value).is_some(),
+            "--every" => number().map(|value| every = value).is_some(),
             "--jobs" => number().map(|value| jobs = value).is_some(),
             "--seconds" => {
                 seconds = number();
@@ -211,7 +212,7 @@ fn differ(arguments: &[String]) -> ExitCode {
     let time = seconds.map(std::time::Duration::from_secs);
     let judged = Classes::committed().and_then(|classes| {
         let classes = if with_open { classes.without_open() } else { classes };
-        judge(&classes, from, seeds, jobs as usize, time)
+        judge(&classes, Plan { first: from, count: seeds, every, jobs: jobs as usize, time })
     });
     match judged {
         Ok(report) => {

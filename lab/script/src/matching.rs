@@ -1,7 +1,9 @@
 //! Whether a segment is the one that a script expects.
 
+use crate::datagram::Summed;
 use crate::flow::Seen;
-use crate::language::{Cookie, Echo, Options, Presence, Segment};
+use crate::language::{Complaint, Cookie, Datagram, Echo, Fragment, Options, Presence, Segment};
+use crate::mail::{SeenComplaint, SeenDatagram, SeenFragment};
 use crate::packet::HostSegment;
 use crate::stream::{self, From};
 use inhost_wire::tcp::Flags;
@@ -58,6 +60,60 @@ pub fn differences(expected: &Segment, got: &HostSegment<'_>, seen: &Seen) -> Ve
     }
     if let Some(at) = stream::first_wrong(From::Host, (start - 1).max(0) as u64, got.segment.payload) {
         wrong.push(format!("the byte numbered {} is not the one that was written", at + 1));
+    }
+    wrong
+}
+
+/// The same of a datagram.
+pub fn datagram(expected: &Datagram, seen: &SeenDatagram) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let said = &seen.said;
+    for (what, expected, found) in [
+        ("bytes", expected.bytes, said.bytes),
+        ("peer", usize::from(expected.peer), usize::from(said.peer)),
+        ("port", usize::from(expected.port), usize::from(said.port)),
+    ] {
+        if expected != found {
+            wrong.push(format!("{what} {expected} expected, {found} found"));
+        }
+    }
+    let summed = if expected.no_checksum { Summed::Not } else { Summed::Right };
+    if seen.checksum != summed {
+        wrong.push(format!("checksum {} expected, {} found", summed.text(), seen.checksum.text()));
+    }
+    if seen.which.is_none() {
+        wrong.push("its data is not what was to be sent".into());
+    }
+    wrong
+}
+/// The same of a part of a datagram.
+pub fn fragment(expected: &Fragment, seen: &SeenFragment) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if *expected != seen.said {
+        wrong.push("another part expected".to_owned());
+    }
+    if !seen.fits {
+        wrong.push("it does not go on where the one before ended".to_owned());
+    }
+    if let Some(whole) = &seen.whole {
+        wrong.extend(datagram(&whole.said, whole));
+    }
+    wrong
+}
+/// The same of an ICMP error.
+pub fn complaint(expected: &Complaint, seen: &SeenComplaint) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if expected.kind != seen.kind {
+        wrong.push("another message expected".to_owned());
+    }
+    if let Some(bytes) = expected.quotes.filter(|&bytes| bytes != seen.quotes) {
+        wrong.push(format!("{bytes} bytes quoted expected, {} found", seen.quotes));
+    }
+    if !seen.is_quoted {
+        wrong.push("what it quotes never came".to_owned());
+    }
+    if !seen.checksum_ok {
+        wrong.push("its checksum is wrong".to_owned());
     }
     wrong
 }

@@ -1,6 +1,6 @@
 //! IP packets: made for the host under test, and read from it.
 
-use crate::language::{Icmp, IcmpKind};
+use crate::language::{About, Icmp, IcmpKind};
 use crate::side::PEER_PORTS;
 use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
 use inhost_wire::checksum::{self, Sum};
@@ -98,7 +98,8 @@ fn insert_options(tcp: &mut Vec<u8>, header_bytes: usize, raw: &[u8], ends: Ends
     fill_checksum(tcp, pseudo, Sum::of(&[]));
 }
 
-/// A router's message about the host's segment that begins with `sequence`.
+/// A router's message about the host's segment that begins with `sequence`, or about a datagram that need not have been
+/// sent.
 pub fn icmp(ends: Ends, icmp: &Icmp, sequence: Sequence, host_port: u16) -> Vec<u8> {
     let header = TcpHeader {
         source_port: host_port,
@@ -107,36 +108,39 @@ pub fn icmp(ends: Ends, icmp: &Icmp, sequence: Sequence, host_port: u16) -> Vec<
         flags: Flags::ACK,
         ..TcpHeader::default()
     };
-    let (protocol, quoted) = match icmp.datagram_port {
-        Some(port) => (protocol::UDP, datagram_header(port, PEER_PORTS + u16::from(icmp.peer))),
-        None => {
+    let quoted = match icmp.about {
+        About::Datagram(port) => {
+            let header = datagram_header(port, PEER_PORTS + u16::from(icmp.peer));
+            let mut whole =
+                in_ip(ends.host, ends.peer, protocol::UDP, 0, &[&header[..], &[0; 1400]].concat());
+            // Its header says how long it was; what came after eight bytes of it is not quoted (RFC 792).
+            whole.truncate(whole.len() - 1400);
+            whole
+        }
+        About::Segment(_) | About::Sent(_) => {
             let mut quoted = vec![0; header.length()];
             header.emit(&mut quoted);
-            (protocol::TCP, quoted)
+            in_ip(ends.host, ends.peer, protocol::TCP, 0, &quoted)
         }
     };
-    // A packet that was too long for its path had this many bytes.
-    let mut quoted = in_ip(ends.host, ends.peer, protocol, 0, &quoted);
-    if icmp.datagram_port.is_some() {
-        // Its header says how long it was; what came after eight bytes of it is not quoted (RFC 792).
-        let eight = quoted.len();
-        quoted = in_ip(ends.host, ends.peer, protocol, 0, &[&quoted[eight - 8..], &[0; 1400]].concat());
-        quoted.truncate(eight);
-    }
+    router_message(ends, icmp.kind, &quoted)
+}
+/// A router's message that quotes this.
+pub fn router_message(ends: Ends, kind: IcmpKind, quoted: &[u8]) -> Vec<u8> {
     match (ends.host, ends.peer) {
         (IpAddr::V6(host), IpAddr::V6(peer)) => {
-            let message = message_v6(icmp.kind, &quoted);
+            let message = message_v6(kind, quoted);
             let mut body = vec![0; message.length()];
             message.emit(peer, host, &mut body);
             in_ip(ends.peer, ends.host, protocol::ICMPV6, 0, &body)
         }
         _ => {
-            let quoted = match icmp.kind {
+            let quoted = match kind {
                 // Four bytes that are not used come first, which the other kinds' fields stand for.
-                IcmpKind::SourceQuench => [vec![0; 4], quoted].concat(),
-                _ => quoted,
+                IcmpKind::SourceQuench => [&[0; 4], quoted].concat(),
+                _ => quoted.to_vec(),
             };
-            let message = message_v4(icmp.kind, &quoted);
+            let message = message_v4(kind, &quoted);
             let mut body = vec![0; message.length()];
             message.emit(&mut body);
             in_ip(ends.peer, ends.host, protocol::ICMPV4, 0, &body)
@@ -181,7 +185,14 @@ fn message_v6(kind: IcmpKind, invoking: &[u8]) -> Icmpv6Message<'_> {
     }
 }
 
-fn in_ip(source: IpAddr, destination: IpAddr, protocol: u8, dscp_ecn: u8, payload: &[u8]) -> Vec<u8> {
+/// `payload` in an IP packet.
+pub(crate) fn in_ip(
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    dscp_ecn: u8,
+    payload: &[u8],
+) -> Vec<u8> {
     let length = payload.len() as u16;
     let mut packet = vec![0; ipv6::LENGTH + payload.len()];
     let header_bytes = match (source, destination) {

@@ -1,7 +1,7 @@
 //! A script played against one side, line by line.
 
-use crate::drive::{self, Arrived, Driver};
-use crate::language::{Assertion, Call, Expect, Line, Must, Script, Segment, Step, When};
+use crate::drive::{self, Driver, What};
+use crate::language::{Assertion, Call, Expect, Line, Must, Script, Step, When};
 use crate::matching;
 use crate::packet::{self, Ends};
 use crate::side::{Came, Figure, Side};
@@ -58,8 +58,8 @@ impl Player<'_> {
     }
     fn line(&mut self, line: &Line) -> Result<(), String> {
         match &line.step {
-            Step::Out(segment) => return self.expect(segment, line.when),
             Step::Skip => return self.skip(line.when),
+            step if step.is_out() => return self.expect(step, line.when),
             _ => {}
         }
         let at = self.clock + delay_of(line.when);
@@ -72,36 +72,46 @@ impl Player<'_> {
         self.lateness = self.lateness.max(self.clock.since(at));
         match &line.step {
             Step::In(segment) => self.driver.send(segment),
-            Step::InIcmp(icmp) => self.driver.send_icmp(icmp),
+            Step::InIcmp(icmp) => match self.driver.send_icmp(icmp)? {
+                true => Ok(()),
+                false => Err("the host has not sent so many datagrams".to_owned()),
+            },
+            Step::InDatagram(datagram) => self.driver.send_datagram(datagram),
             Step::Call(call) => check(call, &self.driver.call(call)?),
             Step::Assert(assertion) => self.assert(assertion),
-            Step::Out(_) | Step::Skip | Step::Wait => Ok(()),
+            _ => Ok(()),
         }
     }
 
     /// The host sends nothing until `at`.
     fn quiet_until(&mut self, at: Instant) -> Result<(), String> {
-        match self.driver.next_segment(at)? {
+        match self.driver.next_arrived(at)? {
             None => Ok(()),
             Some(arrived) => Err(format!("nothing more was to be sent, but there came `{}`", arrived.text)),
         }
     }
     fn skip(&mut self, when: When) -> Result<(), String> {
         let until = self.clock + delay_of(when);
-        while self.driver.next_segment(until)?.is_some() {}
+        while self.driver.next_arrived(until)?.is_some() {}
         self.clock = until.max(self.driver.side.now());
         Ok(())
     }
-    fn expect(&mut self, expected: &Segment, when: When) -> Result<(), String> {
+    fn expect(&mut self, expected: &Step, when: When) -> Result<(), String> {
         let (least, most, off) = self.bounds(when);
-        let Some(arrived) = self.driver.next_segment(self.clock + most + off)? else {
+        let Some(arrived) = self.driver.next_arrived(self.clock + most + off)? else {
             return Err(format!("nothing came by {:?}", self.clock + most + off));
         };
-        let Arrived { at, seen, text, packet } = arrived;
-        let Some(host) = packet::read(&packet, self.driver.ends()) else {
-            return Err("it is no segment".into());
+        let (at, text) = (arrived.at, &arrived.text);
+        let host = packet::read(&arrived.packet, self.driver.ends());
+        let wrong = match (expected, &arrived.what, host) {
+            (Step::Out(expected), What::Segment(seen), Some(host)) => {
+                matching::differences(expected, &host, seen)
+            }
+            (Step::OutDatagram(expected), What::Datagram(seen), _) => matching::datagram(expected, seen),
+            (Step::OutFragment(expected), What::Fragment(seen), _) => matching::fragment(expected, seen),
+            (Step::OutIcmp(expected), What::Complaint(seen), _) => matching::complaint(expected, seen),
+            _ => vec!["another kind of packet expected".to_owned()],
         };
-        let wrong = matching::differences(expected, &host, &seen);
         if !wrong.is_empty() {
             return Err(format!("{}; there came `{text}`", wrong.join("; ")));
         }
@@ -160,7 +170,13 @@ fn check(call: &Call, came: &Came) -> Result<(), String> {
         (Expect::Done, Came::Taken(bytes)) => *bytes == drive::given_bytes(call),
         (Expect::Bytes(expected), Came::Taken(bytes)) => expected == bytes,
         (Expect::Bytes(expected), Came::Read(bytes)) => *expected == bytes.len(),
-        (Expect::Any, Came::Done | Came::Taken(_) | Came::Read(_)) => true,
+        (Expect::Bytes(expected), Came::Received { bytes, whole, .. }) => {
+            (*expected, *expected) == (bytes.len(), *whole)
+        }
+        (Expect::Cut(expected, of), Came::Received { bytes, whole, .. }) => {
+            (*expected, *of) == (bytes.len(), *whole)
+        }
+        (Expect::Any, Came::Done | Came::Taken(_) | Came::Read(_) | Came::Received { .. }) => true,
         (Expect::End, Came::Read(bytes)) => bytes.is_empty(),
         (Expect::Fails(expected), Came::Failed(failure)) => expected == failure,
         _ => false,
@@ -171,6 +187,7 @@ fn check(call: &Call, came: &Came) -> Result<(), String> {
     let expected = match &call.expect {
         Expect::Done => "ok".to_owned(),
         Expect::Bytes(bytes) => format!("{bytes} bytes"),
+        Expect::Cut(bytes, whole) => format!("{bytes} of {whole} bytes"),
         Expect::Any => "any number of bytes".to_owned(),
         Expect::End => "end".to_owned(),
         Expect::Fails(failure) => failure.text().to_owned(),

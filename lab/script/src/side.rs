@@ -5,6 +5,8 @@ use inhost_base::{Duration, Instant};
 
 /// The port that listeners listen on.
 pub const SERVER_PORT: u16 = 8000;
+/// The host's datagram socket has this port where nothing is said.
+pub const DATAGRAM_PORT: u16 = 9000;
 /// Peer number `n` speaks from this port plus `n`.
 pub const PEER_PORTS: u16 = 40_000;
 
@@ -36,6 +38,15 @@ pub enum Came {
     Taken(usize),
     /// These bytes were read.
     Read(Vec<u8>),
+    /// A datagram was taken.
+    Received {
+        /// As much of it as there was room for.
+        bytes: Vec<u8>,
+        /// How many bytes it has.
+        whole: usize,
+        /// The port of the peer that sent it.
+        from: u16,
+    },
     /// It failed.
     Failed(Failure),
 }

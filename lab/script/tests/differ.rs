@@ -1,6 +1,6 @@
 //! A slice of the differential judge; `make differ` plays the long run.
 
-use inhost_script::differ::{self, Classes};
+use inhost_script::differ::{self, Classes, Plan};
 use inhost_script::language::{line_of, parse_text};
 use inhost_script::suite;
 use std::path::Path;
@@ -24,7 +24,8 @@ fn the_kernel_and_the_linux_profile_differ_in_known_classes_only() {
         left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
         return;
     }
-    let report = differ::judge(&Classes::committed().unwrap(), 0, SEEDS, JOBS, Some(TIME)).unwrap();
+    let plan = Plan { first: 0, count: SEEDS, every: 1, jobs: JOBS, time: Some(TIME) };
+    let report = differ::judge(&Classes::committed().unwrap(), plan).unwrap();
     assert!(report.is_clean(), "\n{}", report.text());
     assert!(report.played >= LEAST, "too slow to prove anything: {}", report.summary());
 }
@@ -48,4 +49,34 @@ fn steps_are_written_as_they_are_read() {
         }
     }
     assert!(steps > 1000, "{steps}");
+}
+
+/// A class names the script or the test that shows it, and there is such a one.
+#[test]
+fn what_a_class_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for class in Classes::committed().unwrap().all() {
+        for shown in class.shown.split(", ").filter(|shown| !shown.is_empty()) {
+            let is_there = match shown.split_once(' ') {
+                None => root.join("lab/script/scripts").join(shown).with_extension("script").is_file(),
+                Some((krate, test)) => {
+                    let function = format!("fn {}(", test.rsplit("::").next().unwrap());
+                    let folder = krate.trim_start_matches("inhost-");
+                    ["core", "host", "lab"].iter().any(|part| names(&root.join(part).join(folder), &function))
+                }
+            };
+            assert!(is_there, "`{}` is shown by `{shown}`, which is not there", class.name);
+        }
+    }
+}
+/// Whether a source file below `folder` has this text.
+fn names(folder: &Path, text: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
+        true => names(&path, text),
+        false => {
+            path.extension().is_some_and(|extension| extension == "rs")
+                && std::fs::read_to_string(&path).unwrap().contains(text)
+        }
+    })
 }

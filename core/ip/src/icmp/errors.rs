@@ -63,16 +63,17 @@ impl Complaint {
 }
 
 impl Ip {
-    /// Tells the sender of `datagram` that nobody listens at its port. `packet` is as [`Ip::receive`] left it. Nothing
-    /// is said where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, nor beyond the limit on the rate.
+    /// Tells the sender of `datagram` that nobody listens at its port. `packet` is as [`Ip::receive`] left it, and the
+    /// datagram is its first `length_bytes`. Nothing is said where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, nor beyond the limit on the rate.
     // spec: RFC1122 3.2.2.1-1, 3.4-2, 4.1.3.1-1; RFC4443 3.1
     pub fn port_unreachable(
         &mut self,
         datagram: &Datagram,
         packet: &mut Packet,
+        length_bytes: usize,
         env: &mut IpEnvironment<'_>,
     ) {
-        self.complain_about_datagram(datagram, Complaint::PortUnreachable, packet, env);
+        self.complain_about_datagram(datagram, Complaint::PortUnreachable, (packet, length_bytes), env);
     }
     /// Tells the sender of `datagram` that its transport is not spoken here, under the same conditions.
     // spec: RFC1122 3.2.2.1-1, 3.4-2; RFC4443 3.4
@@ -83,7 +84,8 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) {
         let complaint = Complaint::ProtocolUnreachable { named_at: u32::from(datagram.protocol_offset) };
-        self.complain_about_datagram(datagram, complaint, packet, env);
+        let length_bytes = packet.len();
+        self.complain_about_datagram(datagram, complaint, (packet, length_bytes), env);
     }
     /// Tells the sender of `invoking` that the host it wants cannot be reached: for whoever stands in for other hosts
     /// and learns it for them. `invoking` is what there is of its packet, from the IP header on; it came in by `link`.
@@ -95,14 +97,15 @@ impl Ip {
         &mut self,
         datagram: &Datagram,
         complaint: Complaint,
-        packet: &mut Packet,
+        (packet, length_bytes): (&mut Packet, usize),
         env: &mut IpEnvironment<'_>,
     ) {
         let header_bytes = usize::from(datagram.header_bytes);
         if !datagram.to_unicast || packet.prepend(header_bytes).is_none() {
             return;
         }
-        self.complain(datagram.link, complaint, packet.bytes(), env);
+        // What lies beyond the datagram's own length is no part of it.
+        self.complain_quoting(datagram.link, complaint, packet.bytes(), header_bytes + length_bytes, env);
         packet.trim_front(header_bytes);
     }
     /// Queues an error about `invoking`, a packet from its IP header on, which came in by `link`.
@@ -112,6 +115,17 @@ impl Ip {
         link: LinkId,
         complaint: Complaint,
         invoking: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) {
+        self.complain_quoting(link, complaint, invoking, usize::MAX, env);
+    }
+    /// As [`Ip::complain`], with at most so many bytes quoted.
+    fn complain_quoting(
+        &mut self,
+        link: LinkId,
+        complaint: Complaint,
+        invoking: &[u8],
+        quoted_bytes: usize,
         env: &mut IpEnvironment<'_>,
     ) {
         let is_multicast_allowed = matches!(complaint, Complaint::ParameterProblem { .. })
@@ -126,14 +140,14 @@ impl Ip {
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
         let Ok(path) = self.route(reply_to, source, bound, env.now) else { return };
-        if !self.error_limit.allows(env.now, env.random) {
+        if !self.errors_each.allows(reply_to, env.now) || !self.error_limit.allows(env.now, env.random) {
             if let Some(interface) = self.interface_mut(link) {
                 interface.counters.suppressed_errors += 1;
             }
             return;
         }
         let longest = if reply_to.is_ipv4() { IPV4_LONGEST_BYTES } else { IPV6_LONGEST_BYTES };
-        let quote = longest - path.ip_header_bytes() - v4::LENGTH;
+        let quote = (longest - path.ip_header_bytes() - v4::LENGTH).min(quoted_bytes);
         let invoking = invoking.get(..quote).unwrap_or(invoking);
         let Some(mut message) = env.pool.take(icmpv6::LENGTH.max(icmpv4::LENGTH) + invoking.len()) else {
             return;
@@ -147,7 +161,8 @@ impl Ip {
         };
         message.extend(written);
         // spec: RFC1812 4.3.2.5
-        let dscp_ecn = if is_of_a_router { INTERNETWORK_CONTROL } else { 0 };
+        let is_marked = is_of_a_router || (self.errors_have_precedence && reply_to.is_ipv4());
+        let dscp_ecn = if is_marked { INTERNETWORK_CONTROL } else { 0 };
         let how = HeaderHow { dscp_ecn, ..HeaderHow::new(protocol) };
         let is_queued = written > 0 && self.queue_datagram(&path, &how, None, message.bytes(), env).is_ok();
         env.pool.give(message);

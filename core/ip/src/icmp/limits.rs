@@ -1,6 +1,7 @@
 //! How many ICMP errors we send: a token bucket (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)).
 
-use inhost_base::{Duration, Instant, Random};
+use crate::table::{Keyed, Map};
+use inhost_base::{Duration, Instant, IpAddr, Random};
 
 /// Errors that may follow each other at once.
 const BURST: u32 = 50;
@@ -41,9 +42,92 @@ impl ErrorLimit {
     }
 }
 
+/// How many ICMP errors one destination gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorPace {
+    /// Errors that may follow each other at once.
+    pub burst: u32,
+    /// One more is allowed after so long, over IPv4.
+    pub interval_v4: Duration,
+    /// The same over IPv6.
+    pub interval_v6: Duration,
+}
+
+/// Most destinations that are counted; the one that was told longest ago is forgotten for another.
+pub(crate) const DESTINATION_LIMIT: usize = 1024;
+
+/// What each destination may still get.
+#[derive(Debug)]
+pub(crate) struct ErrorLimits {
+    pace: Option<ErrorPace>,
+    buckets: Map<IpAddr, Bucket>,
+}
+
+/// The time that a destination has saved up, of which each error takes an interval.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    saved: Duration,
+    at: Instant,
+}
+
+impl ErrorLimits {
+    pub fn new(pace: Option<ErrorPace>, keyed: Keyed) -> Self {
+        ErrorLimits { pace, buckets: Map::with_hasher(keyed) }
+    }
+    /// Whether `destination` may get one more error; it is counted.
+    pub fn allows(&mut self, destination: IpAddr, now: Instant) -> bool {
+        let Some(pace) = self.pace else { return true };
+        let interval = if destination.is_ipv4() { pace.interval_v4 } else { pace.interval_v6 };
+        let most = interval.times(u64::from(pace.burst));
+        if self.buckets.len() >= DESTINATION_LIMIT && !self.buckets.contains_key(&destination) {
+            self.make_room();
+        }
+        let bucket = self.buckets.entry(destination).or_insert(Bucket { saved: most, at: now });
+        bucket.saved = (bucket.saved + now.since(bucket.at)).min(most);
+        bucket.at = now;
+        let is_allowed = bucket.saved >= interval;
+        if is_allowed {
+            bucket.saved -= interval;
+        }
+        is_allowed
+    }
+    fn make_room(&mut self) {
+        let oldest = self.buckets.iter().map(|(destination, bucket)| (bucket.at, *destination)).min();
+        if let Some((_, oldest)) = oldest {
+            self.buckets.remove(&oldest);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_destination_has_a_burst_and_an_interval_of_its_own_within_bounds() {
+        let pace = ErrorPace {
+            burst: 6,
+            interval_v4: Duration::from_secs(1),
+            interval_v6: Duration::from_millis(250),
+        };
+        let mut limits = ErrorLimits::new(Some(pace), Keyed::new(&mut Random::from_number(1)));
+        let (v4, v6): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
+        let start = Instant::from_millis(5_000);
+        let mut count = |to: IpAddr, after: u64| {
+            let now = start + Duration::from_millis(after);
+            (0..100).filter(|_| limits.allows(to, now)).count()
+        };
+        assert_eq!((count(v4, 0), count(v6, 0)), (6, 6));
+        assert_eq!((count(v4, 999), count(v6, 999)), (0, 3));
+        assert_eq!((count(v4, 3_000), count(v6, 1_000)), (3, 1));
+        assert_eq!(count(v4, 60_000), 6, "no more is saved than a burst");
+        for i in 0..5_000u32 {
+            assert!(limits.allows(IpAddr::V4(i.into()), start));
+        }
+        assert_eq!(limits.buckets.len(), DESTINATION_LIMIT);
+        let mut none = ErrorLimits::new(None, Keyed::new(&mut Random::from_number(1)));
+        assert!((0..1_000).all(|_| none.allows(v4, start)));
+    }
 
     // spec: RFC4443 2.4
     #[test]

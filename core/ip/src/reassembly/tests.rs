@@ -132,3 +132,31 @@ fn a_congestion_mark_on_any_part_marks_the_whole() {
     };
     assert_eq!(Ecn::of(Ipv4View::new(packet.bytes()).unwrap().dscp_ecn()), Ecn::CongestionExperienced);
 }
+
+// spec: RFC8200 4.5
+#[test]
+fn the_longest_datagram_of_either_family_is_put_together() {
+    let mut header_v6 = [0; ipv6::LENGTH];
+    let (a, b) = ("fd00::2".parse().unwrap(), "fd00::1".parse().unwrap());
+    ipv6::Ipv6Header::new(a, b, inhost_wire::protocol::FRAGMENT, 0).emit(&mut header_v6);
+    let key_v6 = Key { source: IpAddr::V6(a), destination: IpAddr::V6(b), protocol: 0, ..key(9, 1) };
+    let data = vec![0; 65_536];
+    for (key, header, longest) in [(key(9, 1), &header()[..], 65_515), (key_v6, &header_v6[..], 65_535)] {
+        for (bytes, fits) in [(longest, true), (longest + 1, false)] {
+            let (mut all, mut pool) = setup();
+            let named = key.source.is_ipv6().then_some((6, 17));
+            let part =
+                |from: usize, to: usize| Piece { named, ..piece(header, from, to < bytes, &data[from..to]) };
+            assert!(matches!(all.insert(key, &part(0, 65_504), Instant::ZERO, &mut pool), Outcome::Kept));
+            let last = all.insert(key, &part(65_504, bytes), Instant::ZERO, &mut pool);
+            match last {
+                Outcome::Complete(packet) => {
+                    assert!(fits, "{bytes}");
+                    assert_eq!(packet.len(), header.len() + bytes);
+                    pool.give(packet);
+                }
+                _ => assert!(!fits, "{bytes}"),
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@ use super::compare::first_difference;
 use super::exchange::{Exchange, Timed};
 use super::view::View;
 use super::watch::{Player, watch};
-use super::{opening, steps};
+use super::{datagrams, opening, steps};
 use crate::language::{Call, CallKind, Expect, Segment, Step};
 use crate::ours::{Offloads, Ours};
 use crate::packet::Ends;
@@ -16,8 +16,13 @@ use inhost_wire::tcp::Flags;
 const ATTEMPTS: u32 = 40;
 /// Most steps after the opening.
 const BODY_LIMIT_STEPS: u32 = 8;
-/// The time that the steps of an exchange take at most, and the watching after them.
+/// No step begins its wait later than this.
 const BUDGET: Duration = Duration::from_millis(1200);
+/// The time that an exchange takes at most, the watching at its end included: two seconds, less what a busy machine is
+/// late.
+const LIMIT: Duration = Duration::from_millis(1700);
+/// The shortest watching at the end.
+const LEAST_TAIL: Duration = Duration::from_millis(60);
 const TAILS_MILLIS: [u64; 4] = [60, 120, 300, 600];
 /// A timer of ours that expires closer than this to a step makes the step wait for so long.
 const MARGIN: Duration = Duration::from_millis(30);
@@ -55,21 +60,25 @@ fn draw_once(seed: u64, mut random: Random) -> Result<Option<Exchange>, String> 
         most_written: usize::MAX,
         datagrams: false,
         held: false,
+        is_too_long: false,
     };
+    if opening.datagrams {
+        let steps = drawing.below(BODY_LIMIT_STEPS);
+        datagrams::draw(&mut drawing, steps)?;
+        return drawing.finish();
+    }
     opening::open(&mut drawing, opening)?;
     if drawing.datagrams && drawing.held {
         steps::blind(&mut drawing)?;
     }
     let steps = 1 + drawing.random.public_below(BODY_LIMIT_STEPS);
     for _ in 0..steps {
-        if drawing.clock.since(Instant::ZERO) < BUDGET {
+        if drawing.has_time() {
             let gap = drawing.gap();
             steps::draw(&mut drawing, gap)?;
         }
     }
-    let tail = TAILS_MILLIS[drawing.below(TAILS_MILLIS.len() as u32) as usize];
-    drawing.exchange.tail = drawing.quiet(Duration::from_millis(tail))?;
-    Ok(Some(drawing.exchange))
+    drawing.finish()
 }
 
 /// Whether our own stack does the same where every step comes a little later or earlier.
@@ -120,9 +129,22 @@ pub struct Drawing<'a> {
     pub sack: bool,
     /// Whether the application has the connection's socket.
     pub held: bool,
+    /// It took more time than it may.
+    is_too_long: bool,
 }
 
 impl Drawing<'_> {
+    /// The exchange, where it takes no more time than it may.
+    fn finish(mut self) -> Result<Option<Exchange>, String> {
+        let tail = TAILS_MILLIS[self.below(TAILS_MILLIS.len() as u32) as usize];
+        let left = LIMIT - self.clock.since(Instant::ZERO);
+        self.exchange.tail = self.quiet(Duration::from_millis(tail).min(left.max(LEAST_TAIL)))?;
+        Ok(Some(self.exchange).filter(|_| !self.is_too_long))
+    }
+    /// Whether there is time for another step.
+    pub fn has_time(&self) -> bool {
+        self.clock.since(Instant::ZERO) < BUDGET
+    }
     /// A number below `limit`.
     pub fn below(&mut self, limit: u32) -> u32 {
         self.random.public_below(limit)
@@ -160,6 +182,7 @@ impl Drawing<'_> {
             }
         }
         self.clock = from + gap;
+        self.is_too_long |= self.clock.since(Instant::ZERO) > LIMIT;
         Ok(gap)
     }
     /// Takes note of what the host sent; when the last of it was, counted from `from`.
@@ -189,7 +212,9 @@ impl Drawing<'_> {
         let (on, names) = match what {
             CallKind::Accept => ("listener", Some("main".to_owned())),
             CallKind::Listen { .. } => ("listener", None),
-            CallKind::Datagrams { .. } => ("datagrams", None),
+            CallKind::Datagrams { .. } | CallKind::Send { .. } | CallKind::Receive { .. } => {
+                ("datagrams", None)
+            }
             _ => ("main", None),
         };
         let call = Call { what, on: on.to_owned(), names, expect: Expect::Any };

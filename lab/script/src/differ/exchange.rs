@@ -1,6 +1,6 @@
 //! What is played on both sides: settings, and steps with the time between them.
 
-use crate::language::{HostSetting, KernelNote, Place, Profile, Script, Step, line_of};
+use crate::language::{About, HostSetting, KernelNote, Place, Profile, Script, Step, line_of};
 use inhost_base::Duration;
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ impl Exchange {
     pub fn without_blind_messages(&self) -> Exchange {
         let mut exchange = self.clone();
         for timed in &mut exchange.steps {
-            if matches!(&timed.step, Step::InIcmp(icmp) if icmp.datagram_port.is_some()) {
+            if matches!(&timed.step, Step::InIcmp(icmp) if matches!(icmp.about, About::Datagram(_))) {
                 timed.step = Step::Wait;
             }
         }

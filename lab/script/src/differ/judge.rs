@@ -18,6 +18,8 @@ use std::time;
 const REPEATS: usize = 3;
 /// How often an exchange is played again where the player was late.
 const DISTURBED_LIMIT: usize = 10;
+/// An exchange takes at most so long on the kernel, where the player is not late.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// As late as the player may be.
 const TOLERABLE_LATENESS: Duration = Duration::from_millis(10);
 
@@ -38,6 +40,8 @@ pub struct Report {
     pub too_often: Vec<String>,
     /// What kept an exchange from being played.
     pub broken: Vec<String>,
+    /// Seeds whose exchange took longer than it may, and not because the player was late.
+    pub too_long: Vec<u64>,
     /// The longest that an exchange took on the kernel.
     pub longest: Duration,
 }
@@ -115,15 +119,25 @@ pub fn repeats(exchange: &Exchange, signature: &str, times: usize) -> Result<Opt
     Ok(last)
 }
 
-/// Plays `count` seeds from `first` on, `jobs` at a time.
-pub fn judge(
-    classes: &Classes,
-    first: u64,
-    count: u64,
-    jobs: usize,
-    deadline: Option<time::Duration>,
-) -> Result<Report, String> {
-    let next = AtomicU64::new(first);
+/// What a run plays.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The first seed.
+    pub first: u64,
+    /// How many seeds.
+    pub count: u64,
+    /// The distance from one to the next.
+    pub every: u64,
+    /// How many are played at a time.
+    pub jobs: usize,
+    /// After so long no further seed is begun.
+    pub time: Option<time::Duration>,
+}
+
+/// Plays the seeds of `plan`.
+pub fn judge(classes: &Classes, plan: Plan) -> Result<Report, String> {
+    let Plan { first, count, every, jobs, time: deadline } = plan;
+    let next = AtomicU64::new(0);
     let report = Mutex::new(Report::default());
     #[expect(clippy::disallowed_methods, reason = "the kernel lives in real time")]
     let began = time::Instant::now();
@@ -131,10 +145,11 @@ pub fn judge(
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
                 while deadline.is_none_or(|deadline| began.elapsed() < deadline) {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    if place >= count {
                         return;
                     }
+                    let seed = first + place * every;
                     if let Err(why) = judge_seed(seed, classes, &report) {
                         with(&report, |report| report.broken.push(format!("seed {seed}: {why}")));
                     }
@@ -160,6 +175,9 @@ fn judge_seed(seed: u64, classes: &Classes, report: &Mutex<Report>) -> Result<()
         report.played += 1;
         let took = played.kernel.times.last().map_or(Duration::ZERO, |end| end.since(Instant::ZERO));
         report.longest = report.longest.max(took);
+        if took > TIME_LIMIT && played.kernel.lateness <= TOLERABLE_LATENESS {
+            report.too_long.push(seed);
+        }
     });
     let Some(difference) = &played.difference else { return Ok(()) };
     let signature = &difference.signature;

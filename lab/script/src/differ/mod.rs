@@ -3,6 +3,7 @@
 
 mod classes;
 mod compare;
+mod datagrams;
 mod draw;
 mod exchange;
 mod judge;
@@ -17,7 +18,7 @@ mod watch;
 pub use classes::{Class, Classes, Verdict};
 pub use compare::Difference;
 pub use exchange::{Exchange, Timed};
-pub use judge::{Found, Played, Report, judge};
+pub use judge::{Found, Plan, Played, Report, judge};
 pub use sent::Sent;
 pub use told::script;
 pub use watch::{Moment, Watched};

@@ -4,12 +4,18 @@ use super::draw::Drawing;
 use super::exchange::Exchange;
 use super::steps;
 use crate::language::{CallKind, Options, Presence, Segment, Step};
+use crate::side::DATAGRAM_PORT;
 use inhost_base::{Duration, Random};
 use inhost_wire::tcp::Flags;
+
+/// One exchange of so many is one of datagrams.
+const OF_DATAGRAMS: u64 = 8;
 
 /// What the beginning of an exchange was drawn to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
+    /// There is no connection, but a datagram socket.
+    pub datagrams: bool,
     /// The host calls; else it listens.
     pub calls: bool,
     /// The peer offers timestamps.
@@ -39,7 +45,13 @@ pub fn headings(seed: u64, random: &mut Random) -> (Exchange, Opening) {
     if chance(20) {
         host.push(("congestion", "newreno"));
     }
-    let opening = Opening { calls: chance(40), stamps: chance(50), sack: chance(60), ecn };
+    let opening = Opening {
+        datagrams: seed % OF_DATAGRAMS == OF_DATAGRAMS - 1,
+        calls: chance(40),
+        stamps: chance(50),
+        sack: chance(60),
+        ecn,
+    };
     let exchange = Exchange { seed, is_ipv6: chance(15), host, steps: Vec::new(), tail: Duration::ZERO };
     (exchange, opening)
 }
@@ -47,7 +59,7 @@ pub fn headings(seed: u64, random: &mut Random) -> (Exchange, Opening) {
 /// Opens a connection, or tries.
 pub fn open(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
     if drawing.percent(5) {
-        drawing.call(Duration::ZERO, CallKind::Datagrams { port: steps::DATAGRAM_PORT })?;
+        drawing.call(Duration::ZERO, CallKind::Datagrams { port: DATAGRAM_PORT })?;
         drawing.datagrams = true;
     }
     if opening.calls { call(drawing, opening) } else { listen(drawing, opening) }

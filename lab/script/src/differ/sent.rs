@@ -1,7 +1,9 @@
 //! A packet that a host sent, as the fields that are compared.
 
-use crate::drive::Arrived;
-use crate::language::ecn_word;
+use crate::drive::{Arrived, What};
+use crate::flow::Seen;
+use crate::language::{ecn_word, icmp_word};
+use crate::mail::SeenDatagram;
 use crate::packet::{self, Ends};
 use crate::stream::{self, From};
 use inhost_base::Instant;
@@ -14,6 +16,8 @@ use inhost_wire::tcp::Flags;
 pub struct Sent {
     /// When.
     pub at: Instant,
+    /// What it is, where it is no segment: `datagram`, `icmp port-unreachable`.
+    pub other: Option<String>,
     /// The first number.
     pub sequence: i64,
     /// After the last number, SYN and FIN counted.
@@ -35,9 +39,54 @@ pub struct Sent {
 impl Sent {
     /// The packet that `arrived` between these ends.
     pub fn new(arrived: &Arrived, ends: Ends) -> Sent {
-        let seen = &arrived.seen;
+        match &arrived.what {
+            What::Segment(seen) => Sent::segment(arrived, seen, ends),
+            other => Sent::other(arrived, other, ends),
+        }
+    }
+    /// A datagram, a part of one, or an ICMP error.
+    fn other(arrived: &Arrived, what: &What, ends: Ends) -> Sent {
+        let (shape, mut fields) = match what {
+            What::Datagram(seen) => ("datagram".to_owned(), datagram_fields(seen)),
+            What::Fragment(seen) => {
+                let mut fields = vec![
+                    ("part", format!("{}..{}", seen.said.from, seen.said.to)),
+                    ("more", seen.said.more.to_string()),
+                    ("fits", seen.fits.to_string()),
+                ];
+                fields.extend(seen.whole.iter().flat_map(datagram_fields));
+                ("fragment".to_owned(), fields)
+            }
+            What::Complaint(seen) => {
+                let fields = vec![
+                    ("quotes", seen.quotes.to_string()),
+                    ("quoted", seen.is_quoted.to_string()),
+                    ("checksum", seen.checksum_ok.to_string()),
+                ];
+                (format!("icmp {}", icmp_word(seen.kind)), fields)
+            }
+            What::Segment(_) => Default::default(),
+        };
+        let (lifetime, fragments) = ip_fields(&arrived.packet, ends);
+        fields.extend([("lifetime", lifetime), ("fragments", fragments)]);
+        fields.push(("service", service(&arrived.packet, ends)));
+        Sent {
+            at: arrived.at,
+            other: Some(shape),
+            sequence: 0,
+            end: 0,
+            data_bytes: 0,
+            acknowledgment: None,
+            flags: Flags::NONE,
+            closed: false,
+            fields,
+            text: arrived.text.clone(),
+        }
+    }
+    fn segment(arrived: &Arrived, seen: &Seen, ends: Ends) -> Sent {
         let mut sent = Sent {
             at: arrived.at,
+            other: None,
             sequence: seen.sequence,
             end: seen.sequence,
             data_bytes: 0,
@@ -89,6 +138,9 @@ impl Sent {
     }
     /// What it is, without numbers: `ACK data`, `RST`, `FIN ACK`.
     pub fn shape(&self) -> String {
+        if let Some(other) = &self.other {
+            return other.clone();
+        }
         let mut text = flag_words(self.flags.without(Flags::PSH));
         if self.data_bytes > 0 {
             text.push_str(" data");
@@ -105,6 +157,26 @@ impl Sent {
         let compared = pairs.filter(|(one, _)| !(again && one.0 == "push"));
         compared.filter(|(one, two)| one.1 != two.1).map(|(one, _)| one.0).collect()
     }
+}
+
+fn datagram_fields(seen: &SeenDatagram) -> Vec<(&'static str, String)> {
+    let said = &seen.said;
+    vec![
+        ("length", said.bytes.to_string()),
+        ("peer", said.peer.to_string()),
+        ("port", said.port.to_string()),
+        ("which", text(seen.which)),
+        ("checksum", seen.checksum.text().to_owned()),
+    ]
+}
+
+/// The differentiated services and the mark of an IP header.
+fn service(packet: &[u8], ends: Ends) -> String {
+    let bits = match ends.host.is_ipv4() {
+        true => Ipv4View::new(packet).map(|view| view.dscp_ecn()),
+        false => Ipv6View::new(packet).map(|view| view.dscp_ecn()),
+    };
+    bits.map_or_else(|_| String::new(), |bits| format!("{bits:#04x}"))
 }
 
 /// The time to live, and whether routers may cut the packet.

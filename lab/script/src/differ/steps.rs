@@ -1,7 +1,8 @@
 //! The steps after the opening: segments that fit and segments that do not, router's messages, and calls.
 
 use super::draw::Drawing;
-use crate::language::{Assertion, CallKind, Icmp, IcmpKind, Must, Presence, Segment, Step};
+use crate::language::{About, Assertion, CallKind, Icmp, IcmpKind, Must, Presence, Segment, Step};
+use crate::side::DATAGRAM_PORT;
 use inhost_base::Duration;
 use inhost_wire::Ecn;
 use inhost_wire::tcp::Flags;
@@ -9,8 +10,6 @@ use inhost_wire::tcp::Flags;
 /// How much of what is drawn, of a hundred.
 const CALLS: u32 = 42;
 const ICMP: u32 = 4;
-/// The port of the datagram socket beside the connection, where there is one.
-pub const DATAGRAM_PORT: u16 = 9000;
 
 /// A step, `gap` after the one before.
 pub fn draw(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
@@ -29,7 +28,7 @@ pub fn draw(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
 /// A router's message about a datagram that never was, and a segment as long as one may be.
 pub fn blind(drawing: &mut Drawing<'_>) -> Result<(), String> {
     let kind = IcmpKind::TooBig(drawing.pick(&[600, 1000]));
-    let message = Icmp { kind, about: 0, peer: 1, datagram_port: Some(DATAGRAM_PORT) };
+    let message = Icmp { kind, about: About::Datagram(DATAGRAM_PORT), peer: 1 };
     drawing.put(Duration::ZERO, Step::InIcmp(message))?;
     drawing.call(Duration::ZERO, CallKind::Write { bytes: 1400, urgent: false, more: false })
 }
@@ -185,7 +184,8 @@ fn odd(drawing: &mut Drawing<'_>, segment: &mut Segment) {
     }
 }
 
-fn icmp(drawing: &mut Drawing<'_>) -> Step {
+/// What a router says.
+pub fn icmp_kind(drawing: &mut Drawing<'_>) -> IcmpKind {
     let kind = drawing.pick(&[
         IcmpKind::NetworkUnreachable,
         IcmpKind::HostUnreachable,
@@ -200,17 +200,20 @@ fn icmp(drawing: &mut Drawing<'_>) -> Step {
         IcmpKind::TooBig(600),
     ]);
     // There is no such message in ICMPv6.
-    let kind = match kind {
+    match kind {
         IcmpKind::SourceQuench if drawing.exchange.is_ipv6 => IcmpKind::HostUnreachable,
         kind => kind,
-    };
+    }
+}
+fn icmp(drawing: &mut Drawing<'_>) -> Step {
+    let kind = icmp_kind(drawing);
     if drawing.datagrams && drawing.percent(40) {
         let kind = IcmpKind::TooBig(drawing.pick(&[600, 1000, 1300]));
-        return Step::InIcmp(Icmp { kind, about: 0, peer: 1, datagram_port: Some(DATAGRAM_PORT) });
+        return Step::InIcmp(Icmp { kind, about: About::Datagram(DATAGRAM_PORT), peer: 1 });
     }
     let (from, to) = (drawing.view.host_acknowledged, drawing.view.host_next);
     let about = drawing.pick(&[from, from, from, to - 1, to + 1000, from - 1]);
-    Step::InIcmp(Icmp { kind, about: about.max(0), peer: 1, datagram_port: None })
+    Step::InIcmp(Icmp { kind, about: About::Segment(about.max(0)), peer: 1 })
 }
 
 fn call(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {

@@ -17,7 +17,10 @@ const AT_ONCE: Duration = Duration::from_millis(12);
 impl Report {
     /// Whether every difference is of a class that may be met.
     pub fn is_clean(&self) -> bool {
-        self.found.is_empty() && self.too_often.is_empty() && self.broken.is_empty()
+        self.found.is_empty()
+            && self.too_often.is_empty()
+            && self.too_long.is_empty()
+            && self.broken.is_empty()
     }
     /// Finds the open classes that were met more often than they may be.
     pub(super) fn count_open(&mut self, classes: &Classes) {
@@ -57,6 +60,9 @@ impl Report {
         for class in &self.too_often {
             let _ = writeln!(text, "FAILED {class}");
         }
+        for seed in &self.too_long {
+            let _ = writeln!(text, "FAILED seed {seed} takes longer than an exchange may");
+        }
         for why in &self.broken {
             let _ = writeln!(text, "NOT PLAYED {why}");
         }
@@ -89,7 +95,8 @@ impl Report {
             .collect();
         json!({
             "ok": self.is_clean(), "played": self.played, "undefined": self.undefined,
-            "unsteady": self.unsteady, "known": known, "found": found, "too_often": self.too_often, "broken": self.broken,
+            "unsteady": self.unsteady, "known": known, "found": found, "too_often": self.too_often,
+            "too_long": self.too_long, "broken": self.broken,
             "longest_ms": self.longest.as_millis(),
         })
     }
@@ -168,6 +175,9 @@ fn step(step: &Step, came: Option<&str>) -> String {
 
 /// A packet of the host's as a script expects it.
 fn out(sent: &Sent) -> String {
+    if sent.other.is_some() {
+        return sent.text.clone();
+    }
     let value = |name: &str| {
         let field = sent.fields.iter().find(|(field, _)| *field == name);
         field.map_or("", |(_, value)| value.as_str())

@@ -1,13 +1,16 @@
 //! What an observer on the wire knows of a connection: its state, and what an arrival is to it.
 
+use super::datagrams::DatagramView;
 use super::sent::{Sent, flag_words};
-use crate::language::{CallKind, IcmpKind, Presence, Segment, Step, call_words, icmp_word};
+use crate::language::{About, CallKind, IcmpKind, Presence, Segment, Step, call_words, icmp_word};
 use inhost_wire::Ecn;
 use inhost_wire::tcp::Flags;
 
 /// A connection of the host under test, seen from the wire.
 #[derive(Clone, Debug, Default)]
 pub struct View {
+    /// The datagram socket, in an exchange of datagrams or beside a connection.
+    pub datagrams: DatagramView,
     listens: bool,
     calls: bool,
     accepted: bool,
@@ -46,6 +49,12 @@ impl View {
     }
     /// The state, as RFC 9293 names it, and whether no application holds the connection (any more).
     pub fn state(&self) -> String {
+        if !self.listens
+            && !self.calls
+            && let Some(state) = self.datagrams.state()
+        {
+            return state;
+        }
         let fin_sent = self.host_fin.is_some();
         let fin_acknowledged = self.host_fin.is_some_and(|fin| self.host_acknowledged > fin);
         let name = match (fin_sent, self.peer_has_ended()) {
@@ -81,6 +90,9 @@ impl View {
 
     /// Takes note of what the host sent.
     pub fn sent(&mut self, sent: &Sent) {
+        if sent.other.is_some() {
+            return self.datagrams.sent(sent);
+        }
         if sent.flags.contains(Flags::RST) {
             self.over |= sent.flags.ack() || sent.sequence == self.host_next;
             return;
@@ -102,13 +114,17 @@ impl View {
     }
     /// Takes note of a step.
     pub fn happened(&mut self, step: &Step, came: Option<&str>) {
+        self.datagrams.happened(step, came);
         match step {
             Step::In(segment) => self.arrived(segment),
-            Step::InIcmp(icmp) if icmp.datagram_port.is_some() => self.blind = true,
             // The kernel is not sent it.
             Step::Wait => self.blind = true,
             Step::InIcmp(icmp) => {
-                let calls = self.state() == "SYN-SENT" && icmp.about == 0;
+                let About::Segment(about) = icmp.about else {
+                    self.blind |= matches!(icmp.about, About::Datagram(_));
+                    return;
+                };
+                let calls = self.state() == "SYN-SENT" && about == 0;
                 match icmp.kind {
                     IcmpKind::TooBig(_) | IcmpKind::SourceQuench => {}
                     IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => self.over |= calls,
@@ -116,6 +132,8 @@ impl View {
                     _ => self.given_up |= calls,
                 }
             }
+            // That is for the view of datagrams.
+            Step::Call(call) if call.on == "datagrams" => {}
             Step::Call(call) => {
                 let went = came == Some("ok");
                 match call.what {
@@ -185,16 +203,28 @@ impl View {
         match step {
             Step::In(segment) => self.describe_segment(segment),
             Step::InIcmp(icmp) => {
-                if icmp.datagram_port.is_some() {
-                    return format!("icmp {} of a datagram", icmp_word(icmp.kind));
-                }
-                let is_out = self.host_acknowledged <= icmp.about && icmp.about < self.host_next;
+                let about = match icmp.about {
+                    About::Segment(about) => about,
+                    About::Datagram(_) => return format!("icmp {} of a datagram", icmp_word(icmp.kind)),
+                    About::Sent(which) => {
+                        let of = self.datagrams.describe_sent(which);
+                        return format!("icmp {} of {of}", icmp_word(icmp.kind));
+                    }
+                };
+                let is_out = self.host_acknowledged <= about && about < self.host_next;
                 format!("icmp {}{}", icmp_word(icmp.kind), if is_out { "" } else { " of nothing in flight" })
+            }
+            Step::InDatagram(datagram) => self.datagrams.describe(datagram),
+            Step::Call(call) if matches!(call.what, CallKind::Send { .. }) => {
+                self.datagrams.describe_call(&call.what)
             }
             Step::Call(call) => {
                 let words = call_words(&call.what);
                 // Numbers of bytes make no class of their own; values of options do.
-                let is_counted = matches!(call.what, CallKind::Write { .. } | CallKind::Read { .. });
+                let is_counted = matches!(
+                    call.what,
+                    CallKind::Write { .. } | CallKind::Read { .. } | CallKind::Receive { .. }
+                );
                 let plain = words.split(' ').filter(|word| !is_counted || word.parse::<u64>().is_err());
                 format!("call {}", plain.collect::<Vec<_>>().join(" "))
             }

@@ -60,7 +60,7 @@ impl<'a> Player<'a> {
     }
     /// Lets time pass; what the host sends belongs to the latest step.
     pub fn advance(&mut self, until: Instant) -> Result<(), String> {
-        while let Some(arrived) = self.driver.next_segment(until)? {
+        while let Some(arrived) = self.driver.next_arrived(until)? {
             let sent = Sent::new(&arrived, self.driver.ends());
             if let Some(moment) = self.watched.moments.last_mut()
                 && moment.sent.len() < SENT_LIMIT
@@ -85,7 +85,11 @@ impl<'a> Player<'a> {
                 None
             }
             Step::InIcmp(icmp) => {
-                self.driver.send_icmp(icmp)?;
+                let sent = self.driver.send_icmp(icmp)?;
+                (!sent).then(|| "cannot".to_owned())
+            }
+            Step::InDatagram(datagram) => {
+                self.driver.send_datagram(datagram)?;
                 None
             }
             Step::Call(call) => {

@@ -1,5 +1,6 @@
 //! The kernel's information structure by the names that scripts use.
 
+use super::sockets::is_for_datagrams;
 use crate::side::Figure;
 use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, libc, sockopt_impl};
@@ -114,8 +115,19 @@ pub(super) fn is_ready(socket: &Socket, name: &str) -> Result<Option<bool>, Stri
     let mut wanted =
         [PollFd::new(socket, PollFlags::IN | PollFlags::OUT | PollFlags::PRI | PollFlags::RDHUP)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Of a socket that does not block Linux says that it can be read before it has looked at a datagram's checksum.
+    let waits = |waits: bool| match is_for_datagrams(socket) {
+        true => socket.set_nonblocking(!waits).map_err(|error| error.to_string()),
+        false => Ok(()),
+    };
+    waits(true)?;
     poll(&mut wanted, Some(&at_once)).map_err(|error| error.to_string())?;
-    let events = wanted[0].revents();
+    waits(false)?;
+    let mut events = wanted[0].revents();
+    if is_for_datagrams(socket) && events.contains(PollFlags::ERR) {
+        // A call that tells an error does not wait, as select(2) has it.
+        events |= PollFlags::IN | PollFlags::OUT;
+    }
     Ok(Some(match name {
         "readable" | "acceptable" => events.contains(PollFlags::IN),
         "writable" => events.contains(PollFlags::OUT),

@@ -3,7 +3,7 @@
 use crate::language::{HostSetting, Profile, Script, duration_of, switch_of};
 use nix::sys::socket::{SetSockOpt, setsockopt};
 use nix::{libc, setsockopt_impl, sockopt_impl};
-use socket2::{Socket, TcpKeepalive};
+use socket2::{Domain, Socket, TcpKeepalive};
 use std::io;
 use std::time::Duration;
 
@@ -12,6 +12,11 @@ sockopt_impl!(DeferAccept, SetOnly, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, u
 sockopt_impl!(WindowClamp, SetOnly, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, u32);
 sockopt_impl!(SynCount, SetOnly, libc::IPPROTO_TCP, libc::TCP_SYNCNT, u32);
 sockopt_impl!(Linger2, SetOnly, libc::IPPROTO_TCP, libc::TCP_LINGER2, u32);
+sockopt_impl!(MtuDiscoverV4, SetOnly, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, u32);
+sockopt_impl!(MtuDiscoverV6, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, u32);
+sockopt_impl!(ReportErrorsV4, SetOnly, libc::IPPROTO_IP, libc::IP_RECVERR, u32);
+sockopt_impl!(ReportErrorsV6, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, u32);
+sockopt_impl!(TrafficClass, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, u32);
 sockopt_impl!(MaxPacingRate, SetOnly, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u32);
 
 /// Handshakes with data that a listener may have under way, where Fast Open is switched on.
@@ -142,8 +147,23 @@ pub(super) fn socket(socket: &Socket, name: &str, value: &str) -> Result<io::Res
         "pacing-rate" => set(socket, MaxPacingRate, &(number(value)? as u32)),
         "window-clamp" => set(socket, WindowClamp, &(number(value)? as u32)),
         "keep-alive" => keep_alive(socket, value)?,
+        "hop-limit" if is_ipv6(socket) => socket.set_unicast_hops_v6(number(value)? as u32),
+        "hop-limit" => socket.set_ttl_v4(number(value)? as u32),
+        "differentiated-services" if is_ipv6(socket) => {
+            set(socket, TrafficClass, &((number(value)? << 2) as u32))
+        }
+        "differentiated-services" => socket.set_tos_v4((number(value)? << 2) as u32),
+        // IP_PMTUDISC_DO and IP_PMTUDISC_DONT; what is said nowhere is IP_PMTUDISC_WANT.
+        "dont-fragment" if is_ipv6(socket) => set(socket, MtuDiscoverV6, &if on()? { 2 } else { 0 }),
+        "dont-fragment" => set(socket, MtuDiscoverV4, &if on()? { 2 } else { 0 }),
+        "report-errors" if is_ipv6(socket) => set(socket, ReportErrorsV6, &u32::from(on()?)),
+        "report-errors" => set(socket, ReportErrorsV4, &u32::from(on()?)),
         other => return Err(format!("the kernel has no socket option for {other}")),
     })
+}
+
+fn is_ipv6(socket: &Socket) -> bool {
+    socket.domain().is_ok_and(|domain| domain == Domain::IPV6)
 }
 
 /// `off`, or idle time, interval and number of probes: `10s/2s/3`.

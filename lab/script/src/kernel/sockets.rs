@@ -5,6 +5,7 @@ use crate::language::{Call, CallKind, Failure};
 use crate::packet::Ends;
 use crate::side::{Came, PEER_PORTS, SERVER_PORT};
 use nix::libc;
+use rustix::net::{RecvFlags, recvfrom};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -49,9 +50,27 @@ impl Sockets {
             CallKind::Datagrams { port } => {
                 let domain = if self.ends.host.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
                 let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(text)?;
-                socket.bind(&SocketAddr::new(self.any(), *port).into()).map_err(text)?;
-                self.named.insert(call.on.clone(), socket);
-                Ok(Came::Done)
+                socket.set_nonblocking(true).map_err(text)?;
+                let done = socket.bind(&SocketAddr::new(self.any(), *port).into());
+                if done.is_ok() {
+                    self.named.insert(call.on.clone(), socket);
+                }
+                came(done)
+            }
+            CallKind::Send { to, .. } => {
+                let socket = self.stream(&call.on)?;
+                let sent = match to {
+                    Some(peer) => socket.send_to(data, &self.peer(*peer)),
+                    None => socket.send(data),
+                };
+                sent.map_or_else(|error| came(Err(error)), |bytes| Ok(Came::Taken(bytes)))
+            }
+            CallKind::Receive { bytes } => {
+                let socket = self.stream(&call.on)?;
+                receive(socket, *bytes).or_else(|error| came(Err(error)))
+            }
+            CallKind::Connect { peer, .. } if self.has_datagrams(&call.on) => {
+                came(self.stream(&call.on)?.connect(&self.peer(*peer)))
             }
             CallKind::Connect { peer, .. } => self.connect(call, *peer, data),
             CallKind::Listen { backlog } => self.listen(call, *backlog),
@@ -76,6 +95,13 @@ impl Sockets {
             },
         }
     }
+    fn peer(&self, number: u8) -> SockAddr {
+        SocketAddr::new(self.ends.peer, PEER_PORTS + u16::from(number)).into()
+    }
+    /// Whether a datagram socket has this name.
+    fn has_datagrams(&self, name: &str) -> bool {
+        self.named.get(name).is_some_and(is_for_datagrams)
+    }
     fn fresh(&self) -> io::Result<Socket> {
         let domain = if self.ends.host.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
@@ -93,7 +119,7 @@ impl Sockets {
             self.named.insert(name.clone(), socket);
         }
         let socket = self.stream(name)?;
-        let to: SockAddr = SocketAddr::new(self.ends.peer, PEER_PORTS + u16::from(peer)).into();
+        let to = self.peer(peer);
         if data.is_empty() {
             return match socket.connect(&to) {
                 Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(Came::Done),
@@ -170,6 +196,19 @@ impl Sockets {
     }
 }
 
+/// Whether it is a socket of UDP.
+pub(super) fn is_for_datagrams(socket: &Socket) -> bool {
+    socket.r#type().is_ok_and(|kind| kind == Type::DGRAM)
+}
+/// Takes the next datagram.
+fn receive(socket: &Socket, bytes: usize) -> io::Result<Came> {
+    let mut place = vec![0; bytes];
+    let (taken, whole, from) = recvfrom(socket, &mut place[..], RecvFlags::TRUNC)?;
+    place.truncate(taken);
+    let from = from.and_then(|from| SocketAddr::try_from(from).ok()).map_or(0, |from| from.port());
+    Ok(Came::Received { bytes: place, whole, from })
+}
+
 fn text(error: io::Error) -> String {
     error.to_string()
 }
@@ -191,6 +230,8 @@ pub(super) fn came(done: io::Result<()>) -> Result<Came, String> {
         _ => match error.raw_os_error() {
             Some(libc::ENOPROTOOPT) => Failure::NotSupported,
             Some(libc::EACCES | libc::EPROTO) => Failure::Unreachable,
+            Some(libc::EMSGSIZE) => Failure::TooLong,
+            Some(libc::EDESTADDRREQ) => Failure::NoDestination,
             _ => return Err(error.to_string()),
         },
     };

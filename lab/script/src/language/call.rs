@@ -16,12 +16,13 @@ pub(super) fn usual_names(what: &CallKind) -> (&'static str, Option<&'static str
     match what {
         CallKind::Accept => (LISTENER, Some(MAIN)),
         CallKind::Listen { .. } => (LISTENER, None),
-        CallKind::Datagrams { .. } => (DATAGRAMS, None),
+        CallKind::Datagrams { .. } | CallKind::Send { .. } | CallKind::Receive { .. } => (DATAGRAMS, None),
         _ => (MAIN, None),
     }
 }
 
-const CALLS: &str = "socket, datagrams, connect, listen, accept, write, read, shutdown, close, abort, set or error after `call`";
+const CALLS: &str = "socket, datagrams, connect, listen, accept, write, read, send, receive, shutdown, close, abort, set \
+                     or error after `call`";
 
 /// The words after `call`.
 pub(super) fn call(words: &mut Words<'_>) -> Result<Call, Wrong> {
@@ -30,7 +31,7 @@ pub(super) fn call(words: &mut Words<'_>) -> Result<Call, Wrong> {
     let (on, names) = usual_names(&what);
     let names = names.map(str::to_owned);
     let expect = match what {
-        CallKind::Read { bytes } => Expect::Bytes(bytes),
+        CallKind::Read { bytes } | CallKind::Receive { bytes } => Expect::Bytes(bytes),
         _ => Expect::Done,
     };
     let mut call = Call { what, on: on.to_owned(), names, expect };
@@ -58,6 +59,12 @@ fn kind(verb: &str, words: &mut Words<'_>) -> Result<CallKind, Wrong> {
             }
             CallKind::Datagrams { port: words.number("a port")? }
         }
+        "send" => {
+            let bytes = words.number("a number of bytes")?;
+            let to = if words.take("to") { Some(words.number("a peer's number")?) } else { None };
+            CallKind::Send { bytes, to }
+        }
+        "receive" => CallKind::Receive { bytes: words.number("a number of bytes")? },
         "connect" => {
             let peer = if words.take("peer") { words.number("a peer's number")? } else { 1 };
             let data = if words.take("data") { Some(words.number("a number of bytes")?) } else { None };
@@ -92,10 +99,13 @@ fn kind(verb: &str, words: &mut Words<'_>) -> Result<CallKind, Wrong> {
 
 fn expectation(words: &mut Words<'_>) -> Result<Expect, Wrong> {
     const WHAT: &str = "a number of bytes, ok, any, end, would-block, refused, reset, timed-out, unreachable, closed, \
-                        not-connected, in-use, invalid or not-supported";
+                        not-connected, in-use, invalid, not-supported, too-long or no-destination";
     let word = words.word(WHAT)?;
     if let Some(bytes) = integer(word).and_then(|n| usize::try_from(n).ok()) {
-        return Ok(Expect::Bytes(bytes));
+        return match words.take("of") {
+            true => Ok(Expect::Cut(bytes, words.number("how many bytes the datagram has")?)),
+            false => Ok(Expect::Bytes(bytes)),
+        };
     }
     Ok(match word {
         "ok" => Expect::Done,
@@ -106,7 +116,7 @@ fn expectation(words: &mut Words<'_>) -> Result<Expect, Wrong> {
 }
 
 impl Failure {
-    const NAMES: [(&'static str, Failure); 10] = [
+    const NAMES: [(&'static str, Failure); 12] = [
         ("would-block", Failure::WouldBlock),
         ("refused", Failure::Refused),
         ("reset", Failure::Reset),
@@ -117,6 +127,8 @@ impl Failure {
         ("in-use", Failure::InUse),
         ("invalid", Failure::Invalid),
         ("not-supported", Failure::NotSupported),
+        ("too-long", Failure::TooLong),
+        ("no-destination", Failure::NoDestination),
     ];
     fn named(word: &str) -> Option<Failure> {
         Failure::NAMES.iter().find(|(name, _)| *name == word).map(|&(_, failure)| failure)

@@ -1,7 +1,7 @@
 //! One line of what happens.
 
 use super::words::{Words, Wrong, expected, split};
-use super::{Step, When, call, segment};
+use super::{Step, When, call, datagram, segment};
 
 const ROLES: &str =
     "in, out, call, assert, wait, skip, after, also, or a heading (profile, network, host, include, kernel:)";
@@ -19,6 +19,10 @@ pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
     let role = words.word(ROLES)?;
     let steps = match role {
         "in" if words.take("icmp") => vec![Step::InIcmp(segment::icmp(&mut words)?)],
+        "in" if words.take("datagram") => vec![Step::InDatagram(datagram::datagram(&mut words, true)?)],
+        "out" if words.take("icmp") => vec![Step::OutIcmp(datagram::complaint(&mut words)?)],
+        "out" if words.take("datagram") => vec![Step::OutDatagram(datagram::datagram(&mut words, false)?)],
+        "out" if words.take("fragment") => vec![Step::OutFragment(datagram::fragment(&mut words)?)],
         "in" => segment::segments(&mut words, true)?.into_iter().map(Step::In).collect(),
         "out" => segment::segments(&mut words, false)?.into_iter().map(Step::Out).collect(),
         "call" => vec![Step::Call(call::call(&mut words)?)],
@@ -37,11 +41,11 @@ pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
         }
         other => return expected(ROLES, Some(other)),
     };
-    if matches!(when, When::Between(..)) && !matches!(steps.first(), Some(Step::Out(_))) {
+    if matches!(when, When::Between(..)) && !steps.first().is_some_and(Step::is_out) {
         return Err("only an `out` can have a range of times".into());
     }
     if when == When::InOneBurst
-        && !matches!(steps.first(), Some(Step::In(_) | Step::InIcmp(_) | Step::Call(_)))
+        && !matches!(steps.first(), Some(Step::In(_) | Step::InIcmp(_) | Step::InDatagram(_) | Step::Call(_)))
     {
         return Err("`also` stands before an `in` or a `call`".into());
     }

@@ -1,6 +1,7 @@
 //! What a script says, after parsing. The words themselves are described in [the crate's page](crate).
 
 mod call;
+mod datagram;
 mod error;
 mod line;
 mod parse;
@@ -112,8 +113,16 @@ pub enum Step {
     In(Segment),
     /// A router's message arrives.
     InIcmp(Icmp),
+    /// The peer's datagram arrives.
+    InDatagram(Datagram),
     /// The host under test sends this segment.
     Out(Segment),
+    /// It sends this datagram.
+    OutDatagram(Datagram),
+    /// It sends this part of a datagram.
+    OutFragment(Fragment),
+    /// It sends this ICMP error.
+    OutIcmp(Complaint),
     /// The host under test sends nothing for the time of the line.
     Wait,
     /// Whatever the host sends in the time of the line is taken and not looked at.
@@ -122,6 +131,13 @@ pub enum Step {
     Call(Call),
     /// A figure is as it should be.
     Assert(Assertion),
+}
+
+impl Step {
+    /// Whether the host is expected to send something.
+    pub fn is_out(&self) -> bool {
+        matches!(self, Step::Out(_) | Step::OutDatagram(_) | Step::OutFragment(_) | Step::OutIcmp(_))
+    }
 }
 
 /// A value that an `out` may leave open.
@@ -212,17 +228,64 @@ pub enum Cookie {
     Bytes(Vec<u8>),
 }
 
-/// A message about a segment that the host under test has sent.
+/// A message about something that the host under test has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Icmp {
     /// What it says.
     pub kind: IcmpKind,
-    /// The sequence number in the segment that it quotes.
-    pub about: i64,
+    /// What it quotes.
+    pub about: About,
     /// Which peer's connection.
     pub peer: u8,
-    /// It quotes no segment but a datagram from this port of the host's, which the host need not have sent.
-    pub datagram_port: Option<u16>,
+}
+
+/// What a router's message quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A segment with this sequence number.
+    Segment(i64),
+    /// A long datagram from this port of the host's to the peer, which the host need not have sent.
+    Datagram(u16),
+    /// The host's first datagram, or its second, and so on, as it was sent.
+    Sent(u32),
+}
+
+/// A datagram of UDP that is sent in, or that is expected. Its data follows from its place among the datagrams of its
+/// sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Bytes of data.
+    pub bytes: usize,
+    /// Which peer speaks or is spoken to.
+    pub peer: u8,
+    /// The host's port.
+    pub port: u16,
+    /// Whether its checksum was left out.
+    pub no_checksum: bool,
+    /// Of an `in`: the checksum is wrong.
+    pub bad_checksum: bool,
+    /// Of an `in`: what its length field says in place of what is right.
+    pub length: Option<u16>,
+}
+
+/// A part of a datagram of the host's that was too long for its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Where it begins and ends in what IP carries, the header of UDP included.
+    pub from: usize,
+    /// After its last byte.
+    pub to: usize,
+    /// Whether others follow.
+    pub more: bool,
+}
+
+/// An ICMP error that the host sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// What it says.
+    pub kind: IcmpKind,
+    /// How much it quotes of a packet that came, from its IP header on.
+    pub quotes: Option<usize>,
 }
 
 /// What routers say.
@@ -267,7 +330,19 @@ pub enum CallKind {
         /// Our port.
         port: u16,
     },
-    /// Calls the peer.
+    /// Sends a datagram.
+    Send {
+        /// Bytes of data.
+        bytes: usize,
+        /// To which peer; else where the socket is connected.
+        to: Option<u8>,
+    },
+    /// Takes the next datagram, and compares it with what was sent.
+    Receive {
+        /// At most.
+        bytes: usize,
+    },
+    /// Calls the peer, or connects a datagram socket to it.
     Connect {
         /// Which peer.
         peer: u8,
@@ -319,6 +394,8 @@ pub enum Expect {
     Done,
     /// So many bytes.
     Bytes(usize),
+    /// So many bytes of a datagram that has more.
+    Cut(usize, usize),
     /// It works, whatever number of bytes it takes or gives.
     Any,
     /// The peer's stream has ended.
@@ -341,6 +418,8 @@ pub enum Failure {
     InUse,
     Invalid,
     NotSupported,
+    TooLong,
+    NoDestination,
 }
 
 /// `assert info.NAME OPERATOR VALUE`, or `assert ready.NAME == yes`.

@@ -1,7 +1,7 @@
 //! A segment's words: flags in capitals, then fields and options by name, in any order.
 
 use super::words::{FLAGS, Words, Wrong, duration, expected, span, window};
-use super::{Cookie, Echo, Icmp, IcmpKind, Presence, Segment};
+use super::{About, Cookie, Echo, Icmp, IcmpKind, Presence, Segment};
 use inhost_wire::Ecn;
 use inhost_wire::tcp::Flags;
 
@@ -217,9 +217,30 @@ fn hexadecimal(word: &str) -> Option<Vec<u8>> {
 
 /// The words after `in icmp`.
 pub(super) fn icmp(words: &mut Words<'_>) -> Result<Icmp, Wrong> {
+    let kind = icmp_kind(words)?;
+    let mut icmp = Icmp { kind, about: About::Segment(0), peer: 1 };
+    let word = words.word("`about`")?;
+    if word != "about" {
+        return expected("`about` and the sequence number of the segment quoted", Some(word));
+    }
+    icmp.about = if words.take("datagram") {
+        About::Datagram(words.number("the port of ours that the datagram quoted came from")?)
+    } else if words.take("sent") {
+        About::Sent(words.number("which of the host's datagrams is quoted, from 1")?)
+    } else {
+        About::Segment(words.number("the sequence number of the segment quoted")?)
+    };
+    if words.take("peer") {
+        icmp.peer = words.number("a peer's number")?;
+    }
+    words.end("an ICMP message")?;
+    Ok(icmp)
+}
+/// What an ICMP error says.
+pub(super) fn icmp_kind(words: &mut Words<'_>) -> Result<IcmpKind, Wrong> {
     const KINDS: &str = "network-unreachable, host-unreachable, protocol-unreachable, port-unreachable, prohibited, \
                          time-exceeded, parameter-problem, source-quench or too-big";
-    let kind = match words.word(KINDS)? {
+    Ok(match words.word(KINDS)? {
         "network-unreachable" => IcmpKind::NetworkUnreachable,
         "host-unreachable" => IcmpKind::HostUnreachable,
         "protocol-unreachable" => IcmpKind::ProtocolUnreachable,
@@ -236,22 +257,7 @@ pub(super) fn icmp(words: &mut Words<'_>) -> Result<Icmp, Wrong> {
             IcmpKind::TooBig(words.number("an MTU in bytes")?)
         }
         other => return expected(KINDS, Some(other)),
-    };
-    let mut icmp = Icmp { kind, about: 0, peer: 1, datagram_port: None };
-    let word = words.word("`about`")?;
-    if word != "about" {
-        return expected("`about` and the sequence number of the segment quoted", Some(word));
-    }
-    if words.take("datagram") {
-        icmp.datagram_port = Some(words.number("the port of ours that the datagram quoted came from")?);
-    } else {
-        icmp.about = words.number("the sequence number of the segment quoted")?;
-    }
-    if words.take("peer") {
-        icmp.peer = words.number("a peer's number")?;
-    }
-    words.end("an ICMP message")?;
-    Ok(icmp)
+    })
 }
 
 /// When a line happens: `after 200ms`, `after 200ms ~5ms`, `after 180..220ms`.

@@ -109,6 +109,27 @@ fn calls_name_their_sockets_and_what_they_expect() {
 }
 
 #[test]
+fn datagrams_have_lengths_peers_and_ports() {
+    let step = |text: &str| script(text).lines.swap_remove(0).step;
+    let plain =
+        Datagram { bytes: 100, peer: 1, port: 9000, no_checksum: false, bad_checksum: false, length: None };
+    assert_eq!(step("in datagram 100"), Step::InDatagram(plain.clone()));
+    let odd = Datagram { peer: 2, port: 53, length: Some(7), bad_checksum: true, ..plain.clone() };
+    assert_eq!(step("in datagram 100 peer 2 port 53 length 7 badsum"), Step::InDatagram(odd));
+    assert_eq!(step("out datagram 100 nosum"), Step::OutDatagram(Datagram { no_checksum: true, ..plain }));
+    let part = Fragment { from: 0, to: 1480, more: true };
+    assert_eq!(step("out fragment 0..1480 more"), Step::OutFragment(part));
+    let complaint = Complaint { kind: IcmpKind::PortUnreachable, quotes: Some(28) };
+    assert_eq!(step("out icmp port-unreachable quotes 28"), Step::OutIcmp(complaint));
+    let Step::InIcmp(icmp) = step("in icmp time-exceeded about sent 2") else { panic!() };
+    assert_eq!(icmp.about, About::Sent(2));
+    let Step::Call(call) = step("call receive 10 expect 10 of 20") else { panic!() };
+    assert_eq!((call.on.as_str(), call.expect), ("datagrams", Expect::Cut(10, 20)));
+    assert!(wrong("out datagram 100 badsum").contains("expected peer, port or nosum"));
+    assert!(wrong("out fragment 9..8").contains("such as 0..1480"));
+}
+
+#[test]
 fn assertions_compare_words_numbers_and_times() {
     let must = |text: &str| match script(text).lines.swap_remove(0).step {
         Step::Assert(assertion) => (assertion.ready, assertion.field, assertion.must),

@@ -1,7 +1,11 @@
 //! Steps as they are written: what a program made, for a person to read and to keep as a script.
 
-use super::{Assertion, Call, CallKind, Cookie, Echo, Expect, Icmp, IcmpKind, Must, Options, Presence};
-use super::{Segment, Step, words};
+use super::{
+    About, Assertion, Call, CallKind, Complaint, Cookie, Datagram, Echo, Expect, Fragment, Icmp, IcmpKind,
+    Must,
+};
+use super::{Options, Presence, Segment, Step, words};
+use crate::side::DATAGRAM_PORT;
 use inhost_wire::Ecn;
 use inhost_wire::tcp::Flags;
 use std::fmt::{Display, Write};
@@ -11,7 +15,11 @@ pub fn line(step: &Step) -> String {
     match step {
         Step::In(said) => format!("in  {}", segment(said)),
         Step::InIcmp(said) => format!("in  icmp {}", icmp(said)),
+        Step::InDatagram(said) => format!("in  datagram {}", datagram(said)),
         Step::Out(said) => format!("out {}", segment(said)),
+        Step::OutDatagram(said) => format!("out datagram {}", datagram(said)),
+        Step::OutFragment(said) => format!("out fragment {}", fragment(said)),
+        Step::OutIcmp(said) => format!("out icmp {}", complaint(said)),
         Step::Wait => "wait".into(),
         Step::Skip => "skip".into(),
         Step::Call(said) => format!("call {}", call(said)),
@@ -146,20 +154,60 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn icmp(said: &Icmp) -> String {
+fn datagram(said: &Datagram) -> String {
     let mut line = Line::default();
-    line.word(icmp_word(said.kind));
-    if let IcmpKind::TooBig(mtu) = said.kind {
-        line.field("mtu", mtu);
+    line.word(said.bytes);
+    if said.port != DATAGRAM_PORT {
+        line.field("port", said.port);
     }
-    match said.datagram_port {
-        Some(port) => line.field("about datagram", port),
-        None => line.field("about", said.about),
+    if let Some(length) = said.length {
+        line.field("length", length);
+    }
+    for (is_said, word) in [(said.no_checksum, "nosum"), (said.bad_checksum, "badsum")] {
+        if is_said {
+            line.word(word);
+        }
     }
     if said.peer != 1 {
         line.field("peer", said.peer);
     }
     line.0
+}
+fn fragment(said: &Fragment) -> String {
+    let mut line = Line::default();
+    line.word(format_args!("{}..{}", said.from, said.to));
+    if said.more {
+        line.word("more");
+    }
+    line.0
+}
+fn complaint(said: &Complaint) -> String {
+    let mut line = Line::default();
+    icmp_kind(&mut line, said.kind);
+    if let Some(bytes) = said.quotes {
+        line.field("quotes", bytes);
+    }
+    line.0
+}
+
+fn icmp(said: &Icmp) -> String {
+    let mut line = Line::default();
+    icmp_kind(&mut line, said.kind);
+    match said.about {
+        About::Segment(number) => line.field("about", number),
+        About::Datagram(port) => line.field("about datagram", port),
+        About::Sent(which) => line.field("about sent", which),
+    }
+    if said.peer != 1 {
+        line.field("peer", said.peer);
+    }
+    line.0
+}
+fn icmp_kind(line: &mut Line, kind: IcmpKind) {
+    line.word(icmp_word(kind));
+    if let IcmpKind::TooBig(mtu) = kind {
+        line.field("mtu", mtu);
+    }
 }
 /// The kind of a router's message.
 pub(crate) fn icmp_word(kind: IcmpKind) -> &'static str {
@@ -187,6 +235,13 @@ pub(crate) fn call_words(what: &CallKind) -> String {
             }
         }
         CallKind::Datagrams { port } => line.field("datagrams port", port),
+        CallKind::Send { bytes, to } => {
+            line.field("send", bytes);
+            if let Some(peer) = to {
+                line.field("to", peer);
+            }
+        }
+        CallKind::Receive { bytes } => line.field("receive", bytes),
         CallKind::Connect { peer, data } => {
             line.word("connect");
             if *peer != 1 {
@@ -228,9 +283,11 @@ fn call(said: &Call) -> String {
         line.field("as", name);
     }
     match (&said.expect, &said.what) {
-        (Expect::Done, CallKind::Read { .. }) => line.word("expect ok"),
-        (Expect::Bytes(bytes), CallKind::Read { bytes: wanted }) if bytes == wanted => {}
+        (Expect::Done, CallKind::Read { .. } | CallKind::Receive { .. }) => line.word("expect ok"),
+        (Expect::Bytes(bytes), CallKind::Read { bytes: wanted } | CallKind::Receive { bytes: wanted })
+            if bytes == wanted => {}
         (Expect::Done, _) => {}
+        (Expect::Cut(bytes, whole), _) => line.field("expect", format_args!("{bytes} of {whole}")),
         (Expect::Bytes(bytes), _) => line.field("expect", bytes),
         (Expect::Any, _) => line.word("expect any"),
         (Expect::End, _) => line.word("expect end"),

@@ -1,5 +1,6 @@
 //! Our own stack: one host on a raw-IP link, driven by a clock that the script keeps.
 
+mod datagrams;
 mod device;
 mod face;
 mod figures;
@@ -20,7 +21,7 @@ use inhost_stack::{
     Readiness, SendHow, SocketId, Stack, StackConfig, StreamError, UdpOptions,
 };
 use inhost_tcp::{Config, ConnectionError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const LINK: LinkId = LinkId(1);
 /// Rounds that the host may need at one instant.
@@ -40,6 +41,9 @@ pub struct Ours {
     listen: ListenOptions,
     connect: ConnectOptions,
     face: Face,
+    /// The names of datagram sockets.
+    datagrams: BTreeSet<String>,
+    datagram_options: UdpOptions,
 }
 
 /// What a name stands for.
@@ -93,6 +97,8 @@ impl Ours {
             listen,
             connect,
             face: Face::new(script.profile),
+            datagrams: BTreeSet::new(),
+            datagram_options: options::datagrams(script.profile),
         };
         ours.settle()?;
         Ok(ours)
@@ -321,13 +327,13 @@ impl Side for Ours {
                 self.sockets.insert(name, Slot::Fresh(Box::new(fresh)));
                 Came::Done
             }
-            CallKind::Datagrams { port } => {
-                let local = Endpoint::new(self.any(), *port);
-                let bound = self.stack.udp_bind(local, UdpOptions::default(), self.now);
-                let socket = bound.map_err(|error| error.to_string())?;
-                self.sockets.insert(call.on.clone(), Slot::Live(socket));
-                Came::Done
+            CallKind::Datagrams { port } => self.open_datagrams(call, *port)?,
+            CallKind::Send { to, .. } => self.send_datagram(call, *to, data)?,
+            CallKind::Receive { bytes } => self.receive_datagram(call, *bytes)?,
+            CallKind::Connect { peer, .. } if self.datagrams.contains(&call.on) => {
+                self.connect_datagrams(call, *peer)?
             }
+            CallKind::Error if self.datagrams.contains(&call.on) => self.datagram_error(call)?,
             CallKind::Connect { peer, .. } => self.connect(call, *peer, data)?,
             CallKind::Listen { backlog } => self.listen(call, *backlog)?,
             CallKind::Accept => self.accept(call)?,

@@ -5,8 +5,8 @@ use crate::side::Came;
 use inhost_base::{Duration, Instant};
 use inhost_event::Ignore;
 use inhost_stack::{
-    ConnectOptions, FastOpenCall, InterfaceConfig, ListenOptions, SocketId, SocketOption, Stack, StackConfig,
-    SynCookies,
+    ConnectOptions, FastOpenCall, InterfaceConfig, IpConfig, ListenOptions, SocketId, SocketOption, Stack,
+    StackConfig, SynCookies, UdpOptions,
 };
 use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
 
@@ -19,8 +19,17 @@ pub(super) fn profile(profile: Profile, config: &mut StackConfig, listen: &mut L
         Profile::Rfc => config.tcp = Config::rfc(),
         Profile::Linux => {
             config.tcp = Config::linux();
+            config.ip = IpConfig::linux();
             listen.gives_out_reset = true;
         }
+    }
+}
+
+/// What a datagram socket begins with.
+pub(super) fn datagrams(profile: Profile) -> UdpOptions {
+    match profile {
+        Profile::Rfc => UdpOptions::default(),
+        Profile::Linux => UdpOptions::linux(),
     }
 }
 
@@ -133,6 +142,10 @@ pub(super) fn in_use(
         "congestion" => SocketOption::Congestion(congestion(value)?),
         "pacing-rate" => SocketOption::MaxPacingRate(Some(number(value)?)),
         "syn-retries" => SocketOption::SynRetries(number(value)?),
+        "hop-limit" => SocketOption::HopLimit(Some(number(value)?)),
+        "differentiated-services" => SocketOption::DifferentiatedServices(number(value)?),
+        "dont-fragment" => SocketOption::DontFragment(switch(value)?),
+        "report-errors" => SocketOption::ReportUnconnectedErrors(switch(value)?),
         other => return Err(format!("no option of a socket in use is called {other}")),
     };
     let done = stack.set_option(socket, option, now, &mut Ignore);
