@@ -3,7 +3,7 @@
 use crate::through::seen_at;
 use inhost_base::{Endpoint, IpAddr};
 use inhost_names::Names;
-use inhost_runtime::control::{self, Client};
+use inhost_runtime::control::{self, CallOptions, Client};
 use inhost_runtime::{AsyncFd, Reactor};
 use inhost_socket::{Host, Stream};
 use inhost_telnet::driver::{Connect, Connected, Urgent};
@@ -95,6 +95,7 @@ impl Connect for Connector {
         match self.maker.clone() {
             Maker::Private { host, names, reaches_loopback } => Box::pin(async move {
                 let stream = privately(&host, &names, reaches_loopback, family, &name, port).await?;
+                stream.set_nagle(false);
                 let address = stream.remote().to_string();
                 Ok(Connected { stream: Connection::Private(stream), address })
             }),
@@ -165,7 +166,9 @@ fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result
             true => "; that is the running host itself, --link user leads to this machine",
             false => "",
         };
-        match client.connect(Endpoint::new(address, port)) {
+        // What is said here is said in turns, a few octets at a time.
+        let calling = CallOptions { nagle: false, ..CallOptions::default() };
+        match client.connect_with(Endpoint::new(address, port), calling) {
             Ok(connected) => return Ok(connected),
             Err(error) => why = format!("cannot connect to {name} port {port}: {address}: {error}{hint}"),
         }

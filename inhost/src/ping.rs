@@ -5,6 +5,7 @@ use crate::failure::{Failure, print_error};
 use crate::through::{Private, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Instant, IpAddr};
+use inhost_names::check_host;
 use inhost_runtime::{Signal, Signals};
 use inhost_socket::{EchoSocket, Host};
 use serde_json::json;
@@ -29,6 +30,7 @@ struct Tally {
 
 /// Sends the requests and reports.
 pub fn run(arguments: &Ping) -> Result<(), Failure> {
+    check_host(&arguments.host).map_err(|why| Failure::usage(why.to_string()))?;
     for (name, seconds) in [("--interval", arguments.interval), ("--wait", arguments.wait)] {
         if !(0.01..=3600.0).contains(&seconds) {
             return Err(Failure::usage(format!("{name} {seconds}: give seconds from 0.01 to 3600")));

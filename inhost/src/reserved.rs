@@ -9,7 +9,7 @@ use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_names::{Names, check_host};
 use inhost_remote::rsh::RESERVED_PORTS;
-use inhost_runtime::control::{Client, ListenerClient};
+use inhost_runtime::control::{CallOptions, Client, ListenerClient};
 use inhost_runtime::{AsyncFd, Reactor};
 use inhost_socket::{ConnectError, Host, Listener};
 use inhost_stack::{ConnectOptions, ListenOptions, Local};
@@ -238,7 +238,8 @@ fn through_running(
     let addresses = addresses.iter().filter_map(|address| address.as_str()?.parse::<IpAddr>().ok());
     for address in addresses.filter(|address| family.wants(address)) {
         for from in ports() {
-            match client.connect_from(Some(from), Endpoint::new(address, port)) {
+            let calling = CallOptions { from_port: Some(from), nagle: false };
+            match client.connect_with(Endpoint::new(address, port), calling) {
                 Ok(connected) => return Ok(connected),
                 Err(error) => why = format!("cannot connect to {name} port {port}: {address}: {error}"),
             }

@@ -5,6 +5,7 @@ use crate::client::ClientHost;
 use crate::connection::{Connector, Family};
 use crate::failure::Failure;
 use crate::through::Way;
+use inhost_names::check_host;
 use inhost_telnet::client::{Emulation, Settings, Start, Transmit};
 use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
 use inhost_telnet::protocol::Config;
@@ -13,6 +14,9 @@ use inhost_telnet::terminal::Terminal;
 /// Runs the client until it is told to end.
 pub fn run(arguments: &Telnet) -> Result<(), Failure> {
     let settings = settings(arguments)?;
+    if let Some(host) = &arguments.host {
+        check_host(host).map_err(|why| Failure::usage(why.to_string()))?;
+    }
     let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
     let mut client = ClientHost::start(Way::find(&arguments.through)?)?;
     let connector =

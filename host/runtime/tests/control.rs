@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_event::SendCause;
 use inhost_runtime::Runtime;
-use inhost_runtime::control::{Client, ClientError, Failure, Server, Summary};
+use inhost_runtime::control::{CallOptions, Client, ClientError, Failure, Server, Summary};
 use inhost_socket::Host;
 use inhost_stack::{ListenOptions, SendHow, StackConfig, TcpConfig, UdpOptions};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -49,8 +50,8 @@ static DATAGRAMS: AtomicU64 = AtomicU64::new(0);
 static READ: AtomicU64 = AtomicU64::new(0);
 
 /// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets whoever has said something; on port 10 one
-/// that sends as much as is taken, and then resets; on port 11 one that greets and then reads slowly. On UDP port 11
-/// whatever comes is counted.
+/// that sends as much as is taken, and then resets; on port 11 one that greets and then reads slowly; on port 12 one
+/// that reads and says nothing. On UDP port 11 whatever comes is counted.
 fn services(host: &Host) {
     let (tcp, udp) = (host.clone(), host.clone());
     host.spawn(async move {
@@ -95,6 +96,13 @@ fn services(host: &Host) {
                 server.sleep(Duration::from_millis(1)).await;
             }
             READ.store(read, Ordering::SeqCst);
+        }
+    })
+    .detach();
+    let silent = host.listen(here(12), ListenOptions::default()).unwrap();
+    host.spawn(async move {
+        while let Ok(stream) = silent.accept().await {
+            while let Ok(1..) = stream.receive(&mut [0; 1000]).await {}
         }
     })
     .detach();
@@ -164,6 +172,22 @@ fn a_connection_by_descriptor_carries_bytes_and_half_closes() {
         (&connected.stream).read_to_end(&mut received).unwrap();
         writing.join().unwrap();
         assert!(received == sent);
+    });
+}
+
+/// Words of a dialogue do not wait for the acknowledgment of those before, which who says nothing delays.
+#[test]
+fn a_connection_without_nagle_holds_nothing_back() {
+    with_host("nagle", |client, _| {
+        let calling = CallOptions { nagle: false, ..CallOptions::default() };
+        let mut connected = client.connect_with(here(12), calling).unwrap();
+        for _ in 0..50 {
+            connected.stream.write_all(b"x").unwrap();
+            thread::park_timeout(std::time::Duration::from_millis(1));
+        }
+        let ledger = client.status(&connected.socket).unwrap()["status"]["tcp"]["send"]["ledger_ns"].clone();
+        let held = SendCause::SmallData.text();
+        assert_eq!(ledger[held], 0, "{ledger}");
     });
 }
 
@@ -389,7 +413,7 @@ fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
     let summary = Summary::new(&host);
     assert_eq!(
         summary.state()["sockets"],
-        json!({"connections": 2000, "listeners": 4, "udp": 2, "echo": 0, "probes": 0})
+        json!({"connections": 2000, "listeners": 5, "udp": 2, "echo": 0, "probes": 0})
     );
     assert_eq!(summary.state()["interfaces"][0]["medium"], "loopback");
     let udp = host.udp(here(9), UdpOptions::default()).unwrap();

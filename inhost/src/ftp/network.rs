@@ -32,11 +32,7 @@ impl ClientNetwork {
     pub async fn call(&self, name: &str, port: u16) -> Result<Opened, String> {
         let connected = self.0.connect(name, port).await?;
         let (local, peer) = match &connected.stream {
-            Connection::Private(stream) => {
-                // No command waits for the acknowledgment of the one before.
-                stream.set_nagle(false);
-                (stream.local().address, stream.remote())
-            }
+            Connection::Private(stream) => (stream.local().address, stream.remote()),
             Connection::Running(_, socket) => {
                 let peer: SocketAddr = connected.address.parse().map_err(|_| "the host says no address")?;
                 (self.own_end(socket)?, peer.into())

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use inhost_ftp::protocol::name_text;
+use inhost_names::check_host;
 
 /// One URL, or a host alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +60,7 @@ impl Url {
         if host.is_empty() {
             return Err(wrong());
         }
+        check_host(host).map_err(|why| Failure::usage(why.to_string()))?;
         let decoded = |part: &str| decode(part).ok_or_else(wrong);
         Ok(Url {
             user: user.map(decoded).transpose()?,

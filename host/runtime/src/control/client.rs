@@ -55,6 +55,22 @@ impl From<io::Error> for ClientError {
     }
 }
 
+/// How the host is to call somebody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallOptions {
+    /// From this port. Default any.
+    pub from_port: Option<u16>,
+    /// Whether a short segment waits while another is not acknowledged (Nagle's algorithm). Default true; a dialogue whose
+    /// words are waited for wants false.
+    pub nagle: bool,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        CallOptions { from_port: None, nagle: true }
+    }
+}
+
 /// A connection of the host, with a descriptor for it.
 #[derive(Debug)]
 pub struct Connected {
@@ -155,12 +171,12 @@ impl Client {
     }
     /// Has the host call `to`.
     pub fn connect(&mut self, to: Endpoint) -> Result<Connected, ClientError> {
-        self.connect_from(None, to)
+        self.connect_with(to, CallOptions::default())
     }
-    /// Has the host call `to` from a port of its own, if one is given.
-    pub fn connect_from(&mut self, port: Option<u16>, to: Endpoint) -> Result<Connected, ClientError> {
-        let from = port.map(|port| format!("0.0.0.0:{port}"));
-        let request = json!({"op": "connect", "to": to.to_string(), "from": from});
+    /// Has the host call `to`, in this way.
+    pub fn connect_with(&mut self, to: Endpoint, calling: CallOptions) -> Result<Connected, ClientError> {
+        let from = calling.from_port.map(|port| format!("0.0.0.0:{port}"));
+        let request = json!({"op": "connect", "to": to.to_string(), "from": from, "nagle": calling.nagle});
         let (reply, descriptor) = self.request(&request)?;
         connected(&reply, descriptor)
     }

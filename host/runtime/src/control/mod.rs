@@ -11,7 +11,7 @@
 //!
 //! | request | reply | with the reply's first byte |
 //! |---|---|---|
-//! | `{"op":"connect","to":END,"from":END?}` | `"socket"`, `"local"`, `"remote"` | a stream: the connection |
+//! | `{"op":"connect","to":END,"from":END?,"nagle":BOOL?}` | `"socket"`, `"local"`, `"remote"` | a stream: the connection |
 //! | `{"op":"listen","at":END,"backlog":N?}` | `"socket"`, `"local"` | a message socket: the listener |
 //! | `{"op":"udp","at":END,"to":END?}` | `"socket"`, `"local"` | a message socket: datagrams |
 //! | `{"op":"status","socket":NAME}` | the socket as in `netstat`, or `"ended"` with why and `"errno"` | |
@@ -41,7 +41,7 @@ mod pump;
 mod server;
 mod trust;
 
-pub use client::{Client, ClientError, Connected, ListenerClient, UdpClient};
+pub use client::{CallOptions, Client, ClientError, Connected, ListenerClient, UdpClient};
 pub use netstat::{Summary, netstat, netstat_with_links};
 pub use protocol::{
     ADDRESS_BYTES, LONGEST_LINE_BYTES, LONGEST_REQUEST_BYTES, decode_address, default_path, encode_address,

@@ -330,6 +330,9 @@ async fn connect(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure>
     // First, so that nobody is called whom there is no descriptor for.
     let (ours, theirs) = pump::stream_pair(&shared.reactor).map_err(no_descriptor)?;
     let stream = shared.host.connect_with(to, options).await?;
+    if let Some(nagle) = request["nagle"].as_bool() {
+        stream.set_nagle(nagle);
+    }
     Ok(Reply { members: hand_over(shared, stream, ours), descriptor: Some(theirs) })
 }
 

@@ -16,6 +16,9 @@ const ROUNDS: usize = 200_000;
 pub struct Network {
     pub ends: [End; 2],
     pub now: Instant,
+    /// Host 0 takes what has come in each of so many rounds, all at once.
+    pub takes_every: usize,
+    rounds: usize,
 }
 
 pub struct End {
@@ -41,7 +44,7 @@ impl Network {
             let link = stack.add_link(interface, Instant::ZERO).unwrap();
             End { host: Host::new(stack, Instant::ZERO), link, driver, batch: Batch::new() }
         };
-        Network { ends: [end(1, near), end(2, far)], now: Instant::ZERO }
+        Network { ends: [end(1, near), end(2, far)], now: Instant::ZERO, takes_every: 1, rounds: 0 }
     }
     /// Runs both hosts until `future`, a task of host 0, is done, and gives what it gave.
     pub fn run<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> T {
@@ -67,9 +70,12 @@ impl Network {
         panic!("no end after {ROUNDS} rounds, at {:?}", self.now);
     }
     fn round(&mut self) {
-        for End { host, link, driver, batch } in &mut self.ends {
-            host.with_stack(|stack, _| driver.receive(stack.pool(), batch)).unwrap();
-            host.receive(*link, batch, self.now);
+        self.rounds += 1;
+        for (number, End { host, link, driver, batch }) in self.ends.iter_mut().enumerate() {
+            if number == 1 || self.rounds.is_multiple_of(self.takes_every) {
+                host.with_stack(|stack, _| driver.receive(stack.pool(), batch)).unwrap();
+                host.receive(*link, batch, self.now);
+            }
             host.run(self.now, 1000);
             host.transmit(*link, self.now, 64, driver);
         }
