@@ -4,7 +4,7 @@ use crate::burst::Seal;
 use crate::marks::Marks;
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
-use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
+use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
 use bytes::Bytes;
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Cells, Packet};
@@ -84,7 +84,7 @@ impl Connection {
             self.settle(env);
             return Err(SendError::WouldBlock);
         }
-        self.marks.clear(Marks::REFUSED);
+        self.marks.clear(Marks::HELD_UP);
         let end = self.end_of_queue();
         if how.urgent && taken == length && taken > 0 {
             self.send.urgent = end;
@@ -103,7 +103,12 @@ impl Connection {
             self.keep_sent_push();
             self.send.push = end;
         }
-        if taken > 0 && (!pushed || self.marks.has(Marks::CORKED)) {
+        if !pushed && taken == length && taken > 0 {
+            self.push_half_window(end);
+        }
+        let held = !pushed || self.marks.has(Marks::CORKED);
+        // What is out lets go of what is held back, sooner or later.
+        if taken > 0 && held && !(self.config.aggregates_for_timeout && self.has_outstanding()) {
             self.aggregate(env.now);
         }
         self.settle_sending(env);
@@ -130,7 +135,7 @@ impl Connection {
     }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
-    fn aggregate(&mut self, now: Instant) {
+    pub(crate) fn aggregate(&mut self, now: Instant) {
         let delay = match self.config.aggregates_for_timeout {
             true => self.round_trip.base_timeout(&self.config),
             false => self.config.aggregation_delay,
@@ -293,7 +298,7 @@ impl Connection {
         }
         if !self.phase.opens() && self.phase.has_fin_outstanding() {
             self.send.push = self.stream_end();
-            self.marks.clear(Marks::REFUSED);
+            self.marks.clear(Marks::HELD_UP);
         }
         outcome
     }
@@ -334,7 +339,7 @@ impl Connection {
             TcpPhase::SynReceived if self.send.next == self.syn_sequence() => {
                 // Our SYN has not left: the answer of a port where nobody listens.
                 let acknowledgment = Some(self.receive.next);
-                Some(ResetReply { sequence: Sequence(0), acknowledgment, timestamps: None })
+                Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
             _ => Some(self.last_word(env.now)),
         };
@@ -347,18 +352,30 @@ impl Connection {
     // spec: RFC7323 5.2-3
     pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
         let timestamps = self.marks.has(Marks::TIMESTAMPS);
+        // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
+        let sequence = self.acknowledgment_sequence();
         ResetReply {
-            // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
-            sequence: self.acknowledgment_sequence(),
+            sequence,
             acknowledgment: Some(self.receive.next),
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
+            urgent_pointer: self
+                .config
+                .resets_tell_marks
+                .then(|| self.urgent_pointer_from(sequence))
+                .flatten(),
+            echoes_congestion: self.config.resets_tell_marks && self.marks.has(Marks::ECHO_CONGESTION),
         }
     }
 
     /// Lets what was sent without push go now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.queued_bytes() > 0 {
-            self.send.push = self.end_of_queue();
+            if self.config.push == PushPlacement::Linux && !self.phase.opens() {
+                // It goes, and bears PSH only where that was asked for.
+                self.release_small();
+            } else {
+                self.send.push = self.end_of_queue();
+            }
             self.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
         self.settle(env);

@@ -10,6 +10,7 @@ use crate::buffers::Buffers;
 use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::numbers::Visit;
+use crate::phase::Allows;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 
@@ -30,6 +31,10 @@ pub(crate) struct Burst {
 }
 
 impl Burst {
+    /// Whether what leaves from `start` to `end` is its last part, and not its first.
+    pub fn ends_with(&self, start: Sequence, end: Sequence) -> bool {
+        self.start.precedes(start) && start.precedes(self.end) && end == self.end
+    }
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
         let Burst { start, end } = self;
@@ -117,6 +122,23 @@ impl Connection {
             }
         }
     }
+    /// A write that ends at `end`, to which more was to be added, has PSH at its end where that is further than half of
+    /// the largest window from the last.
+    pub(crate) fn push_half_window(&mut self, end: Sequence) {
+        if self.config.push != PushPlacement::Linux || self.phase.opens() {
+            return;
+        }
+        let (unacknowledged, half) = (self.send.unacknowledged, self.send.largest_window / 2);
+        let mut last = self.send.push;
+        if let Some(buffers) = &self.buffers
+            && let Some(&(seal, _)) = buffers.seals.ends.iter().rfind(|(_, what)| *what == Seal::Push)
+        {
+            last = last.later(seal);
+        }
+        if last.precedes(end) && end.since(last) > half {
+            self.buffers_mut().seals.add(end, Seal::Push, unacknowledged);
+        }
+    }
     fn ends_write(&self, end: Sequence) -> bool {
         end == self.send.push || self.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
     }
@@ -140,7 +162,12 @@ impl Connection {
             return leaving;
         }
         let segment = self.payload_limit().max(1);
-        let most = self.burst_room(segment) * segment;
+        // While urgent data is out, each segment is a burst of its own.
+        let single = self.send.unacknowledged.precedes(self.send.urgent);
+        let mut most = if single { segment } else { self.burst_room(segment) * segment };
+        if self.config.halves_small_windows {
+            most = most.min((self.send.largest_window / 2 / segment).max(1) * segment);
+        }
         let edge = self.send_edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
         let mut rest = self.stream_end().since(start).min(usable);
@@ -158,7 +185,10 @@ impl Connection {
     /// their way.
     fn burst_room(&self, segment: u32) -> u32 {
         let window = self.congestion.window.window_bytes;
-        let room = window.saturating_sub(self.in_flight_bytes()) / segment;
+        let room = match self.config.window_counts_segments {
+            true => self.room_in_segments(),
+            false => window.saturating_sub(self.in_flight_bytes()) / segment,
+        };
         room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
     }
     /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
@@ -215,19 +245,25 @@ impl Connection {
             }
         }
     }
-    /// New data from `start` to `end` left.
+    /// New data from `start` to `end` is about to count as sent.
     #[inline]
-    pub(crate) fn burst_left(&mut self, start: Sequence, end: Sequence) {
+    pub(crate) fn burst_leaves(&mut self, start: Sequence, end: Sequence) {
         if self.config.push == PushPlacement::Linux {
-            self.note_burst(start, end);
+            let burst = self.burst_of(start, end);
+            self.buffers_mut().burst = burst;
+        }
+    }
+    /// New data up to `end` left.
+    #[inline]
+    pub(crate) fn burst_left(&mut self, end: Sequence) {
+        if self.config.push == PushPlacement::Linux {
+            self.note_burst(end);
         }
     }
     #[inline(never)]
-    fn note_burst(&mut self, start: Sequence, end: Sequence) {
-        let burst = self.burst_of(start, end);
-        let ends_burst = end == burst.end;
+    fn note_burst(&mut self, end: Sequence) {
         let buffers = self.buffers_mut();
-        buffers.burst = burst;
+        let ends_burst = end == buffers.burst.end;
         let ends_record = buffers.seals.is_at(end, Seal::Record);
         buffers.flight.ended(ends_burst, ends_record);
     }

@@ -55,9 +55,41 @@ pub struct Config {
     pub syn_answer_retries: u8,
     /// The first so many time-outs of a SYN are not doubled. Default 0 (RFC 6298 §5.5); Linux 4.
     pub syn_linear_timeouts: u8,
-    /// Probe a closed window by an old number without data, as Linux does, instead of by the next byte; a FIN waits behind
-    /// it as data does. Default false: a probe with a byte, or the FIN, is worth an answer to every receiver.
+    /// Probe a closed window by an old number without data, as Linux does, instead of by the next byte, and by the oldest
+    /// segment again where something is out; a FIN waits behind it as data does. Default false: a probe with a byte, or the
+    /// FIN, is worth an answer to every receiver.
     pub empty_window_probes: bool,
+    /// The congestion window counts segments, however short each is, and a FIN waits for it, too, as on Linux. Default
+    /// false: it counts bytes (RFC 5681 §2), and a FIN without data goes at once.
+    pub window_counts_segments: bool,
+    /// What left in one go is cut anew from where an acknowledgment ends within a segment of it, and timers and round trip
+    /// take note only where that leaves fewer segments, as on Linux. Default false: what left is cut once, and whatever is
+    /// new counts (RFC 6298 §5.3).
+    pub acknowledgments_move_cuts: bool,
+    /// A probe of the tail takes new data only where the peer's window has room for a whole segment of it; while one is
+    /// out, a second that falls due leaves the time-out to count from when the oldest segment left; and what the persist
+    /// timer sent is not probed for, as on Linux. Default false: it takes what the window allows, and the time-out begins
+    /// anew (RFC 8985 §7.3).
+    pub tail_probes_are_whole: bool,
+    /// What the peer's window has room for behind full segments goes with them, if Nagle's algorithm lets it, and nothing
+    /// that the window cuts goes alone, as on Linux. Default false: it goes while nothing is out, if it is half of the largest
+    /// window (RFC 9293 §3.8.6.2.1).
+    pub fills_windows: bool,
+    /// An ICMP error that quotes the number of the next byte to be sent is believed, too, and what it told is over with any
+    /// acknowledgment that is not old, as on Linux. Default false: only one that quotes what is in flight (RFC 5927 §4.1),
+    /// until something new is acknowledged.
+    pub errors_may_quote_next: bool,
+    /// What does not fit through a path that has become narrower goes again as after a time-out, by itself, with the
+    /// window as it is, as on Linux. Default false: together with what follows it.
+    pub narrow_path_is_loss: bool,
+    /// A reset of ours tells of urgent data and of congestion marks as any other segment does, as on Linux. Default false.
+    pub resets_tell_marks: bool,
+    /// The peer's news of a congestion mark counts only while something is out, as on Linux. Default false: always
+    /// (RFC 3168 §6.1.2).
+    pub marks_need_data_out: bool,
+    /// An urgent pointer of zero marks the first byte, as on Linux. Default false: it points to the byte after the urgent
+    /// ones, so that nothing is urgent (RFC 6093 §3.1).
+    pub zero_urgent_pointer_counts: bool,
     /// What arrived before a reset can still be read, as on Linux. Default false (RFC 9293 §3.10.7.4).
     pub keeps_received_after_reset: bool,
     /// A reset that comes in CLOSE-WAIT reads as the end of the stream, which it follows, and a write fails as on a
@@ -261,6 +293,15 @@ impl Config {
             syn_answer_retries: u8::MAX,
             syn_linear_timeouts: 0,
             empty_window_probes: false,
+            window_counts_segments: false,
+            acknowledgments_move_cuts: false,
+            tail_probes_are_whole: false,
+            fills_windows: false,
+            errors_may_quote_next: false,
+            narrow_path_is_loss: false,
+            resets_tell_marks: false,
+            marks_need_data_out: false,
+            zero_urgent_pointer_counts: false,
             keeps_received_after_reset: false,
             reset_after_end_is_closed: false,
             soft_errors_name_timeouts: false,
@@ -333,6 +374,15 @@ impl Config {
             syn_linear_timeouts: 4,
             max_retransmission_timeout: Duration::from_secs(120),
             empty_window_probes: true,
+            window_counts_segments: true,
+            acknowledgments_move_cuts: true,
+            tail_probes_are_whole: true,
+            fills_windows: true,
+            errors_may_quote_next: true,
+            narrow_path_is_loss: true,
+            resets_tell_marks: true,
+            marks_need_data_out: true,
+            zero_urgent_pointer_counts: true,
             keeps_received_after_reset: true,
             reset_after_end_is_closed: true,
             soft_errors_name_timeouts: true,

@@ -74,7 +74,7 @@ impl Connection {
         if self.phase.has_fin_outstanding() || self.phase.has_fin_acknowledged() {
             // Nothing new is sent any more: how the window was used is no matter.
             if first != self.send.next {
-                self.arm_tail_probe(env.now);
+                self.arm_tail_probe(false, env.now);
             }
         } else if let Some(cause) = cause {
             self.nothing_more(cause, first, env.now);

@@ -64,7 +64,8 @@ impl Connection {
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
     /// (RFC 5927 §4.1).
     pub fn is_in_flight(&self, sequence: Sequence) -> bool {
-        let in_flight = self.send.next.since(self.send.unacknowledged);
+        let next = self.config.errors_may_quote_next && !self.is_handshake_of_a_listener();
+        let in_flight = self.send.next.since(self.send.unacknowledged) + u32::from(next);
         sequence.within(self.send.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
     }
     /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
@@ -118,6 +119,12 @@ impl Connection {
         if self.has_outstanding() {
             let longest = self.segment_bytes();
             self.send_refused_again(longest);
+            if self.config.narrow_path_is_loss {
+                if !self.recover_by_path() {
+                    return;
+                }
+                self.marks.set(Marks::REPAIRS_ONLY);
+            }
             self.arm_retransmission(now);
         }
     }

@@ -4,6 +4,7 @@ use crate::connection::{ReceiveSpace, SendSpace, Timestamps};
 use crate::ledger::Accounts;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
+use crate::phase::Allows;
 use crate::promptness::Promptness;
 use crate::receive::Arrival;
 use crate::recovery::Recovery;
@@ -222,7 +223,8 @@ impl Connection {
     pub(crate) fn effective_mss(&self) -> u32 {
         let most = self.peer_mss.min(self.path_mss).min(self.searched_mss()).max(LEAST_MSS);
         let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
-        u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
+        let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
+        if self.config.halves_small_windows { self.halved_by_window(size, options) } else { size }
     }
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
@@ -237,8 +239,9 @@ impl Connection {
         self.send.push = self.send.push.later(self.send.unacknowledged);
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         self.recovery = Recovery::new(self.send.unacknowledged);
-        if self.config.halves_small_windows {
-            self.halve_segments();
+        if self.config.halves_small_windows && !self.marks.has(Marks::ACTIVE) {
+            // What the SYN said does not count there.
+            self.send.largest_window = self.send.window;
         }
         // spec: RFC6928 2-3
         // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
@@ -262,19 +265,26 @@ impl Connection {
         }
     }
 
-    /// Bounds segments by half of the window that the peer offers, or by a small one whole, as Linux's
-    /// tcp_bound_to_half_wnd does.
-    fn halve_segments(&mut self) {
-        if !self.marks.has(Marks::ACTIVE) {
-            // What the SYN said does not count there.
-            self.send.largest_window = self.send.window;
-        }
+    /// `size` bounded by half of the largest window that the peer has offered, or by a small one whole, as by Linux's
+    /// tcp_bound_to_half_wnd.
+    fn halved_by_window(&self, size: u32, options: u16) -> u32 {
         let window = self.send.largest_window;
         let most = if window > SMALL_WINDOW_BYTES { window / 2 } else { window };
-        let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
-        if 0 < most && most < self.effective_mss() {
-            let least = LEAST_HALVED_BYTES - options;
-            self.peer_mss = (most.min(u32::from(u16::MAX) / 2) as u16).max(least) + options;
+        if self.phase.opens() || most == 0 || size <= most {
+            return size;
+        }
+        most.max(u32::from(LEAST_HALVED_BYTES - options))
+    }
+    /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
+    /// has room for as many as before.
+    #[cold]
+    pub(crate) fn resize_to_window(&mut self) {
+        let (before, after) = (self.segment_bytes().max(1), self.effective_mss());
+        if before < after {
+            let window = &mut self.congestion.window;
+            window.window_bytes =
+                (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;
+            self.congestion.resize(after);
         }
     }
 
@@ -294,11 +304,7 @@ impl Connection {
         if flags.ack() && !acknowledges {
             outcome.dropped = Some(Drop::OutOfWindow);
             if !flags.rst() {
-                outcome.reset = Some(ResetReply {
-                    sequence: header.acknowledgment,
-                    acknowledgment: None,
-                    timestamps: None,
-                });
+                outcome.reset = Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
             }
             if let Some(retry) = self.config.crossed_syn_retry
                 && self.round_trip.backoff == 0

@@ -42,7 +42,8 @@ impl Connection {
     // spec: RFC9293 MUST-21
     pub fn set_user_timeout(&mut self, user_timeout: Duration, env: &mut Environment<'_>) {
         self.change(env, |config| config.user_timeout = user_timeout);
-        if self.retransmit_at != Instant::FAR_FUTURE {
+        // Where patience counts from a retransmission, the timer that runs is left alone.
+        if !self.config.patience_from_retransmission && self.retransmit_at != Instant::FAR_FUTURE {
             self.arm_retransmission(env.now);
         }
     }

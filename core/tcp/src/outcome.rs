@@ -95,7 +95,7 @@ pub struct Outcome {
 }
 
 /// A segment with RST that RFC 9293 §3.5.2 or §3.10.5 asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ResetReply {
     /// Its sequence number.
     pub sequence: Sequence,
@@ -103,16 +103,27 @@ pub struct ResetReply {
     pub acknowledgment: Option<Sequence>,
     /// Its timestamps, where they were agreed on (RFC 7323 §3.2).
     pub timestamps: Option<(u32, u32)>,
+    /// Where urgent data lies ahead ([`Config::resets_tell_marks`](crate::Config::resets_tell_marks)).
+    pub urgent_pointer: Option<u16>,
+    /// Congestion marks came that the peer has not answered (the same).
+    pub echoes_congestion: bool,
 }
 
 impl ResetReply {
     /// The segment's header, ports 0.
     pub fn header(&self) -> Header {
-        let flags = if self.acknowledgment.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
+        let mut flags = if self.acknowledgment.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
+        if self.urgent_pointer.is_some() {
+            flags |= Flags::URG;
+        }
+        if self.echoes_congestion {
+            flags |= Flags::ECE;
+        }
         Header {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment.unwrap_or_default(),
             flags,
+            urgent_pointer: self.urgent_pointer.unwrap_or_default(),
             options: TcpOptions { timestamps: self.timestamps, ..TcpOptions::NONE },
             ..Header::default()
         }
@@ -123,15 +134,11 @@ impl ResetReply {
             return None;
         }
         if header.flags.ack() {
-            return Some(ResetReply {
-                sequence: header.acknowledgment,
-                acknowledgment: None,
-                timestamps: None,
-            });
+            return Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
         }
         let length = payload_bytes as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
         let acknowledgment = Some(header.sequence + length);
-        Some(ResetReply { sequence: Sequence(0), acknowledgment, timestamps: None })
+        Some(ResetReply { acknowledgment, ..ResetReply::default() })
     }
 }
 

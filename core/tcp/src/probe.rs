@@ -55,6 +55,10 @@ impl TailProbe {
     pub fn is_out(&self) -> bool {
         self.end.is_some()
     }
+    /// Whether the probe that is out was the last of what was sent, up to `next`.
+    pub fn ends_at(&self, next: Sequence) -> bool {
+        self.end == Some(next)
+    }
     /// Whether a duplicate from `start` to `end` is the probe's own doing.
     pub fn explains(&self, start: Sequence, end: Sequence) -> bool {
         matches!((self.again_from, self.end), (Some(from), Some(to))
@@ -63,20 +67,29 @@ impl TailProbe {
 }
 
 impl Connection {
-    /// Sets the timer of the probe anew, after new data left or an acknowledgment came (RFC 8985 §7.2).
+    /// Sets the timer of the probe anew, after new data left, or with `advances` after an acknowledgment came (RFC 8985
+    /// §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
-    pub(crate) fn arm_tail_probe(&mut self, now: Instant) {
+    pub(crate) fn arm_tail_probe(&mut self, advances: bool, now: Instant) {
         // RFC 8985 §4: what the probe brings back only RACK can read.
         let allowed = self.config.tail_loss_probe
             && self.config.rack
             && self.marks.has(Marks::SACK)
-            && self.recovery.state == RecoveryState::Open
-            && self.send.window > 0;
+            && self.may_probe_tail();
         let smoothed = self.round_trip.smoothed();
-        let retransmit_at = self.retransmit_at;
+        let mut retransmit_at = self.retransmit_at;
+        let again = self.config.tail_probes_are_whole;
+        if again && let Some(at) = self.timeout_of_oldest() {
+            // New data leaves the time-out of what was out before where it is.
+            retransmit_at = match advances {
+                true => retransmit_at,
+                false if at > now => at,
+                false => Instant::FAR_FUTURE,
+            };
+        }
         let Some(buffers) = &mut self.buffers else { return };
-        if !allowed || buffers.flight.is_empty() || buffers.tail_probe.is_out() {
+        if !allowed || buffers.flight.is_empty() || (buffers.tail_probe.is_out() && !again) {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             return;
         }
@@ -89,14 +102,44 @@ impl Connection {
         // No later than the time-out, whose work it is to save.
         buffers.tail_probe.at = (now + patience).min(retransmit_at);
     }
+    /// Whether the state allows a probe.
+    #[inline]
+    fn may_probe_tail(&self) -> bool {
+        match self.config.tail_probes_are_whole {
+            true => {
+                matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
+                    && !self.marks.has(Marks::PERSISTED)
+            }
+            false => self.recovery.state == RecoveryState::Open && self.send.window > 0,
+        }
+    }
+    /// A probe is due, and none may be sent: the time-out begins anew, or counts from when the oldest left.
+    // spec: RFC8985 7.3-1
+    pub(crate) fn skip_tail_probe(&mut self, now: Instant) {
+        self.arm_retransmission(now);
+        if self.config.tail_probes_are_whole
+            && let Some(at) = self.timeout_of_oldest()
+        {
+            let soonest = now + self.config.recovery_timer_slack;
+            self.retransmit_at = self.retransmit_at.min(at.max(soonest));
+        }
+    }
+    /// When the time-out is over, counted from when the oldest that is out left.
+    fn timeout_of_oldest(&self) -> Option<Instant> {
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        oldest.map(|oldest| oldest.sent_at + self.round_trip.timeout(&self.config))
+    }
     /// The timer expired: the next segment is a probe, unless nothing was measured since the last (RFC 8985 §7.3).
     pub(crate) fn fire_tail_probe(&mut self) {
         if let Some(buffers) = &mut self.buffers {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             // spec: RFC8985 7.3-1a
-            if buffers.tail_probe.unmeasured {
+            if buffers.tail_probe.unmeasured || buffers.tail_probe.is_out() {
                 return;
             }
+        }
+        if self.config.tail_probes_are_whole && self.tail_probe(self.stream_end()).is_none() {
+            return;
         }
         self.marks.set(Marks::TAIL_PROBE);
     }

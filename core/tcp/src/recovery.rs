@@ -218,7 +218,9 @@ impl Connection {
         if !repairing {
             self.enter_recovery(&heard, env.now);
         }
-        self.move_window(&Delivery::default(), &heard, true, self.recovery.state, env.now);
+        if !repairing || !self.config.window_counts_segments {
+            self.move_window(&Delivery::default(), &heard, true, self.recovery.state, env.now);
+        }
         self.tell_window(env);
     }
 
@@ -233,6 +235,7 @@ impl Connection {
             buffers.force = true;
         }
         if !reduced_already {
+            self.tell_of_reduction();
             self.begin_reduction(heard);
             self.congestion.lost(self.flight_size(heard.outstanding_before_bytes), now);
         }
@@ -284,6 +287,10 @@ impl Connection {
         }
         self.recovery.state = RecoveryState::WindowReduction;
         self.recovery.recover = self.send.next;
+        self.tell_of_reduction();
+    }
+    /// The peer is to be told with the next new data that the window is smaller, whatever for (RFC 3168 §6.1.2).
+    pub(crate) fn tell_of_reduction(&mut self) {
         self.marks.put(Marks::WINDOW_REDUCED, self.marks.has(Marks::ECN));
     }
 }
@@ -380,6 +387,7 @@ impl Connection {
     }
     fn undo(&mut self, now: Instant) {
         self.congestion.undo(now);
+        self.marks.clear(Marks::WINDOW_REDUCED);
         if let Some(buffers) = &mut self.buffers {
             buffers.doubt.end();
         }
@@ -394,7 +402,7 @@ impl Connection {
         now: Instant,
     ) {
         let segment = self.segment_bytes();
-        let in_flight = self.in_flight_bytes();
+        let in_flight = self.counted_in_flight_bytes();
         let delivered = if self.marks.has(Marks::SACK) {
             delivery.bytes
         } else {
@@ -467,6 +475,7 @@ impl Connection {
         };
         let first_time = state != RecoveryState::Loss;
         self.congestion.timed_out(in_flight, again, now);
+        self.tell_of_reduction();
         self.search_failed(now);
         self.suspect_black_hole();
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
@@ -489,7 +498,7 @@ impl Connection {
                 buffers.doubt = Doubt::begin(unacknowledged, out_again);
             }
         }
-        self.congestion.window.window_bytes += self.in_flight_bytes();
+        self.congestion.window.window_bytes += self.counted_in_flight_bytes();
         self.marks.clear(Marks::TAIL_PROBE);
         self.recovery.duplicates = 0;
         // RFC 5682 §3.2: not where more of what is out was sent again already.
@@ -500,6 +509,28 @@ impl Connection {
         self.recovery.progressed = false;
         self.recovery.state = RecoveryState::Loss;
         self.recovery.recover = self.send.next;
+    }
+    /// What does not fit through the path any more goes again as after a time-out, though nobody was congested; false
+    /// where all of it fits.
+    pub(crate) fn recover_by_path(&mut self) -> bool {
+        let unacknowledged = self.send.unacknowledged;
+        let Some(buffers) = &mut self.buffers else { return false };
+        if buffers.flight.lost_bytes() == 0 {
+            return false;
+        }
+        if self.recovery.state == RecoveryState::Loss {
+            return true;
+        }
+        buffers.doubt = Doubt::begin(unacknowledged, true);
+        buffers.tail_probe.end();
+        self.recovery = Recovery {
+            state: RecoveryState::Loss,
+            duplicates: 0,
+            forward: false,
+            progressed: false,
+            recover: self.send.next,
+        };
+        true
     }
     /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
     pub(crate) fn send_refused_again(&mut self, longer_than: u32) {

@@ -48,7 +48,10 @@ impl Connection {
     /// `sendable_bytes`, for each segment in its turn.
     fn run_length(&self, data: Data, step: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.stream_end().since(data.start);
-        let window = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let window = match self.config.window_counts_segments {
+            true => self.room_in_segments().saturating_mul(step),
+            false => self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes()),
+        };
         let mut room = self.send_edge().since(data.start).min(window);
         if let Some(buffers) = &self.buffers {
             if let Some(end) = buffers.record_end_after(data.start) {
@@ -93,8 +96,9 @@ impl Connection {
         in_flight: u32,
         now: Instant,
     ) {
+        self.burst_leaves(start, end);
         self.buffers_mut().flight.sent(start, record_end, in_flight, now);
-        self.burst_left(start, end);
+        self.burst_left(end);
     }
 }
 

@@ -67,9 +67,18 @@ impl Connection {
     // spec: RFC6298 5-1
     #[inline]
     pub(crate) fn arm_retransmission(&mut self, now: Instant) {
+        self.retransmit_at = now + self.patience_of_one();
+        if self.phase.opens() || !self.config.patience_from_retransmission {
+            self.bound_by_patience(now);
+        }
+    }
+    /// The timer does not outlast the user's patience.
+    #[inline]
+    fn bound_by_patience(&mut self, now: Instant) {
         let patience = self.progress_at + self.patience();
-        let at = now + self.patience_of_one();
-        self.retransmit_at = if patience > now { at.min(patience) } else { at };
+        if patience > now {
+            self.retransmit_at = self.retransmit_at.min(patience);
+        }
     }
     /// The time-out as it stands. The first of a SYN need not be doubled.
     #[inline]
@@ -147,7 +156,9 @@ impl Connection {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
             self.send.push = self.stream_end();
-            if self.marks.has(Marks::CORKED) {
+            if self.config.aggregates_for_timeout {
+                self.override_small();
+            } else if self.marks.has(Marks::CORKED) {
                 self.marks.set(Marks::OVERRIDE);
             }
         }
@@ -158,6 +169,13 @@ impl Connection {
             self.clear(env.pool);
         }
     }
+    /// The persist timer lets go what silly-window avoidance holds back.
+    fn override_small(&mut self) {
+        self.marks.set(Marks::OVERRIDE);
+        if self.config.tail_probes_are_whole {
+            self.marks.set(Marks::PERSISTED);
+        }
+    }
     /// The timers of what is in flight that are not the last resort.
     fn fire_recovery(&mut self, env: &mut Environment<'_>) {
         let Some(buffers) = &self.buffers else { return };
@@ -166,18 +184,18 @@ impl Connection {
             self.fire_pace();
         }
         if reorder_at <= env.now {
-            self.marks.clear(Marks::REFUSED);
+            self.marks.clear(Marks::HELD_UP);
             self.fire_reordering(env);
         }
         if probe_at > env.now {
             return;
         }
-        if self.recovery.state == RecoveryState::Open {
-            self.marks.clear(Marks::REFUSED);
+        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
+            self.marks.clear(Marks::HELD_UP);
             self.fire_tail_probe();
             if !self.marks.has(Marks::TAIL_PROBE) {
                 // RFC 8985 §7.3: without a probe, too, the time-out begins anew.
-                self.arm_retransmission(env.now);
+                self.skip_tail_probe(env.now);
             }
         } else if let Some(buffers) = &mut self.buffers {
             // What is lost is known now, without a probe.
@@ -219,7 +237,7 @@ impl Connection {
         let now = env.now;
         self.progress_at += slept_since(self.retransmit_at, now);
         let refused = self.marks.has(Marks::REFUSED);
-        self.marks.clear(Marks::REFUSED);
+        self.marks.clear(Marks::HELD_UP);
         if refused && !self.has_outstanding() {
             return self.fire_refusal(env, outcome);
         }
@@ -238,6 +256,7 @@ impl Connection {
         if self.phase.opens() {
             self.marks.set(Marks::SYNCHRONISE);
         } else if self.send.window == 0
+            && !(self.config.empty_window_probes && self.has_outstanding())
             && (self.has_outstanding() || self.queued_bytes() > 0 || self.phase.has_fin_outstanding())
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
@@ -245,7 +264,7 @@ impl Connection {
         } else if self.has_outstanding() {
             self.recover_by_timer(now);
         } else {
-            self.marks.set(Marks::OVERRIDE);
+            self.override_small();
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.send.window == 0 && !self.phase.opens();
@@ -255,6 +274,7 @@ impl Connection {
             outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.arm_retransmission(now);
+        self.bound_by_patience(now);
     }
 }
 

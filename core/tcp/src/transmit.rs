@@ -103,6 +103,9 @@ impl Connection {
     /// What was never sent.
     fn new_data(&self) -> Result<Data, SendCause> {
         let (send, end) = (&self.send, self.stream_end());
+        if self.marks.has(Marks::REPAIRS_ONLY) {
+            return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
+        }
         if end.precedes(send.next) {
             // The FIN is out, and all before it.
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
@@ -113,6 +116,9 @@ impl Connection {
                 () if self.phase.has_fin_outstanding() && self.is_window_shut() => {
                     Err(self.repair_cause_or(SendCause::ClosedWindow))
                 }
+                () if self.phase.has_fin_outstanding() && self.is_full_of_segments() => {
+                    Err(self.repair_cause_or(SendCause::CongestionWindow))
+                }
                 () if self.phase.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
                 () if self.marks.has(Marks::WRITER_WAITS) => Err(self.repair_cause_or(SendCause::SendBuffer)),
@@ -120,11 +126,19 @@ impl Connection {
             };
         }
         let length = self.sendable_bytes(unsent)?;
+        if length == unsent
+            && self.phase.has_fin_outstanding()
+            && self.config.empty_window_probes
+            && send.next + length == self.send_edge()
+        {
+            // The FIN that goes with it takes a number, too.
+            return Err(self.repair_cause_or(SendCause::ReceiverWindow));
+        }
         self.data_from_next(length, length == unsent && self.phase.has_fin_outstanding())
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub(crate) fn is_window_shut(&self) -> bool {
-        self.config.empty_window_probes && self.send.window == 0 && !self.send.next.precedes(self.send_edge())
+        self.config.empty_window_probes && !self.send.next.precedes(self.send_edge())
     }
     fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
         Ok(Data { start: self.send.next, length, fin, step: 0, again: None })
@@ -157,10 +171,7 @@ impl Connection {
         if let Some(end) = record {
             length = length.min(end.since(send.next));
         }
-        let in_flight = self.in_flight_bytes();
-        let taken = in_flight + self.excess_of_records();
-        let room = self.congestion.window.window_bytes.saturating_sub(taken);
-        if room < length && in_flight > 0 {
+        if self.is_congestion_window_full(length) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
@@ -179,6 +190,40 @@ impl Connection {
             SendCause::ReceiverWindow
         }))
     }
+    /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
+    #[inline]
+    fn is_congestion_window_full(&self, length: u32) -> bool {
+        if self.config.window_counts_segments {
+            return self.is_full_of_segments();
+        }
+        let in_flight = self.in_flight_bytes();
+        let taken = in_flight + self.excess_of_records();
+        let room = self.congestion.window.window_bytes.saturating_sub(taken);
+        room < length && in_flight > 0
+    }
+    /// Whether the congestion window counts segments, and has no room for one more.
+    fn is_full_of_segments(&self) -> bool {
+        self.config.window_counts_segments && self.room_in_segments() == 0
+    }
+    /// Segments for which the congestion window has room, where it counts them.
+    #[inline(never)]
+    pub(crate) fn room_in_segments(&self) -> u32 {
+        let out = self.segments_on_their_way();
+        let most = self.congestion.window.window_bytes / self.segment_bytes().max(1);
+        most.max(1).saturating_sub(out)
+    }
+    /// Bytes thought to be in the network, as the congestion window counts them.
+    #[inline]
+    pub(crate) fn counted_in_flight_bytes(&self) -> u32 {
+        match self.config.window_counts_segments {
+            true => self.segments_on_their_way().saturating_mul(self.segment_bytes()),
+            false => self.in_flight_bytes(),
+        }
+    }
+    fn segments_on_their_way(&self) -> u32 {
+        let out = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.on_their_way());
+        out.saturating_sub(u32::from(self.recovery.duplicates))
+    }
     /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
     /// that the congestion window bounds that too.
     #[inline]
@@ -194,15 +239,21 @@ impl Connection {
         if self.marks.has(Marks::OVERRIDE) {
             return true;
         }
-        if self.marks.has(Marks::CORKED) && length == unsent && !self.phase.has_fin_outstanding() {
+        let from = if self.config.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
+        let is_urgent = from.precedes(self.send.urgent);
+        let overrides = self.config.urgent_goes_with_data && is_urgent;
+        let holds = self.marks.has(Marks::CORKED) && !overrides;
+        if holds && length == unsent && !self.phase.has_fin_outstanding() {
             return false;
+        }
+        let end = self.send.next + length;
+        if length < unsent && self.config.fills_windows {
+            return self.buffers.as_ref().is_some_and(|buffers| buffers.burst.ends_with(self.send.next, end));
         }
         if length < unsent {
             return nothing_outstanding && length >= self.send.largest_window.div_ceil(2);
         }
-        let end = self.send.next + length;
-        let from = if self.config.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
-        let last = self.phase.has_fin_outstanding() || from.precedes(self.send.urgent);
+        let last = self.phase.has_fin_outstanding() || is_urgent;
         let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
         let pushed = end.at_or_before(self.send.push) || released.is_some_and(|to| end.at_or_before(to));
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
@@ -224,7 +275,7 @@ impl Connection {
     /// The first of what is lost, if the congestion window allows.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
     fn data_again(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
-        if self.send.window == 0 {
+        if self.send.window == 0 && !self.config.empty_window_probes {
             return Err(SendCause::ClosedWindow);
         }
         let segment = self.payload_limit();
@@ -234,24 +285,33 @@ impl Connection {
         };
         let fin = fin_is_out && end.precedes(to);
         let mut length = to.since(start) - u32::from(fin);
-        if buffers.flight.refused && to == self.send.next && !fin {
+        if buffers.flight.refused && to == self.send.next && !fin && !self.config.narrow_path_is_loss {
             // What was refused, as a probe is, goes together with what follows it.
             length = end.since(start);
         }
         let mut whole = length <= segment;
         length = length.min(segment);
-        if buffers.flight.refused {
+        let probes = self.config.empty_window_probes;
+        if buffers.flight.refused || probes {
             // What was refused stays within what is offered now.
             let edge = self.send_edge();
-            let room = if start.precedes(edge) { edge.since(start) } else { 0 };
-            if room == 0 && length > 0 {
+            let room = match start.precedes(edge) {
+                true => edge.since(start),
+                // The oldest asks whether the window is still closed.
+                false if probes && start == self.send.unacknowledged => segment,
+                false => 0,
+            };
+            if room == 0 && (length > 0 || probes) {
                 return Err(self.repair_cause_or(SendCause::ReceiverWindow));
             }
             whole &= length <= room;
             length = length.min(room);
         }
         let in_flight = self.in_flight_bytes();
-        let fits = in_flight + length <= self.congestion.window.window_bytes;
+        let fits = match self.config.window_counts_segments {
+            true => self.room_in_segments() > 0,
+            false => in_flight + length <= self.congestion.window.window_bytes,
+        };
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
@@ -267,15 +327,25 @@ impl Connection {
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
-    fn tail_probe(&self, end: Sequence) -> Option<Data> {
+    pub(crate) fn tail_probe(&self, end: Sequence) -> Option<Data> {
         let (next, edge) = (self.send.next, self.send_edge());
         if next.precedes(end) && next.precedes(edge) {
             let unsent = end.since(next);
-            let length = unsent.min(edge.since(next)).min(self.payload_limit());
+            let whole = unsent.min(self.payload_limit());
+            let length = whole.min(edge.since(next));
             let fin = length == unsent && self.phase.has_fin_outstanding();
-            return Some(Data { start: next, length, fin, step: 0, again: None });
+            if length == whole || !self.config.tail_probes_are_whole {
+                return Some(Data { start: next, length, fin, step: 0, again: None });
+            }
         }
         let last = self.buffers.as_ref()?.flight.last()?;
+        if self.config.tail_probes_are_whole
+            && edge.at_or_before(last.start)
+            && last.start != self.send.unacknowledged
+        {
+            // The window was taken back.
+            return None;
+        }
         let fin = end.precedes(last.end);
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
@@ -396,10 +466,18 @@ impl Connection {
             _ => false,
         };
         let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
-        self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
-        let idle = self.buffers.as_ref().is_none_or(|b| b.tail_probe.at == Instant::FAR_FUTURE);
-        if idle || first != self.send.next {
-            self.arm_tail_probe(now);
+        self.congestion.transmitted(self.counted_in_flight_bytes(), limited, acknowledged, sent);
+        let next = self.send.next;
+        let arms = match &self.buffers {
+            // A probe does not ask for another.
+            Some(buffers) if self.config.tail_probes_are_whole => {
+                first != next && !buffers.tail_probe.ends_at(next)
+            }
+            Some(buffers) => first != next || buffers.tail_probe.at == Instant::FAR_FUTURE,
+            None => true,
+        };
+        if arms {
+            self.arm_tail_probe(false, now);
         }
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
@@ -488,7 +566,15 @@ impl Connection {
                 let end = self.syn_sequence() + 1;
                 if end.at_or_before(self.send.next) {
                     self.history_mut().retransmitted_segments += 1;
-                    self.marks.clear(Marks::SYN_TIMED);
+                    let answers_first = self.phase == TcpPhase::SynReceived
+                        && self.marks.has(Marks::ACTIVE)
+                        && self.round_trip.backoff == 0;
+                    if answers_first && self.config.answers_crossing_syn {
+                        // What acknowledges it answers this one, not the SYN before.
+                        self.sent_at = now;
+                    } else {
+                        self.marks.clear(Marks::SYN_TIMED);
+                    }
                     if self.round_trip.backoff > 0 {
                         // Otherwise the path, not a loss, had it sent again.
                         self.marks.set(Marks::SYN_REPEATED);
@@ -582,8 +668,12 @@ impl Connection {
         self.send.next = self.send.next.later(end);
         self.sent_at = now;
         self.paced(data.length, now);
-        self.marks.clear(Marks::PROBE);
-        self.marks.clear(Marks::OVERRIDE);
+        self.marks.clear(if self.marks.has(Marks::OVERRIDE) {
+            Marks::OVERRIDDEN
+        } else {
+            // This left on an occasion of its own.
+            Marks::NOT_OVERRIDDEN
+        });
         if self.retransmit_at == Instant::FAR_FUTURE {
             self.arm_retransmission(now);
         }
@@ -592,7 +682,7 @@ impl Connection {
         }
         let all_sent = !self.send.next.precedes(self.stream_end());
         if let Some(buffers) = &mut self.buffers
-            && all_sent
+            && (all_sent || self.config.aggregates_for_timeout)
         {
             buffers.aggregate_until = Instant::FAR_FUTURE;
         }

@@ -14,12 +14,16 @@ impl Connection {
     // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
     // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
     pub(crate) fn announce_urgent(&self, header: &mut Header) {
+        if let Some(pointer) = self.urgent_pointer_from(header.sequence) {
+            header.flags |= Flags::URG;
+            header.urgent_pointer = pointer;
+        }
+    }
+    /// The urgent pointer of a segment that begins at `sequence`, while urgent data lies ahead of that.
+    pub(crate) fn urgent_pointer_from(&self, sequence: Sequence) -> Option<u16> {
         let urgent = self.send.urgent;
         let outstanding = self.send.unacknowledged.precedes(urgent) && !self.phase.opens();
-        if outstanding && header.sequence.precedes(urgent) {
-            header.flags |= Flags::URG;
-            header.urgent_pointer = urgent.since(header.sequence).min(0xffff) as u16;
-        }
+        (outstanding && sequence.precedes(urgent)).then(|| urgent.since(sequence).min(0xffff) as u16)
     }
     /// Takes note of the peer's mark.
     // spec: RFC9293 MUST-32 (the application hears of it at once, ahead of the data)
@@ -29,7 +33,8 @@ impl Connection {
             return;
         }
         let first = header.sequence + u32::from(header.flags.syn());
-        let mark = first + u32::from(header.urgent_pointer);
+        let least = u16::from(self.config.zero_urgent_pointer_counts);
+        let mark = first + u32::from(header.urgent_pointer.max(least));
         if self.receive.urgent.precedes(mark) && self.read_position().precedes(mark) {
             self.receive.urgent = mark;
             outcome.changes |= Changes::URGENT;

@@ -25,9 +25,33 @@ pub(crate) struct Delivery {
     pub sacked_before: Option<Sequence>,
     /// The peer got this twice (RFC 2883).
     pub duplicate: Option<(Sequence, Sequence)>,
+    /// Transmissions that were delivered, in whole or in part.
+    pub segments: u32,
+    /// How long a transmission was of which only the first part is acknowledged, as it was cut.
+    pub cut: Option<u32>,
+    /// The acknowledgment left as many transmissions out as before.
+    pub within_segment: bool,
     /// A timestamp came back, of a segment that left at this instant or before.
     pub echo_at_most: Option<Instant>,
     pub builder: SampleBuilder,
+}
+
+impl Flight {
+    /// Counts an acknowledgment in whole segments, of `segment_bytes` each, where `before` transmissions were out. What
+    /// left in one go is cut anew from where the acknowledgment ends within a segment of it; if as many are out as before, it measures nothing.
+    pub fn count_whole(&mut self, before: usize, segment_bytes: u32, delivery: &mut Delivery) {
+        if let Some(cut) = delivery.cut {
+            let natural = self.records.len();
+            self.recut(cut);
+            delivery.segments = delivery.segments.saturating_sub(1) + (natural - self.records.len()) as u32;
+            delivery.within_segment = self.records.len() == before;
+            if delivery.within_segment && delivery.sacked_bytes == 0 {
+                (delivery.oldest_round_trip, delivery.newest_round_trip) = (None, None);
+                delivery.original_end = None;
+            }
+        }
+        delivery.bytes = delivery.segments * segment_bytes;
+    }
 }
 
 impl Flight {
@@ -43,6 +67,7 @@ impl Flight {
             if whole {
                 self.records.pop_front();
             } else {
+                delivery.cut = Some(record.bytes());
                 record.start = to;
             }
             match piece.state {
@@ -74,6 +99,7 @@ impl Flight {
     pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut Delivery) {
         let bytes = piece.bytes();
         delivery.bytes += bytes;
+        delivery.segments += 1;
         self.delivered_segments = self.delivered_segments.wrapping_add(1);
         self.rates.delivered(&mut delivery.builder, piece.mark, piece.sent_at, bytes, now);
         if piece.again {

@@ -158,6 +158,42 @@ impl Flight {
     pub fn absent_bytes(&self) -> u32 {
         self.sacked_bytes + self.lost_bytes
     }
+    /// Transmissions that are on their way.
+    pub fn on_their_way(&self) -> u32 {
+        if self.absent_bytes() == 0 {
+            return self.records.len() as u32;
+        }
+        self.records.iter().filter(|record| record.state == State::InFlight).count() as u32
+    }
+    /// Cuts what left in one go and has not been touched since anew from its beginning, in segments of `segment` bytes.
+    pub fn recut(&mut self, segment: u32) {
+        let Some(&first) = self.records.front() else { return };
+        let alike = |record: &Record| {
+            (record.state, record.again, record.sent_at) == (first.state, false, first.sent_at)
+        };
+        let mut count = 0;
+        let mut last = first;
+        for record in self.records.iter().take_while(|record| alike(record)) {
+            (count, last) = (count + 1, *record);
+            if record.ends_burst {
+                break;
+            }
+        }
+        if count == 0 || segment == 0 {
+            return;
+        }
+        let fewer = last.end.since(first.start).div_ceil(segment) as usize;
+        for _ in fewer..count {
+            self.records.pop_front();
+        }
+        let mut start = first.start;
+        for (index, record) in self.records.iter_mut().take(fewer.min(count)).enumerate() {
+            let is_last = index + 1 == fewer;
+            record.start = start;
+            record.end = if is_last { last.end } else { start + segment };
+            start = record.end;
+        }
+    }
     /// Bursts that are out, as far as Linux would count them.
     pub fn bursts(&self) -> usize {
         self.records.iter().filter(|record| record.ends_burst).count()

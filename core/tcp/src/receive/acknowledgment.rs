@@ -57,8 +57,7 @@ impl Connection {
             let early = self.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
             if !is_new && !early {
                 outcome.dropped = Some(Drop::OutOfWindow);
-                outcome.reset =
-                    Some(ResetReply { sequence: acknowledgment, acknowledgment: None, timestamps: None });
+                outcome.reset = Some(ResetReply { sequence: acknowledgment, ..ResetReply::default() });
                 return false;
             }
             self.open_by(header, env, outcome);
@@ -69,6 +68,9 @@ impl Connection {
             self.challenge(env, outcome);
             return false;
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
+            if acknowledgment == unacknowledged && self.config.errors_may_quote_next {
+                self.soft_error = None;
+            }
             let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
                 self.advance(&self.report_of(header), duplicate, env, outcome);
@@ -138,7 +140,9 @@ impl Connection {
             acknowledgment: header.acknowledgment,
             echo: self.echo_of(header.options.timestamps),
             sack: (self.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: self.marks.has(Marks::ECN) && header.flags.ece(),
+            congestion: self.marks.has(Marks::ECN)
+                && header.flags.ece()
+                && (self.has_outstanding() || !self.config.marks_need_data_out),
         }
     }
     /// Takes what a segment says about what is out.
@@ -194,11 +198,18 @@ impl Connection {
         let advanced = heard.advanced_bytes > 0;
         let mut fin_acknowledged = false;
         if advanced {
-            let echoed = report.echo.and_then(|echo| self.echoed_round_trip(echo, now));
+            let echo = report.echo.filter(|_| !delivery.within_segment);
+            let echoed = echo.and_then(|echo| self.echoed_round_trip(echo, now));
             if self.config.measures_every_acknowledgment {
                 self.round_trip.begin(acknowledgment);
             }
             self.round_trip.acknowledged(acknowledgment, self.send.next, delivery.oldest_round_trip, echoed);
+            if delivery.newest_round_trip.is_none()
+                && echoed.is_some()
+                && let Some(buffers) = &mut self.buffers
+            {
+                buffers.tail_probe.measured();
+            }
             fin_acknowledged = self.discard_acknowledged(acknowledgment, heard.advanced_bytes, env);
         } else if delivery.oldest_round_trip.is_none() && delivery.sacked_bytes > 0 && !delivery.again {
             delivery.oldest_round_trip = delivery.newest_round_trip;
@@ -226,7 +237,8 @@ impl Connection {
             self.judge_search(now);
         }
         self.set_pace();
-        self.restart_timers(advanced, advanced || delivery.sacked_bytes > 0, now);
+        let restarts = advanced && !delivery.within_segment;
+        self.restart_timers(restarts, restarts || delivery.sacked_bytes > 0, now);
         if advanced {
             outcome.changes |= Changes::REACHED;
             self.soft_error = None;
@@ -259,7 +271,11 @@ impl Connection {
         if let Some(sack) = report.sack {
             buffers.flight.take_sack(sack, bounds, now, &mut delivery);
         }
+        let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
+        if self.config.acknowledgments_move_cuts {
+            buffers.flight.count_whole(before, bounds.segment_bytes, &mut delivery);
+        }
         if let Some(sample) = delivery.newest_round_trip {
             buffers.flight.rack.measured(sample, &self.round_trip, now);
             buffers.tail_probe.measured();
@@ -335,6 +351,7 @@ impl Connection {
         }
         self.congestion.lost(in_flight, env.now);
         self.congestion.recovered(env.now);
+        self.tell_of_reduction();
         self.tell_window(env);
     }
     /// The timers of what is still out, after an acknowledgment.
@@ -343,6 +360,9 @@ impl Connection {
     pub(super) fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
+            if self.config.aggregates_for_timeout && self.queued_bytes() > 0 {
+                self.aggregate(now);
+            }
             if let Some(buffers) = &mut self.buffers {
                 // Whether a probe that is out repaired a loss, what is sent next will tell (RFC 8985 §7.4.2).
                 buffers.tail_probe.at = Instant::FAR_FUTURE;
@@ -360,7 +380,7 @@ impl Connection {
             }
         }
         if delivered {
-            self.arm_tail_probe(now);
+            self.arm_tail_probe(true, now);
         }
     }
     /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
@@ -426,14 +446,23 @@ impl Connection {
         send.window = window;
         send.window_sequence = sequence;
         send.window_acknowledgment = acknowledgment;
-        send.largest_window = send.largest_window.max(send.window);
-        if was_closed && send.window > 0 {
+        if send.largest_window < window {
+            send.largest_window = window;
+            if self.config.halves_small_windows {
+                self.resize_to_window();
+            }
+        }
+        if was_closed && window > 0 {
             self.window_opened(now);
         }
     }
     /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
     fn window_opened(&mut self, now: Instant) {
         self.marks.clear(Marks::PROBE);
+        if self.config.empty_window_probes && self.has_outstanding() {
+            // What is out was sent again, and is watched over, with the window closed, too.
+            return;
+        }
         self.round_trip.backoff = 0;
         self.retransmit_at = Instant::FAR_FUTURE;
         if self.has_outstanding() {

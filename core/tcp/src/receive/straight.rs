@@ -105,6 +105,8 @@ impl Connection {
         self.heard(header.sequence, header.timestamps, env.now);
         if header.acknowledgment != self.send.unacknowledged {
             self.advance_plainly(header, env, outcome);
+        } else if self.soft_error.is_some() && self.config.errors_may_quote_next {
+            self.soft_error = None;
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {

@@ -101,10 +101,7 @@ fn a_half_open_peer_is_reset() {
     let mut trial = Trial::calling(plain());
     trial.expect();
     let outcome = trial.give(segment(300, ACK, 900), b"");
-    assert_eq!(
-        outcome.reset,
-        Some(ResetReply { sequence: Sequence(OURS) + 900, acknowledgment: None, timestamps: None })
-    );
+    assert_eq!(outcome.reset, Some(ResetReply { sequence: Sequence(OURS) + 900, ..ResetReply::default() }));
     trial.nothing();
     assert_eq!(trial.connection.phase(), TcpPhase::SynSent);
 }

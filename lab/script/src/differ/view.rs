@@ -124,7 +124,7 @@ impl View {
                     self.blind |= matches!(icmp.about, About::Datagram(_));
                     return;
                 };
-                let calls = self.state() == "SYN-SENT" && about == 0;
+                let calls = self.state().starts_with("SYN-SENT") && about == 0;
                 match icmp.kind {
                     IcmpKind::TooBig(_) | IcmpKind::SourceQuench => {}
                     IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => self.over |= calls,
