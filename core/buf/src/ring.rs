@@ -24,7 +24,7 @@ impl ByteRing {
     }
     /// Bytes that fit.
     pub fn free(&self) -> usize {
-        self.limit - self.bytes.len()
+        self.limit.saturating_sub(self.bytes.len())
     }
     /// Takes as much of `bytes` as fits and says how much.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
@@ -52,6 +52,13 @@ impl ByteRing {
     /// Drops up to `n` bytes from the front.
     pub fn discard(&mut self, n: usize) {
         self.bytes.drain(..n.min(self.bytes.len()));
+    }
+    /// Changes the limit; what is held stays. An empty ring gives the memory beyond it back.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        if self.bytes.is_empty() && self.bytes.capacity() > limit {
+            self.bytes = VecDeque::new();
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
@@ -20,6 +21,7 @@ use crate::error::{ConnectError, ListenError};
 use crate::executor::{Executor, Task};
 use crate::future::{Either, race};
 use crate::observer::TaskObserver;
+use crate::remote::memory::Allowance;
 use crate::remote::{self, RemoteHost};
 use crate::send_buffer::{SendBuffer, UNCOUNTED_BYTES};
 use crate::timers::{TimerKey, Timers};
@@ -28,6 +30,8 @@ use crate::{EchoSocket, Listener, ProbeSocket, Stream, UdpSocket};
 
 /// Sockets whose news is taken from the stack at a time.
 const READY_A_LOOK: usize = 4096;
+/// Bytes that [`Host::with_scratch`] lends.
+const SCRATCH_BYTES: usize = 65_535;
 /// Polls in one round of [`Host::run_alone`].
 const POLLS_ALONE: usize = 256;
 
@@ -67,6 +71,9 @@ struct Inner {
     paths: Cell<u32>,
     paths_changed: RefCell<WakerSet>,
     remote: OnceCell<RemoteHost>,
+    remote_memory: OnceCell<Arc<Allowance>>,
+    /// Where bytes lie while they are moved to other threads and processes; nothing stays in it.
+    scratch: RefCell<Vec<u8>>,
     /// Of connections whose room to send is reckoned as Linux does.
     send_buffers: RefCell<BTreeMap<SocketId, SendBuffer>>,
 }
@@ -109,6 +116,8 @@ impl Host {
                 paths: Cell::new(0),
                 paths_changed: RefCell::default(),
                 remote: OnceCell::new(),
+                remote_memory: OnceCell::new(),
+                scratch: RefCell::default(),
                 send_buffers: RefCell::default(),
             }),
         }
@@ -343,6 +352,22 @@ impl Host {
     /// Works on the stack; nothing may be woken or dropped in there.
     pub(crate) fn core<R>(&self, work: impl FnOnce(&mut Core) -> R) -> R {
         work(&mut self.inner.core.borrow_mut())
+    }
+    /// What waits between the host and other threads is counted here.
+    pub(crate) fn remote_memory(&self) -> &Arc<Allowance> {
+        let limit_bytes = || self.core(|core| core.stack.memory().limit_bytes());
+        self.inner.remote_memory.get_or_init(|| Allowance::new(limit_bytes()))
+    }
+    /// Lends a place for bytes that are being moved, as long as the longest datagram; nothing stays in it.
+    pub fn with_scratch<R>(&self, work: impl FnOnce(&mut [u8]) -> R) -> R {
+        // Whoever borrows it within a loan gets one of his own.
+        match self.inner.scratch.try_borrow_mut() {
+            Ok(mut scratch) => {
+                scratch.resize(SCRATCH_BYTES, 0);
+                work(&mut scratch)
+            }
+            Err(_) => work(&mut vec![0; SCRATCH_BYTES]),
+        }
     }
     /// A task uses a socket or a timer.
     #[inline(always)]

@@ -65,8 +65,8 @@ pub use host::{Elapsed, Host, Sleep};
 pub use listener::{Held, Listener};
 pub use observer::TaskObserver;
 pub use remote::{
-    Datagram, Gone, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHost, RemoteListener, RemoteStream,
-    RemoteUdpSocket,
+    Datagram, Gone, REMOTE_DATAGRAM_BYTES, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHost, RemoteListener,
+    RemoteStream, RemoteUdpSocket,
 };
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
 pub use stream::Stream;

@@ -527,6 +527,47 @@ fn what_another_thread_wrote_arrives_though_it_read_nothing() {
     }
 }
 
+#[test]
+fn what_waits_for_other_threads_is_bounded_by_the_memory_of_the_host() {
+    const STREAMS: usize = 100;
+    let config = StackConfig { memory_limit_bytes: 16 << 20, ..StackConfig::default() };
+    let limit = config.memory_limit_bytes / 8 + STREAMS * 4096;
+    let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    listener.set_option(SocketOption::ReceiveBufferLimit(32_768)).unwrap();
+    let outer = host.clone();
+    let done = host.run_alone(async move {
+        let (mut callers, mut remotes) = (Vec::new(), Vec::new());
+        for _ in 0..STREAMS {
+            let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+            callers.push(caller.unwrap());
+            callers[callers.len() - 1].set_send_buffer_limit(20_000);
+            remotes.push(called.unwrap().into_remote());
+        }
+        let (text, mut sent) = (pattern(100_000, 7), vec![0; STREAMS]);
+        for (caller, sent) in callers.iter().zip(&mut sent) {
+            let second = Duration::from_millis(100);
+            while let Ok(Ok(taken)) = outer.timeout(second, caller.send(&text, SendHow::default())).await {
+                *sent += taken;
+            }
+        }
+        let held: usize = remotes.iter().map(|remote| remote.readable_bytes()).sum();
+        assert!(held > limit / 2 && held <= limit, "{held} bytes, with a limit of {limit}");
+        // It all comes, and what others give back is there for whoever needs it.
+        let (mut place, mut left) = (vec![0; 100_000], sent.iter().sum::<usize>());
+        while left > 0 {
+            for remote in &remotes {
+                let Some(received) = remote.try_read(&mut place) else { continue };
+                left -= received.unwrap();
+            }
+            outer.sleep(Duration::from_millis(1)).await;
+            assert!(outer.now() < Instant::from_millis(60_000), "{left} bytes are left");
+        }
+    });
+    assert_eq!(done, Some(()));
+    host.stop();
+}
+
 /// What a write takes of a megabyte that nobody reads, with `SO_SNDBUF` at 10,000 on one of the faces; all of it arrives
 /// once somebody reads.
 fn taken_with_send_buffer(remote: bool) -> usize {

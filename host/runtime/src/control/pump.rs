@@ -20,7 +20,7 @@ use super::protocol::{ADDRESS_BYTES, decode_address, encode_address, receive_mes
 use crate::async_fd::AsyncFd;
 use crate::reactor::{Interest, Reactor};
 
-/// Bytes held in each direction of a pumped stream, beside the connection's and the system's own queues.
+/// Bytes held at most in each direction of a pumped stream, beside the connection's and the system's own queues.
 const PIECE_BYTES: usize = 32 * 1024;
 /// The longest datagram with its address.
 const DATAGRAM_BYTES: usize = 65_535 + ADDRESS_BYTES;
@@ -106,10 +106,15 @@ async fn carry_down(
     descriptor: &AsyncFd<UnixStream>,
     is_lost: &Cell<bool>,
 ) -> Result<(), StreamError> {
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = Vec::new();
     loop {
-        let read = descriptor
-            .io(Interest::Read, |inner| Ok(rustix::net::recv(inner, &mut piece, RecvFlags::empty())?.0));
+        let read = poll_fn(|context| {
+            with_piece(&mut piece, |piece| {
+                descriptor.poll_io(Interest::Read, context, |inner| {
+                    Ok(rustix::net::recv(inner, &mut *piece, RecvFlags::empty())?.0)
+                })
+            })
+        });
         // A connection that fails ends the wait for the holder.
         let count = match race(read, failed(stream)).await {
             Either::First(Ok(0)) => {
@@ -135,6 +140,16 @@ async fn carry_down(
     }
 }
 
+/// Fills a piece, which takes memory only while there is something to fill it with.
+fn with_piece<T>(piece: &mut Vec<u8>, fill: impl FnOnce(&mut [u8]) -> Poll<T>) -> Poll<T> {
+    piece.resize(PIECE_BYTES, 0);
+    let filled = fill(piece);
+    if filled.is_pending() {
+        *piece = Vec::new();
+    }
+    filled
+}
+
 /// The holder's writes fail from now on; what came from the peer before is still carried to him.
 fn refuse_more(descriptor: &AsyncFd<UnixStream>, error: StreamError) -> StreamError {
     let _ = rustix::net::shutdown(descriptor, Shutdown::Read);
@@ -154,9 +169,10 @@ async fn carry_up(
     descriptor: &AsyncFd<UnixStream>,
     is_lost: &Cell<bool>,
 ) -> Result<Up, StreamError> {
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = Vec::new();
     loop {
-        let count = match stream.receive(&mut piece).await {
+        let received = poll_fn(|context| with_piece(&mut piece, |piece| stream.poll_receive(context, piece)));
+        let count = match received.await {
             Ok(0) => {
                 let _ = rustix::net::shutdown(descriptor, Shutdown::Write);
                 return Ok(Up::Ended);
@@ -190,17 +206,18 @@ pub(super) async fn carry_datagrams(
     descriptor: AsyncFd<OwnedFd>,
     remote: Option<Endpoint>,
 ) {
-    let mut down = vec![0; DATAGRAM_BYTES];
-    let mut up = vec![0; DATAGRAM_BYTES];
     // What waits for room, in each direction.
-    let (mut to_send, mut to_write) = (None, None);
+    let (mut to_send, mut to_write): (Option<Vec<u8>>, Option<Vec<u8>>) = (None, None);
+    let mut place = Vec::new();
     let mut is_read = true;
     poll_fn(|context| {
         for _ in 0..MOVES_A_POLL {
             if to_send.is_none() {
-                match descriptor.poll_io(Interest::Read, context, |inner| receive_message(inner, &mut down)) {
+                place.resize(DATAGRAM_BYTES, 0);
+                match descriptor.poll_io(Interest::Read, context, |inner| receive_message(inner, &mut place))
+                {
                     Poll::Ready(Ok(None)) => return Poll::Ready(()),
-                    Poll::Ready(Ok(Some(count))) => to_send = Some(count),
+                    Poll::Ready(Ok(Some(count))) => to_send = Some(place[..count].to_vec()),
                     // The holder closed with messages unread, which is said once, before those that it wrote.
                     Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset && is_read => {
                         is_read = false;
@@ -210,17 +227,20 @@ pub(super) async fn carry_datagrams(
                     Poll::Pending => {}
                 }
             }
-            let sent = to_send.is_some_and(|count| send_message(&socket, context, &down[..count], remote));
+            let sent =
+                to_send.as_ref().is_some_and(|message| send_message(&socket, context, message, remote));
             if sent {
                 to_send = None;
             }
             if to_write.is_none() && is_read {
-                to_write = next_datagram(&socket, context, &mut up, remote);
+                place.resize(DATAGRAM_BYTES, 0);
+                to_write = next_datagram(&socket, context, &mut place, remote)
+                    .map(|(from, to)| place[from..to].to_vec());
             }
             let mut written = false;
-            if let Some((from, to)) = to_write {
+            if let Some(message) = &to_write {
                 written = match descriptor.poll_io(Interest::Write, context, |inner| {
-                    Ok(rustix::net::send(inner, &up[from..to], SendFlags::NOSIGNAL)?)
+                    Ok(rustix::net::send(inner, message, SendFlags::NOSIGNAL)?)
                 }) {
                     Poll::Ready(result) => {
                         is_read &= result.is_ok();
@@ -233,6 +253,7 @@ pub(super) async fn carry_datagrams(
                 to_write = None;
             }
             if !sent && !written {
+                place = Vec::new();
                 return Poll::Pending;
             }
         }

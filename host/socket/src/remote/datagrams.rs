@@ -13,10 +13,10 @@ use crate::host::Host;
 
 /// Datagrams that wait in each direction of a remote socket, beside the socket's own queues.
 pub const REMOTE_DATAGRAMS: usize = 64;
+/// Payload that waits in each direction of a remote socket; the last datagram may go beyond.
+pub const REMOTE_DATAGRAM_BYTES: usize = 128 * 1024;
 /// Datagrams moved each way in one poll.
 const DATAGRAMS_A_POLL: usize = 32;
-/// The longest datagram there is.
-const LONGEST_BYTES: usize = 65_535;
 /// Tasks that wait for one direction; when more come, the oldest looks again.
 const WAITERS: usize = 32;
 
@@ -56,6 +56,8 @@ struct Shared(Mutex<State>);
 struct State {
     up: VecDeque<Result<Datagram, DatagramError>>,
     down: VecDeque<Down>,
+    up_bytes: usize,
+    down_bytes: usize,
     stopped: bool,
     abandoned: bool,
     shard: Option<Waker>,
@@ -68,6 +70,18 @@ enum Down {
     Connect(Endpoint),
 }
 
+impl Down {
+    fn bytes(&self) -> usize {
+        match self {
+            Down::Send { bytes, .. } => bytes.len(),
+            Down::Connect(_) => 0,
+        }
+    }
+}
+fn up_bytes(up: &Result<Datagram, DatagramError>) -> usize {
+    up.as_ref().map_or(0, |datagram| datagram.bytes.len())
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,7 +92,7 @@ impl RemoteUdpSocket {
     pub(crate) fn start(host: &Host, socket: UdpSocket) -> RemoteUdpSocket {
         let shared = Arc::new(Shared(Mutex::new(State::default())));
         let local = socket.local();
-        host.spawn(serve(socket, shared.clone())).detach();
+        host.spawn(serve(host.clone(), socket, shared.clone())).detach();
         RemoteUdpSocket { outer: Arc::new(Outer(shared)), local }
     }
     /// Our end, as it was bound.
@@ -111,6 +125,7 @@ impl RemoteUdpSocket {
         let mut state = self.outer.0.lock();
         let woken = match state.up.pop_front() {
             Some(result) => {
+                state.up_bytes -= up_bytes(&result);
                 let shard = state.shard.take();
                 drop(state);
                 wake_all(shard);
@@ -133,8 +148,11 @@ impl RemoteUdpSocket {
         if state.stopped {
             return Poll::Ready(Err(DatagramError::Stopped));
         }
-        let (woken, done) = if state.down.len() < REMOTE_DATAGRAMS {
-            state.down.push_back(make());
+        let (woken, done) = if state.down.len() < REMOTE_DATAGRAMS && state.down_bytes < REMOTE_DATAGRAM_BYTES
+        {
+            let down = make();
+            state.down_bytes += down.bytes();
+            state.down.push_back(down);
             (state.shard.take(), Poll::Ready(Ok(())))
         } else {
             (register(&mut state.writers, context), Poll::Pending)
@@ -152,14 +170,13 @@ impl core::fmt::Debug for RemoteUdpSocket {
 }
 
 /// The host's task behind a remote socket.
-async fn serve(socket: UdpSocket, shared: Arc<Shared>) {
+async fn serve(host: Host, socket: UdpSocket, shared: Arc<Shared>) {
     let guard = Guard(shared);
-    let mut scratch = vec![0; LONGEST_BYTES];
     poll_fn(|context| {
         let mut state = guard.0.lock();
         state.shard = Some(context.waker().clone());
         let sent = step_down(&socket, &mut state, context);
-        let received = step_up(&socket, &mut state, context, &mut scratch);
+        let received = host.with_scratch(|scratch| step_up(&socket, &mut state, context, scratch));
         if state.abandoned && state.down.is_empty() {
             return Poll::Ready(());
         }
@@ -202,6 +219,8 @@ fn step_down(socket: &UdpSocket, state: &mut State, context: &Context<'_>) -> us
                 Poll::Pending => break,
             },
         };
+        let bytes = first.bytes();
+        state.down_bytes -= bytes;
         state.down.pop_front();
         count += 1;
         // An error that finds the queue full is lost, as datagrams are.
@@ -216,14 +235,19 @@ fn step_down(socket: &UdpSocket, state: &mut State, context: &Context<'_>) -> us
 
 fn step_up(socket: &UdpSocket, state: &mut State, context: &Context<'_>, scratch: &mut [u8]) -> usize {
     let mut count = 0;
-    while count < DATAGRAMS_A_POLL && state.up.len() < REMOTE_DATAGRAMS {
+    while count < DATAGRAMS_A_POLL
+        && state.up.len() < REMOTE_DATAGRAMS
+        && state.up_bytes < REMOTE_DATAGRAM_BYTES
+    {
         let Poll::Ready(received) = socket.poll_receive(context, scratch) else { break };
         count += 1;
-        state.up.push_back(received.map(|info| Datagram {
+        let received = received.map(|info| Datagram {
             bytes: scratch[..info.length_bytes.min(scratch.len())].to_vec(),
             from: info.from,
             to: info.to,
-        }));
+        });
+        state.up_bytes += up_bytes(&received);
+        state.up.push_back(received);
     }
     count
 }

@@ -2,11 +2,12 @@
 
 mod datagrams;
 mod listener;
+pub(crate) mod memory;
 mod pipe;
 mod pump;
 mod stream;
 
-pub use datagrams::{Datagram, REMOTE_DATAGRAMS, RemoteUdpSocket};
+pub use datagrams::{Datagram, REMOTE_DATAGRAM_BYTES, REMOTE_DATAGRAMS, RemoteUdpSocket};
 pub use listener::RemoteListener;
 pub use pipe::REMOTE_RING_BYTES;
 pub use stream::RemoteStream;

@@ -7,12 +7,13 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use inhost_buf::ByteRing;
 use inhost_tcp::SendHow;
 
+use super::memory::{Allowance, Ring};
 use crate::error::StreamError;
 
-/// Bytes that each direction of a remote stream holds beside the connection's own queues.
+/// Bytes that each direction of a remote stream may hold beside the connection's own queues. All streams of a host share an
+/// eighth of its memory limit for that, beside the limit; beyond it each direction holds 4 KiB.
 pub const REMOTE_RING_BYTES: usize = 64 * 1024;
 /// Tasks that wait at the outer end for one direction; when more come, the oldest looks again.
 const WAITERS: usize = 32;
@@ -42,12 +43,12 @@ enum End {
 
 pub(crate) struct State {
     /// From the peer to the outer end.
-    up: ByteRing,
+    up: Ring,
     up_end: Option<End>,
     /// Bytes from the front of `up` to the end of the urgent data, as far as it is known.
     up_urgent: usize,
     /// From the outer end to the peer.
-    down: ByteRing,
+    down: Ring,
     /// Bytes at the front of `down` that are urgent, up to the mark.
     down_urgent: usize,
     /// The last write was cut short for want of room: its rest comes as soon as there is some.
@@ -63,13 +64,13 @@ pub(crate) struct State {
 }
 
 impl Pipe {
-    pub(crate) fn new(ring_bytes: usize) -> Arc<Pipe> {
+    pub(crate) fn new(ring_bytes: usize, allowance: &Arc<Allowance>) -> Arc<Pipe> {
         Arc::new(Pipe {
             state: Mutex::new(State {
-                up: ByteRing::new(ring_bytes),
+                up: Ring::new(ring_bytes, allowance),
                 up_end: None,
                 up_urgent: 0,
-                down: ByteRing::new(ring_bytes),
+                down: Ring::new(ring_bytes, allowance),
                 down_urgent: 0,
                 down_cut: false,
                 sending: Sending::Open,
@@ -209,6 +210,7 @@ impl State {
             return Some((Err(StreamError::SendingEnded), None));
         }
         let wanted: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.down.room(wanted);
         let count = pieces.iter().map(|piece| self.down.write(piece)).sum();
         self.down_cut = count < wanted;
         if count == 0 && wanted > 0 {
@@ -246,8 +248,12 @@ pub(crate) struct ShardEnd<'a> {
 
 impl ShardEnd<'_> {
     /// Room for bytes from the peer.
-    pub(crate) fn room(&self) -> usize {
-        self.state.up.free()
+    pub(crate) fn room(&mut self) -> usize {
+        self.state.up.room(usize::MAX)
+    }
+    /// Nothing came for that room.
+    pub(crate) fn settle(&mut self) {
+        self.state.up.settle();
     }
     /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
     /// says after they were read.
@@ -336,7 +342,7 @@ mod tests {
 
     #[test]
     fn bytes_go_both_ways_and_end() {
-        let pipe = Pipe::new(8);
+        let pipe = Pipe::new(8, &Allowance::new(0));
         assert_eq!(pipe.try_write(&[IoSlice::new(b"abcdefghij")], false), Some(Ok(8)));
         assert_eq!(pipe.try_write(&[IoSlice::new(b"x")], false), None);
         pipe.on_shard(|end| {
@@ -370,7 +376,7 @@ mod tests {
 
     #[test]
     fn the_urgent_mark_is_found_at_the_outer_end() {
-        let pipe = Pipe::new(64);
+        let pipe = Pipe::new(64, &Allowance::new(0));
         pipe.on_shard(|end| end.put(b"ab", Some(3)));
         assert_eq!(pipe.urgent_ahead(), Some(5));
         pipe.on_shard(|end| end.put(b"cde", None));

@@ -27,7 +27,6 @@ enum Step {
 /// what was written has arrived.
 pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     let mut guard = Guard { pipe, done: false };
-    let mut piece = vec![0; PIECE_BYTES];
     let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
     let is_whole = poll_fn(|context| {
         let mut moved = false;
@@ -44,7 +43,7 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                         is_lost |= stream.throw_away() | end.has_unread();
                         if down == Step::Ended { Step::Ended } else { wait_for_more(&stream, context) }
                     }
-                    _ => step_up(&stream, end, context, &mut piece),
+                    _ => stream.host().with_scratch(|place| step_up(&stream, end, context, place)),
                 };
                 (down, up)
             });
@@ -69,7 +68,7 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     .await;
     guard.done = true;
     if is_whole {
-        drop((guard, piece));
+        drop(guard);
         stream.deliver_and_close(is_lost).await;
     }
 }
@@ -124,7 +123,7 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
 fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {
     // The mark may move on without a byte to read.
     let _ = stream.poll_urgent(context);
-    let room = end.room().min(piece.len());
+    let room = end.room().min(piece.len()).min(PIECE_BYTES);
     if room == 0 {
         end.set_urgent(stream.urgent_ahead());
         return Step::Waits;
@@ -143,6 +142,7 @@ fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece
             Step::Failed
         }
         Poll::Pending => {
+            end.settle();
             end.set_urgent(stream.urgent_ahead());
             Step::Waits
         }

@@ -42,7 +42,7 @@ impl Drop for Outer {
 impl Stream {
     /// Hands the connection to another thread; a task of the host serves it from now on.
     pub fn into_remote(self) -> RemoteStream {
-        let pipe = Pipe::new(REMOTE_RING_BYTES);
+        let pipe = Pipe::new(REMOTE_RING_BYTES, self.host().remote_memory());
         let (local, remote) = (self.local(), self.remote());
         let (host, socket) = (self.host().clone(), self.socket());
         host.spawn(pump(self, pipe.clone())).detach();
