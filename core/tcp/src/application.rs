@@ -322,7 +322,7 @@ impl Connection {
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.readable_bytes() > 0
             && (!self.phase.opens() || self.is_early())
-            && self.phase != TcpPhase::Closed
+            && !matches!(self.phase, TcpPhase::TimeWait | TcpPhase::Closed)
         {
             return self.abort(env);
         }

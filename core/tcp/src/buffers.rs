@@ -130,7 +130,6 @@ impl Buffers {
         self.send.is_empty()
             && self.receive.is_empty()
             && self.reassembly.is_empty()
-            && self.reassembly.fin.is_none()
             && self.fast_open.is_none()
             && self.flight.is_empty()
     }

@@ -31,6 +31,10 @@ pub struct Config {
     /// Segments at the beginning of a connection, or after a silence of the peer's, that are acknowledged without
     /// that wait, because the peer is in slow start. Default 0; Linux up to 16.
     pub quick_acknowledgments: u8,
+    /// As long as the window has grown by less than this, each segment with which it grows (one of 128 bytes in order, or
+    /// any ahead of a hole where there is SACK) is acknowledged at once, as on Linux: the peer learns of the window.
+    /// Default 0. In the `linux` profile 1,296: what a buffer of 128 KiB leaves beside the first window, of 44 segments.
+    pub window_growth_bytes: u32,
     /// Longest time for which bytes without push are held back to fill a segment. Default 200 ms (Linux's cork).
     pub aggregation_delay: Duration,
     /// Where PSH is set. Default at the end of what is queued.
@@ -105,6 +109,26 @@ pub struct Config {
     /// that goes on behind a FIN; in TIME-WAIT it is acknowledged. Default false: by a reset of the connection's own
     /// (RFC 9293 §3.6.1), and not at all.
     pub unread_is_unknown: bool,
+    /// FIN-WAIT-2 that nobody holds any more, and TIME-WAIT, as on Linux: data and a SYN in FIN-WAIT-2 are answered as if
+    /// there were no connection, a reset ends both, and what is out of place is acknowledged. Default false: as RFC 9293
+    /// §3.10.7.4 and RFC 1337 have it.
+    pub small_last_states: bool,
+    /// A reset with the number of the peer's FIN, which was taken, ends the connection, as on Linux: some systems send such
+    /// when a program is killed. Default false: it lies before the window (RFC 9293 §3.10.7.4).
+    pub believes_resets_at_fin: bool,
+    /// The last step of a handshake with a listener must echo a timestamp of our SYN and ACK, as on Linux; else it is
+    /// acknowledged, and dropped. Default false: what is newer than we know of is believed.
+    pub answer_must_be_echoed: bool,
+    /// A segment without data may bear a number beyond the peer's window by less than our unit of windows, as on Linux,
+    /// which takes the peer's for as large. Default false: never beyond the edge, where it would not be acceptable.
+    pub numbers_pass_rounded_edges: bool,
+    /// A segment whose acknowledgment is older than the latest leaves no timestamp, and no CWR, behind, as on Linux.
+    /// Default false: it is in the window, and is believed (RFC 7323 §4.3).
+    pub old_acknowledgments_tell_nothing: bool,
+    /// An old timestamp is no reason to drop an acknowledgment that changes nothing, within a time-out's worth, nor is one
+    /// that is older by a tick; and an older acknowledgment is dropped without an answer, as on Linux. Default false: all
+    /// are dropped and answered (RFC 7323 §5.3).
+    pub pure_acknowledgments_pass_paws: bool,
     /// Where both called at once, as on Linux: our SYN and ACK offers what our SYN did, whatever the other's SYN says;
     /// the other's SYN and ACK is acknowledged, and its SYN told as one that came twice (RFC 2883); a reset is told as
     /// one. Default false: only what both offer is offered again, that segment was the handshake's last (RFC 9293 §3.5,
@@ -280,6 +304,7 @@ impl Config {
             nagle: true,
             acknowledgment_delay: Duration::from_millis(40),
             quick_acknowledgments: 0,
+            window_growth_bytes: 0,
             aggregation_delay: Duration::from_millis(200),
             push: PushPlacement::QueueEnd,
             least_burst_segments: 2,
@@ -307,6 +332,12 @@ impl Config {
             soft_errors_name_timeouts: false,
             soft_errors_end_handshakes: false,
             unread_is_unknown: false,
+            small_last_states: false,
+            numbers_pass_rounded_edges: false,
+            believes_resets_at_fin: false,
+            answer_must_be_echoed: false,
+            old_acknowledgments_tell_nothing: false,
+            pure_acknowledgments_pass_paws: false,
             answers_crossing_syn: false,
             crossed_syn_retry: None,
             drops_data_of_syn_answers: false,
@@ -366,6 +397,7 @@ impl Config {
             receive_buffer_limit_bytes: 30 << 20,
             receive_buffer_initial_bytes: 131_072,
             quick_acknowledgments: 16,
+            window_growth_bytes: 1296,
             push: PushPlacement::Linux,
             // tcp_retries2 of 15 comes to this.
             user_timeout: Duration::from_millis(924_600),
@@ -388,6 +420,12 @@ impl Config {
             soft_errors_name_timeouts: true,
             soft_errors_end_handshakes: true,
             unread_is_unknown: true,
+            small_last_states: true,
+            numbers_pass_rounded_edges: true,
+            believes_resets_at_fin: true,
+            answer_must_be_echoed: true,
+            old_acknowledgments_tell_nothing: true,
+            pure_acknowledgments_pass_paws: true,
             answers_crossing_syn: true,
             // TCP_TIMEOUT_MIN, two ticks.
             crossed_syn_retry: Some(Duration::from_millis(10)),

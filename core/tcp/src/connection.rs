@@ -298,7 +298,8 @@ impl Connection {
     /// Moves to `phase` and says so.
     pub(crate) fn enter(&mut self, phase: TcpPhase, env: &mut Environment<'_>) {
         if phase == TcpPhase::Established {
-            self.promptness.opened(env.now);
+            let crossed = self.marks.has(Marks::ACTIVE) && self.phase == TcpPhase::SynReceived;
+            self.promptness.opened(crossed && self.config.answers_crossing_syn, env.now);
         }
         let from = core::mem::replace(&mut self.phase, phase);
         let socket = env.socket;

@@ -6,6 +6,7 @@ use crate::marks::Marks;
 use crate::numbers::Visit;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
+use crate::promptness::Coming;
 use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
 use inhost_buf::Packet;
@@ -143,17 +144,19 @@ impl Connection {
         payload.truncate(self.window_space() as usize);
         self.marks.put(Marks::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
-            let pushed = syn.flags.psh();
+            let bytes = payload.len() as u32;
+            let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN tells nothing about the pace of what follows.
             let promptness = self.promptness;
             self.take_in_order(
                 core::slice::from_mut(payload),
                 false,
-                pushed,
+                coming,
                 syn.options.timestamps,
                 env,
                 &mut outcome,
             );
+            self.schedule_acknowledgment(env.now);
             self.promptness = promptness;
         }
         self.receive.edge = self.receive.edge.later(self.receive.next);

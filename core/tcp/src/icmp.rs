@@ -53,7 +53,7 @@ impl Connection {
     /// where what icmpv6_err_convert makes of it is fatal.
     fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
         match (kind, self.marks.has(Marks::IPV6)) {
-            (NetworkErrorKind::Soft(soft), false) => soft == SoftError::Unreachable,
+            (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
             (NetworkErrorKind::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
             }

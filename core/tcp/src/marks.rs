@@ -72,6 +72,8 @@ impl Marks {
     pub const OVERRIDDEN: Marks = Marks(Marks::PROBE.0 | Marks::OVERRIDE.0);
     /// The same for data that left in keeping with it.
     pub const NOT_OVERRIDDEN: Marks = Marks(Marks::PROBE.0 | Marks::PERSISTED.0);
+    /// Something of the peer's is not acknowledged yet.
+    pub const SCHEDULED: Marks = Marks(1 << 31);
     /// What is over as soon as the peer is heard.
     pub const SILENCE: Marks = Marks(Marks::KEEP_ALIVE.0 | Marks::HELD_UP.0);
     /// What is over when the application adds to the stream.
@@ -125,5 +127,12 @@ impl Marks {
     }
     pub fn put(&mut self, mark: Marks, on: bool) {
         if on { self.set(mark) } else { self.clear(mark) }
+    }
+}
+
+impl core::ops::BitOr for Marks {
+    type Output = Marks;
+    fn bitor(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
     }
 }

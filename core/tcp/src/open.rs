@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Largest shift of a window (RFC 7323 §2.3).
 const MAX_SCALE: u8 = 14;
 /// Bytes that the timestamps option takes in every segment, padding included.
-const TIMESTAMPS_BYTES: u16 = 12;
+pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 /// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
 const LEAST_MSS: u16 = 28;
 /// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
@@ -255,6 +255,15 @@ impl Connection {
         self.retransmit_at = Instant::FAR_FUTURE;
         self.progress_at = env.now;
         self.receive_mss = self.receive_mss.min(self.path_mss);
+        if self.config.challenge_interval.is_some() && !self.marks.has(Marks::ACTIVE) {
+            // What its handshake was answered is no business of the connection.
+            self.challenges = 0;
+        }
+        if self.is_adaptive() {
+            // A peer that takes little is thought to send little.
+            let own = self.segment_bytes().min(u32::from(self.receive_mss)) as u16;
+            self.receive_mss = own.max(LEAST_HALVED_BYTES);
+        }
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
             self.marks.clear(Marks::CLOSE_AFTER_OPEN);

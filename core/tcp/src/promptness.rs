@@ -7,6 +7,7 @@
 
 use crate::Connection;
 use crate::marks::Marks;
+use crate::open::TIMESTAMPS_BYTES;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
 
@@ -21,22 +22,56 @@ const MOST_STREAM_DELAY_MS: u16 = 500;
 /// Acknowledgments at once after something out of the ordinary.
 pub(crate) const QUICK_AFTER_TROUBLE: u8 = 16;
 
+/// Least payload of a short segment that may be a full one of a peer that sends smaller ones.
+const LEAST_FULL_BYTES: u32 = 88;
+/// From this payload on it may be one whatever flags it bears.
+const USUAL_FULL_BYTES: u32 = 536;
+/// Least payload with which the window grows.
+const GROWING_BYTES: u32 = 128;
+/// Longer than any exchange waits for an answer.
+const LONG_AGO_MS: u32 = 1 << 30;
+/// Acknowledgments of one hole that go at once.
+const HOLE_ACKNOWLEDGMENTS: u8 = 3;
+/// How long those that follow wait for each other.
+const HOLE_DELAY: Duration = Duration::from_millis(1);
+
 /// What is known of the pace of arriving data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Promptness {
     /// Acknowledgments that still go at once.
     quick: u8,
     /// Ends of writes among what is not acknowledged: a short segment, or one with PSH. Two count as many. The bit
-    /// [`CONVERSATION`] says that the exchange is a conversation.
+    /// [`CONVERSATION`] says that the exchange is a conversation, [`WAITS_FOR_HOLE`] that the acknowledgment waits for
+    /// others of the same hole.
     habits: u8,
+    /// Acknowledgments of the hole that is there now.
+    told: u8,
     /// How long an acknowledgment waits, in milliseconds; 0 before any data.
     delay_ms: u16,
+    /// Payload of the latest segment, where it was short and may have been a full one.
+    short_bytes: u16,
     /// When data came last, in milliseconds of the host's time.
     data_at_ms: u32,
+    /// How much of [`crate::Config::window_growth_bytes`] is used up.
+    grown_bytes: u32,
+}
+
+/// A segment of data, as what its coming tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming {
+    /// Its payload, with what of it had come before.
+    pub bytes: u32,
+    pub push: bool,
+    /// It bears FIN or URG.
+    pub is_marked: bool,
 }
 
 /// See [`Promptness::habits`].
 const CONVERSATION: u8 = 0x80;
+const WAITS_FOR_HOLE: u8 = 0x40;
+const ECN_SEEN: u8 = 0x20;
+/// What of it lasts when an acknowledgment leaves.
+const LASTING: u8 = CONVERSATION | ECN_SEEN;
 
 fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
@@ -50,17 +85,25 @@ impl Promptness {
         self.habits & CONVERSATION != 0
     }
     fn converse(&mut self, on: bool) {
-        self.habits = self.pushes() | if on { CONVERSATION } else { 0 };
+        self.habits = self.habits & !CONVERSATION | if on { CONVERSATION } else { 0 };
     }
     fn pushes(&self) -> u8 {
-        self.habits & !CONVERSATION
+        self.habits & !(LASTING | WAITS_FOR_HOLE)
     }
     fn set_pushes(&mut self, count: u8) {
-        self.habits = (self.habits & CONVERSATION) | count;
+        self.habits = (self.habits & (LASTING | WAITS_FOR_HOLE)) | count;
     }
-    /// The handshake is done, which counts as data.
-    pub fn opened(&mut self, now: Instant) {
-        self.data_at_ms = millis(now);
+    /// The handshake is done, which counts as data, save that of calls that crossed.
+    pub fn opened(&mut self, crossed: bool, now: Instant) {
+        self.data_at_ms = millis(now).wrapping_sub(if crossed { LONG_AGO_MS } else { 0 });
+    }
+    /// Whether segments have come that were capable of congestion notification.
+    pub fn has_seen_ecn(&self) -> bool {
+        self.habits & ECN_SEEN != 0
+    }
+    /// One has come.
+    pub fn saw_ecn(&mut self) {
+        self.habits |= ECN_SEEN;
     }
     /// Whether the next acknowledgment goes at once.
     pub fn is_quick(&self) -> bool {
@@ -79,12 +122,12 @@ impl Promptness {
     /// An acknowledgment left, alone or with data.
     pub fn acknowledged(&mut self, one_was_due: bool) {
         if one_was_due {
-            if self.quick <= 1 {
-                self.delay_ms = self.delay_ms.min(if self.quick == 1 { LEAST_DELAY_MS } else { u16::MAX });
+            if self.quick == 1 {
+                self.delay_ms = LEAST_DELAY_MS;
             }
             self.quick = self.quick.saturating_sub(1);
         }
-        self.set_pushes(0);
+        self.habits &= LASTING;
     }
 }
 
@@ -94,17 +137,19 @@ impl Connection {
     }
     /// Data came in order: what its coming tells about the pace.
     #[inline]
-    pub(crate) fn note_data(&mut self, length: u32, pushed: bool, now: Instant) {
+    pub(crate) fn note_data(&mut self, coming: Coming, now: Instant) {
+        if self.is_adaptive() {
+            return self.adapt_to(coming, now);
+        }
+        self.promptness.data_at_ms = millis(now);
+        let most = u32::from(self.path_mss);
+        self.receive_mss = self.receive_mss.max(coming.bytes.min(most) as u16);
+    }
+    fn adapt_to(&mut self, coming: Coming, now: Instant) {
         let gap = self.promptness.since_data(now);
         self.promptness.data_at_ms = millis(now);
-        if !self.is_adaptive() {
-            return;
-        }
-        let full = length >= u32::from(self.receive_mss);
-        if !full || (pushed && length == u32::from(self.receive_mss)) {
-            let count = self.promptness.pushes() + u8::from(!full);
-            self.promptness.set_pushes(count.clamp(1, 2));
-        }
+        self.promptness.told = 0;
+        self.measure_segments(coming);
         let timeout = self.round_trip.base_timeout(&self.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = self.config.quick_acknowledgments;
@@ -124,14 +169,51 @@ impl Connection {
             _ if gap > timeout => prompt.hurry(most, window, mss),
             _ => {}
         }
+        if coming.bytes >= GROWING_BYTES {
+            self.grow_window(coming.bytes);
+        }
     }
-    /// Something came that is no ordinary next segment: the peer wants to hear of each.
-    pub(crate) fn hurry_acknowledgments(&mut self) {
+    /// What a full segment of the peer's is: the longest, or two of the same length in a row.
+    fn measure_segments(&mut self, coming: Coming) {
+        let Coming { bytes, push, is_marked } = coming;
+        let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let before = core::mem::take(&mut self.promptness.short_bytes);
+        if bytes >= u32::from(self.receive_mss) {
+            let most = self.path_mss.min(self.config.mss_limit_bytes) - options;
+            self.receive_mss = bytes.min(u32::from(most)) as u16;
+            if push {
+                let count = self.promptness.pushes().max(1);
+                self.promptness.set_pushes(count);
+            }
+            return;
+        }
+        let length = bytes + u32::from(options);
+        if length >= USUAL_FULL_BYTES || (length >= LEAST_FULL_BYTES && !push && !is_marked) {
+            self.promptness.short_bytes = bytes as u16;
+            if before == bytes as u16 {
+                self.receive_mss = before;
+                return;
+            }
+        }
+        let count = (self.promptness.pushes() + 1).min(2);
+        self.promptness.set_pushes(count);
+    }
+    /// A segment came with which the window grows, as long as there is memory: the peer is told at once.
+    pub(crate) fn grow_window(&mut self, bytes: u32) {
+        let prompt = &mut self.promptness;
+        if prompt.grown_bytes < self.config.window_growth_bytes {
+            let more = 2 * bytes.max(u32::from(self.receive_mss));
+            prompt.grown_bytes = prompt.grown_bytes.saturating_add(more);
+            prompt.quick |= 1;
+        }
+    }
+    /// Something came that is no ordinary next segment: the peer wants to hear of each, up to so many.
+    pub(crate) fn hurry_acknowledgments(&mut self, most: u8) {
         if !self.is_adaptive() {
             return;
         }
         let window = self.receive.edge.since(self.receive.next);
-        self.promptness.hurry(QUICK_AFTER_TROUBLE, window, self.receive_mss);
+        self.promptness.hurry(most, window, self.receive_mss);
         self.promptness.converse(false);
         self.promptness.delay_ms = LEAST_DELAY_MS;
     }
@@ -141,7 +223,7 @@ impl Connection {
         let answers_handshake = self.marks.has(Marks::ACTIVE) && self.marks.has(Marks::ACKNOWLEDGE);
         if self.is_adaptive() && self.promptness.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
-            self.hurry_acknowledgments();
+            self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
         }
         let delay = Duration::from_millis(u64::from(self.promptness.delay_ms));
         if self.promptness.since_data(now) < delay {
@@ -152,20 +234,11 @@ impl Connection {
     /// where it has asked for that.
     pub(crate) fn acknowledge_handshake(&mut self, now: Instant) {
         if self.is_adaptive() && self.promptness.is_conversation() {
-            self.hurry_acknowledgments();
+            self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
+            self.marks.set(Marks::SCHEDULED);
+            self.receive.acknowledged = self.receive.next;
             self.acknowledge_at = now + Duration::from_millis(u64::from(MOST_DELAY_MS));
         } else {
-            self.marks.set(Marks::ACKNOWLEDGE);
-        }
-    }
-    /// Whatever arrives while acknowledgments go at once lets the one go that waits.
-    #[inline]
-    pub(crate) fn acknowledge_quickly(&mut self) {
-        if self.acknowledge_at != Instant::FAR_FUTURE
-            && self.is_adaptive()
-            && self.promptness.is_quick()
-            && !self.promptness.is_conversation()
-        {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
     }
@@ -173,29 +246,43 @@ impl Connection {
     pub(crate) fn schedule_adaptive(&mut self, now: Instant) {
         let waiting = self.receive.next.since(self.receive.acknowledged);
         let prompt = &self.promptness;
-        if waiting > u32::from(self.receive_mss) || (prompt.quick > 0 && !prompt.is_conversation()) {
+        let is_quick = prompt.quick > 0 && !prompt.is_conversation();
+        if self.marks.has(Marks::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
             self.marks.set(Marks::ACKNOWLEDGE);
-            return;
+        } else if self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
+            self.acknowledge_hole(now);
+        } else {
+            self.delay_acknowledgment(now);
         }
-        let at = now + self.adaptive_delay().max(TICK);
-        self.acknowledge_at = self.acknowledge_at.min(at);
+    }
+    /// The first acknowledgments of a hole go at once, the others a few at a time.
+    fn acknowledge_hole(&mut self, now: Instant) {
+        let prompt = &mut self.promptness;
+        if prompt.told < HOLE_ACKNOWLEDGMENTS || !self.marks.has(Marks::SACK) {
+            prompt.told = prompt.told.saturating_add(1);
+            self.marks.set(Marks::ACKNOWLEDGE);
+        } else {
+            prompt.habits |= WAITS_FOR_HOLE;
+            self.acknowledge_at = self.acknowledge_at.min(now + HOLE_DELAY);
+        }
+    }
+    fn delay_acknowledgment(&mut self, now: Instant) {
+        let delay = self.adaptive_delay();
+        if self.acknowledge_at <= now + delay.divided_by(4) {
+            // It is about to go in any case.
+            self.marks.set(Marks::ACKNOWLEDGE);
+        } else {
+            self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
+        }
     }
     /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
     pub(crate) fn may_delay_fin(&self) -> bool {
         self.is_adaptive() && self.phase == TcpPhase::Established
     }
-    /// The data that just came is the last, and an answer may follow, our FIN at least: the exchange is a conversation.
-    pub(crate) fn note_last_data(&mut self) {
-        if self.may_delay_fin() {
-            self.promptness.converse(true);
-        }
-    }
-    /// The peer's FIN waits to be acknowledged. Before any data the wait is none.
-    pub(crate) fn schedule_for_fin(&mut self, now: Instant) {
-        self.note_last_data();
-        if self.acknowledge_at == Instant::FAR_FUTURE && !self.marks.has(Marks::ACKNOWLEDGE) {
-            self.schedule_adaptive(now);
-        }
+    /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
+    pub(crate) fn schedule_for_fin(&mut self) {
+        self.promptness.converse(true);
+        self.marks.set(Marks::SCHEDULED);
     }
     /// How long the acknowledgment of what just came waits.
     fn adaptive_delay(&self) -> Duration {
@@ -218,7 +305,9 @@ impl Connection {
         }
         let timeout = self.round_trip.base_timeout(&self.config).as_millis().min(60_000) as u16;
         let prompt = &mut self.promptness;
-        if prompt.is_conversation() {
+        if prompt.habits & WAITS_FOR_HOLE != 0 {
+            // It came as soon as it was to.
+        } else if prompt.is_conversation() {
             prompt.converse(false);
             prompt.delay_ms = LEAST_DELAY_MS;
         } else {
@@ -228,24 +317,35 @@ impl Connection {
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
     #[inline]
     pub(crate) fn acknowledge_what_was_read(&mut self) {
-        if !self.is_adaptive() || self.acknowledge_at == Instant::FAR_FUTURE {
+        if !self.is_adaptive() || !self.marks.has(Marks::SCHEDULED) {
             return;
         }
         let waiting = self.receive.next.since(self.receive.acknowledged);
         let prompt = &self.promptness;
         let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
-        if waiting > u32::from(self.receive_mss) || (end_was_read && self.readable_bytes() == 0) {
+        if waiting > u32::from(self.receive_mss) || (end_was_read && !self.holds_received()) {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
+    }
+    /// Whether data of the peer's is held, in order or not.
+    fn holds_received(&self) -> bool {
+        self.buffers
+            .as_ref()
+            .is_some_and(|buffers| !buffers.receive.is_empty() || !buffers.reassembly.is_empty())
     }
     /// The application wants acknowledgments at once, or with its answers.
     pub(crate) fn set_promptness(&mut self, quick: bool) {
         self.promptness.converse(!quick);
-        if !quick {
-            self.promptness.quick = 0;
-        } else if !self.is_adaptive() {
-            self.promptness.quick = QUICK_AFTER_TROUBLE;
+        if self.is_adaptive() {
+            let counts = matches!(self.phase, TcpPhase::Established | TcpPhase::CloseWait);
+            if quick && counts {
+                let count = self.promptness.pushes().max(1);
+                self.promptness.set_pushes(count);
+                self.acknowledge_what_was_read();
+            }
+            return;
         }
+        self.promptness.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
             self.marks.set(Marks::ACKNOWLEDGE);
         }

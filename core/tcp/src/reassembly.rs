@@ -27,8 +27,19 @@ pub(crate) struct Reassembly {
     recent: inhost_wire::Bounded<Sequence, RECENT>,
     /// What came again and was not told yet (RFC 2883 §4).
     pub duplicate: Option<(Sequence, Sequence)>,
-    /// Where the peer's stream ends, when its FIN came ahead.
-    pub fin: Option<Sequence>,
+    /// FINs that came ahead, and where the peer's stream ends by the first that is reached.
+    fins: inhost_wire::Bounded<Fin, FINS>,
+}
+
+/// FINs that are remembered: a peer has one, and who names more gets what the first says that is reached.
+const FINS: usize = 2;
+
+/// A FIN, which takes a number as a byte does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Fin {
+    /// The first number of the segment that bore it.
+    start: Sequence,
+    at: Sequence,
 }
 
 #[derive(Debug)]
@@ -41,7 +52,7 @@ struct Run {
 impl Reassembly {
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Reassembly { runs, recent, duplicate, fin, places: _, capacity_bytes: _, bytes: _ } = self;
+        let Reassembly { runs, recent, duplicate, fins, places: _, capacity_bytes: _, bytes: _ } = self;
         for Run { start, end, packets: _ } in runs {
             visit("the start of a run", start);
             visit("the end of a run", end);
@@ -56,10 +67,16 @@ impl Reassembly {
             visit("the start of a duplicate", start);
             visit("the end of a duplicate", end);
         }
-        fin.iter_mut().for_each(|fin| visit("the peer's FIN", fin));
+        let mut moved = inhost_wire::Bounded::new();
+        for &(mut fin) in fins.iter() {
+            visit("the start of the peer's last segment", &mut fin.start);
+            visit("the peer's FIN", &mut fin.at);
+            moved.push(fin);
+        }
+        *fins = moved;
     }
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.runs.is_empty() && self.fins.is_empty()
     }
     /// Runs held.
     pub fn pieces(&self) -> usize {
@@ -79,25 +96,94 @@ impl Reassembly {
     }
     /// Whether a SACK option would say something.
     pub fn has_news(&self) -> bool {
-        !self.runs.is_empty() || self.duplicate.is_some() || self.fin.is_some()
+        !self.is_empty() || self.duplicate.is_some()
     }
-    /// The runs that grew last, the newest first, each with its FIN, and a FIN that stands alone before them.
+    /// What grew last, the newest first: runs, each with the FINs in it or next to it.
     // spec: RFC2018 4-7, 8-2
     pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
-        let alone = self.fin.filter(|&fin| !self.runs.iter().any(|run| run.end == fin));
-        alone.map(|fin| (fin, fin + 1)).into_iter().chain(self.recent_runs())
+        self.recent.iter().filter_map(|&at| self.block_at(at))
     }
-    fn recent_runs(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
-        self.recent.iter().filter_map(|&at| {
-            let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
-            let fin = u32::from(self.fin == Some(run.end));
-            run.start.at_or_before(at).then_some((run.start, run.end + fin))
-        })
+    /// The numbers without a gap around `at`, a FIN's counted.
+    fn block_at(&self, at: Sequence) -> Option<(Sequence, Sequence)> {
+        let run = self.run_at(at);
+        let fin = || self.fins.iter().find(|fin| fin.at == at).map(|fin| (fin.at, fin.at + 1));
+        let (mut start, mut end) = run.or_else(fin)?;
+        // Each round adds a FIN, or the run behind or before one.
+        for _ in 0..2 * FINS {
+            if self.fins.iter().any(|fin| fin.at == end) {
+                end += 1;
+                end = self.run_at(end).map_or(end, |(_, run_end)| run_end);
+            }
+            if self.fins.iter().any(|fin| fin.at + 1 == start) {
+                start = start.back(1);
+                start = self.run_at(start.back(1)).map_or(start, |(run_start, _)| run_start);
+            }
+            if self.fins.is_empty() {
+                break;
+            }
+            if let Some((_, run_end)) = self.run_at(end) {
+                end = run_end;
+            }
+            if let Some((run_start, _)) = self.run_at(start.back(1)) {
+                start = run_start;
+            }
+        }
+        Some((start, end))
+    }
+    fn run_at(&self, at: Sequence) -> Option<(Sequence, Sequence)> {
+        let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
+        run.start.at_or_before(at).then_some((run.start, run.end))
+    }
+    /// Takes note of a FIN at `at`, the end of a segment that began at `start`. False where all of it was here.
+    pub fn insert_fin(&mut self, start: Sequence, at: Sequence) -> bool {
+        if self.block_at(start).is_some_and(|(_, end)| at.precedes(end)) {
+            self.duplicate = Some((start, at + 1));
+            self.touch(start);
+            return false;
+        }
+        self.forget_fins(|fin| start.at_or_before(fin.start) && fin.at.at_or_before(at));
+        self.fins.push(Fin { start, at });
+        self.touch(at);
+        true
+    }
+    /// A FIN at `at` belongs to what came again up to there, where its number did.
+    pub fn repeat_fin(&mut self, at: Sequence) {
+        if let Some((start, end)) = self.duplicate
+            && end == at
+            && self.run_at(at).is_some()
+        {
+            self.duplicate = Some((start, at + 1));
+        }
+    }
+    fn forget_fins(&mut self, goes: impl Fn(&Fin) -> bool) {
+        if !self.fins.is_empty() {
+            let mut fins = inhost_wire::Bounded::new();
+            self.fins.iter().filter(|fin| !goes(fin)).for_each(|&fin| {
+                fins.push(fin);
+            });
+            self.fins = fins;
+        }
     }
     /// Keeps what of `packet`, whose first byte is `start`, is not here yet. False when the limit on runs or on memory
     /// is reached; then it is not kept, and comes again. What of a packet lies beyond a later run is copied.
     // spec: RFC9293 SHLD-31
-    pub fn insert(&mut self, mut start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
+    pub fn insert(&mut self, start: Sequence, packet: Packet, room: Room, pool: &mut Pool) -> bool {
+        let (from, to) = (start, start + packet.len() as u32);
+        // Data in place of a whole segment with a FIN takes the FIN's place, which had come before.
+        let goes = |fin: &Fin| from.at_or_before(fin.start) && fin.at.precedes(to);
+        let gone = self.fins.iter().copied().find(goes);
+        self.forget_fins(goes);
+        let kept = self.insert_data(start, packet, room, pool);
+        if let Some(Fin { at, .. }) = gone {
+            match self.duplicate {
+                Some((start, end)) if end == at => self.duplicate = Some((start, at + 1)),
+                None => self.duplicate = Some((at, at + 1)),
+                Some(_) => {}
+            }
+        }
+        kept
+    }
+    fn insert_data(&mut self, mut start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
         let mut told = None;
         loop {
             let beyond = self.beyond_next_run(start, &packet, pool);
@@ -246,15 +332,13 @@ impl Reassembly {
         }
         self.places += run.packets.capacity();
     }
-    /// The run that holds `at` is the one that grew last.
+    /// The block that holds `at` is the one that grew last.
     fn touch(&mut self, at: Sequence) {
-        let Some(run) = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at))) else {
-            return;
-        };
+        let Some((start, end)) = self.block_at(at) else { return };
         let mut recent = inhost_wire::Bounded::new();
         recent.push(at);
         for &other in self.recent.iter() {
-            if !(run.start.at_or_before(other) && other.precedes(run.end)) {
+            if !(start.at_or_before(other) && other.precedes(end)) {
                 recent.push(other);
             }
         }
@@ -262,15 +346,22 @@ impl Reassembly {
     }
     /// What comes in order reaches to `next`: what of it had come before is to be told (RFC 2883 §4.2.3: the first).
     pub fn note_overlap(&mut self, next: Sequence) {
-        if let Some(run) = self.runs.front()
-            && run.start.precedes(next)
+        let fins = self.fins.iter().map(|fin| fin.at);
+        let first = self.runs.front().map(|run| run.start).into_iter().chain(fins);
+        let first = first.reduce(|one, other| if other.precedes(one) { other } else { one });
+        if self.duplicate.is_none()
+            && let Some((start, end)) = first.and_then(|at| self.block_at(at))
+            && start.precedes(next)
         {
-            self.duplicate = Some((run.start, if next.precedes(run.end) { next } else { run.end }));
+            self.duplicate = Some((start, if next.precedes(end) { next } else { end }));
         }
     }
-    /// Moves what follows `next` without a gap into `queue`; gives the bytes moved.
+    /// Moves what follows `next` without a gap into `queue`, up to a FIN; gives the bytes moved.
     pub fn drain_into(&mut self, mut next: Sequence, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
+        // What was passed in order was no end.
+        self.forget_fins(|fin| fin.at.precedes(next));
+        let ends = self.fins.iter().map(|fin| fin.at.since(first)).min();
         while self.runs.front().is_some_and(|run| run.start.at_or_before(next)) {
             let Some(run) = self.runs.pop_front() else { break };
             self.places -= run.packets.capacity();
@@ -281,8 +372,15 @@ impl Reassembly {
                 if start.precedes(next) {
                     packet.trim_front(next.since(start) as usize);
                 }
+                if let Some(bytes) = ends {
+                    packet.truncate(bytes.saturating_sub(next.since(first)) as usize);
+                }
                 next += packet.len() as u32;
-                queue.push(packet, pool);
+                if packet.is_empty() {
+                    pool.give(packet)
+                } else {
+                    queue.push(packet, pool)
+                }
                 start = end;
             }
         }
@@ -297,9 +395,15 @@ impl Reassembly {
         }
         self.recent = recent;
     }
-    /// Whether the FIN that came ahead is reached at `next`. A peer that sends data beyond its own FIN has passed it.
+    /// Whether a FIN that came ahead is reached at `next`. A peer that sends data in place of it has taken it back.
     pub fn ends_by(&self, next: Sequence) -> bool {
-        self.fin.is_some_and(|fin| fin.at_or_before(next))
+        self.fins.iter().any(|fin| fin.at == next)
+    }
+    /// Gives all data back, and keeps the FINs.
+    pub fn shrink(&mut self, pool: &mut Pool) {
+        let fins = self.fins;
+        self.clear(pool);
+        self.fins = fins;
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {
@@ -307,7 +411,7 @@ impl Reassembly {
         (self.bytes, self.capacity_bytes, self.places) = (0, 0, 0);
         self.free_empty_list();
         self.recent = inhost_wire::Bounded::new();
-        (self.fin, self.duplicate) = (None, None);
+        (self.fins, self.duplicate) = (inhost_wire::Bounded::new(), None);
     }
     fn free_empty_list(&mut self) {
         if self.runs.is_empty() && self.runs.capacity() > KEPT_PLACES {

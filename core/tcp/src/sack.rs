@@ -1,8 +1,10 @@
 //! The SACK option that we send (RFC 2018 §4, RFC 2883 §4).
 
 use crate::marks::Marks;
+use crate::phase::Allows;
 use crate::{Connection, Header};
 use inhost_base::Sequence;
+use inhost_buf::Pool;
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
 impl Connection {
@@ -56,9 +58,12 @@ impl Connection {
         }
     }
     /// The option left.
-    pub(crate) fn sack_told(&mut self) {
+    pub(crate) fn sack_told(&mut self, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.duplicate = None;
+            if self.phase.peer_has_closed() {
+                buffers.reassembly.clear(pool);
+            }
         }
     }
 }

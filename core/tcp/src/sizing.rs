@@ -105,9 +105,7 @@ impl Connection {
     }
     fn shrink_into(&mut self, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
-            let fin = buffers.reassembly.fin;
-            buffers.reassembly.clear(pool);
-            buffers.reassembly.fin = fin;
+            buffers.reassembly.shrink(pool);
             buffers.sizing = Sizing::default();
         }
     }

@@ -107,6 +107,7 @@ impl Connection {
     // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
     #[inline]
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
+        self.marks.set(Marks::SCHEDULED);
         if self.is_adaptive() {
             return self.schedule_adaptive(now);
         }

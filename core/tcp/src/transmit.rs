@@ -511,8 +511,14 @@ impl Connection {
     }
     /// The number that a segment without data bears.
     pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
-        let edge = self.send.unacknowledged.later(self.send_edge());
-        if edge.precedes(self.send.next) { edge } else { self.send.next }
+        let (next, edge) = (self.send.next, self.send.unacknowledged.later(self.send_edge()));
+        let is_beyond = edge.precedes(next);
+        if is_beyond && !self.is_rounded(next.since(edge)) { edge } else { next }
+    }
+    /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
+    fn is_rounded(&self, beyond_bytes: u32) -> bool {
+        let scales = self.config.numbers_pass_rounded_edges && self.marks.has(Marks::SCALING);
+        scales && beyond_bytes < 1 << self.receive.scale
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
@@ -587,7 +593,13 @@ impl Connection {
                 }
                 self.syn_left(lent);
                 self.marks.clear(Marks::SYNCHRONISE);
+                let running = self.retransmit_at;
                 self.arm_retransmission(now);
+                let crossed = self.phase == TcpPhase::SynReceived && self.marks.has(Marks::ACTIVE);
+                if crossed && self.config.answers_crossing_syn && running > now {
+                    // The timer of our first SYN goes on.
+                    self.retransmit_at = self.retransmit_at.min(running);
+                }
             }
             Next::Data(data) => self.committed_data(data, lent, env),
             Next::Acknowledge => {}
@@ -600,7 +612,7 @@ impl Connection {
             self.acknowledgment_left(next, header.window);
         }
         if !header.options.sack.is_empty() {
-            self.sack_told();
+            self.sack_told(env.pool);
         }
         if header.flags.urg() {
             self.marks.clear(Marks::ANNOUNCE_URGENT);
@@ -620,8 +632,8 @@ impl Connection {
     /// With `next` an acknowledgment left, and a window.
     #[inline]
     pub(crate) fn acknowledgment_left(&mut self, next: Next, window_field: u16) {
-        let one_was_due = self.marks.has(Marks::ACKNOWLEDGE) || self.acknowledge_at != Instant::FAR_FUTURE;
-        self.promptness.acknowledged(one_was_due);
+        self.promptness.acknowledged(self.marks.has(Marks::SCHEDULED));
+        self.marks.clear(Marks::SCHEDULED);
         let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
         self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
         self.marks.put(Marks::ACKNOWLEDGE, self.duplicates_due > 0);

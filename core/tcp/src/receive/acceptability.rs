@@ -6,6 +6,7 @@ use crate::marks::Marks;
 use crate::open::is_repeated_syn;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
+use crate::promptness::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Environment};
 use inhost_event::{Drop, TcpPhase};
 
@@ -24,8 +25,24 @@ impl Connection {
     ) -> bool {
         if let Some(why) = self.fails_paws(arrival, env) {
             outcome.dropped = Some(why);
-            if !arrival.header.flags.rst() {
+            let is_silent = self.config.pure_acknowledgments_pass_paws
+                && arrival.is_pure()
+                && arrival.header.sequence.precedes(self.receive.next);
+            if !is_silent {
+                self.note_old(arrival);
                 self.answer_unacceptable(arrival, env);
+            }
+            return false;
+        }
+        let crossed = self.marks.has(Marks::ACTIVE) && self.config.answers_crossing_syn;
+        if self.phase == TcpPhase::SynReceived
+            && is_repeated_syn(arrival.header, self.receive.initial)
+            && !crossed
+        {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            // Our SYN and ACK may be lost; the peer's own timer paces this. What it bears beside comes again.
+            if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) {
+                self.marks.set(Marks::SYNCHRONISE);
             }
             return false;
         }
@@ -36,18 +53,10 @@ impl Connection {
         outcome.dropped = Some(Drop::OutOfWindow);
         let header = arrival.header;
         if header.flags.rst() {
-            return false;
+            return self.repeats_fin(header);
         }
-        let end = header.sequence + arrival.payload.len() as u32 + u32::from(arrival.fin);
-        if end.at_or_before(self.receive.next) && !self.phase.opens() {
-            self.note_repeated(header.sequence, end);
-        }
-        if self.phase == TcpPhase::SynReceived && is_repeated_syn(header, self.receive.initial) {
-            // Our SYN and ACK may be lost; the peer's own timer paces this.
-            if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) {
-                self.marks.set(Marks::SYNCHRONISE);
-            }
-            return false;
+        if !self.phase.opens() {
+            self.note_old(arrival);
         }
         if self.phase == TcpPhase::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT begins anew.
@@ -67,8 +76,22 @@ impl Connection {
         };
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;
-        let old = (value.wrapping_sub(self.timestamps.recent) as i32) < 0;
-        (old && !stale).then_some(Drop::OldTimestamp)
+        let age = self.timestamps.recent.wrapping_sub(value) as i32;
+        let most = i32::from(self.config.pure_acknowledgments_pass_paws);
+        (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
+    }
+    /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
+    fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {
+        let header = arrival.header;
+        let timeout = self.round_trip.base_timeout(&self.config).as_millis() as i64;
+        let window = u32::from(header.window) << self.send.scale;
+        self.config.pure_acknowledgments_pass_paws
+            && arrival.is_pure()
+            && header.sequence == self.receive.next
+            && header.acknowledgment == self.send.unacknowledged
+            && !self.send.window_sequence.precedes(header.sequence)
+            && window <= self.send.window
+            && i64::from(age) <= timeout * 12 / 10
     }
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
     /// starts at its edge, for the sake of its acknowledgment, reset and urgent pointer. And what has no length may
@@ -101,6 +124,9 @@ impl Connection {
     fn cut_to_window(&mut self, arrival: &mut Arrival<'_>) {
         let header = arrival.header;
         arrival.start = header.sequence + u32::from(header.flags.syn());
+        if let Some(buffers) = self.buffers.as_mut().filter(|_| arrival.bears_stream()) {
+            buffers.reassembly.duplicate = None;
+        }
         if arrival.start.precedes(self.receive.next) {
             let old = self.receive.next.since(arrival.start);
             let known = old.min(arrival.payload.len() as u32 + u32::from(arrival.fin));
@@ -110,8 +136,7 @@ impl Connection {
                 arrival.fin = false;
             }
             if known > 0 && known == arrival.payload.len() as u32 + u32::from(arrival.header.flags.fin()) {
-                // Nothing of it is new: its sender missed our acknowledgment.
-                self.marks.set(Marks::ACKNOWLEDGE);
+                arrival.is_repeated = true;
             }
             arrival.payload.trim_front(old as usize);
             arrival.start = self.receive.next;
@@ -126,6 +151,16 @@ impl Connection {
             arrival.payload.truncate(room);
             arrival.fin = false;
             self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
+    /// A segment that is discarded began before what is awaited: its sender missed our acknowledgment.
+    fn note_old(&mut self, arrival: &Arrival<'_>) {
+        let start = arrival.header.sequence;
+        let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
+        if !arrival.header.flags.syn() && start.precedes(self.receive.next) && start.precedes(end) {
+            self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
+            let next = self.receive.next;
+            self.note_repeated(start, if next.precedes(end) { next } else { end });
         }
     }
     /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers

@@ -4,14 +4,17 @@ use super::Arrival;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
+use crate::promptness::{Coming, QUICK_AFTER_TROUBLE};
 use crate::reassembly::Room;
 use crate::window::tighten;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
-use inhost_base::Instant;
+use inhost_base::{Instant, Sequence};
 use inhost_buf::{Batch, Packet};
 use inhost_event::{Drop, TcpPhase};
 
+/// Least payload ahead of a hole with which the window grows.
+const GROWING_AHEAD_BYTES: u32 = 8;
 /// Duplicate acknowledgments owed at a time: one for each segment of a batch.
 const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
 
@@ -22,24 +25,24 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
+        if arrival.is_repeated {
+            // Nothing of it is new: its sender missed our acknowledgment.
+            self.marks.set(Marks::ACKNOWLEDGE);
+            self.marks.set(Marks::SCHEDULED);
+            self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
+        }
         if arrival.payload.is_empty() && !arrival.fin {
             return;
         }
         if !self.phase.expects_data() {
             // After the peer's FIN there is nothing more to take.
-            if self.phase == TcpPhase::TimeWait
-                && self.config.unread_is_unknown
-                && !arrival.payload.is_empty()
-            {
-                self.marks.set(Marks::ACKNOWLEDGE);
-            }
-            let behind_fin =
-                arrival.header.sequence.precedes(self.receive.next) && !arrival.payload.is_empty();
-            if behind_fin && self.config.unread_is_unknown && self.phase != TcpPhase::TimeWait {
-                outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
-                self.finish(Some(ConnectionError::Aborted), env, outcome);
+            if self.config.unread_is_unknown && arrival.header.sequence.precedes(self.receive.next) {
+                self.take_behind_fin(arrival, env, outcome);
             }
             return;
+        }
+        if self.marks.has(Marks::ECN) {
+            self.take_congestion_mark(arrival.ecn);
         }
         if self.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
             return self.discard_data(arrival, env, outcome);
@@ -47,37 +50,40 @@ impl Connection {
         if arrival.start != self.receive.next {
             return self.keep_for_later(arrival, env, outcome);
         }
+        let coming = arrival.coming();
         let Arrival { header, payload, fin, .. } = arrival;
-        self.take_in_order(
-            from_mut(*payload),
-            *fin,
-            header.flags.psh(),
-            header.options.timestamps,
-            env,
-            outcome,
-        );
+        self.take_in_order(from_mut(*payload), *fin, coming, header.options.timestamps, env, outcome);
     }
-    /// The next bytes, which may lie in several pieces, and whatever they connect to.
+    /// What goes on behind the peer's FIN: data has nobody to read it, and another FIN, in the next place, is as the first.
+    fn take_behind_fin(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        if !arrival.payload.is_empty() {
+            outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
+            self.finish(Some(ConnectionError::Aborted), env, outcome);
+        } else if arrival.fin && arrival.end() == self.receive.next + 1 {
+            self.receive.next += 1;
+            self.receive.edge = self.receive.edge.later(self.receive.next);
+            self.marks.set(Marks::SCHEDULED);
+            self.note_data(arrival.coming(), env.now);
+        }
+    }
+    /// The next bytes, which may lie in several pieces, and whatever they connect to. Whoever calls sees to when they are
+    /// acknowledged, where nothing says here that it is at once.
     // spec: RFC5681 3.2-2
     #[inline]
     pub(crate) fn take_in_order(
         &mut self,
         payload: &mut [Packet],
         fin: bool,
-        pushed: bool,
+        coming: Coming,
         timestamps: Option<(u32, u32)>,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
         let length: u32 = payload.iter().map(|piece| piece.len() as u32).sum();
+        let mut had_hole = false;
         if length > 0 {
-            let most = self.path_mss;
-            self.receive_mss = self.receive_mss.max((length.min(u32::from(most))) as u16);
-            self.note_data(length, pushed, env.now);
-            if fin {
-                self.note_last_data();
-            }
-            if length >= u32::from(self.receive_mss) {
+            self.note_data(coming, env.now);
+            if coming.bytes >= u32::from(self.receive_mss) {
                 self.measure_as_receiver(timestamps, env.now);
             }
             let buffers = self.buffers.get_or_insert_default();
@@ -85,31 +91,36 @@ impl Connection {
                 buffers.receive.push(tighten(piece.take(), env.pool), env.pool);
             }
             let next = self.receive.next + length;
-            let had_hole = !buffers.reassembly.is_empty();
-            if had_hole && self.marks.has(Marks::SACK) && self.config.duplicate_sack {
-                buffers.reassembly.note_overlap(next);
-            }
-            let joined = if had_hole {
-                buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool)
-            } else {
-                0
-            };
+            had_hole = !buffers.reassembly.is_empty();
+            let joined = if had_hole && !fin { self.fill_hole(next, env) } else { 0 };
             self.receive.next = next + joined;
             self.duplicates_due = 0;
             self.received_bytes += u64::from(length + joined);
+            self.marks.set(Marks::SCHEDULED);
             outcome.changes |= Changes::READABLE;
-            if had_hole {
-                // RFC 5681 §4.2: what fills a hole is acknowledged at once.
-                self.marks.set(Marks::ACKNOWLEDGE);
-            } else {
-                self.schedule_acknowledgment(env.now);
-            }
         }
-        let fin_came_ahead =
-            self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.receive.next));
-        if fin || fin_came_ahead {
-            self.take_fin(fin_came_ahead, env, outcome);
+        if fin {
+            return self.take_fin(false, env, outcome);
         }
+        if had_hole && self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.receive.next)) {
+            self.take_fin(true, env, outcome);
+        }
+    }
+    /// What comes in order reaches to `next`: the bytes that follow it were here already. What fills a hole is
+    /// acknowledged at once (RFC 5681 §4.2).
+    #[inline(never)]
+    fn fill_hole(&mut self, next: Sequence, env: &mut Environment<'_>) -> u32 {
+        let tells = self.marks.has(Marks::SACK) && self.config.duplicate_sack;
+        let Some(buffers) = &mut self.buffers else { return 0 };
+        if tells {
+            buffers.reassembly.note_overlap(next);
+        }
+        let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool);
+        let is_filled = buffers.reassembly.is_empty();
+        if is_filled || !self.is_adaptive() {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+        joined
     }
     /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
     /// duplicate (RFC 5681 §4.2). Each such segment is owed one of its own, for the sender counts them: segments that
@@ -121,9 +132,13 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        self.marks.set(Marks::ACKNOWLEDGE);
-        self.hurry_acknowledgments();
-        self.duplicates_due = self.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+        self.marks.set(Marks::SCHEDULED);
+        if !self.is_adaptive() {
+            self.marks.set(Marks::ACKNOWLEDGE);
+            self.duplicates_due = self.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+        } else if self.marks.has(Marks::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
+            self.grow_window(arrival.whole_bytes);
+        }
         if env.pool.is_under_pressure() {
             outcome.dropped = Some(Drop::NoMemory);
             return;
@@ -135,16 +150,20 @@ impl Connection {
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
         let buffers = self.buffers.get_or_insert_default();
-        if fin {
-            buffers.reassembly.fin = Some(end);
-        }
-        if arrival.payload.is_empty() {
+        let is_new = !fin || buffers.reassembly.insert_fin(start, end);
+        if arrival.payload.is_empty() || !is_new {
+            if !tells_duplicates {
+                buffers.reassembly.duplicate = None;
+            }
             return;
         }
         let room = Room { capacity_bytes: limit.saturating_sub(buffers.receive.capacity_bytes()), pieces };
         let packet = arrival.payload.take();
         if !buffers.reassembly.insert(start, packet, room, env.pool) {
             outcome.dropped = Some(Drop::QueueFull);
+        }
+        if fin {
+            buffers.reassembly.repeat_fin(end);
         }
         if !tells_duplicates {
             buffers.reassembly.duplicate = None;
@@ -178,11 +197,15 @@ impl Connection {
         self.receive.edge = self.receive.edge.later(self.receive.next);
         if at_once || !self.may_delay_fin() {
             self.marks.set(Marks::ACKNOWLEDGE);
-        } else {
-            self.schedule_for_fin(env.now);
         }
+        if self.may_delay_fin() {
+            self.schedule_for_fin();
+        }
+        // Where its acknowledgment goes at once, Linux still tells what came beyond it.
+        let tells = self.is_adaptive() && self.phase != TcpPhase::Established;
         if let Some(buffers) = &mut self.buffers
-            && (buffers.reassembly.has_news() || buffers.reassembly.fin.is_some())
+            && buffers.reassembly.has_news()
+            && !tells
         {
             buffers.reassembly.clear(env.pool);
         }
@@ -197,6 +220,9 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     pub(crate) fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
+        if self.config.small_last_states && !self.is_small() {
+            self.challenges = 0;
+        }
         self.enter(TcpPhase::TimeWait, env);
         self.retransmit_at = Instant::FAR_FUTURE;
         self.linger_at = env.now + self.config.time_wait;

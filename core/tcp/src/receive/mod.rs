@@ -5,11 +5,13 @@ mod acceptability;
 mod acknowledgment;
 mod closing;
 mod data;
+mod last_states;
 mod reset;
 mod straight;
 
 use crate::marks::Marks;
 use crate::outcome::Outcome;
+use crate::promptness::{Coming, QUICK_AFTER_TROUBLE};
 use crate::{Connection, Ecn, Environment, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Packet;
@@ -21,6 +23,10 @@ pub(crate) struct Arrival<'a> {
     pub header: &'a Header,
     /// Its data, cut to what is new and within the window.
     pub payload: &'a mut Packet,
+    /// All that it bore had come before.
+    pub is_repeated: bool,
+    /// How long that was before.
+    pub whole_bytes: u32,
     /// Number of the first byte of `payload`.
     pub start: Sequence,
     /// It ends the peer's stream, after `payload`.
@@ -30,10 +36,24 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl Arrival<'_> {
+    /// Whether it is an acknowledgment and nothing else.
+    pub fn is_pure(&self) -> bool {
+        self.header.flags.ack() && self.end() == self.header.sequence
+    }
+    /// After its last number, SYN and FIN counted.
+    pub fn end(&self) -> Sequence {
+        let flags = self.header.flags;
+        self.header.sequence + self.whole_bytes + u32::from(flags.syn()) + u32::from(flags.fin())
+    }
+    /// It as data: how much it bore, and how it was marked.
+    pub fn coming(&self) -> Coming {
+        let flags = self.header.flags;
+        Coming { bytes: self.whole_bytes, push: flags.psh(), is_marked: flags.fin() || flags.urg() }
+    }
     /// Whether it carries a part of a stream that goes on: data or FIN, and no SYN.
     pub fn bears_stream(&self) -> bool {
         let flags = self.header.flags;
-        !flags.syn() && (!self.payload.is_empty() || flags.fin())
+        !flags.syn() && (self.whole_bytes > 0 || flags.fin())
     }
 }
 
@@ -57,14 +77,17 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        if ecn != Ecn::CongestionExperienced
+        let ecn_tells = self.marks.has(Marks::ECN) && self.tells_of_congestion(ecn);
+        if !ecn_tells
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
         {
             self.arrive_as_predicted(&plain, core::slice::from_mut(payload), env, &mut outcome);
             return outcome;
         }
-        let mut arrival = Arrival { header, payload, start: header.sequence, fin: header.flags.fin(), ecn };
+        let (whole_bytes, start) = (payload.len() as u32, header.sequence);
+        let (fin, is_repeated) = (header.flags.fin(), false);
+        let mut arrival = Arrival { header, payload, is_repeated, whole_bytes, start, fin, ecn };
         match self.phase {
             TcpPhase::Closed => {
                 outcome.reset = crate::ResetReply::to(header, arrival.payload.len());
@@ -85,21 +108,26 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let flags = arrival.header.flags;
+        if self.is_small() {
+            return self.arrive_in_small(arrival, env, outcome);
+        }
         if self.answers_simultaneous_open(arrival.header) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_acknowledgment(arrival, env, outcome);
             if self.config.answers_crossing_syn {
+                self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
+                self.marks.set(Marks::SCHEDULED);
                 self.note_repeated(arrival.header.sequence, arrival.header.sequence + 1);
                 self.marks.set(Marks::ACKNOWLEDGE);
             }
             return;
         }
-        if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN) && self.config.needs_acknowledgment_flag {
-            outcome.dropped = Some(Drop::OutOfWindow);
+        if self.config.resets_bad_handshakes && self.ends_bad_handshake(arrival, env, outcome) {
             return;
         }
-        if self.config.resets_bad_handshakes && self.ends_bad_handshake(arrival, env, outcome) {
+        if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN) && self.config.needs_acknowledgment_flag {
+            outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
         if !self.is_acceptable(arrival, env, outcome) {
@@ -116,32 +144,95 @@ impl Connection {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
+        let was_plain = self.is_plain_acknowledgment(arrival);
+        let (before, is_old) = (self.phase, arrival.header.acknowledgment.precedes(self.send.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
             return;
         }
         // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
-        self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
-        self.take_congestion_mark(arrival);
+        if is_old && !was_plain && self.config.old_acknowledgments_tell_nothing {
+            self.received_at = env.now;
+        } else {
+            self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
+            self.take_window_reduced(arrival);
+        }
+        if before != self.phase && self.becomes_small(before, arrival, env, outcome) {
+            return;
+        }
         self.take_urgent(arrival, outcome);
         self.take_data(arrival, env, outcome);
         self.release_small();
-        self.acknowledge_quickly();
+        self.schedule_what_came(arrival, was_plain, env.now);
     }
-    /// RFC 3168 §6.1.3: a mark is echoed until the peer says that it has reduced its window.
-    fn take_congestion_mark(&mut self, arrival: &Arrival<'_>) {
-        if !self.marks.has(Marks::ECN) {
+    /// When what waits to be acknowledged is, now that this segment is taken.
+    fn schedule_what_came(&mut self, arrival: &Arrival<'_>, was_plain: bool, now: Instant) {
+        if !self.marks.has(Marks::SCHEDULED) || self.phase == TcpPhase::Closed {
             return;
         }
-        let before = self.marks.has(Marks::ECHO_CONGESTION);
-        if arrival.header.flags.cwr() {
+        if self.is_adaptive() {
+            if arrival.header.flags.cwr() && self.marks.has(Marks::ECN) && arrival.bears_stream() {
+                // Its window may be very small.
+                self.marks.set(Marks::ACKNOWLEDGE);
+            }
+            // A plain acknowledgment is a matter of the sender's alone.
+            if arrival.bears_stream() || !was_plain {
+                self.schedule_adaptive(now);
+            }
+        } else if arrival.bears_stream() && !self.marks.has(Marks::ACKNOWLEDGE) {
+            self.schedule_acknowledgment(now);
+        }
+    }
+    /// Whether a segment without data is an acknowledgment like others before: in its place, with the same window, and
+    /// with nothing held that waits for something.
+    fn is_plain_acknowledgment(&self, arrival: &Arrival<'_>) -> bool {
+        let header = arrival.header;
+        let expected = self.marks.has(Marks::TIMESTAMPS);
+        header.flags.without(Flags::PSH) == Flags::ACK
+            && header.sequence == self.receive.next
+            && header.acknowledgment.at_or_before(self.send.next)
+            && u32::from(header.window) << self.send.scale == self.send.window
+            && header.options.sack.is_empty()
+            && header.options.timestamps.is_some() == expected
+            && (self.received_bytes > 0 || !self.marks.has(Marks::ACTIVE) || self.send.scale == 0)
+            && self.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+    }
+    /// Whether the mark of a segment's IP header says something that those before did not.
+    fn tells_of_congestion(&self, ecn: Ecn) -> bool {
+        match ecn {
+            Ecn::CongestionExperienced => true,
+            Ecn::NotCapable => self.promptness.has_seen_ecn(),
+            _ => !self.promptness.has_seen_ecn(),
+        }
+    }
+    /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
+    fn take_window_reduced(&mut self, arrival: &Arrival<'_>) {
+        if arrival.header.flags.cwr() && self.marks.has(Marks::ECN) {
+            let echoed = self.marks.has(Marks::ECHO_CONGESTION);
             self.marks.clear(Marks::ECHO_CONGESTION);
+            if echoed && !self.is_adaptive() {
+                self.marks.set(Marks::ACKNOWLEDGE);
+            }
         }
-        if arrival.ecn == Ecn::CongestionExperienced && !arrival.payload.is_empty() {
-            self.marks.set(Marks::ECHO_CONGESTION);
-        }
-        if before != self.marks.has(Marks::ECHO_CONGESTION) {
-            // The sooner it knows the better.
-            self.marks.set(Marks::ACKNOWLEDGE);
+    }
+    /// RFC 3168 §6.1.3: a mark on data that is taken is echoed until the peer says that it has reduced its window, and the
+    /// sooner it knows the better.
+    // spec: RFC3168 6.1.5-1
+    fn take_congestion_mark(&mut self, ecn: Ecn) {
+        match ecn {
+            Ecn::CongestionExperienced => {
+                if !self.marks.has(Marks::ECHO_CONGESTION) {
+                    self.marks.set(Marks::ECHO_CONGESTION);
+                    self.hurry_acknowledgments(2);
+                    if !self.is_adaptive() {
+                        self.marks.set(Marks::ACKNOWLEDGE);
+                    }
+                }
+                self.promptness.saw_ecn();
+            }
+            // What is sent again is not capable.
+            Ecn::NotCapable if self.promptness.has_seen_ecn() => self.hurry_acknowledgments(2),
+            Ecn::NotCapable => {}
+            _ => self.promptness.saw_ecn(),
         }
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
@@ -168,5 +259,9 @@ impl Connection {
             self.timestamps.recent = value;
             self.timestamps.recent_second = (now.as_nanos() / 1_000_000_000) as u32;
         }
+    }
+    /// The same for a segment of which more is known than its numbers.
+    fn keep_timestamp(&mut self, timestamps: Option<(u32, u32)>, now: Instant) {
+        self.heard(self.receive.acknowledged, timestamps, now);
     }
 }

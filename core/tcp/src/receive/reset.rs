@@ -3,7 +3,7 @@
 use super::Arrival;
 use crate::marks::Marks;
 use crate::outcome::{Outcome, ResetReply};
-use crate::{Connection, ConnectionError, Environment};
+use crate::{Connection, ConnectionError, Environment, Header};
 use inhost_base::Duration;
 use inhost_event::{Drop, TcpPhase};
 
@@ -22,7 +22,7 @@ impl Connection {
             outcome.dropped = Some(Drop::NotCredible);
             return;
         }
-        if arrival.header.sequence != self.receive.next {
+        if arrival.header.sequence != self.receive.next && !self.repeats_fin(arrival.header) {
             return self.challenge(env, outcome);
         }
         let error = match self.phase {
@@ -38,6 +38,12 @@ impl Connection {
         };
         self.finish(error, env, outcome);
     }
+    /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
+    pub(super) fn repeats_fin(&self, header: &Header) -> bool {
+        self.config.believes_resets_at_fin
+            && header.sequence + 1 == self.receive.next
+            && matches!(self.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
+    }
     /// Whether a segment for a handshake that a listener began is none of it: with another acknowledgment, or with a SYN in
     /// the window.
     pub(super) fn ends_bad_handshake(
@@ -51,9 +57,20 @@ impl Connection {
             return false;
         }
         let expected = self.syn_sequence() + 1;
-        if header.flags.ack() && header.acknowledgment != expected {
+        let exact = header.flags.rst() && header.sequence == self.receive.next;
+        if header.flags.ack() && header.acknowledgment != expected && !exact {
             outcome.dropped = Some(Drop::OutOfWindow);
             outcome.reset = ResetReply::to(header, arrival.payload.len());
+            return true;
+        }
+        if self.config.answer_must_be_echoed
+            && !header.flags.rst()
+            && !self.echoes_answer(arrival.header, env)
+        {
+            outcome.dropped = Some(Drop::OldTimestamp);
+            if arrival.bears_stream() || self.may_challenge(env) {
+                self.marks.set(Marks::ACKNOWLEDGE);
+            }
             return true;
         }
         let ahead = header.sequence.since(self.receive.next) < self.receive.edge.since(self.receive.next);
@@ -64,12 +81,22 @@ impl Connection {
         }
         ends
     }
+    /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
+    fn echoes_answer(&self, header: &Header, env: &Environment<'_>) -> bool {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)) else {
+            return true;
+        };
+        let first = self.timestamp(self.sent_at);
+        let is_repeated = self.history.as_ref().is_some_and(|history| history.retransmitted_segments > 0);
+        let last = if is_repeated { self.timestamp(env.now) } else { first };
+        echo == 0 || echo.wrapping_sub(first) <= last.wrapping_sub(first)
+    }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1
     pub(super) fn challenge(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         outcome.dropped = Some(Drop::OutOfWindow);
         // What is discarded leaves nothing behind, no report of what came twice either.
-        self.sack_told();
+        self.sack_told(env.pool);
         if self.may_challenge(env) {
             self.marks.set(Marks::ACKNOWLEDGE);
         } else {

@@ -3,6 +3,7 @@
 
 use crate::marks::Marks;
 use crate::outcome::Outcome;
+use crate::promptness::Coming;
 use crate::window::tighten;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
@@ -110,7 +111,12 @@ impl Connection {
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
-            self.take_in_order(payload, false, header.push, header.timestamps, env, outcome);
+            let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
+            let coming = Coming { bytes, push: header.push, is_marked: false };
+            self.take_in_order(payload, false, coming, header.timestamps, env, outcome);
+            if !self.marks.has(Marks::ACKNOWLEDGE) {
+                self.schedule_acknowledgment(env.now);
+            }
         }
     }
 }

@@ -146,10 +146,13 @@ fn what_is_out_of_order_moves_with_the_window() {
 }
 
 #[test]
-fn a_fin_that_the_peer_itself_passed_ends_its_stream() {
+fn a_fin_in_whose_place_the_peer_sends_data_is_none() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1001, ACK | FIN, 1), b"");
     trial.give(segment(1, ACK, 1), &[0; 1200]);
+    assert!(!trial.changed().contains(Changes::PEER_CLOSED));
+    assert_eq!(trial.read(2000).len(), 1200);
+    trial.give(segment(1201, ACK | FIN, 1), b"");
     assert!(trial.changed().contains(Changes::PEER_CLOSED));
     assert_eq!(trial.connection.stale_sequence(), None);
 }

@@ -4,6 +4,9 @@ use crate::language::{About, HostSetting, KernelNote, Place, Profile, Script, St
 use inhost_base::Duration;
 use std::fmt::Write;
 
+/// What holds in every exchange: a kernel that asks its memory what to do would be no subject for comparison.
+const ALWAYS: [(&str, &str); 1] = [("receive-memory", "ample")];
+
 /// A short exchange between a peer, an application, and the host under test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
@@ -43,7 +46,7 @@ impl Exchange {
             file,
             profile: Profile::Linux,
             is_ipv6: self.is_ipv6,
-            host: self.host.iter().map(setting).collect(),
+            host: ALWAYS.iter().chain(&self.host).map(setting).collect(),
             kernel: KernelNote::Same,
             lines: Vec::new(),
         }
@@ -75,7 +78,7 @@ impl Exchange {
         if self.is_ipv6 {
             text.push_str("network ipv6\n");
         }
-        for (name, value) in &self.host {
+        for (name, value) in ALWAYS.iter().chain(&self.host) {
             let _ = writeln!(text, "host {name} {value}");
         }
         text

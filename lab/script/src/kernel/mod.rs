@@ -19,6 +19,8 @@ use std::time;
 const SLACK: Duration = Duration::from_millis(20);
 /// How long the kernel is given to take a packet in before a call follows it.
 const SETTLING: Duration = Duration::from_millis(2);
+/// The wire's name.
+const DEVICE: &str = "script0";
 /// Memory for packets under way.
 const POOL_BYTES: usize = 16 << 20;
 
@@ -51,12 +53,13 @@ impl Kernel {
             ],
             // A script says what each segment is.
             offload: false,
-            ..TunnelConfig::new("script0", false)
+            ..TunnelConfig::new(DEVICE, false)
         };
         let tunnel = Tunnel::open(config).map_err(|error| error.to_string())?;
         if script.is_ipv6 {
             wait_for_addresses()?;
         }
+        options::wire(script, DEVICE)?;
         let ends = Ends::new(script.is_ipv6);
         #[expect(clippy::disallowed_methods, reason = "the kernel lives in real time")]
         let began = time::Instant::now();

@@ -5,6 +5,7 @@ use nix::sys::socket::{SetSockOpt, setsockopt};
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use socket2::{Domain, Socket, TcpKeepalive};
 use std::io;
+use std::process::Command;
 use std::time::Duration;
 
 sockopt_impl!(FastOpenQueue, SetOnly, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, u32);
@@ -18,6 +19,11 @@ sockopt_impl!(ReportErrorsV4, SetOnly, libc::IPPROTO_IP, libc::IP_RECVERR, u32);
 sockopt_impl!(ReportErrorsV6, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, u32);
 sockopt_impl!(TrafficClass, SetOnly, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, u32);
 sockopt_impl!(MaxPacingRate, SetOnly, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u32);
+
+/// A receive buffer that a few unread segments leave empty, whatever memory they take.
+const AMPLE_MEMORY_BYTES: u32 = 8 << 20;
+/// Full segments of the window that a connection begins with where the buffer is so large: as many as by default.
+const INITIAL_WINDOW_SEGMENTS: &str = "44";
 
 /// Handshakes with data that a listener may have under way, where Fast Open is switched on.
 const FAST_OPEN_QUEUE: u32 = 16;
@@ -42,6 +48,29 @@ pub(super) fn host(script: &Script) -> Result<usize, String> {
         }
     }
     Ok(mtu_bytes)
+}
+
+/// What is set once the wire is there.
+pub(super) fn wire(script: &Script, device: &str) -> Result<(), String> {
+    if !script.host.iter().any(|setting| setting.name == "receive-memory") {
+        return Ok(());
+    }
+    // A large buffer alone would begin with a large window.
+    let route: &[&str] = if script.is_ipv6 {
+        &["-6", "route", "change", "fd00::/64", "metric", "256"]
+    } else {
+        &["route", "change", "10.0.0.0/24", "scope", "link", "src", "10.0.0.1"]
+    };
+    let rest = ["proto", "kernel", "dev", device, "initrwnd", INITIAL_WINDOW_SEGMENTS];
+    let output = Command::new("ip")
+        .args(route)
+        .args(rest)
+        .output()
+        .map_err(|error| format!("ip (iproute2) does not start: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("ip route: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    }
 }
 
 /// The congestion control that a script wants, CUBIC where it says nothing. A namespace may not choose its default.
@@ -109,6 +138,8 @@ fn apply(setting: &HostSetting) -> Result<(), String> {
         // The kernel counts the memory of a packet too, about as much again.
         "send-buffer" => ("tcp_wmem", format!("4096 {0} {0}", 2 * number(value)?)),
         "receive-buffer" => ("tcp_rmem", format!("4096 {value} {value}")),
+        // The largest is as ever, since the window scale is chosen from it.
+        "receive-memory" => ("tcp_rmem", format!("4096 {AMPLE_MEMORY_BYTES} 15728640")),
         // What the kernel has no knob for and does in any case, or never does.
         "pacing" | "undo" | "prr" | "rto-restart" => return Ok(()),
         // Each socket is told.

@@ -33,6 +33,9 @@ pub(super) fn datagrams(profile: Profile) -> UdpOptions {
     }
 }
 
+/// How far a window may grow where memory does not matter.
+const AMPLE_GROWTH_BYTES: u32 = 4 << 20;
+
 /// `host NAME VALUE`
 pub(super) fn host(
     setting: &HostSetting,
@@ -44,6 +47,7 @@ pub(super) fn host(
     let value = setting.value.as_str();
     match setting.name.as_str() {
         "mtu" => interface.mtu_bytes = number(value)?,
+        "receive-memory" if value == "ample" => config.tcp.window_growth_bytes = AMPLE_GROWTH_BYTES,
         "resets-per-second" => config.resets_per_second = number(value)?,
         "syn-cookies" => listen.syn_cookies = syn_cookies(value)?,
         "fast-open" => fast_open(value, listen, connect)?,

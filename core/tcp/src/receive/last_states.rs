@@ -1,0 +1,134 @@
+//! What is left of a connection once nobody holds it: FIN-WAIT-2 after the application has let go, and TIME-WAIT, where
+//! Linux keeps a small entry with rules of its own (tcp_timewait_state_process).
+
+use super::Arrival;
+use crate::marks::Marks;
+use crate::outcome::{Outcome, ResetReply};
+use crate::{Connection, ConnectionError, Environment};
+use inhost_base::{Instant, Sequence};
+use inhost_event::{Drop, TcpPhase};
+
+impl Connection {
+    /// Whether this is all that is left.
+    pub(super) fn is_small(&self) -> bool {
+        let is_last = match self.phase {
+            TcpPhase::TimeWait => true,
+            TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED),
+            _ => false,
+        };
+        is_last && self.config.small_last_states
+    }
+    /// A segment for it.
+    pub(super) fn arrive_in_small(
+        &mut self,
+        arrival: &Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let is_old = self.is_older_than_known(arrival);
+        let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receive.next);
+        if self.phase == TcpPhase::TimeWait {
+            return self.arrive_in_time_wait(arrival, is_old, env, outcome);
+        }
+        let flags = arrival.header.flags;
+        if is_old || !is_within(start, end, next, self.receive.edge) {
+            return self.answer_small(arrival, env, outcome);
+        }
+        if flags.rst() {
+            return self.finish(None, env, outcome);
+        }
+        if flags.syn() && next.at_or_before(start) {
+            return self.end_small(arrival, env, outcome);
+        }
+        if !flags.ack() || end.at_or_before(next) || start == end {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
+        if !flags.fin() || end != next + 1 {
+            return self.end_small(arrival, env, outcome);
+        }
+        self.receive.next = end;
+        self.receive.edge = self.receive.edge.later(end);
+        self.keep_timestamp(arrival.header.options.timestamps, env.now);
+        self.enter_time_wait(env);
+        self.marks.set(Marks::ACKNOWLEDGE);
+    }
+    fn arrive_in_time_wait(
+        &mut self,
+        arrival: &Arrival<'_>,
+        is_old: bool,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let flags = arrival.header.flags;
+        let (start, end) = (arrival.header.sequence, arrival.end());
+        outcome.dropped = Some(Drop::OutOfWindow);
+        if !is_old && start == self.receive.next && (start == end || flags.rst()) {
+            if flags.rst() {
+                return self.finish(None, env, outcome);
+            }
+            self.linger_at = env.now + self.config.time_wait;
+            self.keep_timestamp(arrival.header.options.timestamps, env.now);
+            return;
+        }
+        if flags.rst() {
+            return;
+        }
+        if is_old || flags.ack() {
+            self.linger_at = env.now + self.config.time_wait;
+        }
+        self.answer_small(arrival, env, outcome);
+    }
+    /// The acknowledgment of our FIN came: what of the segment is for the smaller state that this brings. True where
+    /// nothing more is to be done with it.
+    pub(super) fn becomes_small(
+        &mut self,
+        before: TcpPhase,
+        arrival: &Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        if before == self.phase || !self.is_small() {
+            return false;
+        }
+        // It has counts of its own, and waits for nothing.
+        self.challenges = 0;
+        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.marks.clear(Marks::ACKNOWLEDGE | Marks::SCHEDULED);
+        self.sack_told(env.pool);
+        if before == TcpPhase::Closing {
+            return true;
+        }
+        let fin = u32::from(arrival.header.flags.fin());
+        let goes_on = self.receive.next.precedes(arrival.end().back(fin));
+        if goes_on && arrival.header.sequence != arrival.end() {
+            self.end_small(arrival, env, outcome);
+            return true;
+        }
+        // A FIN that comes along is still taken.
+        fin == 0
+    }
+    /// There is nobody for this data: it is answered as if there were no connection.
+    fn end_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        outcome.reset = ResetReply::to(arrival.header, arrival.whole_bytes as usize);
+        self.finish(Some(ConnectionError::Aborted), env, outcome);
+    }
+    /// Tells the peer where we are, what has no part of a stream not too often.
+    fn answer_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        outcome.dropped = Some(Drop::OutOfWindow);
+        if arrival.bears_stream() || self.may_challenge(env) {
+            self.marks.set(Marks::ACKNOWLEDGE);
+        }
+    }
+    fn is_older_than_known(&self, arrival: &Arrival<'_>) -> bool {
+        let stamp = arrival.header.options.timestamps;
+        self.marks.has(Marks::TIMESTAMPS)
+            && !arrival.header.flags.rst()
+            && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamps.recent) as i32) < 0)
+    }
+}
+
+/// Whether a segment from `start` to `end` touches the window from `next` to `edge`.
+fn is_within(start: Sequence, end: Sequence, next: Sequence, edge: Sequence) -> bool {
+    start == next || (next.precedes(end) && start.precedes(edge)) || (start == edge && start == end)
+}
