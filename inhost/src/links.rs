@@ -87,6 +87,9 @@ impl Links {
             loopback_ports: if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None },
             ..GatewayConfig::default()
         };
+        if let Some(limit) = spec.connections_per_caller {
+            gateway.connections_per_caller = limit;
+        }
         if let Some(mtu) = spec.mtu_bytes {
             gateway.mtu_bytes = u16::try_from(mtu).unwrap_or(u16::MAX);
         }

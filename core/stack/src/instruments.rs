@@ -33,6 +33,10 @@ impl Stack {
             unacknowledged_bytes,
         })
     }
+    /// Bytes that a connection would take to send now, memory permitting, cheaply; 0 where there is none.
+    pub fn writable_bytes(&self, socket: SocketId) -> usize {
+        self.flow(socket.0).map_or(0, |flow| flow.connection.writable_bytes())
+    }
     /// The state of a connection, cheaply.
     pub fn phase(&self, socket: SocketId) -> Option<TcpPhase> {
         Some(self.flow(socket.0)?.connection.phase())

@@ -267,6 +267,10 @@ impl Stream {
     pub fn queued(&self) -> Option<stack::Queued> {
         self.host.core(|core| core.stack.queued(self.socket))
     }
+    /// Bytes that the connection would take to send now, memory permitting; 0 when it is over.
+    pub fn writable_bytes(&self) -> usize {
+        self.host.core(|core| core.stack.writable_bytes(self.socket))
+    }
     /// Sets any option of the stack; those above are the common ones.
     pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {
         self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))

@@ -257,7 +257,7 @@ impl Carry<'_> {
     }
     /// Bytes that the guest's connection would take to send.
     fn room(&self) -> usize {
-        self.guest.info().map_or(0, |info| info.send_buffer_bytes.saturating_sub(info.send_queue_bytes))
+        self.guest.writable_bytes()
     }
 }
 

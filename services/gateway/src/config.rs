@@ -101,6 +101,9 @@ pub struct GatewayConfig {
     /// TCP connections at a time, both directions together. Default: 1024. Beyond it they are refused.
     /// Cost: each takes a descriptor of the system.
     pub connections_limit: usize,
+    /// Forwarded connections of one outer caller at a time, an IPv6 /64 being one. Default: 256. Beyond it that caller is
+    /// reset, and others find a place.
+    pub connections_per_caller: usize,
     /// How long the system may try to connect; until then the guest's SYN stays unanswered, and then the guest's next
     /// one is tried anew.
     /// Default: 75 s, about as long as a guest tries.
@@ -131,6 +134,7 @@ impl Default for GatewayConfig {
             loopback_ports: LoopbackPorts::None,
             allow_link_local: false,
             connections_limit: 1024,
+            connections_per_caller: 256,
             connect_limit: Duration::from_secs(75),
             half_closed_limit: Duration::from_secs(600),
             keep_alive: Duration::from_secs(600),

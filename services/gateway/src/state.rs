@@ -3,10 +3,11 @@
 use crate::carry::{CHUNK_BYTES, Scratch};
 use crate::link::SharedAside;
 use crate::{Counters, GatewayConfig};
-use inhost_base::{Duration, Endpoint, Instant};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_runtime::Reactor;
 use inhost_socket::Host;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
@@ -23,6 +24,8 @@ pub(crate) struct State {
     pub(crate) scratch: Scratch,
     pub(crate) counters: Cell<Counters>,
     connections: Cell<usize>,
+    /// Forwarded connections of each outer caller that has any.
+    callers: RefCell<BTreeMap<IpAddr, usize>>,
     udp_flows: Cell<usize>,
     /// The port from which the next forwarded connection reaches the guest.
     next_port: Cell<u16>,
@@ -47,6 +50,7 @@ impl State {
             scratch: Rc::new(RefCell::new(vec![0; CHUNK_BYTES])),
             counters: Cell::default(),
             connections: Cell::new(0),
+            callers: RefCell::default(),
             udp_flows: Cell::new(0),
             next_port: Cell::new(FIRST_PORT),
             reported: Cell::new(None),
@@ -90,8 +94,20 @@ impl State {
         let taken = self.connections.get();
         (taken < self.config.connections_limit).then(|| {
             self.connections.set(taken + 1);
-            Place(self.clone())
+            Place { state: self.clone(), caller: None }
         })
+    }
+    /// A place for one more connection of `caller`, if there is one for it.
+    pub(crate) fn place_of(self: &Rc<State>, caller: IpAddr) -> Option<Place> {
+        let caller = inhost_common::network(caller);
+        let taken = self.callers.borrow().get(&caller).copied().unwrap_or(0);
+        if taken >= self.config.connections_per_caller {
+            return None;
+        }
+        let mut place = self.place()?;
+        self.callers.borrow_mut().insert(caller, taken + 1);
+        place.caller = Some(caller);
+        Some(place)
     }
     /// The port after the last one given, out of the ephemeral range (RFC 6335 §6). Ports are given in turn, so that one
     /// comes again as late as possible.
@@ -131,10 +147,22 @@ impl Drop for Counted {
 }
 
 /// One of the places for connections, given back when it is dropped.
-pub(crate) struct Place(Rc<State>);
+pub(crate) struct Place {
+    state: Rc<State>,
+    /// Whose it is, when it came from outside.
+    caller: Option<IpAddr>,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.connections.set(self.0.connections.get().saturating_sub(1));
+        let State { connections, callers, .. } = &*self.state;
+        connections.set(connections.get().saturating_sub(1));
+        let Some(caller) = self.caller else { return };
+        let mut callers = callers.borrow_mut();
+        let left = callers.get(&caller).map_or(0, |taken| taken.saturating_sub(1));
+        match left {
+            0 => callers.remove(&caller),
+            _ => callers.insert(caller, left),
+        };
     }
 }

@@ -141,7 +141,7 @@ pub(crate) async fn accept_inward(state: Rc<State>, listener: AsyncFd<TcpListene
                 continue;
             }
         };
-        let Some(place) = state.place() else {
+        let Some(place) = state.place_of(caller.ip()) else {
             state.count(|c| c.connections_refused += 1);
             reset(&system);
             continue;

@@ -565,6 +565,54 @@ fn connect_from(address: [u8; 4], to: std::net::SocketAddr) -> TcpStream {
 }
 
 #[test]
+fn one_outer_caller_takes_no_place_of_the_others() {
+    let outside = "127.0.0.1:0".parse().unwrap();
+    let config = GatewayConfig {
+        forwards: vec![Forward { transport: Transport::Tcp, outside, guest_port: 7 }],
+        connections_limit: 6,
+        connections_per_caller: 4,
+        ..GatewayConfig::default()
+    };
+    let mut rig = Rig::new(config);
+    let at = rig.running.gateway.forwards()[0].outside;
+    let (guest, listener) = (
+        rig.guest.clone(),
+        rig.guest.listen(Endpoint::new([0, 0, 0, 0], 7), ListenOptions::default()).unwrap(),
+    );
+    rig.guest
+        .spawn(async move {
+            while let Ok(mut stream) = listener.accept().await {
+                guest
+                    .spawn(async move {
+                        let _ = stream.write_all(b"!").await;
+                        let _ = stream.read(&mut [0; 1]).await;
+                    })
+                    .detach();
+            }
+        })
+        .detach();
+    let client = std::thread::spawn(move || {
+        let is_served = |stream: &mut TcpStream| stream.read_exact(&mut [0]).is_ok();
+        let mut greedy: Vec<_> = (0..10).map(|_| connect_from([127, 0, 0, 2], at)).collect();
+        greedy.retain_mut(is_served);
+        assert_eq!(greedy.len(), 4);
+        let mut others: Vec<_> = (3..6).map(|last| connect_from([127, 0, 0, last], at)).collect();
+        others.retain_mut(is_served);
+        assert_eq!(others.len(), 2, "the places of all together are 6");
+        // A place that is given back is the caller's again.
+        greedy.pop();
+        let began = std::time::Instant::now();
+        while !is_served(&mut connect_from([127, 0, 0, 2], at)) {
+            assert!(began.elapsed() < LIMIT);
+        }
+    });
+    while !client.is_finished() {
+        rig.round();
+    }
+    client.join().unwrap();
+}
+
+#[test]
 fn the_service_knows_the_outer_caller_of_all_that_is_forwarded() {
     let outside = "127.0.0.1:0".parse().unwrap();
     let config = GatewayConfig {

@@ -8,6 +8,7 @@ pub(super) const KEYS: &[&str] = &[
     "gateway",
     "mtu",
     "forward",
+    "per-caller",
     "host",
     "offload",
     "runs",

@@ -10,6 +10,7 @@
 //! | `gateway` | all | an address; may be repeated, the preferred first | none |
 //! | `mtu` | all | bytes of the longest IP datagram | the kind's |
 //! | `forward` | user | `[tcp:\|udp:]HOST:PORT->PORT`, TCP where nothing is said; may be repeated | none |
+//! | `per-caller` | user | connections that one outer caller may have through forwards at a time | 256 |
 //! | `loopback` | user | `yes`: the gateway's address reaches the system's own loopback | `no` |
 //! | `host` | tap, tun | the kernel's address with its prefix; may be repeated | none |
 //! | `baud` | serial | bits a second | 9600 |
@@ -101,6 +102,8 @@ pub struct Spec {
     pub runs: bool,
     /// Whether segments that come together and follow each other are one run to the transport.
     pub coalesce: bool,
+    /// Connections that one outer caller may have through forwards at a time (`user`); none is the gateway's default.
+    pub connections_per_caller: Option<usize>,
     /// Whether guests may reach the operating system's loopback through the gateway's address (`user`).
     pub reach_loopback: bool,
     /// Bits a second (`serial`).
@@ -129,6 +132,7 @@ impl fmt::Display for Spec {
             gateways,
             mtu_bytes,
             forwards,
+            connections_per_caller,
             host_addresses,
             offload,
             runs,
@@ -147,6 +151,7 @@ impl fmt::Display for Spec {
         gateways.iter().try_for_each(|g| write!(f, ",gateway={g}"))?;
         mtu_bytes.iter().try_for_each(|m| write!(f, ",mtu={m}"))?;
         forwards.iter().try_for_each(|forward| write!(f, ",forward={forward}"))?;
+        connections_per_caller.iter().try_for_each(|limit| write!(f, ",per-caller={limit}"))?;
         host_addresses.iter().try_for_each(|a| write!(f, ",host={a}"))?;
         for (key, on) in [("offload", offload), ("runs", runs), ("coalesce", coalesce)] {
             if !*on {

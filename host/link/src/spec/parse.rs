@@ -57,6 +57,7 @@ fn head(text: &str) -> Result<Spec, SpecError> {
         gateways: Vec::new(),
         mtu_bytes: None,
         forwards: Vec::new(),
+        connections_per_caller: None,
         host_addresses: Vec::new(),
         offload: true,
         runs: true,
@@ -119,6 +120,11 @@ impl Spec {
                 only(&[Kind::User])?;
                 let allowed = "127.0.0.1:2323->23, or udp:127.0.0.1:2007->7";
                 self.forwards.push(value.parse().map_err(|()| wrong(allowed))?);
+            }
+            "per-caller" => {
+                only(&[Kind::User])?;
+                let limit = value.parse().ok().filter(|limit| (1..=65_535).contains(limit));
+                self.connections_per_caller = Some(limit.ok_or_else(|| wrong("a number from 1 to 65535"))?);
             }
             "host" => {
                 only(&[Kind::Tap, Kind::Tun])?;
@@ -193,7 +199,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         for text in [
             "user",
-            "user,forward=127.0.0.1:2323->23,forward=udp:[::1]:2007->7,loopback=yes,loss=5%,seed=7",
+            "user,forward=127.0.0.1:2323->23,forward=udp:[::1]:2007->7,per-caller=8,loopback=yes,loss=5%,seed=7",
             "tap:in0,address=10.9.0.2/24,address=fd00::2/64,gateway=10.9.0.1,mtu=1500,host=10.9.0.1/24",
             "tun:in2,host=10.9.0.1/24,offload=off,runs=off,coalesce=off",
             "user,runs=off",
@@ -233,6 +239,8 @@ mod tests {
             ("serial:/dev/ttyS0,framing=llp,offer=::1", "an IPv4 address"),
             ("user,forward=2323->23", "127.0.0.1:2323->23"),
             ("tun:a,delay=fast", "20ms"),
+            ("user,per-caller=0", "from 1 to 65535"),
+            ("tap:a,per-caller=8", "does not go with"),
         ] {
             let error = text.parse::<Spec>().unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
@@ -267,6 +275,7 @@ mod tests {
         match spec.kind {
             Kind::User => {
                 spec.reach_loopback = draw(2) == 0;
+                spec.connections_per_caller = (draw(2) == 0).then(|| 1 + draw(65_535) as usize);
                 spec.forwards = (0..draw(4))
                     .map(|_| Forward {
                         transport: if draw(2) == 0 { Transport::Tcp } else { Transport::Udp },
