@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ mutants
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -118,6 +118,9 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 	  test $$? -ne 1 && sed 's/[^a-zA-Z0-9]/./g; s/^/--re=^/; s/$$/$$/' target/mutants/mutants.out/missed.txt \
 	    | xargs -r env CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants-scripts \
 	      --test-package inhost-script --cargo-test-arg=--test=ours
+
+differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 4,000 seeds (needs root)
+	cargo test -p inhost-script --test mutations -- --ignored --nocapture
 
 mutations: ## Twelve mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
 	cargo test -p inhost-sim --test mutations -- --ignored --nocapture

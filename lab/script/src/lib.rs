@@ -74,10 +74,12 @@
 //!
 //! **The judge**: [`differ`] draws exchanges by itself, and compares the kernel with our `linux` profile.
 //!
-//! **Headings**: `profile rfc|linux`, `network ipv6`, `host SETTING VALUE`, `include FILE`, and what is known of the
+//! **Headings**: `profile rfc|linux`, `network ipv6`, `host SETTING VALUE` (`host without CHOICE` undoes one of the choices of
+//! our `linux` profile, see [`choices`]), `include FILE`, and what is known of the
 //! kernel: `kernel: differs because …` or `kernel: cannot run because …`.
 #![forbid(unsafe_code)]
 
+pub mod choices;
 mod datagram;
 pub mod differ;
 mod drive;

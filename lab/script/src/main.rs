@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use inhost_script::Offloads;
+use inhost_script::choices::Choice;
 use inhost_script::differ::{Classes, Plan, judge};
 use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
@@ -18,11 +19,14 @@ usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] F
                                                                segments at once, or both (default: the host does it)
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md
-       inhost-script differ --seeds N [--from S] [--every K] [--jobs J] [--seconds T] [--open] [--json]
+       inhost-script differ --seeds N [--from S] [--every K] [--jobs J] [--seconds T] [--open]
+                    [--without CHOICE] [--as-drawn] [--json]
                                                                draw short exchanges from seeds, play each on the
                                                                kernel and on our stack in its `linux` profile, and
                                                                print each difference of no known class, with --open
-                                                               those of open classes too (root)";
+                                                               those of open classes too, with --without those that
+                                                               undoing one choice of the profile makes, with
+                                                               --as-drawn none made small (root)";
 
 /// Prints a line; whoever reads no more, as `head` does, is no failure.
 macro_rules! say {
@@ -174,7 +178,7 @@ const JOBS: u64 = 48;
 /// `differ …`: 0 where every difference is of a known class, 1 where one is not, 2 for words that are not known.
 fn differ(arguments: &[String]) -> ExitCode {
     let (mut seeds, mut from, mut every, mut jobs, mut seconds) = (None, 0, 1, JOBS, None);
-    let (mut as_json, mut with_open) = (false, false);
+    let (mut as_json, mut with_open, mut as_drawn, mut without) = (false, false, false, None);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|value| value.replace('_', "").parse::<u64>().ok());
@@ -186,6 +190,14 @@ fn differ(arguments: &[String]) -> ExitCode {
             "--open" => {
                 with_open = true;
                 true
+            }
+            "--as-drawn" => {
+                as_drawn = true;
+                true
+            }
+            "--without" => {
+                without = words.next().and_then(|name| Choice::named(name)).map(|choice| choice.name);
+                without.is_some()
             }
             "--seeds" => {
                 seeds = number();
@@ -212,7 +224,12 @@ fn differ(arguments: &[String]) -> ExitCode {
     let time = seconds.map(std::time::Duration::from_secs);
     let judged = Classes::committed().and_then(|classes| {
         let classes = if with_open { classes.without_open() } else { classes };
-        judge(&classes, Plan { first: from, count: seeds, every, jobs: jobs as usize, time })
+        // What undoing a choice makes has no class.
+        let classes = if without.is_some() { Classes::read("")? } else { classes };
+        judge(
+            &classes,
+            Plan { first: from, count: seeds, every, jobs: jobs as usize, time, without, as_drawn },
+        )
     });
     match judged {
         Ok(report) => {

@@ -24,7 +24,15 @@ fn the_kernel_and_the_linux_profile_differ_in_known_classes_only() {
         left_out::left_out(&format!("no network namespace of its own ({error}); run as root"));
         return;
     }
-    let plan = Plan { first: 0, count: SEEDS, every: 1, jobs: JOBS, time: Some(TIME) };
+    let plan = Plan {
+        first: 0,
+        count: SEEDS,
+        every: 1,
+        jobs: JOBS,
+        time: Some(TIME),
+        without: None,
+        as_drawn: false,
+    };
     let report = differ::judge(&Classes::committed().unwrap(), plan).unwrap();
     assert!(report.is_clean(), "\n{}", report.text());
     assert!(report.played >= LEAST, "too slow to prove anything: {}", report.summary());

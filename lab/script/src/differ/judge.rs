@@ -18,6 +18,8 @@ use std::time;
 const REPEATS: usize = 3;
 /// How often an exchange is played again where the player was late.
 const DISTURBED_LIMIT: usize = 10;
+/// Of what undoing a choice makes so many classes are shown.
+const SHOWN_WITHOUT: usize = 4;
 /// An exchange takes at most so long on the kernel, where the player is not late.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// As late as the player may be.
@@ -132,11 +134,15 @@ pub struct Plan {
     pub jobs: usize,
     /// After so long no further seed is begun.
     pub time: Option<time::Duration>,
+    /// A choice of the profile that is undone.
+    pub without: Option<&'static str>,
+    /// Differences are told as they were drawn, not made small.
+    pub as_drawn: bool,
 }
 
 /// Plays the seeds of `plan`.
 pub fn judge(classes: &Classes, plan: Plan) -> Result<Report, String> {
-    let Plan { first, count, every, jobs, time: deadline } = plan;
+    let Plan { first, count, every, jobs, time: deadline, .. } = plan;
     let next = AtomicU64::new(0);
     let report = Mutex::new(Report::default());
     #[expect(clippy::disallowed_methods, reason = "the kernel lives in real time")]
@@ -150,7 +156,7 @@ pub fn judge(classes: &Classes, plan: Plan) -> Result<Report, String> {
                         return;
                     }
                     let seed = first + place * every;
-                    if let Err(why) = judge_seed(seed, classes, &report) {
+                    if let Err(why) = judge_seed(seed, &plan, classes, &report) {
                         with(&report, |report| report.broken.push(format!("seed {seed}: {why}")));
                     }
                 }
@@ -161,15 +167,27 @@ pub fn judge(classes: &Classes, plan: Plan) -> Result<Report, String> {
     report.count_open(classes);
     Ok(report)
 }
+/// Whether ours does something else in the second.
+fn matters(whole: &Exchange, without: &Exchange) -> Result<bool, String> {
+    let times: Vec<Instant> = whole.times().into_iter().map(|time| Instant::ZERO + time).collect();
+    let (one, other) = (on_ours(whole, &times)?, on_ours(without, &times)?);
+    Ok(first_difference(whole, &one, &other).is_some())
+}
 fn with<T>(report: &Mutex<Report>, what: impl FnOnce(&mut Report) -> T) -> Option<T> {
     report.lock().ok().map(|mut report| what(&mut report))
 }
 
-fn judge_seed(seed: u64, classes: &Classes, report: &Mutex<Report>) -> Result<(), String> {
-    let Some(exchange) = draw(seed)? else {
+fn judge_seed(seed: u64, plan: &Plan, classes: &Classes, report: &Mutex<Report>) -> Result<(), String> {
+    let Some(mut exchange) = draw(seed)? else {
         with(report, |report| report.undefined += 1);
         return Ok(());
     };
+    let without = plan.without;
+    let whole = exchange.clone();
+    exchange.host.extend(without.map(|choice| ("without", choice)));
+    if without.is_some() && !matters(&whole, &exchange)? {
+        return Ok(());
+    }
     let played = play(&exchange)?;
     with(report, |report| {
         report.played += 1;
@@ -180,6 +198,17 @@ fn judge_seed(seed: u64, classes: &Classes, report: &Mutex<Report>) -> Result<()
         }
     });
     let Some(difference) = &played.difference else { return Ok(()) };
+    if without.is_some() {
+        let is_shown = with(report, |report| report.found.len() >= SHOWN_WITHOUT);
+        if is_shown == Some(true) {
+            return Ok(());
+        }
+        // The profile itself does as the kernel does.
+        let ours = on_ours(&whole, &played.kernel.times)?;
+        if first_difference(&whole, &played.kernel, &ours).is_some() {
+            return Ok(());
+        }
+    }
     let signature = &difference.signature;
     let class = classes.of(signature);
     if let Some(class) = class.filter(|class| class.verdict.is_allowed()) {
@@ -205,7 +234,7 @@ fn judge_seed(seed: u64, classes: &Classes, report: &Mutex<Report>) -> Result<()
         found.count == 1
     });
     if is_first == Some(true) {
-        let small = reduce(&exchange, difference)?;
+        let small = if plan.as_drawn { None } else { reduce(&exchange, difference)? };
         with(report, |report| {
             if let Some(found) = report.found.get_mut(signature) {
                 found.small = Some(small.unwrap_or(played.clone()));

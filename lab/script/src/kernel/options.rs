@@ -142,6 +142,8 @@ fn apply(setting: &HostSetting) -> Result<(), String> {
         "receive-memory" => ("tcp_rmem", format!("4096 {AMPLE_MEMORY_BYTES} 15728640")),
         // What the kernel has no knob for and does in any case, or never does.
         "pacing" | "undo" | "prr" | "rto-restart" => return Ok(()),
+        // A choice of our own profile.
+        "without" => return Ok(()),
         // Each socket is told.
         "congestion" => return Ok(()),
         other => return Err(format!("the kernel has no setting for {other}")),

@@ -8,6 +8,7 @@ mod options;
 
 pub use device::Offloads;
 
+use crate::choices::{Choice, Setup};
 use crate::language::{Call, CallKind, Failure, Script};
 use crate::packet::Ends;
 use crate::side::{Came, Figure, PEER_PORTS, SERVER_PORT, Side};
@@ -77,7 +78,15 @@ impl Ours {
         interface.duplicate_detection = DuplicateDetection::Off;
         interface.accept_router_advertisements = false;
         offloads.fit(&mut interface);
+        let mut datagram_options = options::datagrams(script.profile);
         for setting in &script.host {
+            if setting.name == "without" {
+                let choice = Choice::named(&setting.value)
+                    .ok_or_else(|| format!("{}: no choice is called {}", setting.place, setting.value))?;
+                let (config, listen) = (&mut config, &mut listen);
+                choice.undo(Setup { config, listen, datagrams: &mut datagram_options });
+                continue;
+            }
             options::host(setting, &mut config, &mut interface, &mut listen, &mut connect)
                 .map_err(|wrong| format!("{}: {wrong}", setting.place))?;
         }
@@ -98,7 +107,7 @@ impl Ours {
             connect,
             face: Face::new(script.profile),
             datagrams: BTreeSet::new(),
-            datagram_options: options::datagrams(script.profile),
+            datagram_options,
         };
         ours.settle()?;
         Ok(ours)

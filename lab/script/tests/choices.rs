@@ -1,0 +1,103 @@
+//! What guards the `linux` profile: every script on which the kernel does the same holds in it, and for each of its
+//! choices there is a script that does not hold without it.
+
+use inhost_script::Offloads;
+use inhost_script::choices::{ALL, OF_TCP};
+use inhost_script::language::{HostSetting, KernelNote, Place, Profile, Script};
+use inhost_script::suite::{self, Verdict};
+use inhost_tcp::Config;
+use std::path::Path;
+
+/// Timers of the profile are two milliseconds coarser, which these scripts see and a kernel's tolerance hides.
+const COARSE: &str = "recovery/tail-loss-probe";
+/// What no script shows, and what guards it in its place.
+const NOT_SHOWN: &[(&str, &str)] = &[
+    ("send_buffer_limit_bytes", "a limit that megabytes on their way come to; the figure is tcp_wmem's"),
+    ("syn_tells_whole_window", "inhost-tcp tests::linux: a kernel's windows follow its memory"),
+    ("doubled_window_updates", "inhost-tcp tests::windows and tests::linux, for the same reason"),
+    ("grows_out_of_order", "inhost-tcp tests::linux: it takes a path known to reorder"),
+    ("errors_have_precedence", "inhost-ip tests/icmp.rs: a script sees no services of an ICMP error"),
+];
+
+/// Every script on which the kernel agrees, in the `linux` profile.
+fn scripts() -> Vec<Script> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    let files = suite::find(&[folder]).unwrap();
+    let read = |file: &std::path::PathBuf| suite::read(file).unwrap_or_else(|verdict| panic!("{verdict:?}"));
+    files
+        .iter()
+        .filter(|file| !file.display().to_string().contains(COARSE))
+        .map(read)
+        .filter(|script| match script.kernel {
+            KernelNote::Same => true,
+            // It would take too long.
+            KernelNote::CannotRun(_) => script.profile == Profile::Linux,
+            KernelNote::Differs(_) => false,
+        })
+        .map(|script| Script { profile: Profile::Linux, ..script })
+        .collect()
+}
+
+#[test]
+fn every_script_on_which_the_kernel_agrees_holds_in_the_linux_profile() {
+    let mut failures = String::new();
+    for script in scripts() {
+        if let Verdict::Failed(failed) = suite::on_ours_with(&script, Offloads::default()) {
+            failures.push_str(&suite::report(&failed));
+        }
+    }
+    assert!(failures.is_empty(), "\n{failures}");
+}
+
+#[test]
+fn each_choice_of_the_linux_profile_has_a_script_that_fails_without_it() {
+    let scripts = scripts();
+    let mut unguarded = Vec::new();
+    for choice in ALL {
+        let fails = |script: &&Script| {
+            let mut script = (*script).clone();
+            let place = Place { file: "choices".into(), line: 0 };
+            script.host.push(HostSetting { place, name: "without".into(), value: choice.name.into() });
+            !suite::on_ours(&script).passed()
+        };
+        let guards: Vec<&Script> = scripts.iter().filter(fails).collect();
+        let names = guards.iter().map(|script| {
+            let path = Path::new(&script.file);
+            let folder = path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+            format!("{folder}/{}", path.file_stem().unwrap().to_string_lossy())
+        });
+        println!("{}: {} ({})", choice.name, guards.len(), names.take(4).collect::<Vec<_>>().join(", "));
+        if guards.is_empty() && !NOT_SHOWN.iter().any(|(name, _)| *name == choice.name) {
+            unguarded.push(choice.name);
+        }
+    }
+    assert!(unguarded.is_empty(), "no script fails without {unguarded:?}");
+}
+
+/// The table of choices is whole: it names just the fields in which the two profiles differ.
+#[test]
+fn every_choice_of_tcp_is_listed() {
+    let fields = |config: Config| {
+        let text = format!("{config:#?}");
+        let mut fields = Vec::new();
+        for line in text.lines() {
+            match line.strip_prefix("    ").filter(|line| !line.starts_with(' ')) {
+                Some(line) if line.contains(": ") => fields.push(line.to_owned()),
+                _ => {
+                    if let Some(last) = fields.last_mut() {
+                        last.push_str(line);
+                    }
+                }
+            }
+        }
+        fields
+    };
+    let (rfc, linux) = (fields(Config::rfc()), fields(Config::linux()));
+    let name = |field: &String| field.split(':').next().unwrap().to_owned();
+    let mut different: Vec<String> =
+        rfc.iter().zip(&linux).filter(|(rfc, linux)| rfc != linux).map(|(field, _)| name(field)).collect();
+    let mut listed: Vec<String> = OF_TCP.iter().map(|name| (*name).to_owned()).collect();
+    different.sort();
+    listed.sort();
+    assert_eq!(different, listed);
+}
