@@ -57,6 +57,16 @@ impl Stack {
     pub fn socket_kinds(&self) -> impl Iterator<Item = SocketKind> + '_ {
         self.sockets.iter().map(|(_, entry)| kind(entry))
     }
+    /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
+    pub fn socket_states(&self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpPhase>)> + '_ {
+        self.sockets.iter().map(|(key, entry)| {
+            let phase = match entry {
+                Socket::Flow(flow) => Some(flow.connection.phase()),
+                _ => None,
+            };
+            (SocketId(key), kind(entry), phase)
+        })
+    }
     /// Sockets of all kinds, closing connections included.
     pub fn socket_count(&self) -> usize {
         self.sockets.len()

@@ -310,9 +310,12 @@ impl Host {
     pub fn drain(&self) {
         self.inner.draining.set(true);
         self.core(|core| {
-            let sockets = core.stack.sockets(core.now);
-            let listeners: Vec<SocketId> =
-                sockets.filter(|s| s.kind == SocketKind::Listener).map(|s| s.socket).collect();
+            let listeners: Vec<SocketId> = core
+                .stack
+                .socket_states()
+                .filter(|&(_, kind, _)| kind == SocketKind::Listener)
+                .map(|(socket, ..)| socket)
+                .collect();
             for listener in listeners {
                 // Its handle finds nothing left to close.
                 let _ = core.stack.close(listener, core.now, &mut *core.sink);
@@ -325,11 +328,11 @@ impl Host {
     }
     /// Connections that are neither closed nor in TIME-WAIT.
     pub fn open_connections(&self) -> usize {
-        self.core(|core| open(core).len())
+        self.core(|core| open(core).count())
     }
     /// Resets every connection that is neither closed nor in TIME-WAIT, and says how many there were.
     pub fn abort_all(&self) -> usize {
-        let open = self.core(|core| open(core));
+        let open: Vec<_> = self.core(|core| open(core).collect());
         for &socket in &open {
             let _ = self.core(|core| core.stack.abort(socket, core.now, &mut *core.sink));
             self.forget(socket);
@@ -501,12 +504,11 @@ impl Host {
     }
 }
 
-fn open(core: &Core) -> Vec<SocketId> {
-    let sockets = core.stack.sockets(core.now);
-    sockets
-        .filter(|s| !matches!(s.phase, None | Some(TcpPhase::TimeWait | TcpPhase::Closed)))
-        .map(|s| s.socket)
-        .collect()
+fn open(core: &Core) -> impl Iterator<Item = SocketId> + '_ {
+    core.stack
+        .socket_states()
+        .filter(|(_, _, phase)| !matches!(phase, None | Some(TcpPhase::TimeWait | TcpPhase::Closed)))
+        .map(|(socket, ..)| socket)
 }
 
 impl core::fmt::Debug for Host {
