@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use inhost_common::Cleaner;
+
 use crate::config::line_of;
 
 /// One line that says what failed, where, and what to try; and the exit status that goes with it.
@@ -50,7 +52,16 @@ impl Failure {
 
 /// Prints a line on standard error. If that is closed, nobody wants to read it: the command goes on.
 pub fn print_error(message: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "inhost: {message}");
+    let _ = writeln!(io::stderr(), "inhost: {}", shown(&message.to_string()));
+}
+
+/// A message made fit for a terminal: parts of it may be a stranger's. What says where in a file an error is has several
+/// lines.
+fn shown(message: &str) -> String {
+    let (mut text, mut cleaner) = (String::new(), Cleaner::default());
+    cleaner.take(message.as_bytes(), &mut text);
+    cleaner.end(&mut text);
+    text
 }
 
 impl fmt::Display for Failure {
@@ -59,3 +70,16 @@ impl fmt::Display for Failure {
     }
 }
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_in_no_message() {
+        assert_eq!(
+            shown("far: \x1b[2J\x07gone \u{202e}x\nline 2"),
+            "far: \u{fffd}[2J\u{fffd}gone \u{fffd}x\nline 2"
+        );
+    }
+}

@@ -71,3 +71,54 @@ fn the_banner_says_how_to_reach_every_service_that_is_on() {
     assert!(has(&["port 7 cannot be reached", "forward=127.0.0.1:2007->7"]), "{banner:#?}");
     assert!(!has(&["password"]) || has(&["no terminal"]), "a pipe is told no password: {banner:#?}");
 }
+
+/// A host with `[ftp]` like this: what it says on standard error until its banner is out, or until it ends.
+fn ftp_log(folder: &Folder, ftp: &str) -> (Option<i32>, String) {
+    let root = folder.0.display();
+    let text = format!("link = [\"user\"]\n[ftp]\nenabled = true\nroot = \"{root}\"\n{ftp}");
+    std::fs::write(folder.0.join("host.toml"), text).unwrap();
+    let mut serve = inhost(&folder.0);
+    serve.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut host = common::Running(serve.spawn().unwrap());
+    let banner = BufReader::new(host.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let is_up = banner.into_iter().any(|line| line.contains("to end."));
+    if is_up {
+        common::run("kill", &[&host.0.id().to_string()]);
+    }
+    let said = std::io::read_to_string(host.0.stderr.take().unwrap()).unwrap();
+    (host.0.wait().unwrap().code(), said)
+}
+
+#[test]
+fn a_tls_key_that_others_can_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("tls-key");
+    let made = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+    let (key, certificate) = (made("key.pem"), made("cert.pem"));
+    let request =
+        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=inhost.test"];
+    common::run("openssl", &[&request[..], &["-keyout", &key, "-out", &certificate]].concat());
+    let ftp = format!("certificate = \"{certificate}\"\nkey = \"{key}\"\n");
+    for (mode, is_refused) in [(0o644, true), (0o640, true), (0o602, true), (0o600, false), (0o400, false)] {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+        let (status, said) = ftp_log(&folder, &ftp);
+        assert_eq!(status, Some(i32::from(is_refused)), "{mode:o}: {said}");
+        let told = said.contains("others may read this key") && said.contains("chmod 600");
+        assert_eq!(told, is_refused, "{mode:o}: {said}");
+    }
+}
+
+#[test]
+fn a_folder_for_a_user_who_is_none_is_warned_of() {
+    let folder = Folder::new("no-user");
+    let mut add = inhost(&folder.0);
+    add.args(["user", "add", "ada"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut add = add.spawn().unwrap();
+    std::io::Write::write_all(&mut add.stdin.take().unwrap(), b"difference-engine\n").unwrap();
+    assert!(add.wait().unwrap().success());
+    let user = |name: &str| format!("[[ftp.user]]\nname = \"{name}\"\nroot = \"{}\"\n", folder.0.display());
+    let (status, said) = ftp_log(&folder, &(user("ada") + &user("eve")));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("WARN") && said.contains("inhost user add eve"), "{said}");
+    assert!(!said.contains("inhost user add ada"), "{said}");
+}

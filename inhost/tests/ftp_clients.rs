@@ -241,6 +241,57 @@ fn pyftpdlibs_tests() {
     assert!(serve.end().success());
 }
 
+const FILLS_THE_DISK: &str = r"
+import ftplib, sys
+f = ftplib.FTP('10.9.0.2', timeout=20); f.login('ada', sys.argv[1]); f.voidcmd('TYPE I')
+s = f.transfercmd('STOR kept')
+try:
+    while True: s.sendall(b'x' * 65536)
+except OSError: pass
+s.close()
+try: f.voidresp(); raise SystemExit('it was stored')
+except ftplib.error_temp as e: assert str(e) == '452 No space is left on the disk.', e
+";
+
+/// A full disk is told as such, at either end; what there was of a file stays, and the next one goes on.
+#[test]
+fn a_full_disk_is_told_in_true_words() {
+    if !own_namespace() {
+        return;
+    }
+    // SAFETY: a mount namespace of its own is unshared for this thread, and no descriptor depends on it.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
+    common::run("mount", &["--make-rprivate", "/"]);
+    let folder = Folder::new("ftp-full");
+    let at = &folder.0;
+    let small = at.join("small");
+    fs::create_dir(&small).unwrap();
+    common::run("mount", &["-t", "tmpfs", "-o", "size=256k", "tmpfs", small.to_str().unwrap()]);
+    let more = format!("[[ftp.user]]\nname = \"ada\"\nroot = \"{}\"\n", small.display());
+    let serve = serve_in(at, "ftp-full", &more);
+    fs::write(small.join("kept"), "kept").unwrap();
+    runs(at, "python3", &["-c", FILLS_THE_DISK, common::PASSWORD], "");
+    let mut put = serve.inhost();
+    put.env("INHOST_FTP_PASSWORD", common::PASSWORD).current_dir(at);
+    let done = put.args(["ftp", "put", "root/big", "ftp://ada@10.9.0.2/sent"]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains("452 No space is left on the disk"), "{said}");
+    assert_eq!(fs::read(small.join("kept")).unwrap(), b"kept");
+    assert!(serve.end().success());
+    common::run("umount", &[small.to_str().unwrap()]);
+    common::run("mount", &["-t", "tmpfs", "-o", "size=256k", "tmpfs", small.to_str().unwrap()]);
+    // The client's own disk.
+    let serve = serve_in(at, "ftp-full-client", "");
+    let mut get = serve.inhost();
+    get.env("INHOST_FTP_PASSWORD", common::PASSWORD).current_dir(&small);
+    let done = get.args(["ftp", "get", "ftp://ada@10.9.0.2/big", "got"]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains("got: No space is left on the disk"), "{said}");
+    assert!(!small.join("got").exists());
+    common::run("umount", &[small.to_str().unwrap()]);
+    assert!(serve.end().success());
+}
+
 /// Killed in mid-transfer, host or client leaves no half file under its name, and the next attempt goes on.
 #[test]
 fn whoever_is_killed_leaves_no_half_file() {
