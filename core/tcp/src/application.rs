@@ -104,7 +104,7 @@ impl Connection {
             self.send.push = end;
         }
         if !pushed && taken == length && taken > 0 {
-            self.push_half_window(end);
+            self.push_half_window(end.back(taken as u32), end);
         }
         let held = !pushed || self.marks.has(Marks::CORKED);
         // What is out lets go of what is held back, sooner or later.

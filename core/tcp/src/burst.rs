@@ -122,20 +122,29 @@ impl Connection {
             }
         }
     }
-    /// A write that ends at `end`, to which more was to be added, has PSH at its end where that is further than half of
-    /// the largest window from the last.
-    pub(crate) fn push_half_window(&mut self, end: Sequence) {
+    /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
+    /// the largest window from the last; within it, bursts of half that window count.
+    pub(crate) fn push_half_window(&mut self, start: Sequence, end: Sequence) {
         if self.config.push != PushPlacement::Linux || self.phase.opens() {
             return;
         }
         let (unacknowledged, half) = (self.send.unacknowledged, self.send.largest_window / 2);
+        let segment = self.segment_bytes().max(1);
+        let burst = (half / segment).max(1) * segment;
         let mut last = self.send.push;
         if let Some(buffers) = &self.buffers
             && let Some(&(seal, _)) = buffers.seals.ends.iter().rfind(|(_, what)| *what == Seal::Push)
         {
             last = last.later(seal);
         }
-        if last.precedes(end) && end.since(last) > half {
+        let is_far = |last: Sequence, at: Sequence| last.precedes(at) && at.since(last) > half;
+        for index in 1..=end.since(start) / burst {
+            let at = start + index * burst;
+            if is_far(last, at) && at != end {
+                last = at;
+            }
+        }
+        if is_far(last, end) {
             self.buffers_mut().seals.add(end, Seal::Push, unacknowledged);
         }
     }

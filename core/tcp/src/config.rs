@@ -86,6 +86,15 @@ pub struct Config {
     /// What does not fit through a path that has become narrower goes again as after a time-out, by itself, with the
     /// window as it is, as on Linux. Default false: together with what follows it.
     pub narrow_path_is_loss: bool,
+    /// A router's word that there is no way, about the oldest that is out, takes back a doubling of the time-out, as on Linux.
+    /// Default false: the time-out stays (RFC 6069 is an experiment).
+    pub errors_revert_back_off: bool,
+    /// What acknowledges our SYN and ACK is dropped unless the timestamp that it echoes was in one of them, as on Linux.
+    /// Default false: any echo of ours will do.
+    pub handshakes_need_echo: bool,
+    /// A call whose SYN was repeated tells with its first data that the window was reduced, where ECN is in use, as on
+    /// Linux. Default false: the initial window is no reduction.
+    pub repeated_syn_is_reduction: bool,
     /// A reset of ours tells of urgent data and of congestion marks as any other segment does, as on Linux. Default false.
     pub resets_tell_marks: bool,
     /// The peer's news of a congestion mark counts only while something is out, as on Linux. Default false: always
@@ -324,6 +333,9 @@ impl Config {
             fills_windows: false,
             errors_may_quote_next: false,
             narrow_path_is_loss: false,
+            errors_revert_back_off: false,
+            handshakes_need_echo: false,
+            repeated_syn_is_reduction: false,
             resets_tell_marks: false,
             marks_need_data_out: false,
             zero_urgent_pointer_counts: false,
@@ -412,6 +424,9 @@ impl Config {
             fills_windows: true,
             errors_may_quote_next: true,
             narrow_path_is_loss: true,
+            errors_revert_back_off: true,
+            handshakes_need_echo: true,
+            repeated_syn_is_reduction: true,
             resets_tell_marks: true,
             marks_need_data_out: true,
             zero_urgent_pointer_counts: true,

@@ -26,7 +26,12 @@ impl Connection {
                 }
             }
             // spec: RFC9293 MUST-56 (soft errors never abort)
-            NetworkErrorKind::Soft(soft) => self.note(soft, &mut outcome),
+            NetworkErrorKind::Soft(soft) => {
+                self.note(soft, &mut outcome);
+                if soft == SoftError::Unreachable && self.config.errors_revert_back_off {
+                    self.revert_back_off(error.sequence, env.now);
+                }
+            }
             NetworkErrorKind::Hard(hard) if self.phase.opens() => {
                 self.finish(Some(hard), env, &mut outcome);
             }
@@ -46,7 +51,7 @@ impl Connection {
         self.settle(env);
         outcome
     }
-    fn is_handshake_of_a_listener(&self) -> bool {
+    pub(crate) fn is_handshake_of_a_listener(&self) -> bool {
         self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE) && !self.is_early()
     }
     /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
@@ -101,6 +106,17 @@ impl Connection {
         }
         self.settle(env);
     }
+    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
+    fn revert_back_off(&mut self, sequence: Sequence, now: Instant) {
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !self.phase.opens()) else {
+            return;
+        };
+        if self.round_trip.backoff > 0 && sequence == self.send.unacknowledged {
+            self.round_trip.backoff -= 1;
+            self.retransmit_at = (oldest.sent_at + self.round_trip.timeout(&self.config)).max(now);
+        }
+    }
     fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
         self.soft_error = Some(soft);
         outcome.changes |= Changes::ERROR;
@@ -116,14 +132,14 @@ impl Connection {
             return;
         }
         self.congestion.resize(self.effective_mss());
+        if self.config.narrow_path_is_loss {
+            self.marks.set(Marks::REPAIRS_ONLY);
+        }
         if self.has_outstanding() {
             let longest = self.segment_bytes();
             self.send_refused_again(longest);
-            if self.config.narrow_path_is_loss {
-                if !self.recover_by_path() {
-                    return;
-                }
-                self.marks.set(Marks::REPAIRS_ONLY);
+            if self.config.narrow_path_is_loss && !self.recover_by_path() {
+                return;
             }
             self.arm_retransmission(now);
         }

@@ -64,18 +64,12 @@ impl Marks {
     pub const WANTS: Marks = Marks(1 << 26);
     /// Devices make the checksums of what leaves, as far as was seen: nobody asks for sums of payloads.
     pub const UNSUMMED: Marks = Marks(1 << 28);
-    /// The latest data was sent by the persist timer.
-    pub const PERSISTED: Marks = Marks(1 << 29);
-    /// The path has become narrower: what is out goes again, and nothing else before the next event.
-    pub const REPAIRS_ONLY: Marks = Marks(1 << 30);
-    /// What is over when data has left in spite of silly-window avoidance.
-    pub const OVERRIDDEN: Marks = Marks(Marks::PROBE.0 | Marks::OVERRIDE.0);
-    /// The same for data that left in keeping with it.
-    pub const NOT_OVERRIDDEN: Marks = Marks(Marks::PROBE.0 | Marks::PERSISTED.0);
     /// Something of the peer's is not acknowledged yet.
     pub const SCHEDULED: Marks = Marks(1 << 31);
     /// What is over as soon as the peer is heard.
     pub const SILENCE: Marks = Marks(Marks::KEEP_ALIVE.0 | Marks::HELD_UP.0);
+    /// The path has become narrower: what is out goes again, and nothing else before the next event.
+    pub const REPAIRS_ONLY: Marks = Marks(1 << 30);
     /// What is over when the application adds to the stream.
     pub const HELD_UP: Marks = Marks(Marks::REFUSED.0 | Marks::REPAIRS_ONLY.0);
     /// What is due of its own, for a quick look.

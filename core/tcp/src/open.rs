@@ -250,6 +250,9 @@ impl Connection {
         self.congestion.open(segments, self.effective_mss());
         if self.marks.has(Marks::SYN_REPEATED) {
             self.round_trip.after_lost_syn();
+            if self.marks.has(Marks::ACTIVE) && self.config.repeated_syn_is_reduction {
+                self.tell_of_reduction();
+            }
         }
         self.begin_search();
         self.retransmit_at = Instant::FAR_FUTURE;
@@ -289,7 +292,7 @@ impl Connection {
     #[cold]
     pub(crate) fn resize_to_window(&mut self) {
         let (before, after) = (self.segment_bytes().max(1), self.effective_mss());
-        if before < after {
+        if before != after {
             let window = &mut self.congestion.window;
             window.window_bytes =
                 (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;

@@ -22,6 +22,8 @@ pub(crate) struct TailProbe {
     pub was_duplicate: bool,
     /// No round trip was measured since the last probe left.
     unmeasured: bool,
+    /// The latest data was sent by the persist timer.
+    pub persists: bool,
 }
 
 impl Default for TailProbe {
@@ -32,6 +34,7 @@ impl Default for TailProbe {
             again_from: None,
             was_duplicate: false,
             unmeasured: false,
+            persists: false,
         }
     }
 }
@@ -39,11 +42,11 @@ impl Default for TailProbe {
 impl TailProbe {
     /// None is out, and none is due.
     pub fn end(&mut self) {
-        *self = TailProbe { unmeasured: self.unmeasured, ..TailProbe::default() };
+        *self = TailProbe { unmeasured: self.unmeasured, persists: self.persists, ..TailProbe::default() };
     }
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let TailProbe { at: _, end, again_from, was_duplicate: _, unmeasured: _ } = self;
+        let TailProbe { at: _, end, again_from, was_duplicate: _, unmeasured: _, persists: _ } = self;
         end.iter_mut().for_each(|end| visit("the end of the tail probe", end));
         again_from.iter_mut().for_each(|from| visit("the start of the tail probe", from));
     }
@@ -101,6 +104,10 @@ impl Connection {
         };
         // No later than the time-out, whose work it is to save.
         buffers.tail_probe.at = (now + patience).min(retransmit_at);
+        if again {
+            // Both are one timer: the time-out counts anew once the probe was due.
+            self.retransmit_at = self.retransmit_at.max(buffers.tail_probe.at);
+        }
     }
     /// Whether the state allows a probe.
     #[inline]
@@ -108,7 +115,7 @@ impl Connection {
         match self.config.tail_probes_are_whole {
             true => {
                 matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
-                    && !self.marks.has(Marks::PERSISTED)
+                    && !self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
             }
             false => self.recovery.state == RecoveryState::Open && self.send.window > 0,
         }
@@ -155,6 +162,7 @@ impl Connection {
                 again_from: again.then_some(start),
                 was_duplicate: false,
                 unmeasured: true,
+                persists: false,
             };
         }
         self.arm_retransmission(now);

@@ -535,7 +535,11 @@ impl Connection {
     /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
     pub(crate) fn send_refused_again(&mut self, longer_than: u32) {
         if let Some(buffers) = &mut self.buffers {
-            buffers.flight.lose_all(|record| record.bytes() > longer_than);
+            if self.config.narrow_path_is_loss {
+                buffers.flight.lose_bursts_over(longer_than);
+            } else {
+                buffers.flight.lose_all(|record| record.bytes() > longer_than);
+            }
             buffers.flight.refused = true;
         }
     }

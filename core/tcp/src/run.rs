@@ -82,6 +82,7 @@ impl Connection {
         let full = if data.step > 0 { data.step } else { self.payload_limit() };
         if rest < full
             && let Some(buffers) = &mut self.buffers
+            && !buffers.tail_probe.persists
         {
             buffers.last_small = Some(start + rest);
         }

@@ -156,6 +156,7 @@ impl Connection {
         {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
+            self.marks.clear(Marks::HELD_UP);
             self.send.push = self.stream_end();
             if self.config.aggregates_for_timeout {
                 self.override_small();
@@ -173,8 +174,8 @@ impl Connection {
     /// The persist timer lets go what silly-window avoidance holds back.
     fn override_small(&mut self) {
         self.marks.set(Marks::OVERRIDE);
-        if self.config.tail_probes_are_whole {
-            self.marks.set(Marks::PERSISTED);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.tail_probe.persists = self.config.tail_probes_are_whole;
         }
     }
     /// The timers of what is in flight that are not the last resort.
@@ -262,6 +263,10 @@ impl Connection {
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.marks.set(Marks::PROBE);
+            let is_urgent = self.send.next.precedes(self.send.urgent);
+            if self.config.empty_window_probes && self.config.urgent_goes_with_data && is_urgent {
+                self.marks.set(Marks::ANNOUNCE_URGENT);
+            }
         } else if self.has_outstanding() {
             self.recover_by_timer(now);
         } else {

@@ -63,7 +63,9 @@ impl Connection {
             };
         }
         if self.probes_empty() {
-            return Ok(Next::KeepAlive);
+            // Urgent data is announced before the probe.
+            let announces = self.marks.has(Marks::ANNOUNCE_URGENT);
+            return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
         match self.next_data() {
             Ok(data) => Ok(Next::Data(data)),
@@ -349,6 +351,12 @@ impl Connection {
         let fin = end.precedes(last.end);
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
+        if self.config.tail_probes_are_whole && last.start.precedes(edge) && edge.precedes(data_end) {
+            // The window was taken back: as much as it takes now.
+            let length = length.min(edge.since(last.start));
+            let again = Some(RetransmittedWhy::TailProbe);
+            return Some(Data { start: last.start, length, fin: false, step: 0, again });
+        }
         let again = Some(RetransmittedWhy::TailProbe);
         Some(Data { start: data_end.back(length), length, fin, step: 0, again })
     }
@@ -571,16 +579,16 @@ impl Connection {
             Next::Synchronise => {
                 let end = self.syn_sequence() + 1;
                 if end.at_or_before(self.send.next) {
-                    self.history_mut().retransmitted_segments += 1;
+                    // The first answer to a crossing SYN: nothing has been offered yet.
                     let answers_first = self.phase == TcpPhase::SynReceived
                         && self.marks.has(Marks::ACTIVE)
-                        && self.round_trip.backoff == 0;
-                    if answers_first && self.config.answers_crossing_syn {
-                        // What acknowledges it answers this one, not the SYN before.
-                        self.sent_at = now;
-                    } else {
+                        && self.receive.edge == self.receive.next;
+                    self.history_mut().retransmitted_segments += u32::from(!answers_first);
+                    if !(answers_first && self.round_trip.backoff == 0 && self.config.answers_crossing_syn) {
+                        // Otherwise what acknowledges it answers this one, not the SYN before.
                         self.marks.clear(Marks::SYN_TIMED);
                     }
+                    self.sent_at = now;
                     if self.round_trip.backoff > 0 {
                         // Otherwise the path, not a loss, had it sent again.
                         self.marks.set(Marks::SYN_REPEATED);
@@ -680,12 +688,9 @@ impl Connection {
         self.send.next = self.send.next.later(end);
         self.sent_at = now;
         self.paced(data.length, now);
-        self.marks.clear(if self.marks.has(Marks::OVERRIDE) {
-            Marks::OVERRIDDEN
-        } else {
-            // This left on an occasion of its own.
-            Marks::NOT_OVERRIDDEN
-        });
+        let overrides = self.marks.has(Marks::OVERRIDE);
+        self.marks.clear(Marks::PROBE);
+        self.marks.clear(Marks::OVERRIDE);
         if self.retransmit_at == Instant::FAR_FUTURE {
             self.arm_retransmission(now);
         }
@@ -697,6 +702,7 @@ impl Connection {
             && (all_sent || self.config.aggregates_for_timeout)
         {
             buffers.aggregate_until = Instant::FAR_FUTURE;
+            buffers.tail_probe.persists &= overrides;
         }
     }
     /// The same for what left before.

@@ -339,6 +339,25 @@ impl Flight {
         }
         self.seek_lost();
     }
+    /// What left in one go with a transmission of more than `longer_than` bytes is to be sent again.
+    pub fn lose_bursts_over(&mut self, longer_than: u32) {
+        let mut from = 0;
+        let mut is_long = false;
+        for index in 0..self.records.len() {
+            let Some(record) = self.records.get(index) else { break };
+            is_long |= record.bytes() > longer_than;
+            if !record.ends_burst && index + 1 < self.records.len() {
+                continue;
+            }
+            for index in from..=index {
+                if is_long && self.records.get(index).is_some_and(|record| record.state == State::InFlight) {
+                    self.lose(index);
+                }
+            }
+            (from, is_long) = (index + 1, false);
+        }
+        self.seek_lost();
+    }
     /// It turns out that nothing was lost: what was not sent again is on its way.
     pub fn find_all(&mut self) {
         for record in &mut self.records {

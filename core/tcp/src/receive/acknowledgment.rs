@@ -109,7 +109,8 @@ impl Connection {
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3
     pub(crate) fn measure_syn(&mut self, header: &Header, now: Instant) {
-        if self.marks.has(Marks::SYN_REPEATED) {
+        // What a timestamp measures is told apart from what a repeated SYN left in doubt.
+        if self.marks.has(Marks::SYN_REPEATED) && !self.config.measures_every_acknowledgment {
             return;
         }
         let measured = self.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));

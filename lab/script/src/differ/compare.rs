@@ -44,13 +44,27 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
                     "time".to_owned()
                 }
             };
-            let signature = format!("{}: {step}: {what}", view.state());
+            let why = circumstance(exchange, &view, &what);
+            let signature = format!("{}: {step}: {what}{why}", view.state());
             return Some(Difference { step: index, signature, detail });
         }
         view.happened(&timed.step, theirs.came.as_deref());
         theirs.sent.iter().for_each(|sent| view.sent(sent));
     }
     None
+}
+
+/// Under what circumstance the kernel sends more data, or sooner: words that keep one cause apart from all others.
+fn circumstance(exchange: &Exchange, view: &View, what: &str) -> &'static str {
+    let sends_more = what.starts_with("kernel ")
+        && (what.ends_with("data, ours nothing") || what.ends_with("data earlier"));
+    let is_new_reno = exchange.host.contains(&("congestion", "newreno"));
+    match () {
+        () if !sends_more => "",
+        () if view.is_unmeasured() => ", nothing measured since a repair",
+        () if is_new_reno && view.has_repaired() => ", NewReno after a loss",
+        () => "",
+    }
 }
 
 /// What is different after one step, in words that make a class and with numbers; and where a timer did it, how many
@@ -118,6 +132,10 @@ fn between(
     let fields = kernel.different_fields(ours, host_next, written);
     match (apart, fields.is_empty()) {
         (false, true) => None,
+        // A quarter of the time-out: as much as variations of the round trip make.
+        (true, true) if own_at < theirs_at && theirs_at < own_at + own_at.divided_by(2) => {
+            Some(format!("kernel {} somewhat later", kernel.shape()))
+        }
         (true, true) if theirs_at > own_at => Some(format!("kernel {} later", kernel.shape())),
         (true, true) => Some(format!("kernel {} earlier", kernel.shape())),
         (true, false) if theirs_at < own_at => Some(format!("kernel {}, ours nothing", kernel.shape())),

@@ -37,6 +37,15 @@ pub struct View {
     /// The peer's FIN was taken before the host's was sent.
     peer_fin_first: bool,
     window_closed: bool,
+    /// Both sides sent timestamps.
+    stamps: bool,
+    peer_stamps: bool,
+    /// Data was sent again.
+    repaired: bool,
+    /// No round trip was measured since data was last sent again.
+    unmeasured: bool,
+    /// From here on nothing was sent again.
+    once_from: i64,
 }
 
 impl View {
@@ -46,6 +55,14 @@ impl View {
     /// Whether the peer's FIN has been taken.
     pub fn peer_has_ended(&self) -> bool {
         self.peer_fin.is_some_and(|fin| self.peer_next > fin)
+    }
+    /// Whether data was sent again, and no round trip was measured since.
+    pub fn is_unmeasured(&self) -> bool {
+        self.unmeasured
+    }
+    /// Whether data was sent again.
+    pub fn has_repaired(&self) -> bool {
+        self.repaired
     }
     /// The state, as RFC 9293 names it, and whether no application holds the connection (any more).
     pub fn state(&self) -> String {
@@ -101,6 +118,13 @@ impl View {
         if sent.flags.fin() && self.host_fin.is_none() {
             self.host_fin = Some(sent.end - 1);
             self.peer_fin_first = self.peer_has_ended();
+        }
+        if sent.data_bytes > 0 && sent.sequence < self.host_next {
+            (self.repaired, self.unmeasured) = (true, true);
+            self.once_from = self.once_from.max(sent.end.min(self.host_next));
+        }
+        if sent.flags.syn() {
+            self.stamps = sent.fields.iter().any(|(name, value)| *name == "timestamps" && value == "true");
         }
         self.host_next = self.host_next.max(sent.end);
     }
@@ -160,12 +184,17 @@ impl View {
             return;
         }
         if segment.flags.syn() && !self.peer_syn {
+            self.peer_stamps = segment.options.timestamps == Presence::Is(());
             self.peer_syn = true;
             self.peer_next = 1;
         }
         if let Some(number) = segment.acknowledgment.filter(|_| segment.flags.ack())
             && number <= self.host_next
         {
+            let is_new = number > self.host_acknowledged;
+            if is_new && (number > self.once_from || (self.stamps && self.peer_stamps)) {
+                self.unmeasured = false;
+            }
             self.host_acknowledged = self.host_acknowledged.max(number);
         }
         if let Some(window) = &segment.window {

@@ -80,6 +80,18 @@ impl Face {
         let failure = if std::mem::replace(told, true) { afterwards } else { Failure::Reset };
         Some(Came::Failed(failure))
     }
+    /// Whether poll shows what is so: urgent data once its last byte is there, and no end of a call that was given up.
+    pub fn shows(&self, stack: &Stack, socket: SocketId, field: &str, now: Instant) -> bool {
+        let info = stack.info(socket, now).and_then(|info| info.tcp);
+        match (field, info) {
+            _ if !self.is_linux => true,
+            ("urgent", Some(info)) => {
+                info.urgent_ahead_bytes.is_some_and(|ahead| ahead <= info.receive_queue_bytes)
+            }
+            ("peer_closed", _) => !self.given_up.contains_key(&socket),
+            _ => true,
+        }
+    }
     /// Whether an error waits to be told.
     pub fn has_error(&self, socket: SocketId, has: bool) -> bool {
         has && !(self.is_linux && self.told.contains(&socket))

@@ -406,6 +406,7 @@ impl Side for Ours {
         };
         let socket = self.socket(on)?;
         let is_ready = self.stack.readiness(socket).contains(wanted);
+        let is_ready = is_ready && self.face.shows(&self.stack, socket, field, self.now);
         Ok(Some(if field == "error" { self.face.has_error(socket, is_ready) } else { is_ready }))
     }
 }
