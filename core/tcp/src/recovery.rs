@@ -333,7 +333,9 @@ impl Connection {
     /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
     fn continue_loss(&mut self, delivery: &Delivery, heard: &Heard, echo: Option<u32>, now: Instant) {
         let done = self.recovery.recover.at_or_before(self.send.unacknowledged);
-        let original = delivery.original_end.is_some_and(|end| !self.recovery.recover.precedes(end));
+        // Without SACK nobody can tell which copy let the rest be acknowledged.
+        let tells = self.marks.has(Marks::SACK) || !delivery.again;
+        let original = tells && delivery.original_end.is_some_and(|end| !self.recovery.recover.precedes(end));
         let doubt = self.buffers.as_ref().map(|buffers| buffers.doubt).unwrap_or_default();
         let mistaken = doubt.all_were_duplicates() || doubt.original_arrived(echo);
         // Something arrives that left before the time-out and was not sent again: it was not lost.

@@ -300,7 +300,9 @@ impl Connection {
             let room = match start.precedes(edge) {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
-                false if probes && start == self.send.unacknowledged => segment,
+                false if probes && start == self.send.unacknowledged => {
+                    buffers.flight.first().map_or(segment, |oldest| oldest.bytes())
+                }
                 false => 0,
             };
             if room == 0 && (length > 0 || probes) {
@@ -691,6 +693,11 @@ impl Connection {
         let overrides = self.marks.has(Marks::OVERRIDE);
         self.marks.clear(Marks::PROBE);
         self.marks.clear(Marks::OVERRIDE);
+        if overrides && self.config.tail_probes_are_whole {
+            // What the persist timer sent is data like any other.
+            self.round_trip.backoff = 0;
+            self.retransmit_at = Instant::FAR_FUTURE;
+        }
         if self.retransmit_at == Instant::FAR_FUTURE {
             self.arm_retransmission(now);
         }

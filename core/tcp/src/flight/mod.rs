@@ -307,17 +307,20 @@ impl Flight {
     pub fn lost_run(&self, most: u32) -> Option<(Sequence, Sequence)> {
         let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
         let mut run: Option<(Sequence, Sequence)> = None;
+        let mut may_cut = self.refused;
         for record in self.records.range(from..) {
             match run {
                 None if record.state != State::Lost => {}
                 None => run = Some((record.start, record.end)),
                 Some((start, _))
-                    if record.state == State::Lost && (self.refused || record.end.since(start) <= most) =>
+                    if record.state == State::Lost && (may_cut || record.end.since(start) <= most) =>
                 {
                     run = Some((start, record.end));
                 }
                 Some(_) => break,
             }
+            // What left in another burst is joined whole.
+            may_cut &= run.is_none() || !record.ends_burst;
             if record.closed && run.is_some() || run.is_some_and(|(start, end)| end.since(start) >= most) {
                 break;
             }

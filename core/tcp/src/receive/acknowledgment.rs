@@ -435,6 +435,10 @@ impl Connection {
             // The peer answers probes: it may keep its window closed as long as it likes.
             self.progress_at = now;
         }
+        if self.config.empty_window_probes && !self.has_outstanding() {
+            self.restart_persist_timer(now);
+        }
+        let send = &mut self.send;
         if !newer {
             // A peer whose acknowledgments go back is not followed; its numbers stay comparable all the same.
             send.window_sequence = send.window_sequence.later(self.receive.next.back(LARGEST_WINDOW_BYTES));
@@ -455,6 +459,19 @@ impl Connection {
         }
         if was_closed && window > 0 {
             self.window_opened(now);
+        }
+    }
+    /// The persist timer begins anew with each acknowledgment while nothing is out.
+    #[inline(never)]
+    fn restart_persist_timer(&mut self, now: Instant) {
+        if self.retransmit_at != Instant::FAR_FUTURE {
+            self.arm_retransmission(now);
+        }
+        if let Some(buffers) = &mut self.buffers
+            && buffers.aggregate_until != Instant::FAR_FUTURE
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            self.aggregate(now);
         }
     }
     /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.

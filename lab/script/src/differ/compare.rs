@@ -4,6 +4,7 @@ use super::exchange::Exchange;
 use super::sent::Sent;
 use super::view::View;
 use super::watch::{Moment, Watched};
+use crate::language::{About, IcmpKind, Step};
 use inhost_base::{Duration, Instant};
 
 /// Less than this apart is at one time, as is an eighth of the time waited for: the kernel's timers are coarse.
@@ -44,7 +45,7 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
                     "time".to_owned()
                 }
             };
-            let why = circumstance(exchange, &view, &what);
+            let why = circumstance(exchange, index, &view, &what);
             let signature = format!("{}: {step}: {what}{why}", view.state());
             return Some(Difference { step: index, signature, detail });
         }
@@ -55,7 +56,12 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
 }
 
 /// Under what circumstance the kernel sends more data, or sooner: words that keep one cause apart from all others.
-fn circumstance(exchange: &Exchange, view: &View, what: &str) -> &'static str {
+fn circumstance(exchange: &Exchange, step: usize, view: &View, what: &str) -> &'static str {
+    let narrows = |step: &Step| matches!(step, Step::InIcmp(icmp) if matches!(icmp.kind, IcmpKind::TooBig(_)) && icmp.about == About::Segment(0));
+    if exchange.is_ipv6 && exchange.steps[..step].iter().any(|timed| narrows(&timed.step)) {
+        return ", after a call's path became narrower";
+    }
+
     let sends_more = what.starts_with("kernel ")
         && (what.ends_with("data, ours nothing") || what.ends_with("data earlier"));
     let is_new_reno = exchange.host.contains(&("congestion", "newreno"));
@@ -133,7 +139,7 @@ fn between(
     match (apart, fields.is_empty()) {
         (false, true) => None,
         // A quarter of the time-out: as much as variations of the round trip make.
-        (true, true) if own_at < theirs_at && theirs_at < own_at + own_at.divided_by(2) => {
+        (true, true) if theirs_at > own_at && is_somewhat_later(kernel, ours, latest) => {
             Some(format!("kernel {} somewhat later", kernel.shape()))
         }
         (true, true) if theirs_at > own_at => Some(format!("kernel {} later", kernel.shape())),
@@ -147,6 +153,11 @@ fn between(
     }
 }
 
+/// Whether the kernel's packet is later by less than half of the time since the one before.
+fn is_somewhat_later(kernel: &Sent, ours: &Sent, latest: (Instant, Instant)) -> bool {
+    let own = ours.at.since(latest.1);
+    kernel.at.since(latest.0) < own + own.divided_by(2)
+}
 fn are_apart(one: Duration, other: Duration) -> bool {
     let (least, most) = (one.min(other), one.max(other));
     most - least > TOLERANCE + most.divided_by(8)

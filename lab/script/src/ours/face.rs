@@ -42,7 +42,7 @@ impl Face {
         if self.is_linux && phase == Some(TcpPhase::SynSent) {
             self.given_up.insert(socket, false);
         }
-        !self.is_linux || !matches!(phase, None | Some(TcpPhase::Closed))
+        !self.is_linux || !matches!(phase, None | Some(TcpPhase::Closed | TcpPhase::TimeWait))
     }
     /// What a write gives: the error that ended the connection, before its own shutdown; once that is told the
     /// connection is just closed.
