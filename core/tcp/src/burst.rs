@@ -129,8 +129,8 @@ impl Connection {
             return;
         }
         let (unacknowledged, half) = (self.send.unacknowledged, self.send.largest_window / 2);
-        let segment = self.segment_bytes().max(1);
-        let burst = (half / segment).max(1) * segment;
+        let segment = self.payload_limit().max(1);
+        let burst = (self.window_bound() / segment).max(1) * segment;
         let mut last = self.send.push;
         if let Some(buffers) = &self.buffers
             && let Some(&(seal, _)) = buffers.seals.ends.iter().rfind(|(_, what)| *what == Seal::Push)
@@ -175,7 +175,7 @@ impl Connection {
         let single = self.send.unacknowledged.precedes(self.send.urgent);
         let mut most = if single { segment } else { self.burst_room(segment) * segment };
         if self.config.halves_small_windows {
-            most = most.min((self.send.largest_window / 2 / segment).max(1) * segment);
+            most = most.min((self.window_bound() / segment).max(1) * segment);
         }
         let edge = self.send_edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };

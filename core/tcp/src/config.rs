@@ -89,9 +89,6 @@ pub struct Config {
     /// A router's word that there is no way, about the oldest that is out, takes back a doubling of the time-out, as on Linux.
     /// Default false: the time-out stays (RFC 6069 is an experiment).
     pub errors_revert_back_off: bool,
-    /// What acknowledges our SYN and ACK is dropped unless the timestamp that it echoes was in one of them, as on Linux.
-    /// Default false: any echo of ours will do.
-    pub handshakes_need_echo: bool,
     /// A call whose SYN was repeated tells with its first data that the window was reduced, where ECN is in use, as on
     /// Linux. Default false: the initial window is no reduction.
     pub repeated_syn_is_reduction: bool,
@@ -334,7 +331,6 @@ impl Config {
             errors_may_quote_next: false,
             narrow_path_is_loss: false,
             errors_revert_back_off: false,
-            handshakes_need_echo: false,
             repeated_syn_is_reduction: false,
             resets_tell_marks: false,
             marks_need_data_out: false,
@@ -425,7 +421,6 @@ impl Config {
             errors_may_quote_next: true,
             narrow_path_is_loss: true,
             errors_revert_back_off: true,
-            handshakes_need_echo: true,
             repeated_syn_is_reduction: true,
             resets_tell_marks: true,
             marks_need_data_out: true,

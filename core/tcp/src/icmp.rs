@@ -51,7 +51,7 @@ impl Connection {
         self.settle(env);
         outcome
     }
-    pub(crate) fn is_handshake_of_a_listener(&self) -> bool {
+    fn is_handshake_of_a_listener(&self) -> bool {
         self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE) && !self.is_early()
     }
     /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6

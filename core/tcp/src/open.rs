@@ -280,12 +280,16 @@ impl Connection {
     /// `size` bounded by half of the largest window that the peer has offered, or by a small one whole, as by Linux's
     /// tcp_bound_to_half_wnd.
     fn halved_by_window(&self, size: u32, options: u16) -> u32 {
-        let window = self.send.largest_window;
-        let most = if window > SMALL_WINDOW_BYTES { window / 2 } else { window };
+        let most = self.window_bound();
         if self.phase.opens() || most == 0 || size <= most {
             return size;
         }
         most.max(u32::from(LEAST_HALVED_BYTES - options))
+    }
+    /// Half of the largest window that the peer has offered, or a small one whole.
+    pub(crate) fn window_bound(&self) -> u32 {
+        let window = self.send.largest_window;
+        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
     }
     /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
     /// has room for as many as before.

@@ -200,7 +200,7 @@ impl Connection {
     pub(crate) fn search_probe_lost(&mut self, now: Instant) -> bool {
         let Some(probe) = self.search().and_then(|search| search.out) else { return false };
         let Some(buffers) = &mut self.buffers else { return false };
-        let only = buffers.flight.lost_run(u32::MAX / 2) == Some((probe.start, probe.end))
+        let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((probe.start, probe.end))
             && buffers.flight.lost_bytes() == probe.end.since(probe.start);
         if only {
             buffers.flight.refused = true;

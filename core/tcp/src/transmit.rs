@@ -282,7 +282,9 @@ impl Connection {
         }
         let segment = self.payload_limit();
         let fin_is_out = end.precedes(self.send.next);
-        let Some((start, to)) = buffers.flight.lost_run(segment + u32::from(fin_is_out)) else {
+        let Some((start, to)) =
+            buffers.flight.lost_run(segment + u32::from(fin_is_out), self.config.acknowledgments_move_cuts)
+        else {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         };
         let fin = fin_is_out && end.precedes(to);
@@ -693,7 +695,7 @@ impl Connection {
         let overrides = self.marks.has(Marks::OVERRIDE);
         self.marks.clear(Marks::PROBE);
         self.marks.clear(Marks::OVERRIDE);
-        if overrides && self.config.tail_probes_are_whole {
+        if overrides && self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
             // What the persist timer sent is data like any other.
             self.round_trip.backoff = 0;
             self.retransmit_at = Instant::FAR_FUTURE;

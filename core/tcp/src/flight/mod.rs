@@ -302,12 +302,13 @@ impl Flight {
         true
     }
     /// Up to where what is to be sent again from the first lost on reaches without a gap, at most `most` bytes: whole
-    /// transmissions, unless what was refused for its size is cut anew.
+    /// transmissions, unless what was refused for its size, or with `recuts` what left in one go, is cut anew.
     // spec: RFC6675 4-4
-    pub fn lost_run(&self, most: u32) -> Option<(Sequence, Sequence)> {
+    pub fn lost_run(&self, most: u32, recuts: bool) -> Option<(Sequence, Sequence)> {
         let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
         let mut run: Option<(Sequence, Sequence)> = None;
-        let mut may_cut = self.refused;
+        let mut may_cut = self.refused || recuts;
+        let mut again = None;
         for record in self.records.range(from..) {
             match run {
                 None if record.state != State::Lost => {}
@@ -320,7 +321,8 @@ impl Flight {
                 Some(_) => break,
             }
             // What left in another burst is joined whole.
-            may_cut &= run.is_none() || !record.ends_burst;
+            may_cut &=
+                run.is_none() || (!record.ends_burst && *again.get_or_insert(record.again) == record.again);
             if record.closed && run.is_some() || run.is_some_and(|(start, end)| end.since(start) >= most) {
                 break;
             }

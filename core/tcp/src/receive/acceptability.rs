@@ -7,8 +7,7 @@ use crate::open::is_repeated_syn;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
 use crate::promptness::QUICK_AFTER_TROUBLE;
-use crate::{Connection, Environment, Header};
-use inhost_base::Instant;
+use crate::{Connection, Environment};
 use inhost_event::{Drop, TcpPhase};
 
 /// A timestamp older than this says nothing any more (RFC 7323 §5.5): 24 days.
@@ -162,27 +161,6 @@ impl Connection {
             self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
             let next = self.receive.next;
             self.note_repeated(start, if next.precedes(end) { next } else { end });
-        }
-    }
-    /// Whether a segment for a handshake that a listener began echoes a timestamp that was in no answer to the SYN.
-    pub(super) fn echoes_no_answer(&self, header: &Header, now: Instant) -> bool {
-        if !self.is_handshake_of_a_listener() || !self.marks.has(Marks::TIMESTAMPS) || header.flags.rst() {
-            return false;
-        }
-        let Some((_, echo)) = header.options.timestamps.filter(|&(_, echo)| echo != 0) else { return false };
-        let (first, last) = (self.timestamp(self.progress_at), self.timestamp(self.sent_at.min(now)));
-        echo.wrapping_sub(first) > last.wrapping_sub(first)
-    }
-    /// Drops it, and tells the peer where we are.
-    pub(super) fn refuse_echo(
-        &mut self,
-        arrival: &Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        outcome.dropped = Some(Drop::OldTimestamp);
-        if !is_repeated_syn(arrival.header, self.receive.initial) {
-            self.answer_unacceptable(arrival, env);
         }
     }
     /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers

@@ -130,9 +130,6 @@ impl Connection {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        if self.config.handshakes_need_echo && self.echoes_no_answer(arrival.header, env.now) {
-            return self.refuse_echo(arrival, env, outcome);
-        }
         if !self.is_acceptable(arrival, env, outcome) {
             return;
         }

@@ -9,6 +9,8 @@ use inhost_base::{Duration, Instant};
 
 /// Less than this apart is at one time, as is an eighth of the time waited for: the kernel's timers are coarse.
 const TOLERANCE: Duration = Duration::from_millis(20);
+/// What comes so soon is an answer.
+const ANSWER: Duration = Duration::from_millis(1);
 /// What comes later than this after a step is a timer's doing.
 const TIMER: Duration = Duration::from_millis(12);
 
@@ -31,12 +33,14 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
         let (Some(theirs), Some(own)) = (kernel.moments.get(index), ours.moments.get(index)) else {
             return None;
         };
-        let time = |watched: &Watched| watched.times.get(index).copied().unwrap_or(Instant::ZERO);
-        let at = (time(kernel), time(ours));
+        let at = (time_of(kernel, index), time_of(ours, index));
         view.wrote(&timed.step, theirs.came.as_deref());
         if let Some((what, detail, same)) =
             different(theirs, own, at, &mut latest, (view.host_next, view.written))
         {
+            if is_on_the_brink(theirs, own, at, (time_of(kernel, index + 1), time_of(ours, index + 1))) {
+                return None;
+            }
             let step = match same {
                 None => view.describe(&timed.step),
                 Some(same) => {
@@ -53,6 +57,22 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
         theirs.sent.iter().for_each(|sent| view.sent(sent));
     }
     None
+}
+
+fn time_of(watched: &Watched, index: usize) -> Instant {
+    watched.times.get(index).copied().unwrap_or(Instant::ZERO)
+}
+/// Whether only one side has sent a packet before the next step that a timer lets go about then: the kernel's timers are
+/// coarse, and nothing that follows can be compared.
+fn is_on_the_brink(theirs: &Moment, own: &Moment, at: (Instant, Instant), ends: (Instant, Instant)) -> bool {
+    let common = theirs.sent.len().min(own.sent.len());
+    let odd = match (theirs.sent.get(common), own.sent.get(common)) {
+        (Some(sent), None) => (sent.at, at.0, ends.0),
+        (None, Some(sent)) => (sent.at, at.1, ends.1),
+        _ => return false,
+    };
+    let (sent, at, end) = odd;
+    theirs.came == own.came && sent.since(at) > ANSWER && end.since(sent) < TIMER
 }
 
 /// Under what circumstance the kernel sends more data, or sooner: words that keep one cause apart from all others.

@@ -149,6 +149,12 @@ impl Drawing<'_> {
     pub fn below(&mut self, limit: u32) -> u32 {
         self.random.public_below(limit)
     }
+    /// How much may be written now: so much less than the congestion window takes that whether a host waits for room for
+    /// more segments at once is no question.
+    pub fn room(&self) -> usize {
+        let out = (self.view.written - self.view.host_acknowledged).max(0) as usize;
+        self.most_written.saturating_mul(2).saturating_sub(out).clamp(1, self.most_written)
+    }
     /// True so many times in a hundred.
     pub fn percent(&mut self, times: u32) -> bool {
         self.below(100) < times

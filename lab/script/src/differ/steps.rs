@@ -219,9 +219,7 @@ fn icmp(drawing: &mut Drawing<'_>) -> Step {
 fn call(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     let what = match drawing.below(100) {
         0..36 => CallKind::Write {
-            bytes: drawing
-                .pick(&[1, 10, 100, 100, 500, 1000, 1000, 1460, 2000, 3000])
-                .min(drawing.most_written),
+            bytes: drawing.pick(&[1, 10, 100, 100, 500, 1000, 1000, 1460, 2000, 3000]).min(drawing.room()),
             urgent: drawing.percent(7),
             more: drawing.percent(7),
         },
