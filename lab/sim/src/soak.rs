@@ -3,12 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use inhost_base::{Duration, Endpoint, Instant};
+use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
 use inhost_socket::{Host, Listener, Stream, Task};
-use inhost_stack::ListenOptions;
+use inhost_stack::{ListenOptions, SendHow};
 
 use crate::network::{Network, Ran, Watcher};
-use crate::scenario::{Call, Offloads, Scenario};
+use crate::scenario::{Call, Offloads, Orphan, Scenario};
 use crate::stream::{Fault, Talk};
 
 /// Rounds after which a run is called endless.
@@ -17,6 +17,8 @@ const ROUND_LIMIT: u64 = 4_000_000;
 const CALLS_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// Time for closing connections to be gone.
 const CLOSING_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// A writer who found no room for so long gives up.
+const FULL_AFTER: Duration = Duration::from_secs(120);
 /// Attempts to call, on a wire on which even the neighbour is not found.
 const ATTEMPTS: u32 = 100;
 
@@ -78,8 +80,10 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
     for call in &scenario.calls {
         calls.push(start(scenario, call, &network)?);
     }
+    let orphans = start_orphans(scenario, &network)?;
     let ran = network.run(CALLS_LIMIT, |_| {
         calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
+            && orphans.iter().all(|(lets_go, _)| lets_go.is_finished())
     });
     complaints(&network)?;
     if ran != Ran::Done {
@@ -89,7 +93,7 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
     for ((progress, _), call) in calls.iter().zip(&scenario.calls) {
         judge(progress, call)?;
     }
-    drop(calls);
+    drop((calls, orphans));
     settle(&mut network)?;
     Ok(Summary {
         segments: network.checker().segments(),
@@ -113,6 +117,38 @@ fn start(
     let calls =
         caller.spawn(make_call(caller.clone(), scenario.remote(call), call.clone(), progress.clone()));
     Ok((progress, [serves, calls]))
+}
+
+/// Connections that are let go, while whoever was called holds on to them until they are over: these end by themselves,
+/// or [`settle`] waits in vain.
+fn start_orphans(scenario: &Scenario, network: &Network) -> Result<Vec<(Task<()>, Task<()>)>, String> {
+    let start = |orphan: &Orphan| {
+        let (caller, called) = (network.host(orphan.caller).clone(), network.host(orphan.called).clone());
+        let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, orphan.port);
+        let listener = called.listen(at, ListenOptions::default()).map_err(|why| why.to_string())?;
+        let holder = called.clone();
+        let holds = called.spawn(async move {
+            while let Ok(stream) = listener.accept().await {
+                holder.spawn(async move { stream.closed().await }).detach();
+            }
+        });
+        let (remote, orphan) = (scenario.remote_of_orphan(orphan), orphan.clone());
+        let host = caller.clone();
+        let lets_go = caller.spawn(async move {
+            host.sleep(orphan.starts_after).await;
+            let Ok(stream) = host.connect(remote).await else { return };
+            let bytes = vec![7; orphan.write_bytes];
+            let mut written = 0;
+            while written < bytes.len()
+                && let Ok(Ok(taken)) =
+                    host.timeout(FULL_AFTER, stream.send(&bytes[written..], SendHow::default())).await
+            {
+                written += taken;
+            }
+        });
+        Ok((lets_go, holds))
+    };
+    scenario.orphans.iter().map(start).collect()
 }
 
 async fn serve(host: Host, listener: Listener, talk: Talk, progress: Rc<Progress>) {

@@ -66,6 +66,8 @@ struct Own {
     heard_mark: bool,
     /// ... or by the peer's echo.
     heard_echo: bool,
+    /// It has sent data again.
+    has_repeated: bool,
     /// The peer is to hear of a mark.
     owes_echo: bool,
     ecn: bool,
@@ -90,6 +92,7 @@ impl Own {
             is_open: false,
             heard_mark: false,
             heard_echo: false,
+            has_repeated: false,
             owes_echo: false,
             ecn: false,
         }
@@ -314,7 +317,9 @@ impl Own {
         if echoes && !(self.ecn && self.heard_mark) {
             return Err("echoes congestion of which it has not heard");
         }
-        if reduced && !(self.ecn && self.heard_echo) {
+        // Whatever it was for (RFC 3168 §6.1.2): what was lost is sent again.
+        self.has_repeated |= segment.payload_bytes > 0 && !is_new_data;
+        if reduced && !(self.ecn && (self.heard_echo || self.has_repeated)) {
             return Err("says that it reduced its window unasked");
         }
         if self.owes_echo && !echoes && segment.flags.ack() {

@@ -4,7 +4,7 @@ use inhost_base::{Duration, Random};
 use inhost_stack::{KeepAlive, TcpConfig};
 use inhost_tcp::{CongestionChoice, EcnMode, PathMtuProbing};
 
-use super::{Call, Event, HostPlan, Scenario, Shape, What};
+use super::{Call, Event, HostPlan, Orphan, Scenario, Shape, What};
 use crate::clock::Clock;
 use crate::jump::JumpPlan;
 use crate::link::LinkConfig;
@@ -14,6 +14,8 @@ use crate::stream::Talk;
 
 /// A call's listener is at this port, the next call's at the next.
 const FIRST_PORT: u16 = 2000;
+/// The port of the first orphan's listener.
+const FIRST_ORPHAN_PORT: u16 = 3000;
 /// Most hosts that talk.
 const MOST_HOSTS: usize = 5;
 /// Packets that every path of IPv6 takes (RFC 8200 §5).
@@ -74,7 +76,21 @@ impl Scenario {
             (0..event_count).map(|_| draw.event(&links, host_count as u32, worst)).collect();
         events.extend(draw.widths(link_count as u32, &calls, &mut hosts));
         let jumps = (Draw(Random::from_number(seed ^ 0x001e_a9ed_0b17))).jumps(hosts.len());
-        Scenario { seed, shape, is_ethernet, mtu_bytes, runs, coalesces, links, hosts, calls, events, jumps }
+        let orphans = (Draw(Random::from_number(seed ^ 0x0000_0fa9_5eed))).orphans(hosts.len());
+        Scenario {
+            seed,
+            shape,
+            is_ethernet,
+            mtu_bytes,
+            runs,
+            coalesces,
+            links,
+            hosts,
+            calls,
+            events,
+            jumps,
+            orphans,
+        }
     }
 }
 
@@ -286,6 +302,26 @@ impl Draw {
                 });
                 let after_frames = u64::from(self.below(most_frames));
                 (self.below(hosts as u32) as usize, JumpPlan { after_frames, send_by, receive_by })
+            })
+            .collect()
+    }
+    /// Connections that are let go behind closed windows, in every fourth seed.
+    fn orphans(&mut self, hosts: usize) -> Vec<Orphan> {
+        if !self.one_in(4) {
+            return Vec::new();
+        }
+        let count = self.of([1u16, 1, 3]);
+        (0..count)
+            .map(|number| {
+                let caller = self.below(hosts as u32) as usize;
+                Orphan {
+                    caller,
+                    called: (caller + 1 + self.below(hosts as u32 - 1) as usize) % hosts,
+                    port: FIRST_ORPHAN_PORT + number,
+                    starts_after: self.micros(0, 100_000),
+                    // Some windows take all of the least.
+                    write_bytes: self.of([1000, 100_000, 2_000_000]),
+                }
             })
             .collect()
     }

@@ -39,6 +39,8 @@ pub struct Scenario {
     pub events: Vec<Event>,
     /// Which hosts' connections jump in sequence space.
     pub jumps: Vec<(usize, JumpPlan)>,
+    /// Connections that nobody holds any more, behind windows that never open.
+    pub orphans: Vec<Orphan>,
 }
 
 /// Whether devices and hosts do anything for several segments at once, whatever the seed means.
@@ -177,6 +179,21 @@ pub struct Call {
     pub aborts_after: Option<Duration>,
 }
 
+/// A connection of which the caller lets go while its peer, which holds it for ever, reads nothing.
+#[derive(Clone, Debug)]
+pub struct Orphan {
+    /// Which host calls.
+    pub caller: usize,
+    /// Whom.
+    pub called: usize,
+    /// The listener's port, of IPv4.
+    pub port: u16,
+    /// When the call is made, from the beginning.
+    pub starts_after: Duration,
+    /// What the caller writes at most.
+    pub write_bytes: usize,
+}
+
 impl Scenario {
     /// The same with every offload on, or off.
     #[must_use]
@@ -202,6 +219,10 @@ impl Scenario {
     /// Where the caller of a call calls.
     pub fn remote(&self, call: &Call) -> Endpoint {
         Endpoint { address: self.address(call.called, call.is_ipv6), port: call.port }
+    }
+    /// Where one calls that will be let go.
+    pub fn remote_of_orphan(&self, orphan: &Orphan) -> Endpoint {
+        Endpoint { address: self.address(orphan.called, false), port: orphan.port }
     }
 }
 
