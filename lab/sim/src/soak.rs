@@ -83,7 +83,7 @@ fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Su
     let orphans = start_orphans(scenario, &network)?;
     let ran = network.run(CALLS_LIMIT, |_| {
         calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
-            && orphans.iter().all(|(lets_go, _)| lets_go.is_finished())
+            && orphans.iter().all(|[lets_go, _]| lets_go.is_finished())
     });
     complaints(&network)?;
     if ran != Ran::Done {
@@ -121,7 +121,7 @@ fn start(
 
 /// Connections that are let go, while whoever was called holds on to them until they are over: these end by themselves,
 /// or [`settle`] waits in vain.
-fn start_orphans(scenario: &Scenario, network: &Network) -> Result<Vec<(Task<()>, Task<()>)>, String> {
+fn start_orphans(scenario: &Scenario, network: &Network) -> Result<Vec<[Task<()>; 2]>, String> {
     let start = |orphan: &Orphan| {
         let (caller, called) = (network.host(orphan.caller).clone(), network.host(orphan.called).clone());
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, orphan.port);
@@ -146,7 +146,7 @@ fn start_orphans(scenario: &Scenario, network: &Network) -> Result<Vec<(Task<()>
                 written += taken;
             }
         });
-        Ok((lets_go, holds))
+        Ok([lets_go, holds])
     };
     scenario.orphans.iter().map(start).collect()
 }
