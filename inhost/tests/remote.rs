@@ -110,6 +110,16 @@ fn rsh_runs_a_command_with_input_output_errors_and_signals() {
         .unwrap();
     std::io::Write::write_all(&mut sum.stdin.take().unwrap(), &vec![b'x'; 1_000_000]).unwrap();
     assert_eq!(text(&sum.wait_with_output().unwrap()).trim(), "1000000");
+    // A command whose output nobody takes any more does not go on for ever, and neither do we.
+    let mut endless = servers.command("rsh");
+    endless.args(["10.21.0.1", "yes"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut endless = Running(endless.spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(endless.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "y\n");
+    let said = std::io::read_to_string(endless.0.stderr.take().unwrap()).unwrap();
+    let status = endless.0.wait().unwrap();
+    assert!(status.code() == Some(1) && said.contains("Broken pipe"), "{status:?}: {said}");
     // For an interrupt see below: this server leaves unread what comes on the connection for errors.
     // Who may not, is told: this server says that all is well, and then that nothing is.
     let done = rsh(&["-l", "daemon", "10.21.0.1", "id"]);

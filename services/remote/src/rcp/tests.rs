@@ -1,9 +1,12 @@
 use super::{Event, Expected, Folder, NameError, Options, Report, Sink, check, fetch, send};
 use futures_lite::future::{block_on, zip};
 use std::fmt::Write as _;
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 const ALL: Options = Options { recursive: true, preserve: true };
 
@@ -184,6 +187,86 @@ fn what_was_asked_for_is_known_as_a_shell_knows_it() {
     assert_eq!(check(&[b'x'; 256]), Err(NameError::BadOctet));
     // As long as it may be, it takes no time to speak of.
     assert!(!allows(&"*a".repeat(100), &"b".repeat(255)));
+}
+
+/// Another end that is never waited for: it takes everything at once, says what it has to say, and then that all is well.
+#[derive(Default)]
+struct Ready {
+    says: Vec<u8>,
+    ends: bool,
+    /// What it was told, as it was told.
+    told: Vec<Vec<u8>>,
+}
+impl AsyncRead for Ready {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let count = self.says.len().min(buf.remaining());
+        buf.put_slice(&self.says[..count]);
+        self.says.drain(..count);
+        if count == 0 && !self.ends {
+            buf.put_slice(&[0]);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+impl AsyncWrite for Ready {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        self.told.push(octets.to_vec());
+        Poll::Ready(Ok(octets.len()))
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Runs `work`, and counts how often it waited.
+fn waits<T>(work: impl Future<Output = T>) -> (T, usize) {
+    let (mut work, mut waits) = (std::pin::pin!(work), 0);
+    let done = block_on(std::future::poll_fn(|cx| {
+        let polled = work.as_mut().poll(cx);
+        waits += usize::from(polled.is_pending());
+        polled
+    }));
+    (done, waits)
+}
+
+/// The other end acknowledges late, and nothing that it says is waited for before a file is whole.
+#[test]
+fn the_end_of_a_file_leaves_with_the_last_of_it() {
+    let from = Place::new("verdict");
+    for (size, last) in [(0, 1), (3, 4), (65_536, 65_537), (65_537, 2), (200_000, 200_000 - 3 * 65_536 + 1)] {
+        std::fs::write(from.path("file"), vec![b'x'; size]).unwrap();
+        let mut other = Ready::default();
+        let report = block_on(send(&mut other, Options::default(), &[from.path("file")], |_| ())).unwrap();
+        assert_eq!(report, Report { files: 1, bytes: size as u64, left_out: 0 });
+        let told = other.told.last().unwrap();
+        assert_eq!((told.len(), told.last()), (last, Some(&0)), "{size}");
+        assert_eq!(other.told.iter().skip(1).map(Vec::len).sum::<usize>(), size + 1);
+    }
+}
+
+/// Whatever touches a file is waited for: another thread does it.
+#[test]
+fn files_are_touched_on_other_threads() {
+    let (from, to) = (Place::new("threads-from"), Place::new("threads-to"));
+    std::fs::write(from.path("file"), vec![b'x'; 5_000_000]).unwrap();
+    let mut other = Ready::default();
+    let (report, waited) = waits(send(&mut other, ALL, &[from.path("file")], |_| ()));
+    assert_eq!(report.unwrap().files, 1);
+    assert!(waited > 20, "reading 77 times waited {waited} times");
+    let mut other = Ready { says: b"C0644 5000000 file\n".to_vec(), ends: true, ..Ready::default() };
+    other.says.extend(vec![b'x'; 5_000_000]);
+    other.says.push(0);
+    let folder = Folder::open(&to.0, false, false).unwrap();
+    let (report, waited) = waits(fetch(&mut other, ALL, Expected::of("file"), folder, |_| ()));
+    assert_eq!(report.unwrap().files, 1);
+    assert!(waited > 20, "writing 77 times waited {waited} times");
 }
 
 #[test]
