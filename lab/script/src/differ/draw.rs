@@ -71,6 +71,9 @@ fn draw_once(seed: u64, mut random: Random) -> Result<Option<Exchange>, String> 
     if drawing.datagrams && drawing.held {
         steps::blind(&mut drawing)?;
     }
+    if opening.windows && drawing.held {
+        steps::windows(&mut drawing)?;
+    }
     let steps = 1 + drawing.random.public_below(BODY_LIMIT_STEPS);
     for _ in 0..steps {
         if drawing.has_time() {

@@ -10,10 +10,14 @@ use inhost_wire::tcp::Flags;
 
 /// One exchange of so many is one of datagrams.
 const OF_DATAGRAMS: u64 = 8;
+/// One of so many begins with windows that change, and which of them.
+const OF_WINDOWS: (u64, u64) = (64, 6);
 
 /// What the beginning of an exchange was drawn to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
+    /// Its windows change before anything else happens.
+    pub windows: bool,
     /// There is no connection, but a datagram socket.
     pub datagrams: bool,
     /// The host calls; else it listens.
@@ -47,6 +51,7 @@ pub fn headings(seed: u64, random: &mut Random) -> (Exchange, Opening) {
     }
     let opening = Opening {
         datagrams: seed % OF_DATAGRAMS == OF_DATAGRAMS - 1,
+        windows: seed % OF_WINDOWS.0 == OF_WINDOWS.1,
         calls: chance(40),
         stamps: chance(50),
         sack: chance(60),

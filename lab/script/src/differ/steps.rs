@@ -33,6 +33,27 @@ pub fn blind(drawing: &mut Drawing<'_>) -> Result<(), String> {
     drawing.call(Duration::ZERO, CallKind::Write { bytes: 1400, urgent: false, more: false })
 }
 
+/// Windows that change while nothing is acknowledged, in segments with newer numbers and with older ones, and what is
+/// written then: which of them counts.
+pub fn windows(drawing: &mut Drawing<'_>) -> Result<(), String> {
+    for _ in 0..2 {
+        let mut segment = drawing.segment();
+        let bytes = drawing.pick(&[0, 100, 500, 2000, 8000, 30_000]);
+        segment.window = Some(bytes..=bytes);
+        match drawing.below(4) {
+            0 => {}
+            1 => segment.sequence = Some(drawing.view.peer_next - 1),
+            _ => {
+                segment.sequence = None;
+                segment.data = Some((drawing.view.peer_next, drawing.view.peer_next + 100));
+            }
+        }
+        drawing.put(Duration::ZERO, Step::In(segment))?;
+    }
+    let bytes = drawing.pick(&[300, 1000, 3000]).min(drawing.most_written);
+    drawing.call(Duration::ZERO, CallKind::Write { bytes, urgent: false, more: false })
+}
+
 /// Something that does not belong into a handshake.
 pub fn disturb(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     if drawing.percent(30) {
