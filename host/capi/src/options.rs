@@ -28,6 +28,8 @@ const TCP_NOTSENT_LOWAT: c_int = 25;
 /// The length of one key of cookies, and of one with its predecessor.
 const KEY_BYTES: usize = 16;
 const TWO_KEYS_BYTES: usize = 32;
+/// The longest that TCP_LINGER2 may be.
+const MOST_FIN_WAIT_2_SECONDS: i32 = 120;
 /// The longest that TCP_SYNCNT may be.
 const MOST_SYNS: i32 = 127;
 /// The range of TCP_MAXSEG.
@@ -58,6 +60,8 @@ pub(crate) struct Remembered {
     pub timestamping: u32,
     pub keep_alive: bool,
     pub user_timeout_ms: i32,
+    /// `TCP_LINGER2`; 0 is the host's time.
+    pub fin_wait_2_seconds: i32,
     pub receive_buffer_bytes: Option<usize>,
     pub send_buffer_bytes: Option<usize>,
 }
@@ -226,6 +230,17 @@ impl World {
                 return self.pass_on(fd, SocketOption::UserTimeout(limit), |config| {
                     config.user_timeout = limit;
                 });
+            }
+            libc::TCP_LINGER2 => {
+                let seconds = integer(value)?.min(MOST_FIN_WAIT_2_SECONDS);
+                options.fin_wait_2_seconds = seconds;
+                let limit = match seconds {
+                    // With no time at all.
+                    ..0 => Duration::ZERO,
+                    0 => TcpConfig::linux().fin_wait_2,
+                    _ => Duration::from_secs(seconds.unsigned_abs().into()),
+                };
+                return self.pass_on(fd, SocketOption::FinWait2(limit), |config| config.fin_wait_2 = limit);
             }
             libc::TCP_SYNCNT => {
                 let count = integer(value)?;
@@ -445,6 +460,10 @@ fn tcp_number(socket: &Socket, tcp: Option<&Info>, option: c_int) -> Result<i32,
         },
         TCP_NOTSENT_LOWAT => options.notsent_lowat as i32,
         libc::TCP_USER_TIMEOUT => options.user_timeout_ms,
+        libc::TCP_LINGER2 => match options.fin_wait_2_seconds {
+            0 => TcpConfig::linux().fin_wait_2.as_secs() as i32,
+            seconds => seconds.max(-1),
+        },
         libc::TCP_SYNCNT => options.syn_retries.unwrap_or(6),
         libc::TCP_QUICKACK => options.quick_acknowledgment.unwrap_or(1),
         libc::TCP_DEFER_ACCEPT => options.defer_accept,

@@ -14,6 +14,8 @@ const PORT: u16 = 8080;
 const PEER_PORT: u16 = 40_000;
 
 const SYN: u8 = 2;
+const FIN: u8 = 1;
+const RST: u8 = 4;
 const ACK: u8 = 16;
 const PSH: u8 = 8;
 
@@ -235,6 +237,7 @@ fn one_library_serves_script_after_script() {
     time_is_virtual_and_silence_ends(init);
     errors_have_the_systems_numbers(init);
     options_that_would_do_nothing_are_refused(init);
+    the_time_in_fin_wait_2_is_set(init);
 }
 
 /// A minute of script time takes no time, retransmissions come when they are due, and where nothing comes the tool is
@@ -305,5 +308,32 @@ fn options_that_would_do_nothing_are_refused(init: Init) {
             assert_eq!(set(level, option, value), Ok(0), "{level} {option}");
         }
     }
+    table.free();
+}
+
+/// `TCP_LINGER2` as the kernel takes it, and what comes of it.
+fn the_time_in_fin_wait_2_is_set(init: Init) {
+    let table = Table::init(init, "local=192.168.0.1");
+    let listener = table.listener();
+    let (fd, acknowledgment) = table.accepted(listener);
+    for (set, told) in [(0, 60), (2, 2), (500, 120), (-5, -1)] {
+        let (mut value, mut bytes): (c_int, _) = (set, size_of::<c_int>() as socklen_t);
+        let option = libc::TCP_LINGER2;
+        let place = (&raw mut value).cast();
+        assert_eq!(call!(table, setsockopt, fd, libc::SOL_TCP, option, place, bytes), Ok(0));
+        value = 99;
+        let place = (&raw mut value).cast();
+        assert_eq!(call!(table, getsockopt, fd, libc::SOL_TCP, option, place, &raw mut bytes), Ok(0));
+        assert_eq!(value, told, "{set} was set");
+    }
+    // With no time at all a connection in FIN-WAIT-2 is forgotten.
+    assert_eq!(call!(table, close, fd), Ok(0));
+    let (fin, _) = table.sniff().unwrap();
+    assert_eq!(fin.flags & FIN, FIN);
+    let acknowledgment = acknowledgment.wrapping_add(1);
+    table.inject(Segment { flags: ACK, sequence: 1, acknowledgment, payload: Vec::new() });
+    table.inject(Segment { flags: ACK | FIN, sequence: 1, acknowledgment, payload: Vec::new() });
+    let (answer, _) = table.sniff().unwrap();
+    assert_eq!(answer.flags & RST, RST, "{:#x}", answer.flags);
     table.free();
 }

@@ -134,6 +134,7 @@ pub(super) fn in_use(
         "nagle" => SocketOption::Nagle(switch(value)?),
         "keep-alive" => SocketOption::KeepAlive(keep_alive(value)?),
         "user-timeout" => SocketOption::UserTimeout(time(value)?),
+        "fin-wait-2" => SocketOption::FinWait2(time(value)?),
         "send-buffer" => SocketOption::SendBufferLimit(number(value)?),
         "receive-buffer" => SocketOption::ReceiveBufferLimit(number(value)?),
         "acknowledgment-delay" => SocketOption::AcknowledgmentDelay(time(value)?),
