@@ -19,6 +19,9 @@ pub enum ConnectionError {
     KeepAliveTimedOut,
     /// While opening, the network said that the destination cannot be reached.
     Unreachable,
+    /// The peer did not answer in time, after a router or the peer's host had not understood a header of ours: a protocol
+    /// error to Linux ([`Config::soft_errors_name_timeouts`](crate::Config::soft_errors_name_timeouts)).
+    ParameterProblem,
     /// Our side aborted it.
     Aborted,
 }
@@ -92,6 +95,7 @@ impl fmt::Display for ConnectionError {
             ConnectionError::TimedOut => "connection timed out",
             ConnectionError::KeepAliveTimedOut => "peer did not answer keep-alive probes",
             ConnectionError::Unreachable => "destination unreachable",
+            ConnectionError::ParameterProblem => "no answer after a parameter problem",
             ConnectionError::Aborted => "connection aborted",
         })
     }

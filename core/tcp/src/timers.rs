@@ -230,7 +230,8 @@ impl Connection {
                 ConnectionError::Unreachable
             }
             Some(SoftError::Refused) => ConnectionError::Refused,
-            Some(SoftError::ParameterProblem | SoftError::NotResponding) | None => timed_out,
+            Some(SoftError::ParameterProblem) => ConnectionError::ParameterProblem,
+            Some(SoftError::NotResponding) | None => timed_out,
         };
         self.finish(Some(error), env, outcome);
     }

@@ -81,6 +81,7 @@ impl Errno for ConnectionError {
             ConnectionError::ResetAfterEnd => EPIPE,
             ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => ETIMEDOUT,
             ConnectionError::Unreachable => EHOSTUNREACH,
+            ConnectionError::ParameterProblem => EPROTO,
             ConnectionError::Aborted => ECONNABORTED,
         }
     }

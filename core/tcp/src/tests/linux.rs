@@ -293,6 +293,8 @@ fn a_time_out_after_a_soft_error_fails_with_that_error() {
     assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), false), ConnectionError::Unreachable);
     assert_eq!(ends_by(&linux, Some(SoftError::TimeExceeded), false), ConnectionError::Unreachable);
     assert_eq!(ends_by(&linux, Some(SoftError::Refused), false), ConnectionError::Refused);
+    let problem = SoftError::ParameterProblem;
+    assert_eq!(ends_by(&linux, Some(problem), false), ConnectionError::ParameterProblem);
     // What was said before the peer was heard again is forgotten.
     assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), true), ConnectionError::TimedOut);
     let rfc = Config { user_timeout, ..plain() };

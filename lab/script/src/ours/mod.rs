@@ -284,7 +284,7 @@ fn failure_of(error: ConnectionError) -> Failure {
         ConnectionError::Refused => Failure::Refused,
         ConnectionError::Reset => Failure::Reset,
         ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
-        ConnectionError::Unreachable => Failure::Unreachable,
+        ConnectionError::Unreachable | ConnectionError::ParameterProblem => Failure::Unreachable,
         ConnectionError::Aborted | ConnectionError::ResetAfterEnd => Failure::Closed,
     }
 }
