@@ -119,7 +119,7 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 	    | xargs -r env CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants-scripts \
 	      --test-package inhost-script --cargo-test-arg=--test=ours
 
-differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 1,000 seeds (needs root)
+differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 400 seeds (needs root)
 	cargo test -p inhost-script --test mutations -- --ignored --nocapture
 
 mutations: ## Twelve mistakes put into the stack, one at a time; the checker must find each within a thousand seeds

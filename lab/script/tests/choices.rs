@@ -23,7 +23,6 @@ const NOT_SHOWN: &[(&str, &str)] = &[
     ("syn_tells_whole_window", "inhost-tcp tests::linux: a kernel's windows follow its memory"),
     ("doubled_window_updates", "inhost-tcp tests::windows and tests::linux, for the same reason"),
     ("grows_out_of_order", "inhost-tcp tests::linux: it takes a path known to reorder"),
-    ("numbers_pass_rounded_edges", "the judge alone: it takes a window that is no multiple of its unit"),
     ("errors_have_precedence", "inhost-ip tests/icmp.rs: a script sees no services of an ICMP error"),
 ];
 

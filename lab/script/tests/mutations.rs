@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Mistakes at the least.
 const LEAST_MISTAKES: usize = 6;
 /// Seeds within which each must be found.
-const SEEDS: &str = "1000";
+const SEEDS: &str = "400";
 /// Exchanges at a time.
 const JOBS: &str = "32";
 
