@@ -89,6 +89,9 @@ pub struct Connection {
     pub(crate) phase: TcpPhase,
 }
 
+/// How far beyond the numbers of a connection in TIME-WAIT Linux begins the next one.
+const SMALL_STATE_DISTANCE: u32 = 65_537;
+
 /// The send sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendSpace {
@@ -290,7 +293,11 @@ impl Connection {
             _ => newer_number,
         };
         // A distance that no earlier segment of ours can bridge.
-        newer.then(|| self.send.next + (self.send.largest_window.max(0xffff)))
+        let distance = match self.config.small_last_states {
+            true => SMALL_STATE_DISTANCE,
+            false => self.send.largest_window.max(0xffff),
+        };
+        newer.then(|| self.send.next + distance)
     }
 
     // What the rest of the crate shares.

@@ -72,6 +72,8 @@ impl Marks {
     pub const REPAIRS_ONLY: Marks = Marks(1 << 30);
     /// What is over when the application adds to the stream.
     pub const HELD_UP: Marks = Marks(Marks::REFUSED.0 | Marks::REPAIRS_ONLY.0);
+    /// What may keep a segment in order from being an ordinary one.
+    pub const CLOSED_OR_ECN: Marks = Marks(Marks::RECEIVE_CLOSED.0 | Marks::ECN.0);
     /// What is due of its own, for a quick look.
     pub const DUE: Marks = Marks(0b1_1111);
 

@@ -30,6 +30,8 @@ const USUAL_FULL_BYTES: u32 = 536;
 const GROWING_BYTES: u32 = 128;
 /// Longer than any exchange waits for an answer.
 const LONG_AGO_MS: u32 = 1 << 30;
+/// From so much room for the window on, memory is no matter.
+const AMPLE_BYTES: u32 = 64 << 10;
 /// Acknowledgments of one hole that go at once.
 const HOLE_ACKNOWLEDGMENTS: u8 = 3;
 /// How long those that follow wait for each other.
@@ -190,7 +192,8 @@ impl Connection {
         let length = bytes + u32::from(options);
         if length >= USUAL_FULL_BYTES || (length >= LEAST_FULL_BYTES && !push && !is_marked) {
             self.promptness.short_bytes = bytes as u16;
-            if before == bytes as u16 {
+            // With little memory Linux asks besides whether the window would shrink, and waits.
+            if before == bytes as u16 && self.config.window_growth_bytes >= AMPLE_BYTES {
                 self.receive_mss = before;
                 return;
             }

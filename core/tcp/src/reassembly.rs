@@ -32,7 +32,7 @@ pub(crate) struct Reassembly {
 }
 
 /// FINs that are remembered: a peer has one, and who names more gets what the first says that is reached.
-const FINS: usize = 2;
+const FINS: usize = 4;
 
 /// A FIN, which takes a number as a byte does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -174,6 +174,12 @@ impl Reassembly {
         let gone = self.fins.iter().copied().find(goes);
         self.forget_fins(goes);
         let kept = self.insert_data(start, packet, room, pool);
+        if let Some((start, end)) = self.duplicate
+            && end.precedes(to)
+            && self.fins.iter().any(|fin| fin.at == end)
+        {
+            self.duplicate = Some((start, end + 1));
+        }
         if let Some(Fin { at, .. }) = gone {
             match self.duplicate {
                 Some((start, end)) if end == at => self.duplicate = Some((start, at + 1)),

@@ -456,6 +456,10 @@ impl Connection {
             }
         }
         // Whoever comes to the end of the budget, or of the link's room, would send more.
+        if first != self.send.next && self.has_sack_news() && self.is_adaptive() {
+            // All segments of a burst have told the same.
+            self.sack_told(env.pool);
+        }
         self.nothing_more(why.unwrap_or(SendCause::Link), first, env.now);
         why
     }
@@ -623,7 +627,8 @@ impl Connection {
         if header.flags.ack() {
             self.acknowledgment_left(next, header.window);
         }
-        if !header.options.sack.is_empty() {
+        let is_burst = self.is_adaptive() && matches!(next, Next::Data(Data { again: None, .. }));
+        if !header.options.sack.is_empty() && !is_burst {
             self.sack_told(env.pool);
         }
         if header.flags.urg() {

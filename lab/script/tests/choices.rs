@@ -11,12 +11,7 @@ use std::path::Path;
 /// Timers of the profile are two milliseconds coarser, which these scripts see and a kernel's tolerance hides.
 const COARSE: &str = "recovery/tail-loss-probe";
 /// Scripts on which the kernel agrees and the profile does not yet, and why.
-const OPEN: &[(&str, &str)] = &[
-    ("cookies/ipv6", "a caller of a cookie is asked for an echo of which nothing was kept"),
-    ("cookies/options-in-the-timestamp", "the same"),
-    ("receiving/rfc7323-delayed", "after a jump of the peer's clock an acknowledgment goes at once"),
-    ("receiving/timestamp-echo-of-the-first", "the same"),
-];
+const OPEN: &[(&str, &str)] = &[];
 /// What no script shows, and what guards it in its place.
 const NOT_SHOWN: &[(&str, &str)] = &[
     ("send_buffer_limit_bytes", "a limit that megabytes on their way come to; the figure is tcp_wmem's"),

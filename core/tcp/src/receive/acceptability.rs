@@ -77,7 +77,7 @@ impl Connection {
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;
         let age = self.timestamps.recent.wrapping_sub(value) as i32;
-        let most = i32::from(self.config.pure_acknowledgments_pass_paws);
+        let most = i32::from(self.config.pure_acknowledgments_pass_paws && !self.phase.opens());
         (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.

@@ -64,6 +64,7 @@ impl Connection {
             self.receive.edge = self.receive.edge.later(self.receive.next);
             self.marks.set(Marks::SCHEDULED);
             self.note_data(arrival.coming(), env.now);
+            self.sack_told(env.pool);
         }
     }
     /// The next bytes, which may lie in several pieces, and whatever they connect to. Whoever calls sees to when they are

@@ -187,7 +187,8 @@ impl Connection {
     fn is_plain_acknowledgment(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         let expected = self.marks.has(Marks::TIMESTAMPS);
-        header.flags.without(Flags::PSH) == Flags::ACK
+        self.phase == TcpPhase::Established
+            && header.flags.without(Flags::PSH) == Flags::ACK
             && header.sequence == self.receive.next
             && header.acknowledgment.at_or_before(self.send.next)
             && u32::from(header.window) << self.send.scale == self.send.window

@@ -57,16 +57,12 @@ impl Connection {
             return false;
         }
         let expected = self.syn_sequence() + 1;
-        let exact = header.flags.rst() && header.sequence == self.receive.next;
-        if header.flags.ack() && header.acknowledgment != expected && !exact {
+        if header.flags.ack() && header.acknowledgment != expected && !header.flags.rst() {
             outcome.dropped = Some(Drop::OutOfWindow);
             outcome.reset = ResetReply::to(header, arrival.payload.len());
             return true;
         }
-        if self.config.answer_must_be_echoed
-            && !header.flags.rst()
-            && !self.echoes_answer(arrival.header, env)
-        {
+        if self.config.answer_must_be_echoed && !header.flags.rst() && !self.echoes_answer(arrival.header) {
             outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge(env) {
                 self.marks.set(Marks::ACKNOWLEDGE);
@@ -82,14 +78,12 @@ impl Connection {
         ends
     }
     /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
-    fn echoes_answer(&self, header: &Header, env: &Environment<'_>) -> bool {
+    fn echoes_answer(&self, header: &Header) -> bool {
         let Some((_, echo)) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)) else {
             return true;
         };
-        let first = self.timestamp(self.sent_at);
-        let is_repeated = self.history.as_ref().is_some_and(|history| history.retransmitted_segments > 0);
-        let last = if is_repeated { self.timestamp(env.now) } else { first };
-        echo == 0 || echo.wrapping_sub(first) <= last.wrapping_sub(first)
+        // When an answer left that was sent again, or by a cookie, is not known.
+        echo == 0 || !self.marks.has(Marks::SYN_TIMED) || echo == self.timestamp(self.sent_at)
     }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1

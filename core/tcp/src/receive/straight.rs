@@ -24,7 +24,7 @@ impl Connection {
             && header.window != 0
             && self.send.window != 0
             && self.recovery.state == RecoveryState::Open
-            && !self.marks.has(Marks::RECEIVE_CLOSED)
+            && (!self.marks.has(Marks::CLOSED_OR_ECN) || self.may_predict())
             && match header.timestamps {
                 Some((value, _)) => {
                     self.marks.has(Marks::TIMESTAMPS)
@@ -32,6 +32,12 @@ impl Connection {
                 }
                 None => !self.marks.has(Marks::TIMESTAMPS),
             }
+    }
+    /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
+    /// acknowledgments where that adapts.
+    #[cold]
+    fn may_predict(&self) -> bool {
+        !self.marks.has(Marks::RECEIVE_CLOSED) && !self.is_adaptive()
     }
     /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
     /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.

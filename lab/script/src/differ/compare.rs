@@ -49,8 +49,10 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
                     "time".to_owned()
                 }
             };
+            let echoes = what.ends_with("differs in echo") && view.has_doubtful_stamp();
+            let note = if echoes { " after-doubtful-ack" } else { "" };
             let why = circumstance(exchange, index, &view, &what);
-            let signature = format!("{}: {step}: {what}{why}", view.state());
+            let signature = format!("{}{note}: {step}: {what}{why}", view.state());
             return Some(Difference { step: index, signature, detail });
         }
         view.happened(&timed.step, theirs.came.as_deref());

@@ -46,6 +46,8 @@ pub struct View {
     unmeasured: bool,
     /// From here on nothing was sent again.
     once_from: i64,
+    /// A segment with a timestamp had an acknowledgment out of range.
+    doubtful_stamp: bool,
 }
 
 impl View {
@@ -105,6 +107,10 @@ impl View {
         }
     }
 
+    /// Whether a segment came that had to be discarded, and that Linux takes a timestamp from.
+    pub fn has_doubtful_stamp(&self) -> bool {
+        self.doubtful_stamp
+    }
     /// Takes note of what the host sent.
     pub fn sent(&mut self, sent: &Sent) {
         if sent.other.is_some() {
@@ -188,6 +194,9 @@ impl View {
             self.peer_syn = true;
             self.peer_next = 1;
         }
+        if let Some(number) = segment.acknowledgment.filter(|_| segment.flags.ack()) {
+            self.doubtful_stamp |= number < self.host_acknowledged || number > self.host_next;
+        }
         if let Some(number) = segment.acknowledgment.filter(|_| segment.flags.ack())
             && number <= self.host_next
         {
@@ -261,6 +270,11 @@ impl View {
             _ => "nothing".into(),
         }
     }
+    /// Whether it is a reset with the number behind all that has come, holes or not.
+    fn is_at_sack_edge(&self, segment: &Segment) -> bool {
+        let most = self.ahead.iter().map(|&(_, end)| end).max();
+        segment.flags.contains(Flags::RST) && most == Some(self.start(segment))
+    }
     fn describe_segment(&self, segment: &Segment) -> String {
         let mut text = format!("in {}", flag_words(segment.flags));
         let (start, end) = self.span(segment);
@@ -297,6 +311,7 @@ impl View {
             (options.timestamps == Presence::Absent, " no-timestamp"),
             (options.timestamp_value.is_some() && !segment.flags.syn(), " other-timestamp"),
             (segment.bad_checksum, " bad-checksum"),
+            (self.is_at_sack_edge(segment), " at-sack-edge"),
         ] {
             if is_said {
                 text.push_str(words);
