@@ -64,10 +64,6 @@ struct Own {
     is_open: bool,
     /// Congestion was heard of, by a mark on the path.
     heard_mark: bool,
-    /// ... or by the peer's echo.
-    heard_echo: bool,
-    /// It has sent data again.
-    has_repeated: bool,
     /// The peer is to hear of a mark.
     owes_echo: bool,
     ecn: bool,
@@ -91,8 +87,6 @@ impl Own {
             last_timestamp: None,
             is_open: false,
             heard_mark: false,
-            heard_echo: false,
-            has_repeated: false,
             owes_echo: false,
             ecn: false,
         }
@@ -220,7 +214,6 @@ impl Own {
             if (is_in_order || segment.flags.syn()) && is_newer {
                 self.acknowledged = self.acknowledged.max(at);
             }
-            self.heard_echo |= segment.flags.contains(Flags::ECE) && !segment.flags.syn();
         }
         let offers_ecn = segment.flags.contains(Flags::ECE);
         if segment.flags.syn() && offers_ecn && self.asks_for_ecn {
@@ -317,10 +310,9 @@ impl Own {
         if echoes && !(self.ecn && self.heard_mark) {
             return Err("echoes congestion of which it has not heard");
         }
-        // Whatever it was for (RFC 3168 §6.1.2): what was lost is sent again.
-        self.has_repeated |= segment.payload_bytes > 0 && !is_new_data;
-        if reduced && !(self.ecn && (self.heard_echo || self.has_repeated)) {
-            return Err("says that it reduced its window unasked");
+        // Whatever it was for (RFC 3168 §6.1.2): a loss may be known, or its own device be full, before a frame shows it.
+        if reduced && !self.ecn {
+            return Err("says that it reduced its window to who never asked for that");
         }
         if self.owes_echo && !echoes && segment.flags.ack() {
             return Err("does not echo congestion");
