@@ -104,7 +104,9 @@ impl Connection {
             self.send.push = end;
         }
         if !pushed && taken == length && taken > 0 {
-            self.push_half_window(end.back(taken as u32), end);
+            // Within urgent data no burst counts.
+            let start = if how.urgent { end } else { end.back(taken as u32) };
+            self.push_half_window(start, end);
         }
         let held = !pushed || self.marks.has(Marks::CORKED);
         // What is out lets go of what is held back, sooner or later.
@@ -297,7 +299,9 @@ impl Connection {
             _ => {}
         }
         if !self.phase.opens() && self.phase.has_fin_outstanding() {
-            self.send.push = self.stream_end();
+            if self.config.push != PushPlacement::Linux {
+                self.send.push = self.stream_end();
+            }
             self.marks.clear(Marks::HELD_UP);
         }
         outcome

@@ -238,7 +238,7 @@ impl Connection {
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub(crate) fn goes_small(&self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.has_outstanding();
-        if self.marks.has(Marks::OVERRIDE) {
+        if self.marks.has(Marks::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
             return true;
         }
         let from = if self.config.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
@@ -260,6 +260,11 @@ impl Connection {
         let pushed = end.at_or_before(self.send.push) || released.is_some_and(|to| end.at_or_before(to));
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
+    }
+    /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
+    fn may_override_cuts(&self) -> bool {
+        let persists = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
+        !self.config.fills_windows || persists
     }
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
@@ -287,11 +292,15 @@ impl Connection {
         else {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         };
-        let fin = fin_is_out && end.precedes(to);
+        let mut fin = fin_is_out && end.precedes(to);
         let mut length = to.since(start) - u32::from(fin);
         if buffers.flight.refused && to == self.send.next && !fin && !self.config.narrow_path_is_loss {
             // What was refused, as a probe is, goes together with what follows it.
             length = end.since(start);
+        }
+        if fin && length == segment && self.config.acknowledgments_move_cuts {
+            // A FIN that left alone is not joined to a segment that is full.
+            fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= segment;
         length = length.min(segment);
