@@ -75,7 +75,7 @@ pub enum Command {
 }
 
 /// Arguments of `inhost serve`.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Serve {
     /// Configuration file [default: host.toml in the current folder, if there is one]
     #[arg(long, value_name = "FILE")]

@@ -17,6 +17,7 @@ use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::{Callers, Denials};
 use inhost_dhcp::driver::Dhcp;
+use inhost_ftp::storage::Folder;
 use inhost_little::{Little, LittleConfig};
 use inhost_runtime::control::{self, Reply, Server};
 use inhost_runtime::{LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, raise_descriptor_limit};
@@ -90,26 +91,36 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         // Who closed our output does not want it.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
-    loop {
-        let next = or(async { Some(signals.next().await) }, async {
+    let cannot_wait = |e: io::Error| Failure::operation(format!("the host cannot wait: {e}"));
+    let next = || {
+        or(async { Some(signals.next().await) }, async {
             control.shutdown_requested().await;
             None
-        });
-        let signal =
-            runtime.run(next).map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
-        if signal != Some(Signal::Hangup) {
-            break;
-        }
-        reload(flags, &mut config, login.as_ref(), ftp.as_ref());
+        })
+    };
+    let mut signal = runtime.run(next()).map_err(cannot_wait)?;
+    while signal == Some(Signal::Hangup) {
+        let (flags, serves) = (flags.clone(), (ftp.is_some(), tftp.is_some()));
+        let reading = blocking::unblock(move || Again::read(&flags, serves));
+        // Whatever else is asked for meanwhile comes next.
+        let mut reading = std::pin::pin!(reading);
+        let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
+        let (again, asked) = match runtime.run(early).map_err(cannot_wait)? {
+            Err(again) => (again, None),
+            Ok(Some(Signal::Hangup)) => {
+                (runtime.run(reading.as_mut()).map_err(cannot_wait)?, Some(Some(Signal::Hangup)))
+            }
+            Ok(_) => break,
+        };
+        reload(again, &mut config, login.as_ref(), ftp.as_ref(), tftp.as_ref());
         runtime.set_busy_poll(config.busy_poll()?);
-        if let Some(tftp) = &tftp {
-            tftp::reload(tftp, &config.tftp);
-        }
         if let Some(forwarder) = &forwarder {
-            runtime
-                .run(forwarder.reload(&config))
-                .map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
+            runtime.run(forwarder.reload(&config)).map_err(cannot_wait)?;
         }
+        signal = match asked {
+            Some(asked) => asked,
+            None => runtime.run(next()).map_err(cannot_wait)?,
+        };
     }
     let limit = Duration::from_secs(config.shutdown_s);
     let leases = dhcp.filter(|_| config.dhcp.release);
@@ -164,9 +175,36 @@ fn end(
 /// How often a host that ends looks whether its connections have closed: the end of one wakes nobody.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Reads the configuration again and says what changed. What would need another start is named.
-fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>, ftp: Option<&ftp::Files>) {
-    match Config::read(flags) {
+/// What was read again. Reading waits for the disk, so that the host's thread leaves it to another.
+struct Again {
+    config: Result<Config, Failure>,
+    ftp: Option<Result<ftp::Places, Failure>>,
+    tftp: Option<Result<Folder, Failure>>,
+}
+
+impl Again {
+    /// Reads, with what FTP and TFTP need where they are served.
+    fn read(flags: &Serve, (has_ftp, has_tftp): (bool, bool)) -> Again {
+        match Config::read(flags) {
+            Err(failure) => Again { config: Err(failure), ftp: None, tftp: None },
+            Ok(config) => Again {
+                ftp: has_ftp.then(|| ftp::read_again(&config)),
+                tftp: has_tftp.then(|| tftp::folder(&config.tftp)),
+                config: Ok(config),
+            },
+        }
+    }
+}
+
+/// Takes over what was read again and says what changed. What would need another start is named.
+fn reload(
+    again: Again,
+    config: &mut Config,
+    login: Option<&login::Login>,
+    ftp: Option<&ftp::Files>,
+    tftp: Option<&inhost_tftp::driver::Server>,
+) {
+    match again.config {
         Err(failure) => error!(target: "host", "the configuration stays as it was: {failure}"),
         Ok(new) => {
             let changes = new.changes_from(config);
@@ -179,8 +217,11 @@ fn reload(flags: &Serve, config: &mut Config, login: Option<&login::Login>, ftp:
             if let Some(login) = login {
                 login.reload(&new.telnet);
             }
-            if let Some(ftp) = ftp {
-                ftp.reload(&new);
+            if let (Some(ftp), Some(places)) = (ftp, again.ftp) {
+                ftp.reload(&new, places);
+            }
+            if let (Some(tftp), Some(folder)) = (tftp, again.tftp) {
+                tftp::reload(tftp, &new.tftp, folder);
             }
             *config = new;
         }

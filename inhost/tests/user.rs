@@ -172,6 +172,25 @@ fn wrong_passwords_count_at_all_services_together() {
     assert!(serve.end().success());
 }
 
+/// Whatever is read again at a signal is read by another thread: a disk that does not answer holds nobody up.
+#[test]
+fn a_disk_that_is_slow_at_a_reload_holds_nobody_up() {
+    let folder = common::Folder::new("slow-disk");
+    let file = folder.0.join("slow.toml");
+    std::fs::write(&file, "").unwrap();
+    let links = "user,forward=127.0.0.1:0->7";
+    let serve = Serve::start("slow-disk", &["--link", links, "--config", file.to_str().unwrap()]);
+    let echo = forwarded(&serve, 7).to_owned();
+    std::fs::remove_file(&file).unwrap();
+    common::run("mkfifo", &[file.to_str().unwrap()]);
+    common::run("kill", &["-HUP", &serve.id().to_string()]);
+    // Opened once the host has it open, too, and waits for what it will say.
+    let disk = std::fs::File::options().write(true).open(&file).unwrap();
+    echo_intact(connect(&echo), 1000);
+    drop(disk);
+    assert!(serve.end().success());
+}
+
 /// A pipe into the client goes through the running host to its end, comes back whole, and is not echoed.
 #[test]
 fn a_pipe_arrives_whole_through_the_running_host() {

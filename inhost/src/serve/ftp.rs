@@ -17,7 +17,7 @@ use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Users, Ver
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::SystemTime;
 use tracing::{error, info, warn};
@@ -26,8 +26,8 @@ use tracing::{error, info, warn};
 const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
 
 /// What users get, as it is configured now.
-struct Places {
-    config: Rc<ServerConfig>,
+pub struct Places {
+    config: ServerConfig,
     tls: Option<TlsServer>,
     anonymous: Option<Place>,
     shared: Option<Place>,
@@ -56,8 +56,6 @@ struct FtpServices {
     callers: Callers,
     admission: Admission,
     quotas: Quotas,
-    /// The file with their passwords.
-    users: PathBuf,
     authenticator: ThreadAuthenticator,
     places: RefCell<Rc<Places>>,
 }
@@ -82,7 +80,6 @@ pub fn start(
         network: network.clone(),
         admission: Admission::sharing(limits(ftp), denials),
         quotas: Quotas::default(),
-        users: path,
         authenticator,
         places: RefCell::new(Rc::new(places(ftp)?)),
         host: host.clone(),
@@ -111,16 +108,22 @@ pub fn line(ftp: &Ftp) -> String {
 
 impl Files {
     /// Takes over what can change for new sessions; what cannot be read leaves all as it was.
-    pub fn reload(&self, config: &Config) {
-        match places(&config.ftp) {
+    pub fn reload(&self, config: &Config, read: Result<Places, Failure>) {
+        match read {
             Ok(places) => {
-                warn_of_unknown(&config.ftp, &self.services.users);
                 self.services.admission.set_limits(limits(&config.ftp));
                 self.services.places.replace(Rc::new(places));
             }
             Err(failure) => error!(target: "ftp", "stays as it was: {failure}"),
         }
     }
+}
+
+/// Reads again what sessions to come get. It waits for the disk.
+pub fn read_again(config: &Config) -> Result<Places, Failure> {
+    let places = places(&config.ftp)?;
+    warn_of_unknown(&config.ftp, &user::file(config.telnet.users.as_deref())?);
+    Ok(places)
 }
 
 /// Somebody with a folder and no password cannot log in, which nobody would see from the settings.
@@ -173,7 +176,7 @@ fn places(ftp: &Ftp) -> Result<Places, Failure> {
         _ => None,
     };
     Ok(Places {
-        config: Rc::new(server_config(ftp, tls.is_some())?),
+        config: server_config(ftp, tls.is_some())?,
         tls,
         anonymous: ftp.anonymous.as_deref().map(|root| place(root, false)).transpose()?,
         shared: ftp.root.as_deref().map(|root| place(root, write)).transpose()?,
@@ -219,7 +222,7 @@ async fn accept(host: Host, listener: Listener, services: Rc<FtpServices>, impli
     while let Ok(stream) = listener.accept().await {
         let (local, peer) = (stream.local(), stream.remote());
         let services = services.clone();
-        let config = services.places.borrow().config.clone();
+        let config = Rc::new(services.places.borrow().config.clone());
         host.spawn(async move {
             serve_session(stream, local, peer, implicit, config, services).await;
         })
