@@ -75,7 +75,8 @@ fn the_banner_says_how_to_reach_every_service_that_is_on() {
 /// A host with `[ftp]` like this: what it says on standard error until its banner is out, or until it ends.
 fn ftp_log(folder: &Folder, ftp: &str) -> (Option<i32>, String) {
     let root = folder.0.display();
-    let text = format!("link = [\"user\"]\n[ftp]\nenabled = true\nroot = \"{root}\"\n{ftp}");
+    let text =
+        format!("link = [\"user,forward=127.0.0.1:0->21\"]\n[ftp]\nenabled = true\nroot = \"{root}\"\n{ftp}");
     std::fs::write(folder.0.join("host.toml"), text).unwrap();
     let mut serve = inhost(&folder.0);
     serve.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
