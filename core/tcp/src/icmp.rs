@@ -132,10 +132,10 @@ impl Connection {
             return;
         }
         self.congestion.resize(self.effective_mss());
-        if self.config.narrow_path_is_loss {
-            self.marks.set(Marks::REPAIRS_ONLY);
-        }
         if self.has_outstanding() {
+            if self.config.narrow_path_is_loss {
+                self.marks.set(Marks::REPAIRS_ONLY);
+            }
             let longest = self.segment_bytes();
             self.send_refused_again(longest);
             if self.config.narrow_path_is_loss && !self.recover_by_path() {

@@ -37,9 +37,16 @@ const FINS: usize = 4;
 /// A FIN, which takes a number as a byte does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Fin {
-    /// The first number of the segment that bore it.
-    start: Sequence,
     at: Sequence,
+    /// What the segment that bore it had before it.
+    payload_bytes: u32,
+}
+
+impl Fin {
+    /// The first number of the segment that bore it.
+    fn start(self) -> Sequence {
+        self.at.back(self.payload_bytes)
+    }
 }
 
 #[derive(Debug)]
@@ -69,7 +76,6 @@ impl Reassembly {
         }
         let mut moved = inhost_wire::Bounded::new();
         for &(mut fin) in fins.iter() {
-            visit("the start of the peer's last segment", &mut fin.start);
             visit("the peer's FIN", &mut fin.at);
             moved.push(fin);
         }
@@ -141,8 +147,8 @@ impl Reassembly {
             self.touch(start);
             return false;
         }
-        self.forget_fins(|fin| start.at_or_before(fin.start) && fin.at.at_or_before(at));
-        self.fins.push(Fin { start, at });
+        self.forget_fins(|fin| start.at_or_before(fin.start()) && fin.at.at_or_before(at));
+        self.fins.push(Fin { at, payload_bytes: at.since(start) });
         self.touch(at);
         true
     }
@@ -170,7 +176,7 @@ impl Reassembly {
     pub fn insert(&mut self, start: Sequence, packet: Packet, room: Room, pool: &mut Pool) -> bool {
         let (from, to) = (start, start + packet.len() as u32);
         // Data in place of a whole segment with a FIN takes the FIN's place, which had come before.
-        let goes = |fin: &Fin| from.at_or_before(fin.start) && fin.at.precedes(to);
+        let goes = |fin: &Fin| from.at_or_before(fin.start()) && fin.at.precedes(to);
         let gone = self.fins.iter().copied().find(goes);
         self.forget_fins(goes);
         let kept = self.insert_data(start, packet, room, pool);
