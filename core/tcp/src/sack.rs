@@ -32,9 +32,11 @@ impl Connection {
         {
             blocks.push(duplicate);
         }
-        for run in buffers.reassembly.recent() {
-            if blocks.len() < most {
-                blocks.push(run);
+        for (start, end) in buffers.reassembly.recent() {
+            // What is acknowledged with it stands in the first place only, where it tells of what came twice.
+            let is_ahead = self.receive.next.precedes(start);
+            if blocks.len() < most && (is_ahead || blocks.is_empty()) {
+                blocks.push((start, end));
             }
         }
         blocks
