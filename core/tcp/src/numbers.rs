@@ -167,7 +167,9 @@ impl Connection {
     /// blocks of what this end sends are `by` too high for the peer.
     #[doc(hidden)]
     pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
-        if !self.may_jump() {
+        let holds_news = self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
+        // After the peer's FIN nothing moves on what is still to be told.
+        if !self.may_jump() || (holds_news && self.phase.peer_has_closed()) {
             return false;
         }
         for step in steps(by) {
