@@ -137,8 +137,9 @@ pub struct Config {
     pub pure_acknowledgments_pass_paws: bool,
     /// Where both called at once, as on Linux: our SYN and ACK offers what our SYN did, whatever the other's SYN says;
     /// the other's SYN and ACK is acknowledged, and its SYN told as one that came twice (RFC 2883); a reset is told as
-    /// one. Default false: only what both offer is offered again, that segment was the handshake's last (RFC 9293 §3.5,
-    /// figure 8), and a reset is a refusal (§3.10.7.4).
+    /// one; and the FIN of an application that still reads waits until our SYN is acknowledged. Default false: only what
+    /// both offer is offered again, that segment was the handshake's last (RFC 9293 §3.5, figure 8), a reset is a refusal
+    /// (§3.10.7.4), and the FIN goes at once (§3.10.4).
     pub answers_crossing_syn: bool,
     /// An answer to our SYN that acknowledges something else has it sent again after so long, once, as on Linux.
     /// Default none: the timer paces it (RFC 6298 §5.5).

@@ -5,6 +5,7 @@ use crate::marks::Marks;
 use crate::numbers::Visit;
 use crate::{Connection, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
+use inhost_event::TcpPhase;
 
 /// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).
 const WORST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(200);
@@ -79,6 +80,7 @@ impl Connection {
         let allowed = self.config.tail_loss_probe
             && self.config.rack
             && self.marks.has(Marks::SACK)
+            && self.phase != TcpPhase::SynReceived
             && self.may_probe_tail();
         let smoothed = self.round_trip.smoothed();
         let mut retransmit_at = self.retransmit_at;

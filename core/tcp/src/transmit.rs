@@ -56,6 +56,7 @@ impl Connection {
             return match () {
                 () if self.marks.has(Marks::HELD) => Err(SendCause::Opening),
                 () if self.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.ends_before_open() => self.data_from_next(0, true).map(Next::Data),
                 () if self.marks.has(Marks::ACKNOWLEDGE) && self.phase == TcpPhase::SynReceived => {
                     Ok(Next::Acknowledge)
                 }
@@ -137,6 +138,23 @@ impl Connection {
             return Err(self.repair_cause_or(SendCause::ReceiverWindow));
         }
         self.data_from_next(length, length == unsent && self.phase.has_fin_outstanding())
+    }
+    /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
+    /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
+    /// of the window, was not repeated.
+    fn ends_before_open(&self) -> bool {
+        let reads = !self.marks.has(Marks::RECEIVE_CLOSED);
+        let is_full = self.config.window_counts_segments && self.marks.has(Marks::SYN_REPEATED);
+        let waits = is_full || (reads && self.config.answers_crossing_syn);
+        self.may_end_before_open() && !waits && self.send.next == self.syn_sequence() + 1
+    }
+    /// Whether that FIN has left.
+    pub(crate) fn ended_before_open(&self) -> bool {
+        self.may_end_before_open() && self.send.next == self.syn_sequence() + 2
+    }
+    fn may_end_before_open(&self) -> bool {
+        let closed = self.marks.has(Marks::ACTIVE) && self.marks.has(Marks::CLOSE_AFTER_OPEN);
+        self.phase == TcpPhase::SynReceived && closed && self.queued_bytes() == 0
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub(crate) fn is_window_shut(&self) -> bool {
@@ -626,7 +644,14 @@ impl Connection {
                     self.retransmit_at = self.retransmit_at.min(running);
                 }
             }
-            Next::Data(data) => self.committed_data(data, lent, env),
+            Next::Data(data) => {
+                let syn_left_at = self.sent_at;
+                self.committed_data(data, lent, env);
+                if self.phase.opens() && self.marks.has(Marks::ACTIVE) {
+                    // The FIN of a crossing call: what is measured is still our SYN.
+                    self.sent_at = syn_left_at;
+                }
+            }
             Next::Acknowledge => {}
             Next::KeepAlive => {
                 self.marks.clear(Marks::KEEP_ALIVE);

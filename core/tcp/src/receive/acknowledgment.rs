@@ -55,6 +55,15 @@ impl Connection {
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
         if self.phase == TcpPhase::SynReceived {
             let early = self.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
+            if !is_new && self.ended_before_open() {
+                // In all but the SYN that goes again it is FIN-WAIT-1.
+                if acknowledgment == unacknowledged {
+                    outcome.dropped = Some(Drop::OutOfWindow);
+                } else {
+                    self.challenge(env, outcome);
+                }
+                return false;
+            }
             if !is_new && !early {
                 outcome.dropped = Some(Drop::OutOfWindow);
                 outcome.reset = Some(ResetReply { sequence: acknowledgment, ..ResetReply::default() });
@@ -103,8 +112,16 @@ impl Connection {
         if self.marks.has(Marks::ACTIVE) {
             self.syn_answered(header, env);
         }
-        self.send.unacknowledged = header.acknowledgment;
+        let syn_end = self.syn_sequence() + 1;
+        let has_ended = self.ended_before_open();
+        self.send.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
         self.establish(env, outcome);
+        if has_ended {
+            self.arm_retransmission(env.now);
+            if syn_end.precedes(header.acknowledgment) {
+                self.advance(&self.report_of(header), false, env, outcome);
+            }
+        }
     }
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3

@@ -66,11 +66,11 @@ impl Face {
     }
     /// The socket's error, if it was not told, or else what a router said of late.
     pub fn error(&mut self, socket: SocketId, came: Came, soft: Option<SoftError>) -> Came {
-        if self.is_linux && came == Came::Done {
-            return self.soft_error(socket, soft);
-        }
         if let Some(told) = self.given_up.get_mut(&socket) {
             return if std::mem::replace(told, true) { Came::Done } else { Came::Failed(Failure::Reset) };
+        }
+        if self.is_linux && came == Came::Done {
+            return self.soft_error(socket, soft);
         }
         self.once(socket, came, Came::Done)
     }
@@ -88,12 +88,15 @@ impl Face {
             ("urgent", Some(info)) => {
                 info.urgent_ahead_bytes.is_some_and(|ahead| ahead <= info.receive_queue_bytes)
             }
-            ("peer_closed", _) => !self.given_up.contains_key(&socket),
+            ("peer_closed" | "readable", _) => !self.given_up.contains_key(&socket),
             _ => true,
         }
     }
     /// Whether an error waits to be told.
     pub fn has_error(&self, socket: SocketId, has: bool) -> bool {
+        if let Some(was_told) = self.given_up.get(&socket) {
+            return !was_told;
+        }
         has && !(self.is_linux && self.told.contains(&socket))
     }
     fn soft_error(&mut self, socket: SocketId, soft: Option<SoftError>) -> Came {
