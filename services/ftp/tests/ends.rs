@@ -220,6 +220,7 @@ fn what_is_broken_off_has_no_name_and_is_gone_on_with() {
         drop(short);
         assert!(raw.line().await.starts_with("426 Less came"));
         assert!(place.read("server/short").is_none());
+        assert_eq!(place.read("server/.short.inhost-part").unwrap(), b"ten octets");
         // A download of which another beginning is there is found out by its hash, and fetched anew.
         place.write("client/.back.inhost-part", &[0; 1000]);
         let got = get(&mut client, "file", &here, &path("back"), GetOptions::default()).await.unwrap();

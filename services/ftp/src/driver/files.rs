@@ -9,6 +9,8 @@ use crate::storage::{Listing, Names, Outcome, Source, Storage, StorageError, Vir
 
 /// Octets that are read at a time to be hashed or counted.
 const CHUNK_BYTES: usize = 256 * 1024;
+/// No more than this is hashed at once where it was read: a change of threads takes as long.
+const HASHED_AT_ONCE_BYTES: usize = 16 * 1024;
 /// The longest file whose line ends are counted for SIZE in type A; RFC 3659 §4.1 lets longer ones be refused.
 const COUNTED_BYTES: u64 = 64 << 20;
 /// Lines of a listing on the control connection.
@@ -81,21 +83,29 @@ pub(crate) async fn hash(source: &dyn Source, digest: Digest) -> Outcome<(String
         Digest::Sha1 => &ring::digest::SHA1_FOR_LEGACY_USE_ONLY,
     };
     let mut context = ring::digest::Context::new(algorithm);
-    let mut buffer = vec![0; CHUNK_BYTES];
+    // One more than is there shows at once that there is no more.
+    let bytes = usize::try_from(source.size_bytes().saturating_add(1)).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; bytes.min(CHUNK_BYTES)];
     let mut position = 0;
     loop {
         let (back, count) = source.read_at(position, buffer).await;
         let count = count?;
-        if count == 0 {
+        let is_last = count < back.len();
+        position += count as u64;
+        if count <= HASHED_AT_ONCE_BYTES {
+            context.update(&back[..count]);
+            buffer = back;
+        } else {
+            (context, buffer) = blocking::unblock(move || {
+                context.update(&back[..count]);
+                (context, back)
+            })
+            .await;
+        }
+        if is_last {
             let hash = context.finish();
             return Ok((hash.as_ref().iter().map(|octet| format!("{octet:02x}")).collect(), position));
         }
-        position += count as u64;
-        (context, buffer) = blocking::unblock(move || {
-            context.update(&back[..count]);
-            (context, back)
-        })
-        .await;
     }
 }
 
@@ -147,4 +157,42 @@ async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) ->
     let style = ListStyle::Long { all: true };
     let line = |(name, facts): &(String, Facts)| listing::line(name, facts, style, now).trim_end().to_owned();
     Ok(names.iter().take(STAT_LINES).map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::LocalFuture;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A file in memory that counts how often it is read.
+    struct Counting(Vec<u8>, AtomicUsize);
+
+    impl Source for Counting {
+        fn size_bytes(&self) -> u64 {
+            self.0.len() as u64
+        }
+        fn read_at(&self, position: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let rest = &self.0[usize::try_from(position).unwrap()..];
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            Box::pin(std::future::ready((buffer, Ok(count))))
+        }
+    }
+
+    /// Each read is a change of threads, and many files are small.
+    #[test]
+    fn a_small_file_is_read_once_to_be_hashed() {
+        for (bytes, reads) in
+            [(0, 1), (4000, 1), (CHUNK_BYTES - 1, 1), (CHUNK_BYTES, 2), (CHUNK_BYTES + 1, 2)]
+        {
+            let source = Counting(vec![7; bytes], AtomicUsize::new(0));
+            let (hash, size) = futures_lite::future::block_on(hash(&source, Digest::Sha256)).unwrap();
+            let whole = ring::digest::digest(&ring::digest::SHA256, &source.0);
+            let whole: String = whole.as_ref().iter().map(|octet| format!("{octet:02x}")).collect();
+            assert_eq!((hash, size), (whole, bytes as u64));
+            assert_eq!(source.1.into_inner(), reads, "{bytes} octets");
+        }
+    }
 }

@@ -237,6 +237,12 @@ impl<'a, C: Clock> Sending<'a, C> {
 
 type Writing = LocalFuture<(Vec<u8>, Outcome<()>)>;
 
+/// The last octets of a file and their place, not written yet.
+pub(super) struct Last {
+    pub(super) position: u64,
+    pub(super) octets: Vec<u8>,
+}
+
 /// A file on its way in.
 pub(super) struct Receiving<'a, C> {
     storing: &'a Storing,
@@ -246,6 +252,9 @@ pub(super) struct Receiving<'a, C> {
     pub(super) position: u64,
     start: u64,
     writing: Option<Writing>,
+    /// Whether the last octets are left to be written with the commit.
+    holds_last: bool,
+    last: Option<Last>,
     spare: Vec<u8>,
     failure: Option<StorageError>,
     stall: Stall<'a, C>,
@@ -268,12 +277,23 @@ impl<'a, C: Clock> Receiving<'a, C> {
             position: storing.position,
             start: storing.position,
             writing: None,
+            holds_last: false,
+            last: None,
             spare: Vec::new(),
             failure: None,
             stall: Stall::new(moving.clock, moving.stall_time),
             pace: Pace::new(moving),
             shared: moving.shared,
         }
+    }
+    /// The same, and what came with the end of the stream is not written but kept for [`Receiving::take_last`].
+    pub(super) fn holding_last(mut self) -> Self {
+        self.holds_last = true;
+        self
+    }
+    /// What was kept.
+    pub(super) fn take_last(&mut self) -> Option<Last> {
+        self.last.take()
     }
 
     /// Stores all that comes; whether the mode said that the file has ended, and not the connection. While one buffer
@@ -292,7 +312,10 @@ impl<'a, C: Clock> Receiving<'a, C> {
             bytes = if filled.count == bytes { most } else { most.min(LEAST_BUFFER_BYTES) };
             buffer.truncate(filled.count);
             let mut has_end = false;
-            if self.parameters.is_plain() {
+            if self.parameters.is_plain() && filled.ended && self.holds_last && filled.count > 0 {
+                self.last =
+                    Some(Last { position: self.advance(&buffer), octets: core::mem::take(&mut buffer) });
+            } else if self.parameters.is_plain() {
                 buffer = self.write(buffer).await?;
             } else {
                 has_end = self.decode(&buffer).await?;
@@ -380,11 +403,17 @@ impl<'a, C: Clock> Receiving<'a, C> {
         if buffer.is_empty() {
             return Ok(buffer);
         }
+        let at = self.advance(&buffer);
+        self.writing = Some(self.storing.sink.write_at(at, buffer));
+        Ok(core::mem::take(&mut self.spare))
+    }
+
+    /// Counts a buffer; the place of its first octet.
+    fn advance(&mut self, buffer: &[u8]) -> u64 {
         let at = self.position;
         self.position += buffer.len() as u64;
         self.shared.moved_bytes.set(self.position - self.start);
-        self.writing = Some(self.storing.sink.write_at(at, buffer));
-        Ok(core::mem::take(&mut self.spare))
+        at
     }
 
     /// Decodes a buffer and writes what it holds; whether the file's end was in it.

@@ -9,7 +9,7 @@ use inhost_base::{Duration, IpAddr};
 use tokio::io::AsyncWrite;
 
 use super::listing::Lines;
-use super::moving::{Moving, Receiving, Sending, Shared};
+use super::moving::{Last, Moving, Receiving, Sending, Shared};
 use super::stall::within;
 use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, files};
 use crate::protocol::{Facts, Kind, Parameters, name_octets};
@@ -166,24 +166,36 @@ impl<V: Services> Transfer<V> {
         expected_bytes: Option<u64>,
     ) -> Result<u64, TransferError> {
         let start = storing.position;
-        let mut receiving = Receiving::new(&self.moving(parameters), &storing);
+        let mut receiving = Receiving::new(&self.moving(parameters), &storing).holding_last();
         let ended_by_mode = receiving.file(stream).await?;
-        let position = receiving.position;
+        let (position, mut last) = (receiving.position, receiving.take_last());
+        drop(receiving);
         let moved = position - start;
         // A client that was killed ends its connections like one that is done. What it announced tells, and in block
         // mode or TLS the end itself; else the control connection, whose end comes at the same time.
-        if expected_bytes.is_some_and(|expected| moved != expected && position != expected) {
-            return Err(TransferError::Incomplete);
-        }
+        let is_broken = expected_bytes.is_some_and(|expected| moved != expected && position != expected);
         let told = expected_bytes.is_some()
             || ended_by_mode
             || moved < UNBROKEN_BYTES
             || matches!(stream, MaybeTls::Tls(_));
+        // What may be gone on with later has all that came.
+        if (is_broken || !told)
+            && let Some(Last { position, octets }) = last.take()
+        {
+            storing.sink.write_at(position, octets).await.1.map_err(TransferError::Storage)?;
+        }
+        if is_broken {
+            return Err(TransferError::Incomplete);
+        }
         if !told {
             let clock = self.services.clock();
             clock.sleep_until(clock.now() + SETTLE).await;
         }
-        storing.sink.commit(position).await.map_err(TransferError::Storage)?;
+        let committing = match last {
+            Some(Last { position, octets }) => storing.sink.commit_behind(position, octets),
+            None => storing.sink.commit(position),
+        };
+        committing.await.map_err(TransferError::Storage)?;
         if let MaybeTls::Tls(_) = stream {
             let _ = within(self.services.clock(), self.config.closing_time, shutdown(stream)).await;
         }

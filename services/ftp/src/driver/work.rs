@@ -12,7 +12,7 @@ use crate::protocol::{Parameters, UnixTime, parse_time, time_text};
 use crate::server::Digest;
 use crate::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
 
-/// A file no longer than this is sent anew in less time than it takes to ask what is there of it.
+/// A file no longer than this is moved anew in less time than it takes to look what is there of it.
 const WORTH_RESUMING_BYTES: u64 = 64 * 1024;
 
 /// How files are moved.
@@ -153,7 +153,7 @@ pub(super) async fn get_known<N: Network, C: Clock + Clone + 'static>(
     options: GetOptions,
 ) -> Result<Moved, ClientError> {
     let Remote { path, size, time } = *remote;
-    let there = match options.resume {
+    let there = match options.resume && size.is_none_or(|size| size > WORTH_RESUMING_BYTES) {
         true => folder.partial_bytes(name).await.unwrap_or(0),
         false => 0,
     };
@@ -223,8 +223,11 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
         };
         connection.transfer(request, Flow::Up(source, start)).await?;
     }
-    let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
-    let hashed = options.hash && verified(connection, &beside, &*source).await?;
+    let mut hashed = false;
+    if options.hash && connection.features().has("HASH") {
+        let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
+        hashed = verified(connection, &beside, &*source).await?;
+    }
     // The same hash is of the same size; a size that the server does not tell was heard as its 226.
     if !hashed && let Some(stored) = remote_size(connection, &beside).await?.filter(|&stored| stored != size)
     {

@@ -148,6 +148,8 @@ pub trait Sink: Send {
     fn read_back(&self) -> Box<dyn Source>;
     /// The file is whole and so long: it gets its name.
     fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>>;
+    /// Writes all of `last` to `position`, where the file ends behind it, and commits: one change of threads for both.
+    fn commit_behind(self: Box<Self>, position: u64, last: Vec<u8>) -> LocalFuture<Outcome<()>>;
     /// Nobody will go on with it: nothing of what was written is kept.
     fn discard(self: Box<Self>) -> LocalFuture<()>;
 }

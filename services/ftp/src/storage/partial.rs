@@ -184,6 +184,17 @@ impl Sink for Partial {
         Box::pin(blocking::unblock(move || self.body.commit(size_bytes)))
     }
 
+    fn commit_behind(self: Box<Self>, position: u64, last: Vec<u8>) -> LocalFuture<Outcome<()>> {
+        let bytes = last.len() as u64;
+        if let Err(error) = self.body.take(bytes) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        Box::pin(blocking::unblock(move || {
+            self.body.file.write_all_at(&last, position)?;
+            self.body.commit(position + bytes)
+        }))
+    }
+
     fn discard(self: Box<Self>) -> LocalFuture<()> {
         Box::pin(blocking::unblock(move || {
             // What is empty goes with its last handle.

@@ -24,3 +24,26 @@ fn a_file_that_got_its_name_before_it_was_locked_is_not_written_to() {
     drop(next);
     std::fs::remove_dir_all(&path).unwrap();
 }
+
+/// The last octets count for the quota like all others, and a file that is too long gets no name by them.
+#[test]
+fn what_is_written_with_the_commit_counts_for_the_quota() {
+    let path = std::env::temp_dir().join(format!("inhost-behind-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    let quota = Quota::new(8);
+    let store = |name| {
+        let folder = Dir::open_ambient_dir(&path, ambient_authority()).unwrap();
+        open(folder, name, Store::Replace, 0, Some(quota.clone())).unwrap()
+    };
+    futures_lite::future::block_on(async {
+        let storing = store("file");
+        storing.sink.write_at(0, b"wh".to_vec()).await.1.unwrap();
+        storing.sink.commit_behind(2, b"ole".to_vec()).await.unwrap();
+        let outcome = store("more").sink.commit_behind(0, b"four".to_vec()).await;
+        assert_eq!(outcome, Err(StorageError::Quota));
+    });
+    assert_eq!(std::fs::read(path.join("file")).unwrap(), b"whole");
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "the refused one left something");
+    assert_eq!(quota.used_bytes(), 5);
+    std::fs::remove_dir_all(&path).unwrap();
+}
