@@ -328,7 +328,7 @@ impl Connection {
             && (!self.phase.opens() || self.is_early())
             && !matches!(self.phase, TcpPhase::TimeWait | TcpPhase::Closed)
         {
-            return self.abort(env);
+            return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
         self.close_receiving(env);
@@ -336,8 +336,18 @@ impl Connection {
         self.settle(env);
         outcome
     }
-    /// Ends the connection at once, with a reset where the peer knows of it (RFC 9293 §3.10.5).
+    /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
+    /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
+        if !matches!(self.phase, TcpPhase::Closing | TcpPhase::LastAck) || self.readable_bytes() > 0 {
+            return self.end_with_reset(env);
+        }
+        let mut outcome = Outcome::default();
+        self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
+        self.settle(env);
+        outcome
+    }
+    fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
         let reset = match self.phase {
             TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
             TcpPhase::SynReceived if self.send.next == self.syn_sequence() => {

@@ -147,7 +147,8 @@ pub struct Config {
     /// Data and FIN that come with the answer to our SYN are dropped and come again, as on Linux. Default false: they are
     /// taken (RFC 9293 §3.10.7.3).
     pub drops_data_of_syn_answers: bool,
-    /// A segment without ACK, RST and SYN is dropped wherever it lies, as on Linux. Default false: outside the window it is
+    /// A segment without ACK, RST and SYN is dropped wherever it lies, as on Linux, but for a handshake that a listener
+    /// began. Default false: outside the window it is
     /// answered (RFC 9293 §3.10.7.4).
     pub needs_acknowledgment_flag: bool,
     /// A segment for a handshake that a listener began is answered by a reset where it acknowledges something else,
@@ -173,8 +174,8 @@ pub struct Config {
     /// Bytes without push are held back for a retransmission time-out, as on Linux, whose window probe is what sends them.
     /// Default false: for `aggregation_delay`.
     pub aggregates_for_timeout: bool,
-    /// Least time between two challenge acknowledgments of a connection, as on Linux (tcp_invalid_ratelimit, 500 ms), in
-    /// place of `challenge_limit_per_second`. Default none.
+    /// Least time between two challenge acknowledgments of a connection, or answers to one SYN that comes again, as on
+    /// Linux (tcp_invalid_ratelimit, 500 ms), in place of `challenge_limit_per_second`. Default none.
     pub challenge_interval: Option<Duration>,
     /// The window counts as told with the SYN and ACK, though its field has room for 65,535 bytes only, as on Linux: more
     /// is taken, and nothing is sent just to tell it. Default false: what was not told is not offered.

@@ -597,6 +597,12 @@ impl Connection {
                     header.flags |= Flags::CWR;
                 }
             }
+            Next::Acknowledge
+                if self.phase.opens() && self.send.window == 0 && self.config.answers_crossing_syn =>
+            {
+                // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
+                header.sequence = self.send.unacknowledged;
+            }
             Next::Synchronise | Next::Acknowledge => {}
             Next::KeepAlive => header.sequence = self.send.unacknowledged.back(1),
         }

@@ -40,8 +40,10 @@ impl Connection {
             && !crossed
         {
             outcome.dropped = Some(Drop::OutOfWindow);
-            // Our SYN and ACK may be lost; the peer's own timer paces this. What it bears beside comes again.
-            if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) {
+            // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
+            // bears beside comes again.
+            let limited = self.config.challenge_interval.is_some() && !self.may_challenge(env);
+            if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) && !limited {
                 self.marks.set(Marks::SYNCHRONISE);
             }
             return false;

@@ -58,7 +58,8 @@ impl Connection {
     fn take_behind_fin(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if !arrival.payload.is_empty() {
             outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
-            self.finish(Some(ConnectionError::Aborted), env, outcome);
+            // It takes nothing from the end of the stream, which came before.
+            self.finish(Some(ConnectionError::ResetAfterEnd), env, outcome);
         } else if arrival.fin && arrival.end() == self.receive.next + 1 {
             self.receive.next += 1;
             self.receive.edge = self.receive.edge.later(self.receive.next);

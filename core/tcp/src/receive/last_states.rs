@@ -95,7 +95,10 @@ impl Connection {
         self.challenges = 0;
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.marks.clear(Marks::ACKNOWLEDGE | Marks::SCHEDULED);
-        self.sack_told(env.pool);
+        if !arrival.header.flags.fin() {
+            // With a FIN it becomes small only once that is taken.
+            self.sack_told(env.pool);
+        }
         if before == TcpPhase::Closing {
             return true;
         }

@@ -126,7 +126,11 @@ impl Connection {
         if self.config.resets_bad_handshakes && self.ends_bad_handshake(arrival, env, outcome) {
             return;
         }
-        if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN) && self.config.needs_acknowledgment_flag {
+        let answers = self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE);
+        if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
+            && self.config.needs_acknowledgment_flag
+            && !answers
+        {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
