@@ -74,6 +74,12 @@ impl Connection {
         if flags.rst() {
             return;
         }
+        let begins = flags.syn() && !flags.ack() && !is_old && self.receive.next.precedes(start);
+        if begins {
+            // It could begin another connection, and nobody listens for it: no limit counts that.
+            self.marks.set(Marks::ACKNOWLEDGE);
+            return;
+        }
         if is_old || flags.ack() {
             self.linger_at = env.now + self.config.time_wait;
         }
