@@ -254,23 +254,15 @@ impl Connection {
             }
         }
     }
-    /// New data from `start` to `end` is about to count as sent.
-    #[inline]
-    pub(crate) fn burst_leaves(&mut self, start: Sequence, end: Sequence) {
-        if self.config.push == PushPlacement::Linux {
-            let burst = self.burst_of(start, end);
-            self.buffers_mut().burst = burst;
-        }
-    }
-    /// New data up to `end` left.
-    #[inline]
-    pub(crate) fn burst_left(&mut self, end: Sequence) {
-        if self.config.push == PushPlacement::Linux {
-            self.note_burst(end);
-        }
-    }
+    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::Linux`].
     #[inline(never)]
-    fn note_burst(&mut self, end: Sequence) {
+    pub(crate) fn burst_leaves(&mut self, start: Sequence, end: Sequence) {
+        let burst = self.burst_of(start, end);
+        self.buffers_mut().burst = burst;
+    }
+    /// It left, up to `end`.
+    #[inline(never)]
+    pub(crate) fn burst_left(&mut self, end: Sequence) {
         let buffers = self.buffers_mut();
         let ends_burst = end == buffers.burst.end;
         let ends_record = buffers.seals.is_at(end, Seal::Record);

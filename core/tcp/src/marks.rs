@@ -17,6 +17,8 @@ impl Marks {
     pub const ANNOUNCE_URGENT: Marks = Marks(1 << 4);
     /// The next small segment goes whatever silly-window avoidance says (RFC 9293 §3.8.6.2.1, override).
     pub const OVERRIDE: Marks = Marks(1 << 5);
+    /// What lets one segment go, and is over when one left.
+    pub const OCCASIONS: Marks = Marks(Marks::PROBE.0 | Marks::OVERRIDE.0);
     /// Both sides sent timestamps.
     pub const TIMESTAMPS: Marks = Marks(1 << 6);
     /// Both sides sent a window scale.

@@ -70,57 +70,69 @@ impl TailProbe {
     }
 }
 
+/// How long the tail of what is out waits before a probe, with so many segments out (RFC 8985 §7.2).
+#[inline]
+fn tail_patience(smoothed: Option<Duration>, segments: usize, slack: Duration) -> Duration {
+    match smoothed {
+        None => Duration::from_secs(1),
+        // One segment alone may wait for the peer's delayed acknowledgment.
+        Some(smoothed) if segments == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
+        Some(smoothed) => smoothed.times(2) + slack,
+    }
+}
+
 impl Connection {
     /// Sets the timer of the probe anew, after new data left, or with `advances` after an acknowledgment came (RFC 8985
     /// §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
     pub(crate) fn arm_tail_probe(&mut self, advances: bool, now: Instant) {
-        // RFC 8985 §4: what the probe brings back only RACK can read.
-        let allowed = self.config.tail_loss_probe
-            && self.config.rack
-            && self.marks.has(Marks::SACK)
-            && self.phase != TcpPhase::SynReceived
-            && self.may_probe_tail();
-        let smoothed = self.round_trip.smoothed();
-        let mut retransmit_at = self.retransmit_at;
-        let again = self.config.tail_probes_are_whole;
-        if again && let Some(at) = self.timeout_of_oldest() {
-            // New data leaves the time-out of what was out before where it is.
-            retransmit_at = match advances {
-                true => retransmit_at,
-                false if at > now => at,
-                false => Instant::FAR_FUTURE,
-            };
+        if self.config.tail_probes_are_whole {
+            return self.arm_whole_tail_probe(advances, now);
         }
+        let (allowed, smoothed, retransmit_at) =
+            (self.may_probe_tail(), self.round_trip.smoothed(), self.retransmit_at);
+        let slack = self.config.recovery_timer_slack;
         let Some(buffers) = &mut self.buffers else { return };
-        if !allowed || buffers.flight.is_empty() || (buffers.tail_probe.is_out() && !again) {
+        buffers.tail_probe.at = match allowed && !buffers.flight.is_empty() && !buffers.tail_probe.is_out() {
+            // No later than the time-out, whose work it is to save.
+            true => (now + tail_patience(smoothed, buffers.flight.len(), slack)).min(retransmit_at),
+            false => Instant::FAR_FUTURE,
+        };
+    }
+    /// The same where the probe and the time-out are one timer: the time-out counts anew once the probe was due, and new
+    /// data leaves the time-out of what was out before where it is.
+    #[inline(never)]
+    fn arm_whole_tail_probe(&mut self, advances: bool, now: Instant) {
+        let (allowed, smoothed) = (self.may_probe_tail(), self.round_trip.smoothed());
+        let retransmit_at = match self.timeout_of_oldest() {
+            Some(at) if !advances && at > now => at,
+            Some(_) if !advances => Instant::FAR_FUTURE,
+            _ => self.retransmit_at,
+        };
+        let slack = self.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.buffers else { return };
+        if !allowed || buffers.flight.is_empty() {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             return;
         }
-        let patience = match smoothed {
-            None => Duration::from_secs(1),
-            // One segment alone may wait for the peer's delayed acknowledgment.
-            Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
-            Some(smoothed) => smoothed.times(2) + self.config.recovery_timer_slack,
-        };
-        // No later than the time-out, whose work it is to save.
-        buffers.tail_probe.at = (now + patience).min(retransmit_at);
-        if again {
-            // Both are one timer: the time-out counts anew once the probe was due.
-            self.retransmit_at = self.retransmit_at.max(buffers.tail_probe.at);
-        }
+        let at = (now + tail_patience(smoothed, buffers.flight.len(), slack)).min(retransmit_at);
+        buffers.tail_probe.at = at;
+        self.retransmit_at = self.retransmit_at.max(at);
     }
     /// Whether the state allows a probe.
+    // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
     fn may_probe_tail(&self) -> bool {
-        match self.config.tail_probes_are_whole {
-            true => {
-                matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
-                    && !self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
+        let reads = self.config.tail_loss_probe && self.config.rack && self.marks.has(Marks::SACK);
+        reads
+            && match self.config.tail_probes_are_whole {
+                true => {
+                    matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
+                        && !self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
+                }
+                false => self.recovery.state == RecoveryState::Open && self.send.window > 0,
             }
-            false => self.recovery.state == RecoveryState::Open && self.send.window > 0,
-        }
     }
     /// A probe is due, and none may be sent: the time-out begins anew, or counts from when the oldest left.
     // spec: RFC8985 7.3-1

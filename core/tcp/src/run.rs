@@ -97,9 +97,13 @@ impl Connection {
         in_flight: u32,
         now: Instant,
     ) {
-        self.burst_leaves(start, end);
-        self.buffers_mut().flight.sent(start, record_end, in_flight, now);
-        self.burst_left(end);
+        if self.config.push == PushPlacement::Linux {
+            self.burst_leaves(start, end);
+            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
+            self.burst_left(end);
+        } else {
+            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
+        }
     }
 }
 

@@ -483,7 +483,7 @@ impl Connection {
             }
         }
         // Whoever comes to the end of the budget, or of the link's room, would send more.
-        if first != self.send.next && self.has_sack_news() && self.is_adaptive() {
+        if self.is_adaptive() && first != self.send.next && self.has_sack_news() {
             // All segments of a burst have told the same.
             self.sack_told(env.pool);
         }
@@ -738,8 +738,7 @@ impl Connection {
         self.sent_at = now;
         self.paced(data.length, now);
         let overrides = self.marks.has(Marks::OVERRIDE);
-        self.marks.clear(Marks::PROBE);
-        self.marks.clear(Marks::OVERRIDE);
+        self.marks.clear(Marks::OCCASIONS);
         if overrides && self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
             // What the persist timer sent is data like any other.
             self.round_trip.backoff = 0;

@@ -40,6 +40,11 @@ impl<T: Copy + Default, const N: usize> Bounded<T, N> {
             _ => false,
         }
     }
+    /// Whether there are no items.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
     /// The items, in order.
     pub fn as_slice(&self) -> &[T] {
         self.items.get(..usize::from(self.length)).unwrap_or(&[])

@@ -34,10 +34,9 @@ impl Connection {
             }
             return false;
         }
-        let crossed = self.marks.has(Marks::ACTIVE) && self.config.answers_crossing_syn;
         if self.phase == TcpPhase::SynReceived
             && is_repeated_syn(arrival.header, self.receive.initial)
-            && !crossed
+            && !(self.marks.has(Marks::ACTIVE) && self.config.answers_crossing_syn)
         {
             outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
@@ -76,9 +75,12 @@ impl Connection {
         let Some((value, _)) = arrival.header.options.timestamps else {
             return self.config.timestamps_required.then_some(Drop::OldTimestamp);
         };
+        let age = self.timestamps.recent.wrapping_sub(value) as i32;
+        if age <= 0 {
+            return None;
+        }
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;
-        let age = self.timestamps.recent.wrapping_sub(value) as i32;
         let most = i32::from(self.config.pure_acknowledgments_pass_paws && !self.phase.opens());
         (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }

@@ -436,7 +436,7 @@ impl Connection {
     /// a segment sent again bears an old number and a new window.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_window(
         &mut self,
         sequence: Sequence,

@@ -11,12 +11,12 @@ use inhost_event::{Drop, TcpPhase};
 impl Connection {
     /// Whether this is all that is left.
     pub(super) fn is_small(&self) -> bool {
-        let is_last = match self.phase {
-            TcpPhase::TimeWait => true,
-            TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED),
-            _ => false,
-        };
-        is_last && self.config.small_last_states
+        self.config.small_last_states
+            && match self.phase {
+                TcpPhase::TimeWait => true,
+                TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED),
+                _ => false,
+            }
     }
     /// A segment for it.
     pub(super) fn arrive_in_small(

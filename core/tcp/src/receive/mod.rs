@@ -148,7 +148,9 @@ impl Connection {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        let was_plain = self.is_plain_acknowledgment(arrival);
+        // Only where something depends on it.
+        let was_plain = (self.is_adaptive() || self.config.old_acknowledgments_tell_nothing)
+            && self.is_plain_acknowledgment(arrival);
         let (before, is_old) = (self.phase, arrival.header.acknowledgment.precedes(self.send.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
             return;
