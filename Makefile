@@ -52,7 +52,7 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS, from fuzz/corpus into fuzz/found; ne
 	  $(FUZZ) run $$target fuzz/found/$$target fuzz/corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) || \
 	    { echo "make fuzz: $$target found something; the input lies in fuzz/artifacts/$$target" >&2; exit 1; }; done
 
-instructions: ## Instruction counts of the main paths under callgrind; a rise over 2 % fails
+instructions: ## Instruction counts of the main paths under callgrind; a rise over 2 % fails (4 % of connect)
 	cargo build --release --quiet -p inhost-bench
 	target/release/inhost-bench instructions
 

@@ -126,6 +126,7 @@ impl Connection {
     fn may_probe_tail(&self) -> bool {
         let reads = self.config.tail_loss_probe && self.config.rack && self.marks.has(Marks::SACK);
         reads
+            && self.phase != TcpPhase::SynReceived
             && match self.config.tail_probes_are_whole {
                 true => {
                     matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
