@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost -- serve
@@ -65,6 +65,24 @@ memory: ## Bytes of an idle connection, counted at the allocator, beside the ker
 
 million: ## A million established connections in each of two hosts: bytes of an end and of a host, and an echo among them
 	cargo run --release --quiet -p inhost-bench -- memory 1000000
+
+oracle-base: ## What the stack of this checkout does, as digests, for `make oracle` to compare with
+	$(MAKE) --no-print-directory target/oracle/now.txt && mv target/oracle/now.txt target/oracle/base.txt
+
+oracle: ## Whether the stack does what it did at `make oracle-base`: each frame and event of 10,000 networks, each script
+	$(MAKE) --no-print-directory target/oracle/now.txt
+	@diff target/oracle/base.txt target/oracle/now.txt > target/oracle/differences.txt && \
+	  echo "oracle: $$(wc -l < target/oracle/now.txt) runs, all as before" || \
+	  { grep '^>' target/oracle/differences.txt | head -20; \
+	    echo "oracle: $$(grep -c '^>' target/oracle/differences.txt) runs differ; target/oracle/differences.txt lists them" >&2; \
+	    exit 1; }
+
+.PHONY: target/oracle/now.txt
+target/oracle/now.txt:
+	mkdir -p target/oracle
+	cargo build --release --quiet -p inhost-sim -p inhost-script
+	target/release/inhost-sim digest --seeds 10000 --worlds 100 > $@
+	target/release/inhost-script digest --exchanges 2000 lab/script/scripts >> $@
 
 FRAMES ?= 10000000
 hostile: ## FRAMES random, spoilt and forged frames into a host in the middle of transfers

@@ -82,6 +82,7 @@
 pub mod choices;
 mod datagram;
 pub mod differ;
+pub mod digest;
 mod drive;
 mod flow;
 pub mod kernel;

@@ -1,11 +1,11 @@
 //! `inhost-script`: plays scripts against our stack, and against the kernel.
 #![forbid(unsafe_code)]
 
-use inhost_script::Offloads;
 use inhost_script::choices::Choice;
 use inhost_script::differ::{Classes, Plan, judge};
 use inhost_script::language::{Profile, Script};
 use inhost_script::suite::{self, Verdict};
+use inhost_script::{Offloads, digest};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,10 @@ usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] F
                                                                segments at once, or both (default: the host does it)
        inhost-script table [FILE-OR-FOLDER…]                   play them on both sides, and write the table of
                                                                differences into docs/scripts.md
+       inhost-script digest --exchanges N FILE-OR-FOLDER…
+                                                               print a number for each script and profile, and for
+                                                               each of N exchanges of the judge: what two builds
+                                                               print is equal where our stack does the same
        inhost-script differ --seeds N [--from S] [--every K] [--jobs J] [--seconds T] [--open]
                     [--without CHOICE] [--as-drawn] [--json]
                                                                draw short exchanges from seeds, play each on the
@@ -47,6 +51,12 @@ fn main() -> ExitCode {
     }
     if arguments.first().is_some_and(|word| word == "differ") {
         return differ(&arguments[1..]);
+    }
+    if let ["digest", "--exchanges", count, files @ ..] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+        && let Ok(exchanges) = count.parse()
+    {
+        return digests(exchanges, &files.iter().map(PathBuf::from).collect::<Vec<_>>());
     }
     let Some(offloads) = take_offloads(&mut arguments) else {
         eprintln!("{USAGE}");
@@ -170,6 +180,26 @@ fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String>
         say!("{} scripts, {passed} passed, {wrong} failed", rows.len());
     }
     Ok(wrong == 0)
+}
+
+/// Prints a digest for each script and profile, and for each exchange.
+fn digests(exchanges: u64, files: &[PathBuf]) -> ExitCode {
+    let told = |result: Result<u64, String>| {
+        result.map_or_else(|why| why.replace('\n', "; "), |value| format!("{value:016x}"))
+    };
+    for file in suite::find(files).unwrap_or_default() {
+        let Ok(script) = suite::read(&file) else { continue };
+        let [rfc, linux] =
+            [Profile::Rfc, Profile::Linux].map(|profile| told(digest::digest(&script, profile)));
+        say!("script {} {rfc} {linux}", file.display());
+    }
+    for seed in 0..exchanges {
+        match digest::digest_of_exchange(seed).transpose() {
+            Some(result) => say!("exchange {seed} {}", told(result)),
+            None => say!("exchange {seed} none"),
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 /// Exchanges that are played at a time where nothing is said; nearly all of their time is waiting.

@@ -1,6 +1,6 @@
 //! `inhost-sim`: many seeds of simulated networks, or one of them in detail.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -10,18 +10,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use inhost_sim::soak::{self, Failure, Summary};
-use inhost_sim::{Capture, Offloads, Scenario, Seen, Watcher, bulk, describe, hostile, provenance};
+use inhost_sim::{Capture, Offloads, Scenario, Seen, Takes, Watcher, bulk, describe, hostile, provenance};
 
 const USAGE: &str = "\
 usage: inhost-sim soak --seeds N [--from S] [--offload on|off|both]
        inhost-sim replay SEED [FILE.pcapng] [--offload on|off]
        inhost-sim hostile --frames N [--seed S]
+       inhost-sim digest --seeds N --worlds W
        inhost-sim bench
+digest prints one line for each run: what it was, and a number each for its frames and for frames with events; what two
+builds print is equal where their hosts do the same
 --offload has every device and host do all for several segments at once, or nothing; without it the seed decides";
 /// Bytes of each transfer of `bench`.
 const BENCH_BYTES: u64 = 1 << 30;
 /// Seeds between two lines of progress.
 const SEEDS_A_LINE: u64 = 500;
+/// Frames thrown into each hostile world of a digest.
+const FRAMES_A_DIGEST: u64 = 20_000;
 /// Failures after which no more seeds are tried.
 const FAILURES_LIMIT: usize = 10;
 
@@ -51,6 +56,9 @@ fn main() -> ExitCode {
         }
         ["replay", seed] => number(seed).map(|seed| replay(seed, first, None)),
         ["replay", seed, file] => number(seed).map(|seed| replay(seed, first, Some(Path::new(file)))),
+        ["digest", "--seeds", seeds, "--worlds", worlds] => {
+            number(seeds).zip(number(worlds)).map(|(seeds, worlds)| digests(seeds, worlds))
+        }
         ["bench"] => Some(bench()),
         _ => None,
     };
@@ -257,6 +265,48 @@ fn bench() -> bool {
         }
     }
     all
+}
+
+/// Prints the digests of the first `seeds` networks, and of `worlds` hostile ones.
+fn digests(seeds: u64, worlds: u64) -> bool {
+    let next = AtomicU64::new(0);
+    let lines = Mutex::new(BTreeMap::new());
+    let line = |number: u64| {
+        let both = |digest: &dyn Fn(Takes) -> Result<u64, String>| {
+            let [frames, events] = [Takes::Frames, Takes::FramesAndEvents].map(|takes| {
+                digest(takes).map_or_else(|why| why.replace('\n', "; "), |value| format!("{value:016x}"))
+            });
+            format!("{frames} {events}")
+        };
+        match number.checked_sub(seeds) {
+            None => {
+                let of = |takes| soak::digest(number, takes).map_err(|failure| failure.to_string());
+                format!("network {number} {}", both(&of))
+            }
+            Some(world) => {
+                format!("hostile {world} {}", both(&|takes| hostile::digest(world, FRAMES_A_DIGEST, takes)))
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= seeds + worlds {
+                        return;
+                    }
+                    let line = line(number);
+                    if let Ok(mut lines) = lines.lock() {
+                        lines.insert(number, line);
+                    }
+                }
+            });
+        }
+    });
+    let Ok(lines) = lines.into_inner() else { return false };
+    lines.values().for_each(|line| println!("{line}"));
+    lines.len() as u64 == seeds + worlds
 }
 
 fn throw(seed: u64, frames: u64) -> bool {

@@ -7,6 +7,7 @@ use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
 use inhost_socket::{Host, Listener, Stream, Task};
 use inhost_stack::{ListenOptions, SendHow};
 
+use crate::digest::{Digest, Takes};
 use crate::network::{Network, Ran, Watcher};
 use crate::scenario::{Call, Offloads, Orphan, Scenario};
 use crate::stream::{Fault, Talk};
@@ -57,7 +58,19 @@ pub fn run(seed: u64, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure>
 /// As [`run`], with every offload on or off.
 pub fn run_with(seed: u64, offloads: Offloads, tap: Option<Box<dyn Watcher>>) -> Result<Summary, Failure> {
     let scenario = Scenario::draw(seed).with_offloads(offloads);
-    run_scenario(&scenario, tap).map_err(|why| Failure { seed, why })
+    let watch = |network: &mut Network| {
+        if let Some(tap) = tap {
+            network.watch(tap);
+        }
+    };
+    run_scenario(&scenario, watch).map_err(|why| Failure { seed, why })
+}
+/// The digest of what [`run`] does with `seed`.
+pub fn digest(seed: u64, takes: Takes) -> Result<u64, Failure> {
+    let digest = Digest::default();
+    let scenario = Scenario::draw(seed);
+    run_scenario(&scenario, |network| digest.attach(network, takes)).map_err(|why| Failure { seed, why })?;
+    Ok(digest.value())
 }
 
 /// How far a call is.
@@ -69,13 +82,11 @@ struct Progress {
     called: RefCell<Vec<Result<(), Fault>>>,
 }
 
-fn run_scenario(scenario: &Scenario, tap: Option<Box<dyn Watcher>>) -> Result<Summary, String> {
+fn run_scenario(scenario: &Scenario, watch: impl FnOnce(&mut Network)) -> Result<Summary, String> {
     let began = Instant::from_millis(1000);
     let mut network = scenario.build(began, ROUND_LIMIT).map_err(|why| why.to_string())?;
     network.audit_sequences();
-    if let Some(tap) = tap {
-        network.watch(tap);
-    }
+    watch(&mut network);
     let mut calls = Vec::new();
     for call in &scenario.calls {
         calls.push(start(scenario, call, &network)?);

@@ -80,7 +80,7 @@ pub fn play(exchange: &Exchange) -> Result<Played, String> {
     loop {
         let kernel = on_kernel(exchange)?;
         let late = kernel.lateness > TOLERABLE_LATENESS;
-        let ours = on_ours(exchange, &kernel.times)?;
+        let ours = on_ours_at(exchange, &kernel.times)?;
         let difference = first_difference(exchange, &kernel, &ours);
         disturbed += 1;
         // A late player is no matter where both did the same.
@@ -90,7 +90,12 @@ pub fn play(exchange: &Exchange) -> Result<Played, String> {
         std::thread::park_timeout(time::Duration::from_millis(50));
     }
 }
-fn on_ours(exchange: &Exchange, times: &[Instant]) -> Result<Watched, String> {
+/// What ours does where no step is late.
+pub fn on_ours(exchange: &Exchange) -> Result<Watched, String> {
+    let times: Vec<Instant> = exchange.times().into_iter().map(|time| Instant::ZERO + time).collect();
+    on_ours_at(exchange, &times)
+}
+fn on_ours_at(exchange: &Exchange, times: &[Instant]) -> Result<Watched, String> {
     let mut side = Ours::new(&exchange.script(), Offloads::default())?;
     watch(exchange, &mut side, times)
 }

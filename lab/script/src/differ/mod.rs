@@ -17,8 +17,9 @@ mod watch;
 
 pub use classes::{Class, Classes, Verdict};
 pub use compare::Difference;
+pub use draw::draw;
 pub use exchange::{Exchange, Timed};
-pub use judge::{Found, Plan, Played, Report, judge};
+pub use judge::{Found, Plan, Played, Report, judge, on_ours};
 pub use sent::Sent;
 pub use told::script;
 pub use watch::{Moment, Watched};

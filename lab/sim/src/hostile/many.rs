@@ -11,6 +11,11 @@ pub const FRAMES_A_WORLD: u64 = 1_000_000;
 /// Of so many worlds one is besieged by hostile peers; the frames of the others are forged.
 const WORLDS_A_SIEGE: u64 = 4;
 
+/// Whether the world of `seed` is besieged by hostile peers.
+pub(super) fn is_siege(seed: u64) -> bool {
+    seed.is_multiple_of(WORLDS_A_SIEGE)
+}
+
 /// Throws `frames` frames into as many worlds as it takes, the first drawn from `seed`, the next from `seed + 1`, on all
 /// cores. `progress` hears now and then how many were thrown in all. The error names the seed of its world and the
 /// frame; with that seed as the first it is seen again.
@@ -32,7 +37,7 @@ pub fn run_many(seed: u64, frames: u64, progress: &(dyn Fn(u64) + Sync)) -> Resu
                 progress(all);
             };
             let seed = seed + world;
-            let done = match seed.is_multiple_of(WORLDS_A_SIEGE) {
+            let done = match is_siege(seed) {
                 true => peers::run(seed, share, &mut tell),
                 false => run(seed, share, &mut tell),
             };

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 use inhost_base::{Duration, Random};
 
-use crate::network::Ran;
+use crate::digest::{Digest, Takes};
+use crate::network::{Network, Ran};
 pub use many::{FRAMES_A_WORLD, run_many};
 pub use peers::{MEMORY_BYTES, run as run_peers};
 
@@ -66,7 +67,26 @@ pub struct Report {
 
 /// Throws `frames` frames, as `seed` draws them. `progress` hears now and then how many were thrown.
 pub fn run(seed: u64, frames: u64, progress: &mut dyn FnMut(u64)) -> Result<Report, String> {
+    run_watched(seed, frames, progress, |_| {})
+}
+/// The digest of what `frames` frames of `seed` lead to: forged ones, or those of hostile peers.
+pub fn digest(seed: u64, frames: u64, takes: Takes) -> Result<u64, String> {
+    let digest = Digest::default();
+    let watch = |network: &mut Network| digest.attach(network, takes);
+    match many::is_siege(seed) {
+        true => peers::run_watched(seed, frames, &mut |_| {}, watch)?,
+        false => run_watched(seed, frames, &mut |_| {}, watch)?,
+    };
+    Ok(digest.value())
+}
+fn run_watched(
+    seed: u64,
+    frames: u64,
+    progress: &mut dyn FnMut(u64),
+    watch: impl FnOnce(&mut Network),
+) -> Result<Report, String> {
     let mut attack = Attack::new(seed)?;
+    watch(&mut attack.world.network);
     let began = attack.world.network.now();
     let mut thrown = 0;
     while thrown < frames {

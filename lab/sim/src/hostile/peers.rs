@@ -18,7 +18,7 @@ use inhost_wire::tcp::{Flags, TcpHeader, TcpOptions};
 use super::forge::{Forger, segment_between};
 use super::world::{PEER, TRANSFERS, VICTIM, World, address};
 use super::{FRAMES_A_LOOK, FRAMES_A_ROUND, LONGEST_SILENCE, MOST_BETWEEN_VOLLEYS, Report};
-use crate::network::{Ran, Seen, Watcher};
+use crate::network::{Network, Ran, Seen, Watcher};
 use crate::segment::SeenSegment;
 
 /// Memory of the host under attack.
@@ -149,7 +149,16 @@ struct Siege {
 
 /// Throws `frames` frames of hostile peers, as `seed` draws them. `progress` hears now and then how many were thrown.
 pub fn run(seed: u64, frames: u64, progress: &mut dyn FnMut(u64)) -> Result<Report, String> {
+    run_watched(seed, frames, progress, |_| {})
+}
+pub(super) fn run_watched(
+    seed: u64,
+    frames: u64,
+    progress: &mut dyn FnMut(u64),
+    watch: impl FnOnce(&mut Network),
+) -> Result<Report, String> {
     let mut siege = Siege::new(seed)?;
+    watch(&mut siege.world.network);
     let began = siege.world.network.now();
     let mut thrown = 0;
     while thrown < frames {
