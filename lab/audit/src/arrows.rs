@@ -1,7 +1,9 @@
 //! Which crate may know which, read from Cargo's own metadata.
 
+use crate::files;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::process::Command;
 
 /// The floors of the house, from the ground up. A crate may depend on crates of lower floors only.
@@ -79,10 +81,27 @@ pub fn check() -> Result<String, String> {
         }
     }
     if wrong.is_empty() {
-        Ok(format!("arrows: {} crates, {arrows} arrows, all downward", packages.len()))
+        Ok(format!("arrows: {} crates, {arrows} arrows, all downward{}", packages.len(), files()?))
     } else {
         Err(wrong.join("\n"))
     }
+}
+
+/// What is to be said of circles among files: reported, and not refused yet.
+fn files() -> Result<String, String> {
+    let mut text = String::new();
+    for found in files::circles()? {
+        let most = found.circles.iter().map(Vec::len).max().unwrap_or(0);
+        let _ = write!(text, "\n{}: {} files, ", found.folder, found.files);
+        let _ = match most {
+            0 => write!(text, "no circle"),
+            _ => write!(text, "{} circles, the largest of {most} files", found.circles.len()),
+        };
+        for circle in &found.circles {
+            let _ = write!(text, "\n    {}", circle.join(" "));
+        }
+    }
+    Ok(text)
 }
 
 fn floor(folder: &str) -> Option<usize> {

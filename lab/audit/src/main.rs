@@ -1,8 +1,10 @@
-//! Checks of the house itself: `arrows` (dependencies run downward only), `spec` (each requirement of an RFC has its
-//! branch and its test) and `tests` (every test runs, or is listed with the reason).
+//! Checks of the house itself: `arrows` (dependencies run downward only, and which files know each other in a circle),
+//! `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test runs, or is listed with the
+//! reason).
 #![forbid(unsafe_code)]
 
 mod arrows;
+mod files;
 mod spec;
 mod testing;
 
