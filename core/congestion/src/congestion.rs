@@ -5,6 +5,7 @@ use crate::first_window::FirstWindow;
 use crate::hystart::HyStart;
 use crate::linux::{self, LinuxCubic};
 use crate::new_reno::NewReno;
+use crate::prior::Prior;
 use crate::usage::Usage;
 use crate::window::{MOST_BYTES, initial_window_bytes, smaller_restart_bytes};
 use crate::{Acknowledged, CongestionController, CongestionWindow, Pace, PacingGains};
@@ -36,14 +37,6 @@ pub struct Congestion {
     /// Segments leave as fast as the link takes them.
     bursts: bool,
     algorithm: Algorithm,
-}
-
-/// Window and threshold before the last reduction, while that can be undone.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prior {
-    window_bytes: u32,
-    /// Zero when there is nothing to undo.
-    threshold_bytes: u32,
 }
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //!
 //! All in integers, so that a run repeats to the bit on any machine: windows in bytes, time in ticks of 2^-16 s.
 
-use crate::congestion::Prior;
+use crate::prior::Prior;
 use crate::{Acknowledged, CongestionWindow};
 use inhost_base::{Duration, Instant};
 

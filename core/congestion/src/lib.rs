@@ -47,6 +47,7 @@ mod hystart;
 mod linux;
 mod new_reno;
 mod pacer;
+mod prior;
 mod rate;
 mod usage;
 mod window;

@@ -14,7 +14,7 @@
 //!   once, without a conservative phase. It is armed again by a time-out.
 //! - Idleness halves the window for each retransmission time-out, down to the initial window.
 
-use crate::congestion::Prior;
+use crate::prior::Prior;
 use crate::{Acknowledged, CongestionWindow};
 use inhost_base::{Duration, Instant};
 

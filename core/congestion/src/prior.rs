@@ -1,0 +1,9 @@
+//! What a reduction of the window replaced.
+
+/// Window and threshold before the last reduction, while that can be undone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prior {
+    pub window_bytes: u32,
+    /// Zero when there is nothing to undo.
+    pub threshold_bytes: u32,
+}
