@@ -132,7 +132,7 @@ impl Reader<'_> {
 }
 
 /// Whether something is built for tests only.
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute.parse_args::<syn::Ident>().is_ok_and(|condition| condition == "test")

@@ -1,10 +1,11 @@
 //! Checks of the house itself: `arrows` (dependencies run downward only, and which files know each other in a circle),
-//! `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test runs, or is listed with the
-//! reason).
+//! `shape` (the core in figures), `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test
+//! runs, or is listed with the reason).
 #![forbid(unsafe_code)]
 
 mod arrows;
 mod files;
+mod shape;
 mod spec;
 mod testing;
 
@@ -14,12 +15,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["arrows"] => arrows::check(),
+        ["shape"] => shape::table(),
         ["tests"] => testing::run(),
         ["spec"] => spec::check(true),
         ["spec", "--quiet"] => spec::check(false),
         _ => {
             eprintln!(
-                "usage: inhost-audit arrows | spec [--quiet] | tests   (run from the root of the workspace)"
+                "usage: inhost-audit arrows | shape | spec [--quiet] | tests   (run from the root of the workspace)"
             );
             return ExitCode::from(2);
         }
