@@ -1,13 +1,13 @@
 //! What the owner of the host sets: links, addresses, routes, gateways, groups.
 
 use crate::address_state::{AddressOrigin, Assigned};
+use crate::arrival::Arrived;
 use crate::clock::Clock;
 use crate::forward::WayCache;
 use crate::gateway::Gateways;
 use crate::icmp::limits::{ErrorLimit, ErrorLimits};
 use crate::ident::{Identifications, write_address};
 use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Medium};
-use crate::options::Arrived;
 use crate::path_mtu::PathMtu;
 use crate::reassembly::Reassembly;
 use crate::redirect::Redirects;

@@ -6,7 +6,7 @@ use crate::counters::InterfaceCounters;
 use crate::forward::ForwardQueue;
 use crate::group::Groups;
 use crate::neighbour::cache::Cache;
-use crate::neighbour::ndp::Discovery;
+use crate::neighbour::discovery::Discovery;
 use crate::path::LinkHeader;
 use crate::scope;
 use crate::table::Keyed;

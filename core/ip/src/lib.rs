@@ -60,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 mod address_state;
+mod arrival;
 mod clock;
 mod configure;
 mod control_queue;
@@ -253,7 +254,7 @@ pub struct Ip {
     answer_timestamps: bool,
     answer_broadcast_echoes: bool,
     clock: clock::Clock,
-    arrived: options::Arrived,
+    arrived: arrival::Arrived,
     keyed: table::Keyed,
     generation: u32,
     /// Where the frame that was received last came from.

@@ -2,5 +2,6 @@
 
 pub(crate) mod arp;
 pub(crate) mod cache;
+pub(crate) mod discovery;
 pub(crate) mod ndp;
 pub(crate) mod transition;

@@ -1,6 +1,6 @@
 //! IPv4 options of ours: asked for, written, and answered.
 
-use crate::receive::{Arrival, Target};
+use crate::arrival::{Arrival, Arrived, Target};
 use crate::received::Received;
 use crate::{Ip, IpEnvironment, Path, RouteError, scope};
 use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
@@ -47,15 +47,6 @@ impl HeaderOptions {
         }
         fits
     }
-}
-
-/// What the options of the datagram that was received last bring about.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrived {
-    /// The way back.
-    pub back: Option<SourceRoute>,
-    /// What an answer bears of what came.
-    pub records: Option<OptionBytes>,
 }
 
 impl Ip {

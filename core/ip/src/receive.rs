@@ -1,9 +1,8 @@
 //! What comes up: from a frame to a transport's datagram, or to IP itself.
 
+use crate::arrival::{Arrival, Arrived, Target};
 use crate::icmp::errors::Complaint;
 use crate::interface::{Interface, Medium};
-use crate::neighbour::ndp::Envelope;
-use crate::options::Arrived;
 use crate::reassembly::{Key, Outcome, Piece};
 use crate::received::{Datagram, Received};
 use crate::{Ip, IpEnvironment, scope};
@@ -14,35 +13,6 @@ use inhost_wire::ethernet::{self, EtherType, EthernetView};
 use inhost_wire::ipv4::{self, Ipv4Header, Ipv4View, OptionPlaces};
 use inhost_wire::ipv6::{self, ExtensionError, Ipv6Header, Ipv6View};
 use inhost_wire::{Ecn, protocol};
-
-/// Whom a packet is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Target {
-    /// One of our addresses.
-    Us,
-    /// Somebody whose place we take.
-    Anybody,
-    /// A group or a broadcast address that we listen to.
-    Many,
-    /// Others, to whom we forward.
-    Others,
-}
-
-/// A packet that passed the checks of its IP header, its window on the payload.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub link: LinkId,
-    pub source: IpAddr,
-    pub destination: IpAddr,
-    pub protocol: u8,
-    pub dscp_ecn: u8,
-    pub hop_limit: u8,
-    pub target: Target,
-    pub header_bytes: usize,
-    pub protocol_offset: usize,
-    pub was_fragmented: bool,
-    pub has_router_alert: bool,
-}
 
 impl Ip {
     /// Takes a frame that came in by `link`: link header included where the link has one, and nothing before it. What
@@ -429,22 +399,6 @@ impl Ip {
                     protocol_offset: arrival.protocol_offset as u16,
                 }))
             }
-        }
-    }
-}
-
-impl Arrival {
-    /// What neighbour and listener discovery want to know; `None` of IPv4.
-    pub fn envelope(&self) -> Option<Envelope> {
-        match (self.source, self.destination) {
-            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Envelope {
-                link: self.link,
-                source,
-                destination,
-                hop_limit: self.hop_limit,
-                was_fragmented: self.was_fragmented,
-            }),
-            _ => None,
         }
     }
 }

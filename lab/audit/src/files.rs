@@ -123,9 +123,9 @@ impl Reader<'_> {
             _ => path,
         };
         let Some(path) = self.path_from_root(path) else { return };
-        if passes_on {
-            self.module.passes_on.insert(as_.to_owned(), path);
-        } else {
+        // Children see what their parents use, too.
+        self.module.passes_on.insert(as_.to_owned(), path.clone());
+        if !passes_on {
             self.module.names.insert(path);
         }
     }

@@ -1,6 +1,6 @@
 //! MLDv1 (RFC 2710): what a host says and hears. Only an Ethernet has routers that ask.
 
-use crate::neighbour::ndp::Envelope;
+use crate::arrival::Envelope;
 use crate::{Interface, Ip, IpEnvironment, scope};
 use inhost_base::{IpAddr, Ipv6Addr};
 use inhost_buf::Pool;

@@ -1,9 +1,9 @@
 //! ICMP that comes in: echo, errors for transports, redirects.
 
+use crate::arrival::{Arrival, Target};
 use crate::neighbour::cache::Claim;
 use crate::path::HeaderHow;
 use crate::path_mtu::{IPV4_FLOOR_BYTES, plateau_below};
-use crate::receive::{Arrival, Target};
 use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{Instant, IpAddr, Ipv6Addr};

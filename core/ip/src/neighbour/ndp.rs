@@ -2,9 +2,10 @@
 
 use super::cache::{Claim, Lookup};
 use crate::address_state::{AddressOrigin, Assigned};
+use crate::arrival::Envelope;
 use crate::route::{PREFERENCE_ADVERTISED, Route, RouteOrigin};
 use crate::{Interface, Ip, IpEnvironment, scope};
-use inhost_base::{Cidr, Duration, HardwareAddress, Instant, IpAddr, Ipv6Addr, LinkId, Random};
+use inhost_base::{Cidr, Duration, HardwareAddress, Instant, IpAddr, Ipv6Addr, LinkId};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
 use inhost_wire::ethernet::EtherType;
@@ -17,10 +18,6 @@ use inhost_wire::protocol;
 pub(crate) const ROUTER_LIMIT: usize = 8;
 /// Most prefixes of one link that are on it because a router says so.
 const PREFIX_LIMIT: usize = 16;
-// RFC 4861 §10.
-const SOLICITATION_DELAY_MS: u32 = 1000;
-const SOLICITATION_INTERVAL: Duration = Duration::from_secs(4);
-const SOLICITATION_LIMIT: u8 = 3;
 /// A router may not stretch the time between two questions to more: whoever waits for a neighbour is told in half a
 /// minute, whatever an advertisement says.
 const LONGEST_RETRANSMIT: Duration = Duration::from_secs(10);
@@ -30,48 +27,6 @@ const LEAST_VALID: Duration = Duration::from_secs(2 * 3600);
 const TIME_RANGE_MS: (u32, u32) = (100, 3_600_000);
 /// Addresses that were taken by others before no other is made (RFC 7217 §6 `IDGEN_RETRIES`).
 const STABLE_ATTEMPTS: u8 = 3;
-
-/// Looking for routers on one link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Discovery {
-    sent: u8,
-    next_at: Instant,
-    /// A router has last said that configuration comes by DHCPv6.
-    pub dhcpv6: bool,
-}
-
-impl Default for Discovery {
-    fn default() -> Self {
-        Discovery { sent: 0, next_at: Instant::FAR_FUTURE, dhcpv6: false }
-    }
-}
-
-impl Discovery {
-    /// Begins, after a random delay.
-    // spec: RFC4861 6.3.7
-    pub fn begin(&mut self, now: Instant, random: &mut Random) {
-        self.sent = 0;
-        self.next_at = now + Duration::from_millis(u64::from(random.public_below(SOLICITATION_DELAY_MS)));
-    }
-    /// When the next solicitation is due.
-    pub fn deadline(&self) -> Instant {
-        self.next_at
-    }
-    fn is_due(&mut self, now: Instant) -> bool {
-        if self.next_at > now {
-            return false;
-        }
-        self.sent += 1;
-        let is_last = self.sent >= SOLICITATION_LIMIT;
-        self.next_at = if is_last { Instant::FAR_FUTURE } else { now + SOLICITATION_INTERVAL };
-        true
-    }
-    fn end(&mut self) {
-        if self.sent > 0 {
-            self.next_at = Instant::FAR_FUTURE;
-        }
-    }
-}
 
 /// A message as a packet, with the hop limit that proves that it comes from this link; `None` without memory.
 fn compose(
@@ -177,16 +132,6 @@ pub(crate) fn solicit_routers(ip: &mut Ip, link: LinkId, env: &mut IpEnvironment
     };
     let message = NdpMessage::RouterSolicitation { options };
     send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool);
-}
-
-/// Where a message came from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Envelope {
-    pub link: LinkId,
-    pub source: Ipv6Addr,
-    pub destination: Ipv6Addr,
-    pub hop_limit: u8,
-    pub was_fragmented: bool,
 }
 
 impl Ip {

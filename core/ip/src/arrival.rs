@@ -1,0 +1,68 @@
+//! A packet that came in, as the parts of IP hand it on.
+
+use inhost_base::{IpAddr, Ipv6Addr, LinkId};
+use inhost_wire::ipv4::{OptionBytes, SourceRoute};
+
+/// Whom a packet is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// One of our addresses.
+    Us,
+    /// Somebody whose place we take.
+    Anybody,
+    /// A group or a broadcast address that we listen to.
+    Many,
+    /// Others, to whom we forward.
+    Others,
+}
+
+/// A packet that passed the checks of its IP header, its window on the payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub link: LinkId,
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    pub protocol: u8,
+    pub dscp_ecn: u8,
+    pub hop_limit: u8,
+    pub target: Target,
+    pub header_bytes: usize,
+    pub protocol_offset: usize,
+    pub was_fragmented: bool,
+    pub has_router_alert: bool,
+}
+
+impl Arrival {
+    /// What neighbour and listener discovery want to know; `None` of IPv4.
+    pub fn envelope(&self) -> Option<Envelope> {
+        match (self.source, self.destination) {
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Envelope {
+                link: self.link,
+                source,
+                destination,
+                hop_limit: self.hop_limit,
+                was_fragmented: self.was_fragmented,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Where a message of neighbour or listener discovery came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    pub link: LinkId,
+    pub source: Ipv6Addr,
+    pub destination: Ipv6Addr,
+    pub hop_limit: u8,
+    pub was_fragmented: bool,
+}
+
+/// What the options of the datagram that was received last bring about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrived {
+    /// The way back.
+    pub back: Option<SourceRoute>,
+    /// What an answer bears of what came.
+    pub records: Option<OptionBytes>,
+}
