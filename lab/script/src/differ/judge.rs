@@ -175,7 +175,7 @@ pub fn judge(classes: &Classes, plan: Plan) -> Result<Report, String> {
 /// Whether ours does something else in the second.
 fn matters(whole: &Exchange, without: &Exchange) -> Result<bool, String> {
     let times: Vec<Instant> = whole.times().into_iter().map(|time| Instant::ZERO + time).collect();
-    let (one, other) = (on_ours(whole, &times)?, on_ours(without, &times)?);
+    let (one, other) = (on_ours_at(whole, &times)?, on_ours_at(without, &times)?);
     Ok(first_difference(whole, &one, &other).is_some())
 }
 fn with<T>(report: &Mutex<Report>, what: impl FnOnce(&mut Report) -> T) -> Option<T> {
@@ -209,7 +209,7 @@ fn judge_seed(seed: u64, plan: &Plan, classes: &Classes, report: &Mutex<Report>)
             return Ok(());
         }
         // The profile itself does as the kernel does.
-        let ours = on_ours(&whole, &played.kernel.times)?;
+        let ours = on_ours_at(&whole, &played.kernel.times)?;
         if first_difference(&whole, &played.kernel, &ours).is_some() {
             return Ok(());
         }
