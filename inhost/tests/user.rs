@@ -75,7 +75,7 @@ fn a_thousand_connections_are_listed_at_once() {
     let folder = common::Folder::new("thousand-file");
     let file = folder.0.join("all-from-here.toml");
     std::fs::write(&file, "[little]\nconnections_per_peer = 1024\n").unwrap();
-    let links = "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13";
+    let links = "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13,per-caller=1024";
     let serve = Serve::start("thousand", &["--link", links, "--config", file.to_str().unwrap()]);
     let at = forwarded(&serve, 7).to_owned();
     let held: Vec<TcpStream> = (0..1000).map(|_| connect(&at)).collect();
@@ -276,7 +276,7 @@ fn plink_interrupts_runaway_output_at_once() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
 fn netstat_before_login_holds_nobody_up() {
-    let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7";
+    let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7,per-caller=1024";
     let config = "[telnet]\nsessions = 256\nsessions_per_peer = 256\nconnections_per_minute = 1000\n\
                   [little]\nconnections_per_peer = 1024\n";
     let folder = common::Folder::new("netstat-file");
