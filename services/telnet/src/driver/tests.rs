@@ -6,7 +6,7 @@ use std::time::{Duration as Time, Instant as Start};
 
 use futures_lite::future::{block_on, or, zip};
 use inhost_base::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 
 use super::testing::{Ada, RealClock, Wire, wire};
 use super::*;
@@ -48,17 +48,22 @@ impl Visitor {
         }
     }
     async fn send(&mut self) {
+        std::future::poll_fn(|cx| self.poll_send(cx)).await;
+    }
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.telnet.pending_bytes() > 0 {
-            let count = std::future::poll_fn(|cx| {
-                let (bytes, urgent) = self.telnet.pending();
-                match urgent {
-                    true => Pin::new(&mut self.wire).poll_send_urgent(cx, bytes),
-                    false => tokio::io::AsyncWrite::poll_write(Pin::new(&mut self.wire), cx, bytes),
-                }
-            });
-            let Ok(count) = count.await else { return };
-            self.telnet.sent(count);
+            let (bytes, urgent) = self.telnet.pending();
+            let sent = match urgent {
+                true => Pin::new(&mut self.wire).poll_send_urgent(cx, bytes),
+                false => tokio::io::AsyncWrite::poll_write(Pin::new(&mut self.wire), cx, bytes),
+            };
+            match sent {
+                Poll::Ready(Ok(count)) => self.telnet.sent(count),
+                Poll::Ready(Err(_)) => break,
+                Poll::Pending => return Poll::Pending,
+            }
         }
+        Poll::Ready(())
     }
     async fn say(&mut self, text: &str) {
         self.telnet.send(text.as_bytes());
@@ -70,7 +75,14 @@ impl Visitor {
             self.telnet.urgent(ahead);
         }
         let mut bytes = [0; 1000];
-        let Ok(count @ 1..) = self.wire.read(&mut bytes).await else { return false };
+        // Answers go out meanwhile: who reads only when its answers have left could wait for ever.
+        let arrived = std::future::poll_fn(|cx| {
+            let _ = self.poll_send(cx);
+            let mut buf = ReadBuf::new(&mut bytes);
+            let read = Pin::new(&mut self.wire).poll_read(cx, &mut buf);
+            read.map_ok(|()| buf.filled().len())
+        });
+        let Ok(count @ 1..) = arrived.await else { return false };
         self.received_bytes += count;
         let mut input = &bytes[..count];
         while let Some(event) = self.telnet.receive(&mut input) {
@@ -78,7 +90,7 @@ impl Visitor {
                 self.screen.push_str(&String::from_utf8_lossy(data));
             }
         }
-        self.send().await;
+        let _ = std::future::poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await;
         true
     }
     /// Reads until the screen, from where it was last left, shows `text`; what came up to there.
@@ -282,6 +294,35 @@ fn a_synch_gets_through_to_a_shell_that_does_not_read() {
         visitor.telnet.send_synch();
         visitor.send().await;
         visitor.expect("$ ").await;
+    });
+}
+
+/// The client's answer to a mark stands behind what it pasted, and the shell takes no more before its output has gone.
+#[test]
+fn more_is_pasted_than_all_queues_hold_and_comes_back_whole() {
+    let host = host();
+    session(&host, &config(), async |mut visitor| {
+        visitor.log_in().await;
+        visitor.say("stty -echo; seq 3000; echo rea''dy; cat\r\n").await;
+        visitor.expect("ready\r\n").await;
+        visitor.telnet.send("all work and no play\r\n".repeat(20_000).as_bytes());
+        visitor.telnet.send(b"the end\r\n");
+        let came = visitor.expect("the end\r\n").await;
+        assert_eq!(came.matches("all work and no play\r\n").count(), 20_000);
+    });
+}
+
+/// Who has closed answers no mark.
+#[test]
+fn what_a_shell_says_after_the_end_of_input_comes_whole() {
+    let host = host();
+    session(&host, &config(), async |mut visitor| {
+        visitor.log_in().await;
+        visitor.say("seq 3000; read line; seq 30000; exit\r\n").await;
+        visitor.expect("\r\n3000\r\n").await;
+        visitor.say("\r\n").await;
+        visitor.wire.shutdown().await.unwrap();
+        visitor.expect("\r\n30000\r\n").await;
     });
 }
 

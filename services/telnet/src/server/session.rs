@@ -175,7 +175,11 @@ impl Session {
     }
     /// Whether the shell's output is taken now: not while the client has not read what it was told already.
     pub fn takes_output(&self, now: Instant) -> bool {
-        matches!(self.phase, Phase::Shell) && self.telnet.has_room() && self.pace.has_room(now)
+        // An answer to a mark does not come after the end of input, nor past input that the shell has no room for; and
+        // a shell may have room only when its output has gone.
+        let hears_answers = !self.input_ended && self.typed.len() < TYPED_BYTES;
+        let has_room = self.pace.has_room(now) || !hears_answers;
+        matches!(self.phase, Phase::Shell) && self.telnet.has_room() && has_room
     }
     /// When output that waits for the client is taken all the same.
     pub fn pace_deadline(&self) -> Option<Instant> {
