@@ -322,7 +322,12 @@ impl Stack {
             return;
         }
         let (remote, error) = (flow.remote().address, flow.connection.error());
-        let ended = [ConnectionError::TimedOut, ConnectionError::Reset, ConnectionError::ResetAfterEnd];
+        let ended = [
+            ConnectionError::TimedOut,
+            ConnectionError::Reset,
+            ConnectionError::ResetAfterEnd,
+            ConnectionError::ResetAtEnd,
+        ];
         let silent = error.is_some_and(|error| ended.contains(&error));
         match flow.connection.fast_open() {
             FastOpenState::Requested | FastOpenState::DataSent

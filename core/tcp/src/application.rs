@@ -254,7 +254,7 @@ impl Connection {
         if readable == 0 {
             return match self.error {
                 // What follows the end of the stream takes nothing from it.
-                Some(ConnectionError::ResetAfterEnd) => Ok(0),
+                Some(ConnectionError::ResetAfterEnd | ConnectionError::ResetAtEnd) => Ok(0),
                 Some(error) => Err(ReceiveError::Connection(error)),
                 None if self.is_at_end() || most == 0 => Ok(0),
                 None => Err(ReceiveError::WouldBlock),
@@ -331,7 +331,14 @@ impl Connection {
             return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
+        let before = self.is_small();
         self.close_receiving(env);
+        if self.is_small() && !before {
+            self.begin_small();
+            if let Some(buffers) = &mut self.buffers {
+                buffers.reassembly.clear(env.pool);
+            }
+        }
         self.orphaned(env.now);
         self.settle(env);
         outcome
@@ -339,7 +346,9 @@ impl Connection {
     /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
-        if !matches!(self.phase, TcpPhase::Closing | TcpPhase::LastAck) || self.readable_bytes() > 0 {
+        let said_all = matches!(self.phase, TcpPhase::Closing | TcpPhase::LastAck)
+            && self.stream_end().precedes(self.send.next);
+        if !said_all || self.readable_bytes() > 0 {
             return self.end_with_reset(env);
         }
         let mut outcome = Outcome::default();

@@ -103,7 +103,8 @@ pub struct Config {
     /// What arrived before a reset can still be read, as on Linux. Default false (RFC 9293 §3.10.7.4).
     pub keeps_received_after_reset: bool,
     /// A reset that comes in CLOSE-WAIT reads as the end of the stream, which it follows, and a write fails as on a
-    /// connection that is closed, as on Linux. Default false: both fail because of the reset.
+    /// connection that is closed; one that comes in CLOSING or LAST-ACK is told to whoever writes, or asks, as on Linux.
+    /// Default false: both fail because of the reset; and the other just ends the connection.
     pub reset_after_end_is_closed: bool,
     /// What a time-out ends after an ICMP error that had not ended it, fails with that error, as on Linux. Default false:
     /// with the time-out; the error can be asked for.
@@ -137,7 +138,8 @@ pub struct Config {
     pub pure_acknowledgments_pass_paws: bool,
     /// Where both called at once, as on Linux: our SYN and ACK offers what our SYN did, whatever the other's SYN says;
     /// the other's SYN and ACK is acknowledged, and its SYN told as one that came twice (RFC 2883); a reset is told as
-    /// one; and the FIN of an application that still reads waits until our SYN is acknowledged. Default false: only what
+    /// one; and the FIN of an application that still reads waits until our SYN is acknowledged, and then leaves before what
+    /// came with that is. Default false: only what
     /// both offer is offered again, that segment was the handshake's last (RFC 9293 §3.5, figure 8), a reset is a refusal
     /// (§3.10.7.4), and the FIN goes at once (§3.10.4).
     pub answers_crossing_syn: bool,

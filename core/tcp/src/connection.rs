@@ -521,6 +521,7 @@ impl Connection {
             reassembly_pieces: buffers.map_or(0, |b| b.reassembly.pieces()),
             reassembly_bytes: buffers.map_or(0, |b| b.reassembly.bytes()),
             urgent_ahead_bytes: self.urgent_ahead(),
+            urgent_has_come: self.urgent_has_come(),
             smoothed_round_trip: self.round_trip.smoothed(),
             round_trip_variation: self.round_trip.variation(),
             retransmission_timeout: self.round_trip.timeout(&self.config),

@@ -13,6 +13,10 @@ pub enum ConnectionError {
     /// The peer had ended its stream, and then reset the connection: a broken pipe to Linux
     /// ([`Config::reset_after_end_is_closed`](crate::Config::reset_after_end_is_closed)).
     ResetAfterEnd,
+    /// Both had ended their streams, and then the peer reset the connection: what was read is whole, and Linux tells
+    /// whoever writes or asks
+    /// ([`Config::reset_after_end_is_closed`](crate::Config::reset_after_end_is_closed)).
+    ResetAtEnd,
     /// The peer did not answer within the user timeout, or the connect timeout.
     TimedOut,
     /// The peer did not answer keep-alive probes.
@@ -92,6 +96,7 @@ impl fmt::Display for ConnectionError {
             ConnectionError::Refused => "connection refused",
             ConnectionError::Reset => "connection reset by the peer",
             ConnectionError::ResetAfterEnd => "connection reset by the peer after the end of its stream",
+            ConnectionError::ResetAtEnd => "connection reset by the peer after both streams had ended",
             ConnectionError::TimedOut => "connection timed out",
             ConnectionError::KeepAliveTimedOut => "peer did not answer keep-alive probes",
             ConnectionError::Unreachable => "destination unreachable",

@@ -32,7 +32,7 @@ impl Connection {
                     self.revert_back_off(error.sequence, env.now);
                 }
             }
-            NetworkErrorKind::Hard(hard) if self.phase.opens() => {
+            NetworkErrorKind::Hard(hard) if self.phase.opens() && !self.ended_before_open() => {
                 self.finish(Some(hard), env, &mut outcome);
             }
             // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.

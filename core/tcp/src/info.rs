@@ -55,6 +55,8 @@ pub struct Info {
     pub reassembly_pieces: usize,
     pub reassembly_bytes: usize,
     pub urgent_ahead_bytes: Option<usize>,
+    /// Whether the last urgent byte is here, be it ahead of a gap.
+    pub urgent_has_come: bool,
     pub smoothed_round_trip: Option<Duration>,
     pub round_trip_variation: Duration,
     pub retransmission_timeout: Duration,

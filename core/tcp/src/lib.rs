@@ -38,6 +38,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod apart;
 mod application;
 mod buffers;
 mod burst;

@@ -66,6 +66,10 @@ impl Marks {
     pub const WANTS: Marks = Marks(1 << 26);
     /// Devices make the checksums of what leaves, as far as was seen: nobody asks for sums of payloads.
     pub const UNSUMMED: Marks = Marks(1 << 28);
+    /// Part of what is due leaves before all else: see [`crate::Connection::goes_apart`].
+    pub const APART: Marks = Marks(1 << 29);
+    /// What goes before the stream, where anything does.
+    pub const FIRST: Marks = Marks(Marks::PROBE.0 | Marks::APART.0);
     /// Something of the peer's is not acknowledged yet.
     pub const SCHEDULED: Marks = Marks(1 << 31);
     /// What is over as soon as the peer is heard.
@@ -99,7 +103,8 @@ impl Marks {
             | Marks::ECHO_CONGESTION.0
             | Marks::HELD.0
             | Marks::EARLY.0
-            | Marks::WRITER_WAITS.0,
+            | Marks::WRITER_WAITS.0
+            | Marks::APART.0,
     );
 
     /// What keeps all that is queued from leaving as one segment with a plain header.

@@ -7,6 +7,7 @@ use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
 use crate::promptness::Promptness;
 use crate::receive::Arrival;
+use crate::receive::reset::CHALLENGED_AS_CONNECTION;
 use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
 use crate::search::IPV6_LEAST_MSS;
@@ -260,7 +261,7 @@ impl Connection {
         self.receive_mss = self.receive_mss.min(self.path_mss);
         if self.config.challenge_interval.is_some() && !self.marks.has(Marks::ACTIVE) {
             // What its handshake was answered is no business of the connection.
-            self.challenges = 0;
+            self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
         }
         if self.is_adaptive() {
             // A peer that takes little is thought to send little.
@@ -273,6 +274,8 @@ impl Connection {
             self.enter(TcpPhase::FinWait1, env);
             if self.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
+            } else if self.config.answers_crossing_syn {
+                self.marks.set(Marks::APART);
             }
         }
     }

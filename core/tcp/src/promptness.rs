@@ -176,7 +176,7 @@ impl Connection {
         }
     }
     /// What a full segment of the peer's is: the longest, or two of the same length in a row.
-    fn measure_segments(&mut self, coming: Coming) {
+    pub(crate) fn measure_segments(&mut self, coming: Coming) {
         let Coming { bytes, push, is_marked } = coming;
         let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         let before = core::mem::take(&mut self.promptness.short_bytes);

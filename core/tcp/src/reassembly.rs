@@ -136,6 +136,10 @@ impl Reassembly {
         }
         Some((start, end))
     }
+    /// Whether the byte `at` is here.
+    pub fn holds(&self, at: Sequence) -> bool {
+        self.run_at(at).is_some()
+    }
     fn run_at(&self, at: Sequence) -> Option<(Sequence, Sequence)> {
         let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
         run.start.at_or_before(at).then_some((run.start, run.end))

@@ -63,10 +63,10 @@ impl Connection {
                 () => Err(SendCause::Opening),
             };
         }
-        if self.probes_empty() {
-            // Urgent data is announced before the probe.
-            let announces = self.marks.has(Marks::ANNOUNCE_URGENT);
-            return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
+        if self.marks.has(Marks::FIRST)
+            && let Some(next) = self.goes_first()
+        {
+            return Ok(next);
         }
         match self.next_data() {
             Ok(data) => Ok(Next::Data(data)),
@@ -77,6 +77,16 @@ impl Connection {
             }
             Err(cause) => Err(cause),
         }
+    }
+    /// What leaves before any part of the stream.
+    #[cold]
+    fn goes_first(&self) -> Option<Next> {
+        if self.probes_empty() {
+            // Urgent data is announced before the probe.
+            let announces = self.marks.has(Marks::ANNOUNCE_URGENT);
+            return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
+        }
+        if self.marks.has(Marks::APART) { self.goes_apart() } else { None }
     }
 
     // spec: RFC6675 4-5
@@ -104,7 +114,7 @@ impl Connection {
         self.new_data()
     }
     /// What was never sent.
-    fn new_data(&self) -> Result<Data, SendCause> {
+    pub(crate) fn new_data(&self) -> Result<Data, SendCause> {
         let (send, end) = (&self.send, self.stream_end());
         if self.marks.has(Marks::REPAIRS_ONLY) {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
@@ -592,6 +602,10 @@ impl Connection {
                 }
                 if data.fin {
                     header.flags |= Flags::FIN;
+                    if self.ends_apart() {
+                        header.acknowledgment = self.receive.acknowledged;
+                        return header;
+                    }
                 }
                 if data.again.is_none() && data.length > 0 && self.marks.has(Marks::WINDOW_REDUCED) {
                     header.flags |= Flags::CWR;
@@ -651,14 +665,13 @@ impl Connection {
                 }
             }
             Next::Data(data) => {
-                let syn_left_at = self.sent_at;
+                let before = self.sent_at;
                 self.committed_data(data, lent, env);
-                if self.phase.opens() && self.marks.has(Marks::ACTIVE) {
-                    // The FIN of a crossing call: what is measured is still our SYN.
-                    self.sent_at = syn_left_at;
+                if data.fin {
+                    self.fin_left(before);
                 }
             }
-            Next::Acknowledge => {}
+            Next::Acknowledge => self.marks.clear(Marks::APART),
             Next::KeepAlive => {
                 self.marks.clear(Marks::KEEP_ALIVE);
                 self.marks.clear(Marks::PROBE);

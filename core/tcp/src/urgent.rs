@@ -63,4 +63,12 @@ impl Connection {
         let position = self.read_position();
         position.precedes(self.receive.urgent).then(|| self.receive.urgent.since(position) as usize)
     }
+    /// Whether something is urgent, and its last byte is here, be it ahead of a gap.
+    pub(crate) fn urgent_has_come(&self) -> bool {
+        let Some(buffers) = self.buffers.as_ref().filter(|_| self.urgent_ahead().is_some()) else {
+            return false;
+        };
+        let last = self.receive.urgent.back(1);
+        last.precedes(self.receive.next) || buffers.reassembly.holds(last)
+    }
 }

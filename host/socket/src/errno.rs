@@ -77,7 +77,7 @@ impl Errno for ConnectionError {
     fn errno(&self) -> i32 {
         match self {
             ConnectionError::Refused => ECONNREFUSED,
-            ConnectionError::Reset => ECONNRESET,
+            ConnectionError::Reset | ConnectionError::ResetAtEnd => ECONNRESET,
             ConnectionError::ResetAfterEnd => EPIPE,
             ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => ETIMEDOUT,
             ConnectionError::Unreachable => EHOSTUNREACH,

@@ -44,7 +44,9 @@ impl Connection {
         if self.marks.has(Marks::ECN) {
             self.take_congestion_mark(arrival.ecn);
         }
-        if self.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+        if self.marks.has(Marks::RECEIVE_CLOSED)
+            && (!arrival.payload.is_empty() || self.is_fin_of_unread(arrival))
+        {
             return self.discard_data(arrival, env, outcome);
         }
         if arrival.start != self.receive.next {
@@ -117,7 +119,17 @@ impl Connection {
         if tells {
             buffers.reassembly.note_overlap(next);
         }
+        let before = buffers.reassembly.recent().next();
         let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool);
+        if tells
+            && buffers.reassembly.ends_by(next + joined)
+            && buffers.reassembly.duplicate.is_none()
+            && self.config.quick_acknowledgments > 0
+            && self.phase != TcpPhase::Established
+        {
+            // Linux acknowledges the FIN before it forgets what lay ahead.
+            buffers.reassembly.duplicate = before;
+        }
         let is_filled = buffers.reassembly.is_empty();
         if is_filled || !self.is_adaptive() {
             self.marks.set(Marks::ACKNOWLEDGE);
@@ -145,6 +157,9 @@ impl Connection {
             outcome.dropped = Some(Drop::NoMemory);
             return;
         }
+        if self.is_adaptive() {
+            self.measure_segments(arrival.coming());
+        }
         // What was offered fits the buffer in force, unless that has shrunk since: then it comes again.
         let limit = self.receive_buffer_bytes();
         let pieces = self.config.reassembly_limit_pieces;
@@ -170,6 +185,11 @@ impl Connection {
         if !tells_duplicates {
             buffers.reassembly.duplicate = None;
         }
+    }
+    /// Whether a FIN says that data is on its way for which nobody is left, as Linux has it.
+    fn is_fin_of_unread(&self, arrival: &Arrival<'_>) -> bool {
+        let is_closed = matches!(self.phase, TcpPhase::FinWait1 | TcpPhase::FinWait2);
+        is_closed && self.config.unread_is_unknown && self.receive.next.precedes(arrival.start)
     }
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
@@ -202,6 +222,9 @@ impl Connection {
         }
         if self.may_delay_fin() {
             self.schedule_for_fin();
+        }
+        if self.phase == TcpPhase::FinWait1 && self.is_adaptive() {
+            self.marks.set(Marks::APART);
         }
         // Where its acknowledgment goes at once, Linux still tells what came beyond it.
         let tells = self.is_adaptive() && self.phase != TcpPhase::Established;

@@ -10,7 +10,7 @@ use inhost_event::{Drop, TcpPhase};
 
 impl Connection {
     /// Whether this is all that is left.
-    pub(super) fn is_small(&self) -> bool {
+    pub(crate) fn is_small(&self) -> bool {
         self.config.small_last_states
             && match self.phase {
                 TcpPhase::TimeWait => true,
@@ -97,13 +97,12 @@ impl Connection {
         if before == self.phase || !self.is_small() {
             return false;
         }
-        // It has counts of its own, and waits for nothing.
-        self.challenges = 0;
-        self.acknowledge_at = Instant::FAR_FUTURE;
-        self.marks.clear(Marks::ACKNOWLEDGE | Marks::SCHEDULED);
-        if !arrival.header.flags.fin() {
+        self.begin_small();
+        if !arrival.header.flags.fin()
+            && let Some(buffers) = &mut self.buffers
+        {
             // With a FIN it becomes small only once that is taken.
-            self.sack_told(env.pool);
+            buffers.reassembly.clear(env.pool);
         }
         if before == TcpPhase::Closing {
             return true;
@@ -116,6 +115,12 @@ impl Connection {
         }
         // A FIN that comes along is still taken.
         fin == 0
+    }
+    /// It has counts of its own, and waits for nothing.
+    pub(crate) fn begin_small(&mut self) {
+        self.challenges = 0;
+        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.marks.clear(Marks::ACKNOWLEDGE | Marks::SCHEDULED);
     }
     /// There is nobody for this data: it is answered as if there were no connection.
     fn end_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {

@@ -6,7 +6,7 @@ mod acknowledgment;
 mod closing;
 mod data;
 mod last_states;
-mod reset;
+pub(crate) mod reset;
 mod straight;
 
 use crate::marks::Marks;
@@ -142,7 +142,7 @@ impl Connection {
         }
         if flags.syn() {
             // RFC 5961 §4.2: a peer that restarted answers the challenge by a reset.
-            return self.challenge(env, outcome);
+            return self.challenge_syn(env, outcome);
         }
         if !flags.ack() {
             outcome.dropped = Some(Drop::OutOfWindow);

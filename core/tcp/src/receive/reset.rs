@@ -7,6 +7,9 @@ use crate::{Connection, ConnectionError, Environment, Header};
 use inhost_base::Duration;
 use inhost_event::{Drop, TcpPhase};
 
+/// See [`Connection::challenge_syn`].
+pub(crate) const CHALLENGED_AS_CONNECTION: u8 = 2;
+
 impl Connection {
     /// A reset counts when it bears exactly the next number; another one in the window asks for a challenge
     /// (RFC 5961 §3.2).
@@ -30,7 +33,9 @@ impl Connection {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
-            TcpPhase::Closing | TcpPhase::LastAck => None,
+            TcpPhase::Closing | TcpPhase::LastAck => {
+                self.config.reset_after_end_is_closed.then_some(ConnectionError::ResetAtEnd)
+            }
             TcpPhase::CloseWait if self.config.reset_after_end_is_closed => {
                 Some(ConnectionError::ResetAfterEnd)
             }
@@ -95,6 +100,20 @@ impl Connection {
             self.marks.set(Marks::ACKNOWLEDGE);
         } else {
             outcome.dropped = Some(Drop::RateLimited);
+        }
+    }
+    /// The same for a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
+    /// Linux, with a count of its own.
+    pub(super) fn challenge_syn(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        let begins = self.config.challenge_interval.is_some()
+            && self.phase == TcpPhase::SynReceived
+            && !self.marks.has(Marks::ACTIVE);
+        if begins {
+            self.challenges = 0;
+        }
+        self.challenge(env, outcome);
+        if begins {
+            self.challenges = CHALLENGED_AS_CONNECTION;
         }
     }
     /// Counts one challenge; false when this second's are spent (RFC 5961 §7).

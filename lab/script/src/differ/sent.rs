@@ -6,7 +6,7 @@ use crate::language::{ecn_word, icmp_word};
 use crate::mail::SeenDatagram;
 use crate::packet::{self, Ends};
 use crate::stream::{self, From};
-use inhost_base::Instant;
+use inhost_base::{Instant, Sequence};
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::ipv6::Ipv6View;
 use inhost_wire::tcp::Flags;
@@ -112,10 +112,12 @@ impl Sent {
             (_, false) => "open",
         };
         let (lifetime, fragments) = ip_fields(&arrived.packet, ends);
+        // What no connection sends has no number that is counted from a first one.
+        let counts = !flags.contains(Flags::RST | Flags::ACK) || segment.sequence != Sequence(0);
         sent.fields = vec![
             ("flags", flag_words(flags.without(Flags::PSH))),
             ("push", flags.contains(Flags::PSH).to_string()),
-            ("seq", seen.sequence.to_string()),
+            ("seq", if counts { seen.sequence.to_string() } else { "none".to_owned() }),
             ("length", sent.data_bytes.to_string()),
             ("ack", text(seen.acknowledgment)),
             ("window", window.to_owned()),

@@ -20,6 +20,8 @@ pub struct View {
     blind: bool,
     /// A hint of a router's ended the call, on Linux.
     given_up: bool,
+    /// A reset behind all that came, holes or not, ended the connection, on Linux.
+    reset_ahead: bool,
     host_syn: bool,
     peer_syn: bool,
     /// After the last number that the host has sent.
@@ -78,6 +80,7 @@ impl View {
         let fin_acknowledged = self.host_fin.is_some_and(|fin| self.host_acknowledged > fin);
         let name = match (fin_sent, self.peer_has_ended()) {
             _ if self.given_up => "GIVEN-UP",
+            _ if self.reset_ahead => "RESET-AHEAD",
             _ if self.over => "CLOSED",
             _ if !self.host_syn && !self.calls => {
                 if self.listens {
@@ -154,7 +157,8 @@ impl View {
                     self.blind |= matches!(icmp.about, About::Datagram(_));
                     return;
                 };
-                let calls = self.state().starts_with("SYN-SENT") && about == 0;
+                let opens = self.calls && !self.is_synchronized() && self.host_fin.is_none();
+                let calls = opens && self.host_syn && (0..=self.host_next).contains(&about);
                 match icmp.kind {
                     IcmpKind::TooBig(_) | IcmpKind::SourceQuench => {}
                     IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => self.over |= calls,
@@ -184,15 +188,20 @@ impl View {
         let answers = segment.flags.ack() && segment.acknowledgment == Some(1);
         if segment.flags.contains(Flags::RST) {
             self.over |= if self.peer_syn { self.start(segment) == self.peer_next } else { answers };
+            self.reset_ahead |= self.peer_syn && !self.over && self.is_at_sack_edge(segment);
             return;
         }
         if self.calls && !self.peer_syn && !(segment.flags.syn() && (answers || !segment.flags.ack())) {
             return;
         }
+        let is_again = segment.flags.syn() && self.peer_syn;
         if segment.flags.syn() && !self.peer_syn {
             self.peer_stamps = segment.options.timestamps == Presence::Is(());
             self.peer_syn = true;
             self.peer_next = 1;
+        }
+        if self.is_before_handshake(segment) {
+            return;
         }
         if let Some(number) = segment.acknowledgment.filter(|_| segment.flags.ack()) {
             self.doubtful_stamp |= number < self.host_acknowledged || number > self.host_next;
@@ -213,7 +222,8 @@ impl View {
         if segment.flags.fin() && self.peer_fin.is_none() {
             self.peer_fin = Some(end - 1);
         }
-        if end > start && segment.flags.ack() {
+        let is_believed = segment.acknowledgment.is_none_or(|number| (0..=self.host_next).contains(&number));
+        if end > start && segment.flags.ack() && is_believed && !is_again {
             self.ahead.push((start, end));
             self.ahead.sort_unstable();
             for &(start, end) in &self.ahead {
@@ -224,6 +234,10 @@ impl View {
             let next = self.peer_next;
             self.ahead.retain(|&(_, end)| end > next);
         }
+    }
+    /// Whether a segment is no part of the handshake, for it lies before that.
+    fn is_before_handshake(&self, segment: &Segment) -> bool {
+        !segment.flags.syn() && !self.is_synchronized() && self.span(segment).1 < self.peer_next
     }
     fn start(&self, segment: &Segment) -> i64 {
         let usual = if segment.flags.syn() { 0 } else { self.peer_next };

@@ -85,9 +85,7 @@ impl Face {
         let info = stack.info(socket, now).and_then(|info| info.tcp);
         match (field, info) {
             _ if !self.is_linux => true,
-            ("urgent", Some(info)) => {
-                info.urgent_ahead_bytes.is_some_and(|ahead| ahead <= info.receive_queue_bytes)
-            }
+            ("urgent", Some(info)) => info.urgent_has_come,
             ("peer_closed" | "readable", _) => !self.given_up.contains_key(&socket),
             _ => true,
         }

@@ -282,7 +282,7 @@ fn failed(error: StreamError) -> Result<Came, String> {
 fn failure_of(error: ConnectionError) -> Failure {
     match error {
         ConnectionError::Refused => Failure::Refused,
-        ConnectionError::Reset => Failure::Reset,
+        ConnectionError::Reset | ConnectionError::ResetAtEnd => Failure::Reset,
         ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
         ConnectionError::Unreachable | ConnectionError::ParameterProblem => Failure::Unreachable,
         ConnectionError::Aborted | ConnectionError::ResetAfterEnd => Failure::Closed,
