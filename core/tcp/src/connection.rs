@@ -81,6 +81,8 @@ pub struct Connection {
     pub(crate) peer_mss: u16,
     /// Largest payload that the path allows, options not counted.
     pub(crate) path_mss: u16,
+    /// The same when the connection began: what the peer was offered.
+    pub(crate) offered_mss: u16,
     /// Payload of what counts as a full-sized segment of the peer's.
     pub(crate) receive_mss: u16,
     pub(crate) error: Option<ConnectionError>,
@@ -552,7 +554,7 @@ impl Connection {
             unanswered_probes: self.unanswered_probes(),
             since_data_received: self.promptness.since_data(now),
             receive_segment_bytes: self.receive_mss,
-            offered_segment_bytes: self.path_mss.min(self.config.mss_limit_bytes),
+            offered_segment_bytes: self.offered_mss.min(self.config.mss_limit_bytes),
             reordering_segments: self.reordering_segments() as u16,
             duplicate_sacks: history.duplicate_sacks,
             delivered_bytes: self.acknowledged_bytes + u64::from(self.sacked_bytes()),

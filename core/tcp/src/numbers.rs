@@ -94,6 +94,7 @@ impl Connection {
             marks: _,
             peer_mss: _,
             path_mss: _,
+            offered_mss: _,
             receive_mss: _,
             error: _,
             soft_error: _,

@@ -111,6 +111,7 @@ impl Connection {
             // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
             peer_mss: open.default_mss,
             path_mss,
+            offered_mss: path_mss,
             receive_mss: LEAST_RECEIVE_MSS,
             error: None,
             soft_error: None,

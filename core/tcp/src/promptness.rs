@@ -181,7 +181,7 @@ impl Connection {
         let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         let before = core::mem::take(&mut self.promptness.short_bytes);
         if bytes >= u32::from(self.receive_mss) {
-            let most = self.path_mss.min(self.config.mss_limit_bytes) - options;
+            let most = self.offered_mss.min(self.config.mss_limit_bytes) - options;
             self.receive_mss = bytes.min(u32::from(most)) as u16;
             if push {
                 let count = self.promptness.pushes().max(1);

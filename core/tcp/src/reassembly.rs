@@ -151,16 +151,20 @@ impl Reassembly {
             self.touch(start);
             return false;
         }
-        self.forget_fins(|fin| start.at_or_before(fin.start()) && fin.at.at_or_before(at));
+        let goes = |fin: &Fin| start.at_or_before(fin.start()) && fin.at.at_or_before(at);
+        if let Some(known) = self.fins.iter().find(|fin| goes(fin)).map(|fin| fin.at) {
+            self.duplicate = Some((known, known + 1));
+        }
+        self.forget_fins(goes);
         self.fins.push(Fin { at, payload_bytes: at.since(start) });
         self.touch(at);
         true
     }
     /// A FIN at `at` belongs to what came again up to there, where its number did.
-    pub fn repeat_fin(&mut self, at: Sequence) {
+    pub fn repeat_fin(&mut self, at: Sequence, came_before: bool) {
         if let Some((start, end)) = self.duplicate
             && end == at
-            && self.run_at(at).is_some()
+            && (came_before || self.run_at(at).is_some())
         {
             self.duplicate = Some((start, at + 1));
         }
@@ -268,7 +272,9 @@ impl Reassembly {
             && let Some(after) = self.runs.get(index + 1)
             && after.start.precedes(end)
         {
-            self.duplicate = Some((after.start, if end.precedes(after.end) { end } else { after.end }));
+            let overlap = (after.start, if end.precedes(after.end) { end } else { after.end });
+            // The first of what came again is told.
+            self.duplicate = if at == start { Some(overlap) } else { self.duplicate };
             packet.truncate(after.start.since(at) as usize);
         }
         if packet.is_empty() {

@@ -167,6 +167,7 @@ impl Connection {
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
         let buffers = self.buffers.get_or_insert_default();
+        let fin_came_before = fin && buffers.reassembly.ends_by(end);
         let is_new = !fin || buffers.reassembly.insert_fin(start, end);
         if arrival.payload.is_empty() || !is_new {
             if !tells_duplicates {
@@ -180,7 +181,7 @@ impl Connection {
             outcome.dropped = Some(Drop::QueueFull);
         }
         if fin {
-            buffers.reassembly.repeat_fin(end);
+            buffers.reassembly.repeat_fin(end, fin_came_before);
         }
         if !tells_duplicates {
             buffers.reassembly.duplicate = None;
@@ -252,7 +253,7 @@ impl Connection {
         self.retransmit_at = Instant::FAR_FUTURE;
         self.linger_at = env.now + self.config.time_wait;
         self.recovery.end();
-        if self.buffers.as_ref().is_some_and(|buffers| buffers.are_empty()) {
+        if self.buffers.as_ref().is_some_and(|buffers| buffers.are_empty()) && !self.has_sack_news() {
             // Nothing comes any more that they were for.
             self.clear(env.pool);
         }

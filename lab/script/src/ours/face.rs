@@ -18,6 +18,8 @@ pub(super) struct Face {
     soft_told: BTreeMap<SocketId, Option<SoftError>>,
     /// Calls that were shut down, and whether that was told.
     given_up: BTreeMap<SocketId, bool>,
+    /// Sockets of calls that a router's message ended: Linux keeps the message, and poll says so for ever.
+    complaints: BTreeSet<SocketId>,
 }
 
 impl Face {
@@ -27,6 +29,7 @@ impl Face {
             told: BTreeSet::new(),
             soft_told: BTreeMap::new(),
             given_up: BTreeMap::new(),
+            complaints: BTreeSet::new(),
         }
     }
     /// Whether the handshake is done, or will never be.
@@ -69,10 +72,10 @@ impl Face {
         if let Some(told) = self.given_up.get_mut(&socket) {
             return if std::mem::replace(told, true) { Came::Done } else { Came::Failed(Failure::Reset) };
         }
-        if self.is_linux && came == Came::Done {
+        if self.is_linux && (came == Came::Done || !self.told.insert(socket)) {
             return self.soft_error(socket, soft);
         }
-        self.once(socket, came, Came::Done)
+        came
     }
     /// What a call gives on a socket whose own call was shut down: a reset once, and `afterwards` from then on.
     fn after_giving_up(&mut self, socket: SocketId, afterwards: Failure) -> Option<Came> {
@@ -90,8 +93,17 @@ impl Face {
             _ => true,
         }
     }
+    /// A router's message ended these.
+    pub fn ended(&mut self, sockets: impl Iterator<Item = SocketId>) {
+        if self.is_linux {
+            self.complaints.extend(sockets);
+        }
+    }
     /// Whether an error waits to be told.
     pub fn has_error(&self, socket: SocketId, has: bool) -> bool {
+        if self.complaints.contains(&socket) {
+            return true;
+        }
         if let Some(was_told) = self.given_up.get(&socket) {
             return !was_told;
         }

@@ -132,6 +132,14 @@ impl Ours {
     fn since_start(&self, at: Instant) -> Instant {
         Instant::ZERO + at.since(self.origin)
     }
+    /// The sockets whose connections ended by an error.
+    fn failed(&self) -> BTreeSet<SocketId> {
+        let live = self.sockets.values().filter_map(|slot| match slot {
+            Slot::Live(socket) => Some(*socket),
+            _ => None,
+        });
+        live.filter(|&socket| self.stack.connection_error(socket).is_some()).collect()
+    }
     fn socket(&self, name: &str) -> Result<SocketId, String> {
         match self.sockets.get(name) {
             Some(Slot::Live(socket)) => Ok(*socket),
@@ -289,6 +297,14 @@ fn failure_of(error: ConnectionError) -> Failure {
     }
 }
 
+/// Whether a packet is a router's message, or another of that protocol.
+fn is_icmp(packet: &[u8]) -> bool {
+    match packet.first().map(|byte| byte >> 4) {
+        Some(4) => packet.get(9) == Some(&1),
+        _ => packet.get(6) == Some(&58),
+    }
+}
+
 impl Side for Ours {
     fn now(&self) -> Instant {
         self.since_start(self.now)
@@ -307,7 +323,12 @@ impl Side for Ours {
         if batch.push(place).is_err() {
             return Err("a batch holds no packet".into());
         }
+        let before = self.failed();
         self.stack.receive(LINK, &mut batch, self.now, &mut Ignore);
+        if is_icmp(packet) {
+            let after = self.failed();
+            self.face.ended(after.difference(&before).copied());
+        }
         self.settle()
     }
     fn next_packet(&mut self, until: Instant) -> Result<Option<(Instant, Vec<u8>)>, String> {
