@@ -29,6 +29,8 @@ impl Marks {
     pub const HELD: Marks = Marks(1 << 9);
     /// Our side closed before the handshake was done.
     pub const CLOSE_AFTER_OPEN: Marks = Marks(1 << 10);
+    /// FIN-WAIT-2 that nobody holds is a whole connection still: a bit that means nothing else by then.
+    pub const WHOLE: Marks = Marks::CLOSE_AFTER_OPEN;
     /// The application reads no more.
     pub const RECEIVE_CLOSED: Marks = Marks(1 << 11);
     /// A write found the send buffer full; it is owed WRITABLE.

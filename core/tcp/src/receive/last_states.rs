@@ -14,7 +14,7 @@ impl Connection {
         self.config.small_last_states
             && match self.phase {
                 TcpPhase::TimeWait => true,
-                TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED),
+                TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
                 _ => false,
             }
     }
@@ -99,24 +99,28 @@ impl Connection {
         if before == self.phase || !self.is_small() {
             return false;
         }
-        self.begin_small();
-        if !arrival.header.flags.fin()
-            && let Some(buffers) = &mut self.buffers
-        {
-            // With a FIN it becomes small only once that is taken.
-            buffers.reassembly.clear(env.pool);
-        }
+        let fin = arrival.header.flags.fin();
         if before == TcpPhase::Closing {
+            self.begin_small();
+            self.sack_told(env.pool);
             return true;
         }
-        let fin = u32::from(arrival.header.flags.fin());
-        let goes_on = self.receive.next.precedes(arrival.end().back(fin));
+        let goes_on = self.receive.next.precedes(arrival.end().back(u32::from(fin)));
         if goes_on && arrival.header.sequence != arrival.end() {
+            self.begin_small();
             self.end_small(arrival, env, outcome);
             return true;
         }
-        // A FIN that comes along is still taken.
-        fin == 0
+        if fin {
+            // It is still taken; an old one leaves the connection whole.
+            self.marks.set(Marks::WHOLE);
+            return false;
+        }
+        self.begin_small();
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.clear(env.pool);
+        }
+        true
     }
     /// It has counts of its own, and waits for nothing.
     pub(crate) fn begin_small(&mut self) {
