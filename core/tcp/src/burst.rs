@@ -175,7 +175,10 @@ impl Connection {
         let single = self.send.unacknowledged.precedes(self.send.urgent);
         let mut most = if single { segment } else { self.burst_room(segment) * segment };
         if self.config.halves_small_windows {
-            most = most.min((self.window_bound() / segment).max(1) * segment);
+            // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
+            let waited = buffers.released.is_some_and(|to| start.precedes(to));
+            let pieces = (self.window_bound() / segment).max(1) << u32::from(waited);
+            most = most.min(pieces.saturating_mul(segment));
         }
         let edge = self.send_edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };

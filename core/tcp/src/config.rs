@@ -188,6 +188,10 @@ pub struct Config {
     /// Every acknowledgment measures the round trip, as on Linux. Default false: one for each flight is enough (RFC 6298
     /// §3) and cheaper.
     pub measures_every_acknowledgment: bool,
+    /// The variation of the round trip rises with the mean deviation and falls by a quarter of the difference, once a
+    /// round, as on Linux; a round trip that is shorter than expected raises the deviation by an eighth of what a longer
+    /// one does. Default false: it is the mean deviation (RFC 6298 §2.3, which allows time-outs that are longer).
+    pub variation_falls_slowly: bool,
     /// What the link refuses is lost within the host, as on Linux where its queue is full: an acknowledgment or a SYN is
     /// gone, the window is reduced, and data counts as not sent and is tried so much later at the latest (there 500 ms,
     /// TCP_RESOURCE_PROBE_INTERVAL). Default none in both profiles: a device that is full loses nothing and says when it
@@ -365,6 +369,7 @@ impl Config {
             syn_tells_whole_window: false,
             doubled_window_updates: false,
             measures_every_acknowledgment: false,
+            variation_falls_slowly: false,
             refusal_retry: None,
             recovery_timer_slack: Duration::ZERO,
             grows_out_of_order: false,
@@ -456,6 +461,7 @@ impl Config {
             syn_tells_whole_window: true,
             doubled_window_updates: true,
             measures_every_acknowledgment: true,
+            variation_falls_slowly: true,
             recovery_timer_slack: Duration::from_millis(2),
             grows_out_of_order: true,
             timestamps_required: false,

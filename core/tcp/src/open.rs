@@ -366,9 +366,9 @@ impl Connection {
         self.send.window_acknowledgment = header.acknowledgment;
         self.measure_syn(header, env.now);
         self.establish(env, outcome);
-        self.acknowledge_handshake(env.now);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
         self.receive.edge = self.receive.next + self.window_space();
+        self.acknowledge_handshake(env.now);
         self.take_urgent(arrival, outcome);
         if !self.config.drops_data_of_syn_answers {
             self.take_data(arrival, env, outcome);

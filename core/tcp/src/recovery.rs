@@ -42,6 +42,8 @@ pub(crate) struct Heard {
     pub rate: Option<RateSample>,
     /// The peer saw a congestion mark.
     pub congestion: bool,
+    /// How far the peer's window reaches.
+    pub edge: Sequence,
 }
 
 impl Heard {
@@ -57,6 +59,7 @@ impl Heard {
             round_trip: None,
             rate: None,
             congestion: false,
+            edge: connection.send_edge(),
         }
     }
 }
@@ -358,20 +361,20 @@ impl Connection {
             }
         } else if heard.advanced_bytes > 0 {
             // Step 2b: new data goes out, whose acknowledgment will tell. Where there is none, no more can be told.
-            if self.may_send_new() {
+            if self.may_send_new(heard.edge) {
                 self.recovery.recover = self.send.next;
             } else {
                 self.recovery.forward = false;
             }
         }
     }
-    fn send_has_passed_recover(&self) -> bool {
+    pub(crate) fn send_has_passed_recover(&self) -> bool {
         self.recovery.recover.precedes(self.send.next)
     }
-    /// Whether there is new data and a window for it.
-    fn may_send_new(&self) -> bool {
+    /// Whether there is new data, and a window for it that reaches up to `edge`.
+    fn may_send_new(&self, edge: Sequence) -> bool {
         let next = self.send.next;
-        next.precedes(self.stream_end()) && next.precedes(self.send_edge())
+        next.precedes(self.stream_end()) && next.precedes(edge)
     }
     fn undo_loss(&mut self, now: Instant) {
         self.undo(now);

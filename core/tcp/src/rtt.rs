@@ -10,18 +10,34 @@ const MOST_DOUBLINGS: u8 = 16;
 /// The time-out that data begins with after a lost SYN, unless the round trip is measured (RFC 6298 §5.7).
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
+/// How much was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Measured {
+    /// Nothing yet.
+    #[default]
+    Nothing,
+    /// Nothing, and a SYN was lost.
+    SynLost,
+    /// The round trip, once: as a rule that of the handshake.
+    Once,
+    /// The round trip, and more often.
+    Often,
+}
+
 /// What is known of the path's round trip.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrip {
     smoothed: Duration,
-    variation: Duration,
+    /// What the time-out is made of, in microseconds.
+    variation: u32,
+    /// The mean deviation as it is, where the variation falls slowly.
+    deviation: u32,
     /// What had been sent when it was last measured: acknowledging more ends a round (RFC 7323 appendix G: one
     /// measurement a round, so that the gains mean what they say).
     until: Sequence,
-    /// One measurement was made, as a rule of the handshake.
-    measured_once: bool,
-    /// A SYN was lost, and nothing is measured since.
-    syn_was_lost: bool,
+    /// The largest mean deviation of this round, in milliseconds, where the variation falls slowly.
+    most_of_round: u16,
+    measured: Measured,
     /// How often the time-out was doubled.
     pub backoff: u8,
 }
@@ -33,11 +49,11 @@ impl RoundTrip {
     }
     /// The only measurement so far, where there was one.
     pub fn only_measurement(&self) -> Option<Duration> {
-        self.measured_once.then_some(self.smoothed)
+        (self.measured == Measured::Once).then_some(self.smoothed)
     }
     /// The mean deviation.
     pub fn variation(&self) -> Duration {
-        self.variation
+        Duration::from_micros(u64::from(self.variation))
     }
     /// Everything before `acknowledgment` is acknowledged, and everything before `next` was sent. `measured` is the
     /// round trip of something that left once (Karn's algorithm); `echoed` is that by the timestamps, which counts
@@ -50,52 +66,101 @@ impl RoundTrip {
         next: Sequence,
         measured: Option<Duration>,
         echoed: Option<Duration>,
+        config: &Config,
     ) {
-        let ends_round = self.until.precedes(acknowledgment) || self.backoff > 0;
-        if let Some(sample) = measured.or(echoed)
-            && (ends_round || self.smoothed == Duration::ZERO)
-        {
-            self.until = next;
-            self.sample(sample);
+        let Some(sample) = measured.or(echoed) else { return };
+        let ends_round = self.until.precedes(acknowledgment);
+        let counts = ends_round || self.backoff > 0 || self.smoothed == Duration::ZERO;
+        if !counts && !config.measures_every_acknowledgment {
+            return;
         }
+        if config.variation_falls_slowly {
+            return self.sample_slowly(sample, ends_round, next, config);
+        }
+        self.until = next;
+        self.sample(sample);
     }
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let RoundTrip { smoothed: _, variation: _, until, measured_once: _, syn_was_lost: _, backoff: _ } =
-            self;
+        let RoundTrip {
+            smoothed: _,
+            variation: _,
+            deviation: _,
+            until,
+            most_of_round: _,
+            measured: _,
+            backoff: _,
+        } = self;
         visit("the end of the measured round", until);
     }
     /// The connection begins: nothing before `initial` was sent.
     pub fn begin(&mut self, initial: Sequence) {
         self.until = initial.back(1);
     }
-    // spec: RFC6298 2.2-1, 2.3-1, 2.3-2
-    fn sample(&mut self, sample: Duration) {
+    /// The first measurement, or one more; how far that is from what was expected, and whether it is less.
+    // spec: RFC6298 2.2-1, 2.3-2
+    fn smooth(&mut self, sample: Duration) -> Option<(u32, bool)> {
         let sample = sample.max(Duration::from_nanos(1));
         self.backoff = 0;
-        self.measured_once = self.smoothed == Duration::ZERO;
-        if self.measured_once {
-            // RFC 6298 §2.2
+        if self.smoothed == Duration::ZERO {
+            self.measured = Measured::Once;
             self.smoothed = sample;
-            self.variation = sample.divided_by(2);
-            return;
+            return None;
         }
-        // RFC 6298 §2.3, with the gains 1/8 and 1/4
+        self.measured = Measured::Often;
         let error = sample.max(self.smoothed) - sample.min(self.smoothed);
-        self.variation = self.variation - self.variation.divided_by(4) + error.divided_by(4);
+        let less = sample < self.smoothed;
         self.smoothed = self.smoothed - self.smoothed.divided_by(8) + sample.divided_by(8);
         self.smoothed = self.smoothed.max(Duration::from_nanos(1));
+        Some((in_micros(error), less))
+    }
+    // spec: RFC6298 2.2-1, 2.3-1
+    fn sample(&mut self, sample: Duration) {
+        self.variation = match self.smooth(sample) {
+            // RFC 6298 §2.2
+            None => in_micros(sample) / 2,
+            // RFC 6298 §2.3, with the gains 1/8 and 1/4
+            Some((error, _)) => self.variation - self.variation / 4 + error / 4,
+        };
+    }
+    /// The same where the variation rises at once, and falls by a quarter of what it is too large, once a round.
+    // spec: RFC6298 1-1 (a time-out may be longer than RFC 6298 has it)
+    #[inline(never)]
+    fn sample_slowly(&mut self, sample: Duration, ends_round: bool, next: Sequence, config: &Config) {
+        let least = in_micros(config.min_retransmission_timeout) / 4;
+        let Some((error, less)) = self.smooth(sample) else {
+            self.deviation = in_micros(sample) / 2;
+            self.variation = self.deviation.max(least);
+            self.most_of_round = in_millis(self.variation);
+            self.until = next;
+            return;
+        };
+        // A round trip that is shorter counts for an eighth where it makes the deviation larger.
+        self.deviation = match error > self.deviation {
+            true if less => self.deviation + (error - self.deviation) / 32,
+            true => self.deviation + (error - self.deviation) / 4,
+            false => self.deviation - (self.deviation - error) / 4,
+        };
+        self.variation = self.variation.max(self.deviation);
+        self.most_of_round = self.most_of_round.max(in_millis(self.deviation));
+        if ends_round {
+            let most = u32::from(self.most_of_round) * 1000;
+            self.variation -= self.variation.saturating_sub(most.max(least)) / 4;
+            self.until = next;
+            self.most_of_round = 0;
+        }
     }
     /// The time-out before doubling.
     // spec: RFC6298 2.1-1, 4-1
     pub fn base_timeout(&self, config: &Config) -> Duration {
         if self.smoothed == Duration::ZERO {
             let initial = config.initial_retransmission_timeout;
-            return if self.syn_was_lost { initial.max(AFTER_LOST_SYN) } else { initial };
+            let syn_was_lost = self.measured == Measured::SynLost;
+            return if syn_was_lost { initial.max(AFTER_LOST_SYN) } else { initial };
         }
         // The floor is on the margin rather than on the sum, so that it covers a delayed acknowledgment on paths
         // of any length.
-        let margin = self.variation.times(4).max(config.min_retransmission_timeout);
+        let margin = self.variation().times(4).max(config.min_retransmission_timeout);
         (self.smoothed + margin).min(config.max_retransmission_timeout)
     }
     /// The time-out as it stands (RFC 6298 §5.5).
@@ -111,7 +176,9 @@ impl RoundTrip {
     /// The handshake is done, and its SYN was lost: data begins with a longer time-out (RFC 6298 §5.7).
     // spec: RFC6298 5-5
     pub fn after_lost_syn(&mut self) {
-        self.syn_was_lost = true;
+        if self.smoothed == Duration::ZERO {
+            self.measured = Measured::SynLost;
+        }
         self.backoff = 0;
     }
     /// The timer expired.
@@ -119,6 +186,13 @@ impl RoundTrip {
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
     }
+}
+
+fn in_micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+fn in_millis(micros: u32) -> u16 {
+    u16::try_from(micros / 1000).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]
@@ -133,12 +207,12 @@ mod tests {
         let mut round_trip = RoundTrip::default();
         round_trip.begin(Sequence(100));
         assert_eq!(round_trip.timeout(&config), Duration::from_secs(1));
-        round_trip.acknowledged(Sequence(200), Sequence(300), Some(ms(100)), None);
+        round_trip.acknowledged(Sequence(200), Sequence(300), Some(ms(100)), None, &config);
         assert_eq!(round_trip.smoothed(), Some(ms(100)));
         assert_eq!(round_trip.timeout(&config), ms(300), "100 + max(4 * 50, 200)");
-        round_trip.acknowledged(Sequence(300), Sequence(400), Some(ms(900)), None);
+        round_trip.acknowledged(Sequence(300), Sequence(400), Some(ms(900)), None, &config);
         assert_eq!(round_trip.smoothed(), Some(ms(100)), "still the same round");
-        round_trip.acknowledged(Sequence(400), Sequence(400), Some(ms(180)), None);
+        round_trip.acknowledged(Sequence(400), Sequence(400), Some(ms(180)), None, &config);
         assert_eq!(round_trip.smoothed(), Some(ms(110)));
         assert_eq!(round_trip.variation(), Duration::from_micros(57_500));
     }
@@ -149,10 +223,10 @@ mod tests {
         let config = Config::default();
         let mut round_trip = RoundTrip::default();
         round_trip.back_off();
-        round_trip.acknowledged(Sequence(1), Sequence(2), None, None);
+        round_trip.acknowledged(Sequence(1), Sequence(2), None, None, &config);
         assert_eq!((round_trip.smoothed(), round_trip.backoff), (None, 1));
         assert_eq!(round_trip.timeout(&config), Duration::from_secs(2));
-        round_trip.acknowledged(Sequence(2), Sequence(2), None, Some(Duration::from_millis(100)));
+        round_trip.acknowledged(Sequence(2), Sequence(2), None, Some(Duration::from_millis(100)), &config);
         assert_eq!(round_trip.backoff, 0);
     }
 }

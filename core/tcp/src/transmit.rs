@@ -156,7 +156,10 @@ impl Connection {
         let reads = !self.marks.has(Marks::RECEIVE_CLOSED);
         let is_full = self.config.window_counts_segments && self.marks.has(Marks::SYN_REPEATED);
         let waits = is_full || (reads && self.config.answers_crossing_syn);
-        self.may_end_before_open() && !waits && self.send.next == self.syn_sequence() + 1
+        self.may_end_before_open()
+            && !waits
+            && self.send.next == self.syn_sequence() + 1
+            && !self.is_window_shut()
     }
     /// Whether that FIN has left.
     pub(crate) fn ended_before_open(&self) -> bool {
@@ -304,7 +307,10 @@ impl Connection {
         match again {
             Ok(data) if !self.recovery.progressed && data.start == self.send.unacknowledged => Ok(data),
             _ if !self.recovery.progressed => Err(SendCause::Timeout),
-            _ => self.new_data().or(again),
+            // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
+            _ => self
+                .new_data()
+                .or_else(|cause| if self.send_has_passed_recover() { Err(cause) } else { again }),
         }
     }
     /// The first of what is lost, if the congestion window allows.

@@ -70,10 +70,11 @@ of_tcp! {
     answers_crossing_syn crossed_syn_retry drops_data_of_syn_answers needs_acknowledgment_flag
     resets_bad_handshakes accepts_what_is_not_acknowledged urgent_goes_with_data patience_from_retransmission
     halves_small_windows same_numbers_widen_windows aggregates_for_timeout challenge_interval
-    syn_tells_whole_window doubled_window_updates measures_every_acknowledgment recovery_timer_slack
-    grows_out_of_order timestamps_required rto_restart congestion pacing path_mtu_probing
+    syn_tells_whole_window doubled_window_updates measures_every_acknowledgment variation_falls_slowly
+    recovery_timer_slack grows_out_of_order timestamps_required rto_restart congestion pacing path_mtu_probing
     window_counts_segments acknowledgments_move_cuts tail_probes_are_whole fills_windows errors_may_quote_next
     answer_must_be_echoed believes_resets_at_fin numbers_pass_rounded_edges old_acknowledgments_tell_nothing
-    pure_acknowledgments_pass_paws small_last_states window_growth_bytes
-    narrow_path_is_loss errors_revert_back_off repeated_syn_is_reduction resets_tell_marks marks_need_data_out zero_urgent_pointer_counts
+    pure_acknowledgments_pass_paws small_last_states window_growth_bytes narrow_path_is_loss
+    errors_revert_back_off repeated_syn_is_reduction resets_tell_marks marks_need_data_out
+    zero_urgent_pointer_counts
 }

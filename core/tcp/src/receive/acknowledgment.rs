@@ -23,6 +23,8 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 pub(crate) struct Report<'a> {
     /// Everything before this has arrived.
     pub acknowledgment: Sequence,
+    /// The window that comes with it.
+    pub window_bytes: u32,
     /// The timestamp of ours that came back.
     pub echo: Option<u32>,
     /// What arrived beyond a hole.
@@ -133,7 +135,8 @@ impl Connection {
         let measured = self.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
         let echoed =
             self.echo_of(header.options.timestamps).and_then(|echo| self.echoed_round_trip(echo, now));
-        self.round_trip.acknowledged(header.acknowledgment, header.acknowledgment, measured, echoed);
+        let acknowledgment = header.acknowledgment;
+        self.round_trip.acknowledged(acknowledgment, acknowledgment, measured, echoed, &self.config);
     }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
     /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
@@ -156,6 +159,7 @@ impl Connection {
         let sack = &header.options.sack;
         Report {
             acknowledgment: header.acknowledgment,
+            window_bytes: u32::from(header.window) << self.send.scale,
             echo: self.echo_of(header.options.timestamps),
             sack: (self.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
             congestion: self.marks.has(Marks::ECN)
@@ -185,7 +189,9 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let (acknowledgment, echo) = (header.acknowledgment, self.echo_of(header.timestamps));
-        self.advance_by(&Report { acknowledgment, echo, sack: None, congestion: false }, false, env, outcome);
+        let window_bytes = u32::from(header.window) << self.send.scale;
+        let report = Report { acknowledgment, window_bytes, echo, sack: None, congestion: false };
+        self.advance_by(&report, false, env, outcome);
     }
     /// It is compiled once for each road, so that the straight one is spared the questions whose answers are known.
     // spec: RFC7323 4.1-2
@@ -211,6 +217,7 @@ impl Connection {
             round_trip: None,
             rate: None,
             congestion: report.congestion,
+            edge: acknowledgment + report.window_bytes,
         };
         let mut delivery = self.deliver(report, acknowledgment, now);
         let advanced = heard.advanced_bytes > 0;
@@ -218,10 +225,8 @@ impl Connection {
         if advanced {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(echo, now));
-            if self.config.measures_every_acknowledgment {
-                self.round_trip.begin(acknowledgment);
-            }
-            self.round_trip.acknowledged(acknowledgment, self.send.next, delivery.oldest_round_trip, echoed);
+            let (next, measured) = (self.send.next, delivery.oldest_round_trip);
+            self.round_trip.acknowledged(acknowledgment, next, measured, echoed, &self.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
@@ -427,7 +432,11 @@ impl Connection {
     /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
     fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let same_window = u32::from(header.window) << self.send.scale == self.send.window;
+        let window = u32::from(header.window) << self.send.scale;
+        // One that is not believed changes nothing.
+        let same_window = window == self.send.window
+            || (self.config.same_numbers_widen_windows
+                && self.send.narrows_again(header.sequence, header.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.has_outstanding() && same_window && empty && self.send.window > 0
     }

@@ -29,10 +29,8 @@ impl Connection {
         let (now, acknowledgment) = (env.now, report.acknowledgment);
         let delivery = self.deliver(report, acknowledgment, now);
         let echoed = report.echo.and_then(|echo| self.echoed_round_trip(echo, now));
-        if self.config.measures_every_acknowledgment {
-            self.round_trip.begin(acknowledgment);
-        }
-        self.round_trip.acknowledged(acknowledgment, self.send.next, delivery.oldest_round_trip, echoed);
+        let (next, measured) = (self.send.next, delivery.oldest_round_trip);
+        self.round_trip.acknowledged(acknowledgment, next, measured, echoed, &self.config);
         self.discard_acknowledged(acknowledgment, 1, env);
         self.recovery.duplicates = 0;
         self.restart_timers(true, true, now);

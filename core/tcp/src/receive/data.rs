@@ -114,6 +114,7 @@ impl Connection {
     /// acknowledged at once (RFC 5681 §4.2).
     #[inline(never)]
     fn fill_hole(&mut self, next: Sequence, env: &mut Environment<'_>) -> u32 {
+        self.release_small();
         let tells = self.marks.has(Marks::SACK) && self.config.duplicate_sack;
         let Some(buffers) = &mut self.buffers else { return 0 };
         if tells {

@@ -153,6 +153,11 @@ impl Connection {
             && self.is_plain_acknowledgment(arrival);
         let (before, is_old) = (self.phase, arrival.header.acknowledgment.precedes(self.send.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
+            if was_plain {
+                // The challenge goes first.
+                self.release_small();
+                self.marks.put(Marks::APART, self.marks.has(Marks::ACKNOWLEDGE));
+            }
             return;
         }
         // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.

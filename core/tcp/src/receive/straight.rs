@@ -101,6 +101,16 @@ impl Connection {
     pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
         self.settle(env);
     }
+    /// What a router said is over with an acknowledgment, where it is so: not with one that is in its place as header
+    /// prediction has it, window and all, for Linux does not look at that.
+    #[cold]
+    fn forget_soft_error(&mut self, header: &PlainHeader) {
+        let same_window = u32::from(header.window) << self.send.scale == self.send.window;
+        let has_hole = self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
+        if self.config.errors_may_quote_next && (!same_window || has_hole) {
+            self.soft_error = None;
+        }
+    }
     #[inline]
     pub(super) fn arrive_as_predicted(
         &mut self,
@@ -112,8 +122,8 @@ impl Connection {
         self.heard(header.sequence, header.timestamps, env.now);
         if header.acknowledgment != self.send.unacknowledged {
             self.advance_plainly(header, env, outcome);
-        } else if self.soft_error.is_some() && self.config.errors_may_quote_next {
-            self.soft_error = None;
+        } else if self.soft_error.is_some() {
+            self.forget_soft_error(header);
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {

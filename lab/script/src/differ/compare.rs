@@ -28,7 +28,7 @@ pub struct Difference {
 /// The first difference, or `None` where both did the same.
 pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -> Option<Difference> {
     let mut view = View::default();
-    let mut latest = (Instant::ZERO, Instant::ZERO);
+    let mut latest = Latest::default();
     for (index, timed) in exchange.steps.iter().enumerate() {
         let (Some(theirs), Some(own)) = (kernel.moments.get(index), ours.moments.get(index)) else {
             return None;
@@ -38,7 +38,8 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
         if let Some((what, detail, same)) =
             different(theirs, own, at, &mut latest, (view.host_next, view.written))
         {
-            if is_on_the_brink(theirs, own, at, (time_of(kernel, index + 1), time_of(ours, index + 1))) {
+            let ends = (time_of(kernel, index + 1), time_of(ours, index + 1));
+            if is_on_the_brink(theirs, own, at, ends, &latest) {
                 return None;
             }
             let step = match same {
@@ -64,17 +65,41 @@ pub fn first_difference(exchange: &Exchange, kernel: &Watched, ours: &Watched) -
 fn time_of(watched: &Watched, index: usize) -> Instant {
     watched.times.get(index).copied().unwrap_or(Instant::ZERO)
 }
+/// When each of the two sent the latest packet, and the latest that takes numbers, with which a timer begins.
+#[derive(Clone, Copy, Default)]
+struct Latest {
+    any: (Instant, Instant),
+    numbered: (Instant, Instant),
+}
+
+impl Latest {
+    /// Both sent this.
+    fn sent(&mut self, kernel: &Sent, ours: &Sent) {
+        self.any = (kernel.at, ours.at);
+        if kernel.sequence < kernel.end {
+            self.numbered = self.any;
+        }
+    }
+}
+
 /// Whether only one side has sent a packet before the next step that a timer lets go about then: the kernel's timers are
-/// coarse, and nothing that follows can be compared.
-fn is_on_the_brink(theirs: &Moment, own: &Moment, at: (Instant, Instant), ends: (Instant, Instant)) -> bool {
+/// coarse, by an eighth of the time that they take, and nothing that follows can be compared.
+fn is_on_the_brink(
+    theirs: &Moment,
+    own: &Moment,
+    at: (Instant, Instant),
+    ends: (Instant, Instant),
+    latest: &Latest,
+) -> bool {
     let common = theirs.sent.len().min(own.sent.len());
     let odd = match (theirs.sent.get(common), own.sent.get(common)) {
-        (Some(sent), None) => (sent.at, at.0, ends.0),
-        (None, Some(sent)) => (sent.at, at.1, ends.1),
+        (Some(sent), None) => (sent.at, at.0, ends.0, latest.numbered.0),
+        (None, Some(sent)) => (sent.at, at.1, ends.1, latest.numbered.1),
         _ => return false,
     };
-    let (sent, at, end) = odd;
-    theirs.came == own.came && sent.since(at) > ANSWER && end.since(sent) < TIMER
+    let (sent, at, end, begun) = odd;
+    let coarse = if sent.since(at) > TIMER { TIMER + sent.since(begun).divided_by(8) } else { TIMER };
+    theirs.came == own.came && sent.since(at) > ANSWER && end.since(sent) < coarse
 }
 
 /// Under what circumstance the kernel sends more data, or sooner: words that keep one cause apart from all others.
@@ -101,7 +126,7 @@ fn different(
     theirs: &Moment,
     own: &Moment,
     at: (Instant, Instant),
-    latest: &mut (Instant, Instant),
+    latest: &mut Latest,
     (mut host_next, written): (i64, i64),
 ) -> Option<(String, String, Option<usize>)> {
     if theirs.came != own.came {
@@ -121,7 +146,7 @@ fn different(
         let (kernel, ours) = (theirs.sent.get(index), own.sent.get(index));
         let Some(what) = between(kernel, ours, at, *latest, (host_next, written)) else {
             if let (Some(kernel), Some(ours)) = (kernel, ours) {
-                *latest = (kernel.at, ours.at);
+                latest.sent(kernel, ours);
                 host_next = host_next.max(kernel.end);
             }
             continue;
@@ -140,12 +165,12 @@ fn different(
     None
 }
 
-/// How the next packets of both are different. `latest` is when each sent the one before.
+/// How the next packets of both are different. `latest` is when each sent those before.
 fn between(
     kernel: Option<&Sent>,
     ours: Option<&Sent>,
     at: (Instant, Instant),
-    latest: (Instant, Instant),
+    latest: Latest,
     (host_next, written): (i64, i64),
 ) -> Option<String> {
     let (kernel, ours) = match (kernel, ours) {
@@ -156,12 +181,13 @@ fn between(
     };
     let (theirs_at, own_at) = (kernel.at.since(at.0), ours.at.since(at.1));
     // A timer runs from the step, or from what was sent before: then what it was late before is no matter.
-    let apart = are_apart(theirs_at, own_at) && are_apart(kernel.at.since(latest.0), ours.at.since(latest.1));
+    let since = |from: (Instant, Instant)| are_apart(kernel.at.since(from.0), ours.at.since(from.1));
+    let apart = are_apart(theirs_at, own_at) && since(latest.any) && since(latest.numbered);
     let fields = kernel.different_fields(ours, host_next, written);
     match (apart, fields.is_empty()) {
         (false, true) => None,
         // A quarter of the time-out: as much as variations of the round trip make.
-        (true, true) if theirs_at > own_at && is_somewhat_later(kernel, ours, latest) => {
+        (true, true) if theirs_at > own_at && is_somewhat_later(kernel, ours, latest.any) => {
             Some(format!("kernel {} somewhat later", kernel.shape()))
         }
         (true, true) if theirs_at > own_at => Some(format!("kernel {} later", kernel.shape())),

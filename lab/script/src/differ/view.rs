@@ -219,7 +219,7 @@ impl View {
             self.window_closed = *window.start() == 0;
         }
         let (start, end) = self.span(segment);
-        if segment.flags.fin() && self.peer_fin.is_none() {
+        if segment.flags.fin() && self.peer_fin.is_none() && end > self.peer_next {
             self.peer_fin = Some(end - 1);
         }
         let is_believed = segment.acknowledgment.is_none_or(|number| (0..=self.host_next).contains(&number));
