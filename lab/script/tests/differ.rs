@@ -1,7 +1,7 @@
 //! A slice of the differential judge; `make differ` plays the long run.
 
 use inhost_script::differ::{self, Classes, Plan};
-use inhost_script::language::{line_of, parse_text};
+use inhost_script::language::{Presence, Step, line_of, parse_text};
 use inhost_script::suite;
 use std::path::Path;
 use std::time::Duration;
@@ -87,4 +87,18 @@ fn names(folder: &Path, text: &str) -> bool {
                 && std::fs::read_to_string(&path).unwrap().contains(text)
         }
     })
+}
+
+/// Linux takes the socket's own size of segments for what the peer does not say (RFC 9293 MUST-15): that is not drawn, nor
+/// in an answer that comes ahead of the proper one.
+#[test]
+fn no_syn_leaves_out_its_size_where_the_socket_has_one_of_its_own() {
+    let exchange = differ::draw(3_019_010).unwrap().unwrap();
+    assert!(exchange.steps.iter().any(|timed| timed.step.sets("mss")), "another seed is needed");
+    let sizes = exchange.steps.iter().filter_map(|timed| match &timed.step {
+        Step::In(segment) if segment.flags.syn() => Some(&segment.options.mss),
+        _ => None,
+    });
+    let sizes: Vec<_> = sizes.collect();
+    assert!(sizes.len() > 1 && !sizes.contains(&&Presence::Unsaid), "{sizes:?}");
 }

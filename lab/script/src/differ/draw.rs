@@ -6,7 +6,7 @@ use super::exchange::{Exchange, Timed};
 use super::view::View;
 use super::watch::{Player, watch};
 use super::{datagrams, opening, steps};
-use crate::language::{Call, CallKind, Expect, Segment, Step};
+use crate::language::{Call, CallKind, Expect, Presence, Segment, Step};
 use crate::ours::{Offloads, Ours};
 use crate::packet::Ends;
 use inhost_base::{Duration, Instant, Random};
@@ -204,7 +204,15 @@ impl Drawing<'_> {
         moment.sent.last().map(|sent| sent.at.since(from))
     }
     /// The next step, a while after the one before.
-    pub fn put(&mut self, gap: Duration, step: Step) -> Result<(), String> {
+    pub fn put(&mut self, gap: Duration, mut step: Step) -> Result<(), String> {
+        if let Step::In(segment) = &mut step
+            && segment.flags.syn()
+            && segment.options.mss == Presence::Unsaid
+            && self.exchange.steps.iter().any(|timed| timed.step.sets("mss"))
+        {
+            // Linux takes the socket's own size for what the peer does not say (RFC 9293 MUST-15 says 536).
+            segment.options.mss = Presence::Is(1000);
+        }
         let after = self.quiet(gap)?;
         self.player.stamp(self.clock);
         self.player.perform(&step)?;

@@ -133,11 +133,9 @@ fn accept(drawing: &mut Drawing<'_>) -> Result<(), String> {
 }
 
 fn call(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
-    let mut names_mss = false;
     if drawing.percent(35) {
         drawing.call(Duration::ZERO, CallKind::Socket { port: None })?;
         let (option, value) = steps::option(drawing, true);
-        names_mss = option == "mss";
         drawing.call(Duration::ZERO, CallKind::Set { option: option.into(), value: value.into() })?;
     }
     drawing.call(Duration::ZERO, CallKind::Connect { peer: 1, data: None })?;
@@ -147,10 +145,6 @@ fn call(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
         steps::disturb(drawing, gap)?;
     }
     let mut answer = syn(drawing, opening);
-    if names_mss && answer.options.mss == Presence::Unsaid {
-        // Linux takes the socket's own size for what the peer does not say (RFC 9293 MUST-15 says 536).
-        answer.options.mss = Presence::Is(1000);
-    }
     if drawing.percent(96) {
         answer.flags = answer.flags.without(Flags::CWR).with(Flags::ACK);
         answer.acknowledgment = Some(drawing.pick(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2]));

@@ -138,6 +138,10 @@ impl Step {
     pub fn is_out(&self) -> bool {
         matches!(self, Step::Out(_) | Step::OutDatagram(_) | Step::OutFragment(_) | Step::OutIcmp(_))
     }
+    /// Whether it is the call that sets this option.
+    pub fn sets(&self, name: &str) -> bool {
+        matches!(self, Step::Call(Call { what: CallKind::Set { option, .. }, .. }) if option == name)
+    }
 }
 
 /// A value that an `out` may leave open.
