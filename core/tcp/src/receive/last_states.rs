@@ -25,8 +25,10 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        // That an acknowledgment tells of a mark ends with the connection proper.
-        self.marks.clear(Marks::ECHO_CONGESTION);
+        if self.phase == TcpPhase::TimeWait {
+            // Nobody sends any more who could go slower.
+            self.marks.clear(Marks::ECHO_CONGESTION);
+        }
         let is_old = self.is_older_than_known(arrival);
         let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receive.next);
         if self.phase == TcpPhase::TimeWait {

@@ -66,6 +66,8 @@ struct Own {
     heard_mark: bool,
     /// The peer is to hear of a mark.
     owes_echo: bool,
+    /// The peer has ended its stream.
+    peer_ended: bool,
     ecn: bool,
 }
 
@@ -88,6 +90,7 @@ impl Own {
             is_open: false,
             heard_mark: false,
             owes_echo: false,
+            peer_ended: false,
             ecn: false,
         }
     }
@@ -223,6 +226,7 @@ impl Own {
         if segment.flags.contains(Flags::CWR) {
             self.owes_echo = false;
         }
+        self.peer_ended |= segment.flags.fin();
         if segment.ecn == Ecn::Congested && !segment.flags.syn() {
             self.heard_mark = true;
             self.owes_echo |= is_in_order && is_newer && is_current && self.ecn && segment.payload_bytes > 0;
@@ -314,7 +318,9 @@ impl Own {
         if reduced && !self.ecn {
             return Err("says that it reduced its window to who never asked for that");
         }
-        if self.owes_echo && !echoes && segment.flags.ack() {
+        // Where both streams have ended nobody sends any more who could go slower.
+        let both_ended = self.peer_ended && self.fin_at.is_some();
+        if self.owes_echo && !echoes && segment.flags.ack() && !both_ended {
             return Err("does not echo congestion");
         }
         Ok(())
