@@ -146,8 +146,8 @@ pub struct Config {
     /// An answer to our SYN that acknowledges something else has it sent again after so long, once, as on Linux.
     /// Default none: the timer paces it (RFC 6298 §5.5).
     pub crossed_syn_retry: Option<Duration>,
-    /// Data and FIN that come with the answer to our SYN are dropped and come again, as on Linux. Default false: they are
-    /// taken (RFC 9293 §3.10.7.3).
+    /// Data and FIN that come with the answer to our SYN are dropped and come again, but for Fast Open, as on Linux.
+    /// Default false: they are taken (RFC 9293 §3.10.7.3).
     pub drops_data_of_syn_answers: bool,
     /// A segment without ACK, RST and SYN is dropped wherever it lies, as on Linux, but for a handshake that a listener
     /// began. Default false: outside the window it is
