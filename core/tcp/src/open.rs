@@ -370,7 +370,8 @@ impl Connection {
         self.receive.edge = self.receive.next + self.window_space();
         self.acknowledge_handshake(env.now);
         self.take_urgent(arrival, outcome);
-        let is_fast_open = matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
+        let is_fast_open =
+            matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
         if !self.config.drops_data_of_syn_answers || is_fast_open {
             self.take_data(arrival, env, outcome);
         }
