@@ -417,6 +417,7 @@ impl Stack {
         self.tick(now);
         match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
             Socket::Flow(flow) if flow.marks.any(Marks::SILENT) => Err(SocketError::NoSocket),
+            Socket::Flow(flow) if flow.connection.outlives_abort() => self.close(socket, now, sink),
             Socket::Flow(_) => {
                 self.abort_flow(socket.0, now, sink);
                 Ok(())

@@ -18,6 +18,11 @@ impl Connection {
                 _ => false,
             }
     }
+    /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
+    /// socket by then.
+    pub fn outlives_abort(&self) -> bool {
+        self.config.small_last_states && self.phase == TcpPhase::TimeWait
+    }
     /// A segment for it.
     pub(super) fn arrive_in_small(
         &mut self,
