@@ -200,7 +200,7 @@ impl View {
             self.peer_syn = true;
             self.peer_next = 1;
         }
-        if self.is_before_handshake(segment) {
+        if self.is_beside_handshake(segment) {
             return;
         }
         if let Some(number) = segment.acknowledgment.filter(|_| segment.flags.ack()) {
@@ -235,9 +235,11 @@ impl View {
             self.ahead.retain(|&(_, end)| end > next);
         }
     }
-    /// Whether a segment is no part of the handshake, for it lies before that.
-    fn is_before_handshake(&self, segment: &Segment) -> bool {
-        !segment.flags.syn() && !self.is_synchronized() && self.span(segment).1 < self.peer_next
+    /// Whether a segment is no part of the handshake, for it lies before that, or beyond any first window.
+    fn is_beside_handshake(&self, segment: &Segment) -> bool {
+        let is_old = self.span(segment).1 < self.peer_next;
+        let is_beyond = self.start(segment) > self.peer_next + i64::from(u16::MAX);
+        !segment.flags.syn() && !self.is_synchronized() && (is_old || is_beyond)
     }
     fn start(&self, segment: &Segment) -> i64 {
         let usual = if segment.flags.syn() { 0 } else { self.peer_next };
