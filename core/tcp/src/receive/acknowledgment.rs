@@ -61,6 +61,9 @@ impl Connection {
                 // In all but the SYN that goes again it is FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     outcome.dropped = Some(Drop::OutOfWindow);
+                    if self.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+                        self.refuse_data(arrival, env, outcome);
+                    }
                 } else {
                     self.challenge(env, outcome);
                 }

@@ -197,12 +197,7 @@ impl Connection {
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.phase != TcpPhase::Established {
-            outcome.reset = if self.config.unread_is_unknown {
-                ResetReply::to(arrival.header, arrival.payload.len())
-            } else {
-                Some(self.last_word(env.now))
-            };
-            return self.finish(Some(ConnectionError::Aborted), env, outcome);
+            return self.refuse_data(arrival, env, outcome);
         }
         self.marks.set(Marks::ACKNOWLEDGE);
         if arrival.start == self.receive.next {
@@ -214,6 +209,21 @@ impl Connection {
                 self.take_fin(true, env, outcome);
             }
         }
+    }
+    /// Data for which nobody is left ends the connection (RFC 1122 §4.2.2.13).
+    #[cold]
+    pub(super) fn refuse_data(
+        &mut self,
+        arrival: &Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        outcome.reset = if self.config.unread_is_unknown {
+            ResetReply::to(arrival.header, arrival.payload.len())
+        } else {
+            Some(self.last_word(env.now))
+        };
+        self.finish(Some(ConnectionError::Aborted), env, outcome);
     }
     /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
     fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>, outcome: &mut Outcome) {

@@ -102,12 +102,13 @@ impl Connection {
         self.settle(env);
     }
     /// What a router said is over with an acknowledgment, where it is so: not with one that is in its place as header
-    /// prediction has it, window and all, for Linux does not look at that.
+    /// prediction has it, window and all, for Linux does not look at that. It does where the first data comes with it, for
+    /// which the socket has no memory yet.
     #[cold]
     fn forget_soft_error(&mut self, header: &PlainHeader) {
         let same_window = u32::from(header.window) << self.send.scale == self.send.window;
         let has_hole = self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
-        if self.config.errors_may_quote_next && (!same_window || has_hole) {
+        if self.config.errors_may_quote_next && (!same_window || has_hole || self.received_bytes == 0) {
             self.soft_error = None;
         }
     }
