@@ -40,7 +40,8 @@ impl Connection {
         for (start, end) in buffers.reassembly.recent() {
             // What is acknowledged with it stands in the first place only, where it tells of what came twice.
             let is_ahead = self.receive.next.precedes(start);
-            if blocks.len() < most && (is_ahead || blocks.is_empty() || tells_held_fins) {
+            let is_other = buffers.reassembly.duplicate != Some((start, end));
+            if blocks.len() < most && (is_ahead || blocks.is_empty() || (tells_held_fins && is_other)) {
                 blocks.push((start, end));
             }
         }
