@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::ftp::show::{Show, size};
 use crate::through::Way;
 use inhost_base::{Duration, Endpoint};
-use inhost_ftp::storage::{Folder, Storage, VirtualPath};
+use inhost_common::storage::{Folder, Storage, VirtualPath};
 use inhost_names::check_host;
 use inhost_socket::Host;
 use inhost_tftp::driver::{get, put};

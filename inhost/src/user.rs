@@ -2,7 +2,7 @@
 
 use crate::args::User;
 use crate::failure::Failure;
-use inhost_telnet::users::Users;
+use inhost_common::users::Users;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 use super::session::{Credentials, Opener, Session, credentials};
 use super::show::{Show, clean, show_said, size};
 use super::url::Url;
+use inhost_common::storage::{Folder, VirtualPath};
 use inhost_ftp::client::{ClientError, DataVia, Operation};
 use inhost_ftp::driver::{get, list, put};
 use inhost_ftp::protocol::Kind;
-use inhost_ftp::storage::{Folder, VirtualPath};
 use inhost_runtime::{Signal, Signals};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;

@@ -2,8 +2,8 @@
 
 use crate::connection::{Connection, Connector, Maker};
 use inhost_base::{Endpoint, IpAddr};
+use inhost_common::LocalFuture;
 use inhost_ftp::driver::{Accept, HostNetwork, Network};
-use inhost_ftp::storage::LocalFuture;
 use inhost_runtime::control::{Client, ClientError, Connected, ListenerClient};
 use inhost_runtime::{AsyncFd, Reactor, entropy};
 use inhost_socket::Listener;

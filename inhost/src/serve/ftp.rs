@@ -4,16 +4,17 @@ use crate::config::{Config, Ftp, may_write};
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_common::LocalFuture;
+use inhost_common::storage::{Folder, Quotas};
+use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
 use inhost_common::{Admission, AdmissionLimits, Callers, Denials};
 use inhost_ftp::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
 use inhost_ftp::protocol::UnixTime;
 use inhost_ftp::server::{Closing, Rights, ServerConfig, TlsPolicy};
-use inhost_ftp::storage::{Folder, LocalFuture, Quotas};
 use inhost_runtime::Runtime;
-use inhost_socket::{Host, Listener};
-use inhost_telnet::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
+use inhost_socket::{Host, Listener, Stream};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -218,16 +219,16 @@ fn server_config(ftp: &Ftp, has_certificate: bool) -> Result<ServerConfig, Failu
 }
 
 async fn accept(host: Host, listener: Listener, services: Rc<FtpServices>, implicit: bool) {
-    // Accepting fails only when the listener is closed, as the host goes down.
-    while let Ok(stream) = listener.accept().await {
+    // The session says why a caller is refused.
+    let serve = |stream: Stream, _, ()| {
         let (local, peer) = (stream.local(), stream.remote());
         let services = services.clone();
         let config = Rc::new(services.places.borrow().config.clone());
-        host.spawn(async move {
+        async move {
             serve_session(stream, local, peer, implicit, config, services).await;
-        })
-        .detach();
-    }
+        }
+    };
+    inhost_common::accept(host, listener, services.callers.clone(), |_| Some(()), serve).await;
     services.admission.close();
 }
 

@@ -4,15 +4,15 @@ use crate::config::Telnet;
 use crate::failure::Failure;
 use crate::user;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
-use inhost_common::{Admission, AdmissionLimits, Callers, Denials, Transport};
+use inhost_common::users::{
+    ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
+};
+use inhost_common::{Admission, AdmissionLimits, Callers, Denials};
 use inhost_runtime::{Runtime, control, entropy};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
 use inhost_telnet::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
 use inhost_telnet::server::{Closing, ServerConfig};
-use inhost_telnet::users::{
-    ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
-};
 use std::cell::RefCell;
 use std::io::Read;
 use std::path::PathBuf;
@@ -113,12 +113,11 @@ async fn accept(
     config: Rc<RefCell<ServerConfig>>,
     callers: Callers,
 ) {
-    // Accepting fails only when the listener is closed, as the host goes down.
-    while let Ok(stream) = listener.accept().await {
-        let config = config.borrow().clone();
-        let caller = callers.of(Transport::Tcp, stream.remote()).address;
-        host.spawn(session(stream, caller, services.clone(), config)).detach();
-    }
+    // The session says why a caller is refused.
+    let serve = |stream, caller: Endpoint, ()| {
+        session(stream, caller.address, services.clone(), config.borrow().clone())
+    };
+    inhost_common::accept(host, listener, callers, |_| Some(()), serve).await;
     services.admission().close();
 }
 

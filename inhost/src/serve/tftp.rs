@@ -2,8 +2,8 @@
 
 use crate::config::Tftp;
 use crate::failure::Failure;
+use inhost_common::storage::Folder;
 use inhost_common::{Callers, Cleaner};
-use inhost_ftp::storage::Folder;
 use inhost_socket::Host;
 use inhost_tftp::driver::{Server, ServerEvent, serve};
 use std::rc::Rc;

@@ -1,13 +1,33 @@
-//! What every service needs beside its protocol: who is admitted, who called from outside, and text of strangers made
-//! fit for a terminal.
+//! What services share: the accept loop, admission and limits for each outer caller, users, storage, the clock, and
+//! strangers' text made fit for a terminal.
+//!
+//! - [`accept`], [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
+//! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
+//! - [`text`]: strangers' text for terminals and logs;
+//! - `users` (feature `users`, with Argon2): who may log in;
+//! - `storage` (feature `storage`, with cap-std): files below one directory.
 #![forbid(unsafe_code)]
 
+pub mod accept;
 pub mod admission;
 pub mod callers;
+pub mod clock;
 pub mod denials;
+pub mod future;
+pub mod guard;
+#[cfg(feature = "storage")]
+pub mod storage;
 pub mod text;
+pub mod urgent;
+#[cfg(feature = "users")]
+pub mod users;
 
+pub use accept::accept;
 pub use admission::{Admission, AdmissionLimits, Permit, Refusal, network};
 pub use callers::{Callers, Forwarded, Transport};
+pub use clock::Clock;
 pub use denials::{Attempt, DenialLimits, Denials};
+pub use future::LocalFuture;
+pub use guard::{Guard, Rate};
 pub use text::Cleaner;
+pub use urgent::Urgent;

@@ -14,7 +14,7 @@ use crate::server::{
     Action, FileReply, LogIn, Rights, ServerConfig, Session, TlsPolicy, TransferError, TransferEvent,
     TransferRequest,
 };
-use crate::storage::{StorageError, VirtualPath};
+use inhost_common::storage::{StorageError, VirtualPath};
 
 /// Octets that a server may say for one command: HELP and FEAT are the longest.
 const PER_COMMAND: usize = 2048;

@@ -7,7 +7,7 @@
 //! - [`server`]: a control connection as the server has it;
 //! - [`client`]: the same as the client has it.
 //!
-//! [`storage`] is where the files are: a small trait, and a folder behind it that no path leads out of. [`driver`]
+//! Files are reached by [`inhost_common::storage`]: a small trait, and a folder behind it that no path leads out of. [`driver`]
 //! carries octets between all these and the world, on the host's own sockets or any other stream with tokio's traits,
 //! in clear text or in TLS.
 //!
@@ -42,4 +42,3 @@ pub mod driver;
 pub mod fuzz;
 pub mod protocol;
 pub mod server;
-pub mod storage;

@@ -2,7 +2,7 @@
 //! daytime (RFC 867), each over TCP and UDP.
 //!
 //! Over UDP these services once drowned networks: two of them answering each other never stop, and a forged source
-//! turns them on a stranger. Here a [`Guard`] answers no service's port, limits answers to each address and in all,
+//! turns them on a stranger. Here an [`inhost_common::Guard`] answers no service's port, limits answers to each address and in all,
 //! and no answer is much longer than its question.
 //!
 //! ```
@@ -16,11 +16,9 @@
 
 mod chargen;
 mod daytime;
-mod guard;
 mod serve;
 mod stream;
 
 pub use chargen::{LINE_BYTES, LINE_CHARACTERS, Pattern};
 pub use daytime::Daytime;
-pub use guard::{Guard, Rate, Refusal, SERVICE_PORTS_BELOW, SOURCES_LIMIT};
 pub use serve::{Counters, Little, LittleConfig, ServeError, Service, serve};

@@ -1,10 +1,10 @@
 //! The services on a host: listeners, limits, and one local task for each socket and connection.
 
 use crate::stream::{self, Progress};
-use crate::{Daytime, Guard, LINE_BYTES, Pattern, Rate};
+use crate::{Daytime, LINE_BYTES, Pattern};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
-use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
+use inhost_common::{Admission, AdmissionLimits, Callers, Guard, Permit, Rate, Transport};
 use inhost_socket::{Ends, Host, Listener, Stream, Task, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::{Cell, RefCell};
@@ -202,24 +202,22 @@ pub fn serve(
 }
 
 async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
-    loop {
-        let Ok(stream) = listener.accept().await else { return };
-        let caller = shared.callers.of(Transport::Tcp, stream.remote()).address;
-        let Ok(permit) = shared.admission.admit(caller, shared.host.now()) else {
-            shared.count(|c| c.connections_refused += 1);
-            stream.abort();
-            continue;
-        };
-        shared.count(|c| c.connections += 1);
+    let admit = |caller: Endpoint| {
+        let permit = shared.admission.admit(caller.address, shared.host.now()).ok();
+        shared.count(|c| match permit {
+            Some(_) => c.connections += 1,
+            None => c.connections_refused += 1,
+        });
+        permit
+    };
+    let session = |stream, _, permit: Permit| {
         let connection = serve_connection(shared.clone(), stream, service);
-        shared
-            .host
-            .spawn(async move {
-                let _permit = permit;
-                connection.await;
-            })
-            .detach();
-    }
+        async move {
+            let _permit = permit;
+            connection.await;
+        }
+    };
+    inhost_common::accept(shared.host.clone(), listener, shared.callers.clone(), admit, session).await;
 }
 
 /// When something last moved.

@@ -7,7 +7,7 @@ use crate::client::{ClientAction, Console, Emulation, SessionId, Settings, Start
 use crate::protocol::{Config, Event, OUTPUT_BYTES, REPLY_BURST_BYTES, Telnet};
 use crate::pty::TerminalKeys;
 use crate::server::{Action, ServerConfig, Session};
-use crate::users::{Account, Verdict};
+use inhost_common::users::{Account, Verdict};
 
 /// Octets that a machine may say unasked at its start, and a client's console or a server's dialogue in
 /// answer to one octet.

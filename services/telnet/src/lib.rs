@@ -9,7 +9,7 @@
 //!
 //! [`driver`] carries octets between these and the world. It is given its streams, its time and its terminal
 //! through traits, and runs on any executor, that of a simulation included. What has to touch the operating
-//! system does so on side threads of its own: [`pty`], [`users`] (Argon2), [`terminal`].
+//! system does so on side threads of its own: [`pty`], [`terminal`].
 //!
 //! This crate never opens a connection, never reads a clock, and lets nothing of a peer's environment reach
 //! a shell but TERM and LANG, validated.
@@ -43,4 +43,3 @@ pub mod protocol;
 pub mod pty;
 pub mod server;
 pub mod terminal;
-pub mod users;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_common::network;
-use inhost_ftp::storage::{StorageError, VirtualPath, is_partial};
-use inhost_little::{Guard, Rate};
+use inhost_common::storage::{StorageError, VirtualPath, is_partial};
+use inhost_common::{Guard, Rate};
 
 use crate::packet::{ErrorCode, Malformed, Packet, Request};
 

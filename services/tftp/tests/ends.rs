@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Duration, Endpoint};
 use inhost_common::Callers;
-use inhost_ftp::storage::{Folder, VirtualPath};
+use inhost_common::storage::{Folder, VirtualPath};
 use inhost_runtime::Runtime;
 use inhost_socket::{Either, Host, race};
 use inhost_stack::{StackConfig, UdpOptions};
@@ -106,7 +106,7 @@ impl World {
         let (to, path) = (Endpoint::new(SERVER, 69), VirtualPath::root().join(here));
         let (progress, settings) = (Cell::new(0), Settings::default());
         let (file, world) =
-            ((&self.client as &dyn inhost_ftp::storage::Storage, &path), (&socket, &self.host));
+            ((&self.client as &dyn inhost_common::storage::Storage, &path), (&socket, &self.host));
         match is_put {
             true => put(request, to, file, settings, world, &progress).await,
             false => get(request, to, file, settings, world, &progress).await,

@@ -1,10 +1,10 @@
 //! Files without end, kept nowhere: a directory of a million names, and each of them a terabyte long.
 
-use inhost_ftp::protocol::{Facts, Kind, Permissions, UnixTime};
-use inhost_ftp::storage::{
-    LIST_BATCH, Listing, LocalFuture, Names, Outcome, Source, Storage, StorageError, Store, Storing,
-    VirtualPath,
+use inhost_common::LocalFuture;
+use inhost_common::storage::{
+    LIST_BATCH, Listing, Names, Outcome, Source, Storage, StorageError, Store, Storing, VirtualPath,
 };
+use inhost_ftp::protocol::{Facts, Kind, Permissions, UnixTime};
 
 /// Names of the directory.
 const NAMES: u64 = 1_000_000;

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use inhost_base::Endpoint;
+use inhost_common::LocalFuture;
 use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
 use inhost_ftp::protocol::UnixTime;
 use inhost_ftp::server::{Rights, ServerConfig};
-use inhost_ftp::storage::LocalFuture;
 use inhost_sim::{Node, Outcome};
 use inhost_socket::{Host, Stream};
 

@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use inhost_common::LocalFuture;
+use inhost_common::users::{Account, Verdict};
 use inhost_common::{Admission, AdmissionLimits};
 use inhost_sim::{Node, Outcome};
 use inhost_socket::{Host, Stream};
 use inhost_telnet::driver::{Services, SessionEvent, serve_session};
 use inhost_telnet::pty::{Shell, TerminalKeys};
 use inhost_telnet::server::{ServerConfig, ShellRequest};
-use inhost_telnet::users::{Account, LocalFuture, Verdict};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{assert_little, expect, held, says};

@@ -18,7 +18,8 @@ use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient};
 use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
 use crate::protocol::{Family, Parameters, Representation, name_text};
 use crate::server::TransferError;
-use crate::storage::{LocalFuture, Source, StorageError, Storing};
+use inhost_common::LocalFuture;
+use inhost_common::storage::{Source, StorageError, Storing};
 
 /// Octets of one read of the control connection.
 const READ_BYTES: usize = 4096;

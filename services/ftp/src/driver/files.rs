@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::listing;
 use crate::protocol::{Facts, Kind, UnixTime};
 use crate::server::{Digest, FileReply, FileRequest, ListStyle};
-use crate::storage::{Listing, Names, Outcome, Source, Storage, StorageError, VirtualPath};
+use inhost_common::storage::{Listing, Names, Outcome, Source, Storage, StorageError, VirtualPath};
 
 /// Octets that are read at a time to be hashed or counted.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -162,7 +162,7 @@ async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::LocalFuture;
+    use inhost_common::LocalFuture;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A file in memory that counts how often it is read.

@@ -8,7 +8,7 @@ use inhost_socket::{Host, ListenError, Listener, Stream};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, TcpConfig as Config};
 
 use super::{Accept, Network};
-use crate::storage::LocalFuture;
+use inhost_common::LocalFuture;
 
 /// Connections of one host.
 #[derive(Clone)]

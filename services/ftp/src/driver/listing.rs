@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::files::FirstNames;
-use crate::protocol::{Facts, Kind, UnixTime, list_time};
+use crate::protocol::{Facts, Kind, UnixTime, facts_line, list_time};
 use crate::server::FACT_NAMES;
 use crate::server::ListStyle;
-use crate::storage::{LIST_BATCH, Listing, Names, Outcome};
+use inhost_common::storage::{LIST_BATCH, Listing, Names, Outcome};
 
 /// A listing on its way: the text of so many names at a time, so that others have their turn between.
 pub(super) struct Lines {
@@ -91,7 +91,7 @@ pub(super) fn line(name: &str, facts: &Facts, style: ListStyle, now: UnixTime) -
             let wanted = |fact: &str| {
                 FACT_NAMES.iter().enumerate().any(|(bit, known)| *known == fact && bits & 1 << bit != 0)
             };
-            format!("{}\n", facts.line(&name, &wanted))
+            format!("{}\n", facts_line(facts, &name, &wanted))
         }
         ListStyle::Long { .. } => {
             let kind = match facts.kind {

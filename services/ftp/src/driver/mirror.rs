@@ -10,7 +10,7 @@ use super::work::{GetOptions, Remote, get_known, list, local, look, put};
 use super::{Clock, Connection, Network};
 use crate::client::{ClientError, Listed};
 use crate::protocol::Kind;
-use crate::storage::{Folder, Storage, StorageError, VirtualPath};
+use inhost_common::storage::{Folder, Storage, StorageError, VirtualPath};
 
 /// Jobs of a mirror that wait; a directory beyond is left for when there is room.
 const JOBS: usize = 1 << 20;

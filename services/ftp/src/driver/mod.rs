@@ -27,7 +27,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub use client::{ClientLimits, Connection, Flow, Flowed};
 pub use control::MaybeTls;
 pub use host::HostNetwork;
-pub use inhost_telnet::driver::{Clock, Urgent};
+pub use inhost_common::{Clock, Urgent};
 pub use passive::{Caller, Lease, PassivePorts};
 pub use serve::{SessionEnd, serve_session};
 pub use services::{Entry, Granted, Services, SessionEvent};
@@ -37,7 +37,7 @@ pub use tls_client::{TlsClient, Trust};
 pub use mirror::{MirrorPlan, mirror};
 pub use work::{GetOptions, Moved, copy, get, list, put};
 
-use crate::storage::LocalFuture;
+use inhost_common::LocalFuture;
 
 /// Where data connections come from: the host's own sockets, or others'.
 pub trait Network: 'static {

@@ -15,7 +15,8 @@ use super::stall::Stall;
 use crate::codec::{Decoded, Decoder, Encoder};
 use crate::protocol::Parameters;
 use crate::server::{TransferError, TransferEvent};
-use crate::storage::{LocalFuture, Outcome, Source, StorageError, Storing};
+use inhost_common::LocalFuture;
+use inhost_common::storage::{Outcome, Source, StorageError, Storing};
 
 /// Octets of one buffer; a transfer has two at most, whatever its file. Each costs a change of threads, which takes as
 /// long as copying a good part of this.

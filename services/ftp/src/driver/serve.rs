@@ -19,7 +19,8 @@ use crate::server::{
     Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,
     TransferRequest,
 };
-use crate::storage::{LocalFuture, Outcome};
+use inhost_common::LocalFuture;
+use inhost_common::storage::Outcome;
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;

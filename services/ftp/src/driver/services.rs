@@ -8,7 +8,8 @@ use inhost_common::{Admission, Callers, Refusal};
 use super::{Clock, Network, PassivePorts, TlsServer};
 use crate::protocol::UnixTime;
 use crate::server::{Closing, Rights};
-use crate::storage::{LocalFuture, Storage};
+use inhost_common::LocalFuture;
+use inhost_common::storage::Storage;
 
 /// A user who was let in.
 pub struct Granted {

@@ -16,7 +16,7 @@ use crate::protocol::{Facts, Kind, Parameters, name_octets};
 use crate::server::{
     Channel, ListStyle, ServerConfig, Task, TransferError, TransferEvent, TransferRequest, restarts_by_file,
 };
-use crate::storage::{Storage, StorageError, Store, Storing, VirtualPath};
+use inhost_common::storage::{Storage, StorageError, Store, Storing, VirtualPath};
 
 /// Names that are listed in order. What a directory has beyond is listed as it is read, so that no listing takes more
 /// memory than these.

@@ -10,7 +10,7 @@ use super::{Clock, Connection, Flow, Network};
 use crate::client::{Answer, ClientError, DataVia, Listed, Listing, Operation, Transfer, parse_listing};
 use crate::protocol::{Parameters, UnixTime, parse_time, time_text};
 use crate::server::Digest;
-use crate::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
+use inhost_common::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
 
 /// A file no longer than this is moved anew in less time than it takes to look what is there of it.
 const WORTH_RESUMING_BYTES: u64 = 64 * 1024;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::name::name_text;
+use inhost_common::storage::name_text;
 
 /// When a verb may be said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

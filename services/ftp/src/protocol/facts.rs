@@ -1,102 +1,60 @@
 //! What is known of a file, as MLST and MLSD write it (RFC 3659 §7).
 
-use super::time::{UnixTime, parse_time, time_text};
+use inhost_common::storage::{Facts, Kind, Permissions};
 
-/// What a name stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// A file.
-    File,
-    /// A directory.
-    Directory,
-    /// The directory that is listed.
-    This,
-    /// The directory above the one that is listed.
-    Parent,
-    /// A link whose end cannot be reached, a device, a socket.
-    Other,
-}
+use super::time::{parse_time, time_text};
 
-/// What the user may do (the letters of the fact `perm`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Permissions {
-    /// Retrieve a file, list a directory.
-    pub read: bool,
-    /// Store to it, make files in it.
-    pub write: bool,
-    /// Delete or rename it.
-    pub delete: bool,
-}
-
-impl Permissions {
-    fn letters(self, kind: Kind) -> String {
-        let mut letters = String::new();
-        let is_file = kind == Kind::File;
-        if self.write {
-            letters += if is_file { "aw" } else { "cmp" };
-        }
-        if self.delete {
-            letters += "df";
-        }
-        if self.read {
-            letters += if is_file { "r" } else { "el" };
-        }
-        letters
+/// The letters of the fact `perm`.
+fn letters(permissions: Permissions, kind: Kind) -> String {
+    let mut letters = String::new();
+    let is_file = kind == Kind::File;
+    if permissions.write {
+        letters += if is_file { "aw" } else { "cmp" };
     }
-}
-
-/// The facts of one name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Facts {
-    /// What it is.
-    pub kind: Kind,
-    /// Octets, of a file.
-    pub size_bytes: u64,
-    /// When it was last changed.
-    pub modified: Option<UnixTime>,
-    /// Permission bits in the manner of Unix.
-    pub mode: Option<u32>,
-    /// The same for the same file under whatever name.
-    pub unique: Option<String>,
-    /// What the user may do with it.
-    pub permissions: Permissions,
-}
-
-impl Facts {
-    /// The facts that a server tells, with a space and the name, but for their line's end. `wanted` says which.
-    pub fn line(&self, name: &str, wanted: &dyn Fn(&str) -> bool) -> String {
-        let mut line = String::new();
-        let mut fact = |key: &str, value: String| {
-            if wanted(key) {
-                line += &format!("{key}={value};");
-            }
-        };
-        fact("type", self.type_name().to_owned());
-        if self.kind == Kind::File {
-            fact("size", self.size_bytes.to_string());
-        }
-        if let Some(modified) = self.modified {
-            fact("modify", time_text(modified));
-        }
-        fact("perm", self.permissions.letters(self.kind));
-        if let Some(unique) = &self.unique {
-            fact("unique", unique.clone());
-        }
-        if let Some(mode) = self.mode {
-            fact("UNIX.mode", format!("{:04o}", mode & 0o7777));
-        }
-        line.push(' ');
-        line.push_str(name);
-        line
+    if permissions.delete {
+        letters += "df";
     }
-    fn type_name(&self) -> &'static str {
-        match self.kind {
-            Kind::File => "file",
-            Kind::Directory => "dir",
-            Kind::This => "cdir",
-            Kind::Parent => "pdir",
-            Kind::Other => "OS.unix=other",
+    if permissions.read {
+        letters += if is_file { "r" } else { "el" };
+    }
+    letters
+}
+
+/// The facts that a server tells, with a space and the name, but for their line's end. `wanted` says which.
+pub fn facts_line(facts: &Facts, name: &str, wanted: &dyn Fn(&str) -> bool) -> String {
+    let mut line = String::new();
+    let mut fact = |key: &str, value: String| {
+        if wanted(key) {
+            line += &format!("{key}={value};");
         }
+    };
+    fact("type", type_name(facts.kind).to_owned());
+    if facts.kind == Kind::File {
+        fact("size", facts.size_bytes.to_string());
+    }
+    if let Some(modified) = facts.modified {
+        fact("modify", time_text(modified));
+    }
+    fact("perm", letters(facts.permissions, facts.kind));
+    if let Some(unique) = &facts.unique {
+        fact("unique", unique.clone());
+    }
+    if let Some(mode) = facts.mode {
+        fact("UNIX.mode", format!("{:04o}", mode & 0o7777));
+    }
+    line.push(' ');
+    line.push_str(name);
+    line
+}
+
+/// The value of the fact `type`.
+fn type_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "file",
+        Kind::Directory => "dir",
+        Kind::This => "cdir",
+        Kind::Parent => "pdir",
+        Kind::Other => "OS.unix=other",
     }
 }
 
@@ -156,7 +114,7 @@ mod tests {
             unique: Some("8g12".into()),
             permissions: Permissions { read: true, write: true, delete: true },
         };
-        let line = facts.line("a b;c", &|_| true);
+        let line = facts_line(&facts, "a b;c", &|_| true);
         assert_eq!(
             line,
             "type=file;size=4161;modify=19970706033042;perm=awdfr;unique=8g12;UNIX.mode=0644; a b;c"
@@ -167,7 +125,7 @@ mod tests {
             (read.kind, read.size_bytes, read.modified),
             (facts.kind, facts.size_bytes, facts.modified)
         );
-        assert_eq!(facts.line("x", &|fact| fact == "size"), "size=4161; x");
+        assert_eq!(facts_line(&facts, "x", &|fact| fact == "size"), "size=4161; x");
         // RFC 3659 §7.7.4.
         let (tmp, name) = parse_facts("Type=dir;Modify=19981107085215;Perm=el; tmp").unwrap();
         assert_eq!((tmp.kind, name), (Kind::Directory, "tmp"));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::lines::LINE_BYTES;
-use super::name::{name_octets, name_text};
+use inhost_common::storage::{name_octets, name_text};
 
 /// Lines of one reply that are kept; of the rest only the last counts.
 pub const REPLY_LINES: usize = 4096;

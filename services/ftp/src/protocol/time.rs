@@ -1,13 +1,6 @@
 //! Times as FTP writes them: UTC, to the second, with fractions where there are any (RFC 3659 §2.3).
 
-/// Seconds and nanoseconds since the start of 1970, UTC.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct UnixTime {
-    /// Whole seconds.
-    pub seconds: i64,
-    /// Nanoseconds beyond them.
-    pub nanoseconds: u32,
-}
+use inhost_common::storage::UnixTime;
 
 const DAY_SECONDS: i64 = 86_400;
 /// Days in 400 years of the Gregorian calendar, after which it repeats.

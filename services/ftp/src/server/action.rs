@@ -6,7 +6,7 @@ use inhost_base::Endpoint;
 
 use crate::codec::DecodeError;
 use crate::protocol::{Facts, Family, Parameters, UnixTime};
-use crate::storage::{StorageError, Store, VirtualPath};
+use inhost_common::storage::{StorageError, Store, VirtualPath};
 
 /// What a user may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

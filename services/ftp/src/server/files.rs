@@ -5,8 +5,8 @@ use inhost_base::{Duration, Instant};
 use super::action::{Action, FileReply, FileRequest};
 use super::login::FACTS;
 use super::session::{Session, Waiting, quoted};
-use crate::protocol::{Command, Representation, Verb, parse_time, time_text};
-use crate::storage::{StorageError, VirtualPath};
+use crate::protocol::{Command, Representation, Verb, facts_line, parse_time, time_text};
+use inhost_common::storage::{StorageError, VirtualPath};
 
 impl Session {
     pub(super) fn path(&self, text: &str) -> VirtualPath {
@@ -128,7 +128,7 @@ impl Session {
                 let wanted = move |fact: &str| {
                     FACTS.iter().enumerate().any(|(bit, name)| *name == fact && bits & 1 << bit != 0)
                 };
-                let line = facts.line(&path.to_string(), &wanted);
+                let line = facts_line(&facts, &path.to_string(), &wanted);
                 self.reply_lines(250, &["Facts:".to_owned(), format!(" {line}"), "End".to_owned()]);
             }
             (FileRequest::SetModified(path, time), _) => {

@@ -11,7 +11,7 @@ use super::data::DataPort;
 use super::output::Output;
 use super::transfer::Running;
 use crate::protocol::{Command, LineEvent, LineReader, Needs, Parameters, ParseError, Verb, write_reply};
-use crate::storage::VirtualPath;
+use inhost_common::storage::VirtualPath;
 
 /// Octets of input that may wait to be understood.
 const INPUT_BYTES: usize = 16 * 1024;

@@ -4,7 +4,7 @@ use inhost_base::{Duration, Endpoint, Instant};
 
 use super::*;
 use crate::protocol::{Command, Verb};
-use crate::storage::StorageError;
+use inhost_common::storage::StorageError;
 
 const NOW: Instant = Instant::from_millis(1_000);
 

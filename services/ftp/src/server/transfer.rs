@@ -7,7 +7,7 @@ use super::config::TlsPolicy;
 use super::data::FORWARDED;
 use super::session::{Phase, Session};
 use crate::protocol::{Command, Mode, Structure, Verb};
-use crate::storage::{StorageError, Store, VirtualPath};
+use inhost_common::storage::{StorageError, Store, VirtualPath};
 
 /// The transfer under way.
 #[derive(Clone, PartialEq, Eq, Debug)]

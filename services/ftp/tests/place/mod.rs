@@ -7,6 +7,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_common::LocalFuture;
+use inhost_common::storage::Folder;
 use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::client::{ClientError, Operation};
 use inhost_ftp::driver::{
@@ -15,7 +17,6 @@ use inhost_ftp::driver::{
 };
 use inhost_ftp::protocol::UnixTime;
 use inhost_ftp::server::{Rights, ServerConfig};
-use inhost_ftp::storage::{Folder, LocalFuture};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Stream};
 use inhost_stack::StackConfig;

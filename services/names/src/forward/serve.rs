@@ -220,16 +220,11 @@ async fn give(shared: &Shared, back: Back, bytes: Vec<u8>) {
 }
 
 async fn accept(shared: Rc<Shared>, listener: Listener) {
-    // Accepting fails only when the listener is closed, as the host goes down.
-    while let Ok(stream) = listener.accept().await {
-        let caller = shared.callers.of(Transport::Tcp, stream.remote()).address;
+    let (host, callers, served) = (shared.asker.host().clone(), shared.callers.clone(), shared.clone());
+    let admit = |caller: Endpoint| {
         let limit = shared.machine.borrow().config().connections;
-        match shared.places.take(caller, limit) {
-            Some(place) => {
-                let connection = connection(shared.clone(), stream, caller, place);
-                shared.asker.host().spawn(connection).detach();
-            }
-            None => stream.abort(),
-        }
-    }
+        shared.places.take(caller.address, limit)
+    };
+    let session = |stream, caller: Endpoint, place| connection(served.clone(), stream, caller.address, place);
+    inhost_common::accept(host, listener, callers, admit, session).await;
 }

@@ -13,7 +13,8 @@ use super::testing::{RealClock, wire};
 use super::*;
 use crate::pty::Pty;
 use crate::server::{Closing, ServerConfig, ShellRequest};
-use crate::users::{Account, LocalFuture, Verdict};
+use inhost_common::LocalFuture;
+use inhost_common::users::{Account, Verdict};
 
 /// Verifies "engine" in five milliseconds, any number at once, and has no shells.
 struct Doors {

@@ -2,7 +2,6 @@
 //! future that any executor may poll, and time, streams and terminals come through the traits here.
 
 mod client;
-mod host;
 mod serve;
 mod services;
 
@@ -13,27 +12,11 @@ use std::task::{Context, Poll};
 
 use inhost_base::Instant;
 
+pub use inhost_common::{Clock, Urgent};
+
 pub use client::{ClientEnd, Connect, Connected, TerminalChange, TerminalUi, run_client};
 pub use serve::{SessionEnd, serve_session};
 pub use services::{HostServices, Services, SessionEvent, ShellSettings};
-
-/// A stream of TCP with its urgent data.
-pub trait Urgent {
-    /// Sends octets of which the last is urgent; how many were taken. The mark is put on the last octet of
-    /// `bytes` only once that octet is taken, so that the caller comes again with the rest.
-    fn poll_send_urgent(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
-    /// How many octets are still to be read up to and with the last urgent one: at least 1 while urgent
-    /// data is pending, also when it is announced and not yet here; `None` when there is none.
-    fn urgent_ahead(&self) -> Option<usize>;
-}
-
-/// Time, as the host has it: real, or simulated.
-pub trait Clock {
-    /// Now.
-    fn now(&self) -> Instant;
-    /// Ready at `at`, or soon after.
-    fn sleep_until(&self, at: Instant) -> Pin<Box<dyn Future<Output = ()>>>;
-}
 
 /// How often a driver that has stopped reading looks for urgent data that was announced meanwhile.
 const URGENT_LOOK_MS: u64 = 100;

@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use super::{Alarm, Clock, READ_BYTES, Services, SessionEvent, URGENT_LOOK_MS, Urgent, poll_send};
 use crate::pty::{Shell, TerminalKeys};
 use crate::server::{Action, Closing, ServerConfig, Session};
-use crate::users::{LocalFuture, Verdict};
+use inhost_common::LocalFuture;
+use inhost_common::users::Verdict;
 use inhost_common::{Attempt, Permit, Refusal};
 
 /// Steps of one poll, after which others get their turn.

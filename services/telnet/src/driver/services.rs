@@ -9,7 +9,8 @@ use inhost_base::IpAddr;
 use super::Clock;
 use crate::pty::{Pty, Shell, ShellCommand};
 use crate::server::{Closing, ShellRequest};
-use crate::users::{Authenticate, LocalFuture, Verdict};
+use inhost_common::LocalFuture;
+use inhost_common::users::{Authenticate, Verdict};
 use inhost_common::{Admission, Refusal};
 
 /// The host, as a session sees it.

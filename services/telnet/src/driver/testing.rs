@@ -11,7 +11,8 @@ use inhost_base::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{Clock, Urgent};
-use crate::users::{Account, Authenticate, LocalFuture, Verdict};
+use inhost_common::LocalFuture;
+use inhost_common::users::{Account, Authenticate, Verdict};
 
 /// The real time since the clock was made.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! What a visitor can do before logging in: read, ask, and log in (UCLA §2.6.1).
 
 use crate::line::{Echo, Edited, EditingKeys, LineEditor};
-use crate::users::PASSWORD_BYTES;
 use inhost_common::Cleaner;
+use inhost_common::users::PASSWORD_BYTES;
 
 /// Octets of a line at the prompts.
 const LINE_BYTES: usize = PASSWORD_BYTES;

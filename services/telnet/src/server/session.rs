@@ -12,7 +12,7 @@ use crate::protocol::{
     Command, Config, Event, FlowControl, OUTPUT_BYTES, Side, Telnet, TelnetOption, Violation,
 };
 use crate::pty::TerminalKeys;
-use crate::users::{Account, Verdict};
+use inhost_common::users::{Account, Verdict};
 
 /// Typed octets that wait for the shell. While there are more, no more is taken from the network, unless a
 /// Synch is on.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::protocol::{OUTPUT_BYTES, REPLY_BURST_BYTES};
 use crate::pty::TerminalKeys;
-use crate::users::{Account, Verdict};
 use inhost_base::Instant;
+use inhost_common::users::{Account, Verdict};
 
 /// What may wait for such a peer: the limit, the replies that negotiation may draw, and one text.
 const LIMIT_BYTES: usize = OUTPUT_BYTES + REPLY_BURST_BYTES as usize + TEXT_BYTES;

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Instant};
-use inhost_ftp::storage::{LocalFuture, Outcome, Sink, Source, StorageError};
+use inhost_common::LocalFuture;
+use inhost_common::storage::{Outcome, Sink, Source, StorageError};
 
 use super::{Clock, Datagrams};
 use crate::desk::told;

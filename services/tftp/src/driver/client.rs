@@ -1,7 +1,7 @@
 //! What a client does: a file from a server, or to one.
 
 use inhost_base::{Duration, Endpoint};
-use inhost_ftp::storage::{Storage, StorageError, Store, VirtualPath};
+use inhost_common::storage::{Storage, StorageError, Store, VirtualPath};
 
 use super::carry::{Arriving, Progress, carry};
 use super::{Clock, Datagrams};

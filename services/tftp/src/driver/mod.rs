@@ -12,7 +12,7 @@ use inhost_socket::{Ends, UdpSocket};
 
 pub use carry::{Arriving, Progress, carry};
 pub use client::{get, put};
-pub use inhost_telnet::driver::Clock;
+pub use inhost_common::Clock;
 pub use serve::{Server, ServerConfig, ServerEvent, serve};
 
 /// A socket for datagrams: the host's own, or any other.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_common::storage::{Storage, StorageError, Store, VirtualPath};
 use inhost_common::{Callers, Transport};
-use inhost_ftp::storage::{Storage, StorageError, Store, VirtualPath};
 use inhost_socket::{Ends, Host, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 

@@ -3,7 +3,9 @@
 //! Paths are those of TVFS (RFC 3659 §6): absolute, with slashes, resolved before they come here. All that may take its
 //! time is a future; buffers go in and come back, so that a transfer has the same few from its beginning to its end.
 
+mod facts;
 mod folder;
+mod name;
 mod partial;
 mod path;
 mod quota;
@@ -11,13 +13,14 @@ mod quota;
 use std::fmt;
 use std::io;
 
+pub use facts::{Facts, Kind, Permissions, UnixTime};
 pub use folder::Folder;
-pub use inhost_telnet::users::LocalFuture;
+pub use name::{name_octets, name_text};
 pub use partial::is_partial;
 pub use path::VirtualPath;
 pub use quota::{Quota, Quotas};
 
-use crate::protocol::{Facts, UnixTime};
+pub use crate::future::LocalFuture;
 
 /// Names that a listing gives at a time.
 pub const LIST_BATCH: usize = 256;

@@ -1,8 +1,8 @@
 //! Which datagrams may be answered, so that no two services talk to each other for ever and no one is flooded
 //! with answers to questions he never asked.
 
+use crate::admission::network;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
-use inhost_common::admission::network;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ports below this belong to services. A datagram that comes from one was sent by a service, and an answer could be

@@ -20,7 +20,7 @@ use argon2::password_hash::PasswordHasher;
 use argon2::password_hash::phc::{Output, PasswordHash};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 
-pub use authenticate::{Authenticate, LocalFuture, Source, ThreadAuthenticator, Verdict};
+pub use authenticate::{Authenticate, Source, ThreadAuthenticator, Verdict};
 pub use password::{ONE_TIME_ENTROPY_BYTES, one_time_password};
 
 /// Octets of a password. A longer one is refused, unread by Argon2.

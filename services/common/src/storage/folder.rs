@@ -16,10 +16,9 @@ use cap_std::fs::{PermissionsExt, ReadDir};
 use super::partial::{self, freed_bytes, is_partial, partial_name};
 use super::quota::FileId;
 use super::{
-    LIST_BATCH, Listing, LocalFuture, Outcome, Quota, Source, Storage, StorageError, Store, Storing,
-    VirtualPath,
+    Facts, Kind, LIST_BATCH, Listing, LocalFuture, Outcome, Permissions, Quota, Source, Storage,
+    StorageError, Store, Storing, UnixTime, VirtualPath, name_octets, name_text,
 };
-use crate::protocol::{Facts, Kind, Permissions, UnixTime, name_octets, name_text};
 
 /// Directories, one in another, that counting what is used goes into; each has a descriptor open. What is deeper fails
 /// the count, and is not taken for nothing.

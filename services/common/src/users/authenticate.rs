@@ -7,10 +7,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::{Account, Decoy, UserError, Users};
+use crate::future::LocalFuture;
 
-/// A future that stays on its thread.
-pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
+use super::{Account, Decoy, UserError, Users};
 
 /// Verifications that may wait for the one under way: as many as a host has sessions (`AdmissionLimits`), so that the
 /// sessions of one host never find the queue full. It is some ten seconds' work.
@@ -96,7 +95,7 @@ impl ThreadAuthenticator {
     pub fn start(source: Source) -> std::io::Result<ThreadAuthenticator> {
         let queue = Arc::new(Queue::default());
         let theirs = queue.clone();
-        std::thread::Builder::new().name("telnet-password".into()).spawn(move || work(&theirs, &source))?;
+        std::thread::Builder::new().name("password".into()).spawn(move || work(&theirs, &source))?;
         Ok(ThreadAuthenticator { queue })
     }
 }
