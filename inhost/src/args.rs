@@ -180,7 +180,7 @@ pub struct Netstat {
     #[arg(long, value_name = "PATH")]
     pub via: Option<PathBuf>,
     /// Only this part
-    #[arg(value_parser = ["interfaces", "connections", "ledgers", "neighbours", "routes", "counters"])]
+    #[arg(value_parser = ["interfaces", "connections", "sessions", "ledgers", "neighbours", "routes", "counters"])]
     pub part: Option<String>,
     /// Print one JSON object
     #[arg(long)]

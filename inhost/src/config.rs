@@ -4,27 +4,25 @@
 
 mod dhcp;
 mod file;
-mod ftp;
-mod names;
 mod tcp;
-mod tftp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
 use crate::log;
+use crate::registry::{Kind, SERVICES};
 pub use dhcp::Dhcp;
 use file::File;
 pub use file::line_of;
-pub use ftp::{Ftp, may_write};
 use inhost_base::Duration;
+use inhost_common::service::size_bytes;
 use inhost_link::Spec;
-pub use names::{Names, server};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 pub use tcp::Tcp;
-pub use tftp::Tftp;
+use toml::de::DeTable;
 
 /// The name that is looked for in the current folder when `--config` names none.
 pub const FILE_NAME: &str = "host.toml";
@@ -47,22 +45,18 @@ pub struct Config {
     pub shutdown_s: u64,
     /// Microseconds after anything happened for which the host looks again instead of sleeping. Default 0: it sleeps.
     pub busy_poll_us: u64,
-    /// The Telnet server.
-    pub telnet: Telnet,
-    /// Echo, discard, daytime and chargen.
-    pub little: Little,
-    /// The FTP server.
-    pub ftp: Ftp,
-    /// The TFTP server.
-    pub tftp: Tftp,
-    /// The caching forwarder.
-    pub names: Names,
     /// Where leases are kept.
     pub dhcp: Dhcp,
     /// How connections behave.
     pub tcp: Tcp,
     /// What is logged.
     pub log: Log,
+    /// The sections of the services, each key with its value.
+    #[serde(skip)]
+    pub services: BTreeMap<&'static str, toml::Table>,
+    /// The users file that the command line names; it goes before that of `[telnet]`.
+    #[serde(skip)]
+    pub users: Option<PathBuf>,
 }
 
 /// What is logged, on standard error.
@@ -73,44 +67,6 @@ pub struct Log {
     pub level: Option<String>,
     /// JSON, an object a line. Default false.
     pub json: bool,
-}
-
-/// The Telnet server.
-#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
-#[serde(deny_unknown_fields, default)]
-pub struct Telnet {
-    /// Whether it runs. Default true.
-    pub enabled: bool,
-    /// Its port. Default 23.
-    pub port: u16,
-    /// File of users and password hashes.
-    pub users: Option<PathBuf>,
-    /// What logged-in users get. Default: $SHELL, else /bin/sh.
-    pub shell: Option<PathBuf>,
-    /// Text of the NEWS command.
-    pub news: Option<PathBuf>,
-    /// Sessions at a time. Default 32.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
-    /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
-    pub idle_min: u64,
-    /// Password attempts in one session. Default 3.
-    pub attempts: u32,
-}
-
-/// The little services.
-#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
-#[serde(deny_unknown_fields, default)]
-pub struct Little {
-    /// Whether they run. Default true.
-    pub enabled: bool,
-    /// TCP connections at a time, all four together. Default 1024.
-    pub connections: usize,
-    /// TCP connections of one peer at a time. Default 64.
-    pub connections_per_peer: usize,
 }
 
 /// The link of a host that was told none: no privilege and no device, the services forwarded to this machine.
@@ -130,37 +86,18 @@ impl Default for Config {
             nameserver: Vec::new(),
             shutdown_s: 5,
             busy_poll_us: 0,
-            telnet: Telnet::default(),
-            little: Little::default(),
-            ftp: Ftp::default(),
-            tftp: Tftp::default(),
-            names: Names::default(),
             dhcp: Dhcp::default(),
             tcp: Tcp::default(),
             log: Log::default(),
-        }
-    }
-}
-impl Default for Telnet {
-    fn default() -> Self {
-        Telnet {
-            enabled: true,
-            port: 23,
+            services: default_sections(),
             users: None,
-            shell: None,
-            news: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 60,
-            idle_min: 60,
-            attempts: 3,
         }
     }
 }
-impl Default for Little {
-    fn default() -> Self {
-        Little { enabled: true, connections: 1024, connections_per_peer: 64 }
-    }
+/// The section of every service by default.
+fn default_sections() -> BTreeMap<&'static str, toml::Table> {
+    // A default that cannot be written has no key.
+    SERVICES.iter().map(|kind| (kind.name, (kind.section)(None).unwrap_or_default())).collect()
 }
 
 impl Config {
@@ -207,7 +144,7 @@ impl Config {
             config.control = Some(control.clone());
         }
         if let Some(users) = &flags.users {
-            config.telnet.users = Some(users.clone());
+            config.users = Some(users.clone());
         }
         if let Some(level) = &flags.log {
             config.log.level = Some(level.clone());
@@ -217,16 +154,39 @@ impl Config {
         config.busy_poll()?;
         log::targets(&config.log, flags.quiet)?;
         config.tcp.connections()?;
-        config.ftp.check()?;
-        config.tftp.server()?;
-        config.names.check()?;
+        for kind in SERVICES {
+            (kind.check)(config.section(kind))?;
+        }
         config.dhcp.check()?;
         Ok(config)
     }
 
     /// Reads the text of a configuration file.
     pub fn parse(text: &str) -> Result<Config, toml::de::Error> {
-        toml::from_str(text)
+        let in_text = |mut error: toml::de::Error| {
+            error.set_input(Some(text));
+            error
+        };
+        let mut table = DeTable::parse(text)?;
+        let mut services = BTreeMap::new();
+        for kind in SERVICES {
+            let section = table.get_mut().remove(kind.name);
+            services.insert(kind.name, (kind.section)(section).map_err(in_text)?);
+        }
+        let host = Config::deserialize(toml::de::Deserializer::from(table)).map_err(in_text)?;
+        Ok(Config { services, ..host })
+    }
+
+    /// The section of a service.
+    pub fn section(&self, kind: &Kind) -> &toml::Table {
+        static NONE: LazyLock<toml::Table> = LazyLock::new(toml::Table::new);
+        self.services.get(kind.name).unwrap_or(&NONE)
+    }
+
+    /// The users file that is named, by the command line or by `[telnet]`.
+    pub fn named_users(&self) -> Option<PathBuf> {
+        let section = || Some(self.services.get("telnet")?.get("users")?.as_str()?.into());
+        self.users.clone().or_else(section)
     }
 
     /// The memory limit in bytes.
@@ -267,7 +227,10 @@ impl Config {
     /// Every key that is set, as `telnet.port`, with its value.
     fn leaves(&self) -> BTreeMap<String, String> {
         let mut leaves = BTreeMap::new();
-        for (key, value) in toml::Table::try_from(self).unwrap_or_default() {
+        let host = toml::Table::try_from(self).unwrap_or_default();
+        let section =
+            |(name, section): (&&str, &toml::Table)| (name.to_string(), toml::Value::Table(section.clone()));
+        for (key, value) in host.into_iter().chain(self.services.iter().map(section)) {
             match value {
                 toml::Value::Table(section) => {
                     leaves.extend(section.into_iter().map(|(k, v)| (format!("{key}.{k}"), v.to_string())));
@@ -301,23 +264,6 @@ impl fmt::Display for Change {
     }
 }
 
-/// "64M" in bytes.
-fn size_bytes(text: &str) -> Option<usize> {
-    let text = text.trim();
-    let (digits, unit) = match text.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-        Some((at, _)) => text.split_at(at),
-        None => (text, ""),
-    };
-    let shift = match unit {
-        "" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return None,
-    };
-    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
-}
-
 /// A host that never sleeps for longer than this is asked for something else than a quick answer.
 const MOST_BUSY_POLL_US: u64 = 1_000_000;
 /// A host with less cannot hold one batch of large frames.
@@ -326,6 +272,18 @@ const LEAST_MEMORY_BYTES: usize = 1 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use inhost_common::service::Service;
+    use inhost_ftp::service::Ftp;
+    use inhost_names::service::NameServer;
+    use inhost_telnet::service::Telnet;
+    use inhost_tftp::service::Tftp;
+
+    fn section<S: Service>(config: &Config) -> S::Section {
+        config.services[S::NAME].clone().try_into().unwrap()
+    }
+    fn checks<S: Service>(config: &Config) -> bool {
+        S::check(&section::<S>(config)).is_ok()
+    }
 
     #[test]
     fn an_empty_file_is_the_default_and_an_unknown_key_is_refused() {
@@ -333,7 +291,7 @@ mod tests {
         let wrong = Config::parse("[telnet]\nprot = 23\n").unwrap_err().to_string();
         assert!(wrong.contains("prot") && wrong.contains("port"), "{wrong}");
         let config = Config::parse("memory = \"64M\"\nlink = [\"user\"]\n[telnet]\nport = 2323\n").unwrap();
-        assert_eq!((config.telnet.port, config.memory_bytes().unwrap()), (2323, 64 << 20));
+        assert_eq!((section::<Telnet>(&config).port, config.memory_bytes().unwrap()), (2323, 64 << 20));
         let polls = |us: u64| Config { busy_poll_us: us, ..Config::default() }.busy_poll();
         assert_eq!(polls(50).unwrap(), Duration::from_micros(50));
         assert!(polls(MOST_BUSY_POLL_US + 1).is_err());
@@ -367,7 +325,7 @@ mod tests {
         let config = Config::parse(&all).unwrap();
         assert!(config.control.is_some() && config.hosts.is_some() && config.nameserver.len() == 1);
         assert!(config.dhcp.state.is_some());
-        let telnet = config.telnet;
+        let telnet = section::<Telnet>(&config);
         assert_ne!(config.tcp, Tcp::default());
         assert!(telnet.users.is_some() && telnet.shell.is_some() && telnet.news.is_some());
     }
@@ -377,20 +335,21 @@ mod tests {
         let page = include_str!("../../docs/ftp.md");
         let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
         let minute = Config::parse(examples.next().unwrap()).unwrap();
-        minute.ftp.check().unwrap();
-        assert!(minute.ftp.enabled && minute.ftp.user[0].quota_bytes().unwrap() == Some(10 << 30));
+        assert!(checks::<Ftp>(&minute));
+        let ftp = section::<Ftp>(&minute);
+        assert!(ftp.enabled && ftp.user[0].quota_bytes().unwrap() == Some(10 << 30));
         minute.link[0].parse::<inhost_link::Spec>().unwrap();
         let all = examples.next().unwrap();
         assert_eq!(Config::parse(all).unwrap(), Config::default(), "what stands there is the default");
         let all: String =
             all.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
-        let ftp = Config::parse(&all).unwrap().ftp;
+        let ftp = section::<Ftp>(&Config::parse(&all).unwrap());
         ftp.check().unwrap();
         assert!(ftp.root.is_some() && ftp.anonymous.is_some() && ftp.key.is_some());
         assert_eq!(ftp.ports().unwrap(), Some(50_000..=50_099));
         for wrong in ["passive_ports = \"9-1\"", "tls = \"required\"", "rights = \"all\"", "key = \"x\""] {
             let config = Config::parse(&format!("[ftp]\n{wrong}\n")).unwrap();
-            assert!(config.ftp.check().is_err(), "{wrong}");
+            assert!(!checks::<Ftp>(&config), "{wrong}");
         }
     }
 
@@ -399,7 +358,7 @@ mod tests {
         let page = include_str!("../../docs/tftp.md");
         let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
         let minute = Config::parse(examples.next().unwrap()).unwrap();
-        assert!(minute.tftp.enabled && minute.tftp.server().is_ok());
+        assert!(section::<Tftp>(&minute).enabled && checks::<Tftp>(&minute));
         minute.link[0].parse::<inhost_link::Spec>().unwrap();
         let all = examples.next().unwrap();
         assert_eq!(Config::parse(all).unwrap(), Config::default(), "what stands there is the default");
@@ -407,7 +366,7 @@ mod tests {
             ["rights = \"all\"", "block_size = 7", "upload = \"much\"", "rollover = 2", "enabled = true"]
         {
             let config = Config::parse(&format!("[tftp]\n{wrong}\n")).unwrap();
-            assert!(config.tftp.server().is_err(), "{wrong}");
+            assert!(!checks::<Tftp>(&config), "{wrong}");
         }
     }
 
@@ -416,14 +375,15 @@ mod tests {
         let page = include_str!("../../docs/names.md");
         let mut examples = page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
         let minute = Config::parse(examples.next().unwrap()).unwrap();
-        minute.names.check().unwrap();
-        assert!(minute.names.enabled && minute.names.table("").look_up("printer").is_some());
+        assert!(checks::<NameServer>(&minute));
+        let names = section::<NameServer>(&minute);
+        assert!(names.enabled && names.table("").look_up("printer").is_some());
         minute.link[0].parse::<inhost_link::Spec>().unwrap();
         let all = examples.next().unwrap();
         assert_eq!(Config::parse(all).unwrap(), Config::default(), "what stands there is the default");
         let all: String =
             all.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
-        let names = Config::parse(&all).unwrap().names;
+        let names = section::<NameServer>(&Config::parse(&all).unwrap());
         names.check().unwrap();
         let forward = names.forward(&[]).unwrap();
         assert_eq!((forward.servers.len(), forward.allow.len()), (2, 1));

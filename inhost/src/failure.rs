@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use inhost_common::Cleaner;
+use inhost_common::service::Problem;
 
 use crate::config::line_of;
 
@@ -62,6 +63,16 @@ fn shown(message: &str) -> String {
     cleaner.take(message.as_bytes(), &mut text);
     cleaner.end(&mut text);
     text
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        match problem {
+            Problem::Setting { key, value, expected } => Failure::setting(&key, value, expected),
+            Problem::Usage(message) => Failure::usage(message),
+            other => Failure::operation(other.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for Failure {

@@ -5,6 +5,7 @@
 
 use crate::config::Log;
 use crate::failure::Failure;
+use crate::registry::SERVICES;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
@@ -33,15 +34,20 @@ pub fn start(log: &Log, is_quiet: bool) -> Result<WorkerGuard, Failure> {
     Ok(guard)
 }
 
-/// The parts of a host that log, the targets of its events.
-const PARTS: &[&str] = &["host", "link", "gateway", "telnet", "ftp", "tftp", "names", "dhcp"];
+/// The parts of a host that log, the targets of its events: those that are no services.
+const PARTS: &[&str] = &["host", "link", "gateway", "dhcp"];
+
+/// The parts of a host that log.
+fn parts() -> impl Iterator<Item = &'static str> {
+    PARTS.iter().copied().chain(SERVICES.iter().map(|kind| kind.name))
+}
 
 /// What is logged: a level, and other levels for parts, as in `info,telnet=debug`.
 pub fn targets(log: &Log, is_quiet: bool) -> Result<Targets, Failure> {
     let level = log.level.as_deref().unwrap_or(if is_quiet { "warn" } else { "info" });
     let parsed = level.split(',').try_fold(Targets::new(), |targets, word| match word.split_once('=') {
         None => Some(targets.with_default(word.parse::<LevelFilter>().ok()?)),
-        Some((part, level)) if PARTS.contains(&part) => {
+        Some((part, level)) if parts().any(|known| known == part) => {
             Some(targets.with_target(part, level.parse::<LevelFilter>().ok()?))
         }
         Some(_) => None,
@@ -50,7 +56,7 @@ pub fn targets(log: &Log, is_quiet: bool) -> Result<Targets, Failure> {
         let expected = format!(
             "give off, error, warn, info, debug or trace, and levels of parts behind it, such as \
              info,telnet=debug; the parts are {}",
-            PARTS.join(", ")
+            parts().collect::<Vec<_>>().join(", ")
         );
         Failure::setting("log.level", level, expected)
     })

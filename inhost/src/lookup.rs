@@ -1,10 +1,10 @@
 //! `inhost lookup`: what a name stands for, who says so, and how long it took.
 
 use crate::args::Lookup;
-use crate::config::server;
 use crate::failure::Failure;
 use crate::through::{Private, Way, seen_at};
 use inhost_names::proto::rr::{RData, Record, RecordType};
+use inhost_names::service::server;
 use inhost_names::{
     Attempt, Looked, Outcome, RecordsRequest, Source, Transport, check_name, data_shown, shown,
 };

@@ -16,6 +16,7 @@ mod lookup;
 mod netstat;
 mod ping;
 mod rcp;
+mod registry;
 mod reserved;
 mod rlogin;
 mod rsh;

@@ -35,13 +35,20 @@ pub fn run(arguments: &Netstat) -> Result<(), Failure> {
     }
 }
 
-/// The host's state, each interface with its lease.
+/// The host's state, each interface with its lease, and the sessions of its services.
 fn ask(client: &mut Client) -> Result<Value, control::ClientError> {
     // First, so that the host shows what a lease has put in force. A host that is older, or that is no program of ours,
     // knows of none.
     let leases =
         client.request(&json!({"op": "leases"})).map_or(Value::Null, |(answer, _)| answer["leases"].clone());
+    // An older host lists none.
+    let sessions = client
+        .request(&json!({"op": "sessions"}))
+        .map_or(Value::Null, |(answer, _)| answer["sessions"].clone());
     let mut state = client.netstat()?;
+    if !sessions.is_null() {
+        state["sessions"] = sessions;
+    }
     for link in state["interfaces"].as_array_mut().into_iter().flatten() {
         if let Some(lease) = rows(&leases).iter().find(|lease| lease["link"] == link["link"]) {
             link["dhcp"] = lease.clone();
@@ -112,13 +119,15 @@ mod tests {
                     "smoothed_round_trip_ns": 12_345_678, "retransmitted_segments": 7}},
                 {"kind": "listener", "local": "[::]:23", "remote": null, "phase": null, "tcp": null}],
             "counters": {"connections_opened": 1},
+            "sessions": [{"service": "telnet", "peer": "fd00:1111:2222:3333:4444:5555:6666:7777",
+                "user": "a_name_of_thirty-two_letters.abcd", "age_ns": 359_999_000_000_000u64}],
             "memory": {"used_bytes": 1 << 20, "limit_bytes": 1 << 28, "refused": 0},
         })
     }
 
     #[test]
     fn every_part_is_shown_and_fits() {
-        let parts = ["interfaces", "connections", "ledgers", "neighbours", "routes", "counters"];
+        let parts = ["interfaces", "connections", "sessions", "ledgers", "neighbours", "routes", "counters"];
         let state = state();
         for part in parts.into_iter().map(Some).chain([None]) {
             let text = views::view(&state, part);
@@ -139,6 +148,7 @@ mod tests {
     #[test]
     fn an_empty_host_has_nothing_to_hide() {
         assert_eq!(views::view(&json!({}), Some("neighbours")), "no neighbours\n");
+        assert_eq!(views::view(&json!({}), Some("sessions")), "no sessions\n");
         assert_eq!(views::view(&json!({}), Some("ledgers")), "no connections\n");
     }
 }

@@ -1,10 +1,7 @@
 //! `inhost serve`: a host that runs until it is told to end.
 
 mod banner;
-mod ftp;
-mod login;
 mod names;
-mod tftp;
 
 use crate::args::Serve;
 use crate::config::Config;
@@ -12,18 +9,23 @@ use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::log;
-use banner::{Banner, Running};
+use crate::registry::{Kind, PreparedAgain, Services, prepare, sessions_json};
+use crate::user;
+use banner::Banner;
 use futures_lite::future::or;
 use inhost_base::Duration;
-use inhost_common::storage::Folder;
-use inhost_common::{Callers, Denials};
+use inhost_common::Denials;
+use inhost_common::service::{HostFiles, ServiceContext, Sessions};
 use inhost_dhcp::driver::Dhcp;
-use inhost_little::{Little, LittleConfig};
+use inhost_names::service::NameServer;
 use inhost_runtime::control::{self, Reply, Server};
-use inhost_runtime::{LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, raise_descriptor_limit};
+use inhost_runtime::{
+    LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, entropy, raise_descriptor_limit,
+};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
+use std::rc::Rc;
 use std::time::SystemTime;
 use tracing::{error, info, warn};
 
@@ -51,43 +53,46 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         links.add(&mut runtime, link)?;
     }
     let host = runtime.host().clone();
-    let little = start_little(&host, &config, &links.callers)?;
-    // Whoever guesses passwords has the same number of guesses at all services together.
-    let denials = Denials::default();
-    let login = config
-        .telnet
-        .enabled
-        .then(|| login::start(&runtime, &config.telnet, &links.callers, &denials, descriptors))
-        .transpose()?;
-    let ftp =
-        config.ftp.enabled.then(|| ftp::start(&runtime, &config, &links.callers, &denials)).transpose()?;
-    let tftp = config.tftp.enabled.then(|| tftp::start(&host, &config.tftp, &links.callers)).transpose()?;
-    let forwarder = config.names.enabled.then(|| names::start(&host, &config, &links)).transpose()?;
+    let summary = control::Summary::new(&host);
+    let sessions = Sessions::default();
+    let context = ServiceContext {
+        host: host.clone(),
+        callers: links.callers.clone(),
+        denials: Denials::default(),
+        sessions: sessions.clone(),
+        files: files(&config),
+        resolvers: names::resolvers(&config, &links),
+        program: banner::program(),
+        descriptor_limit: descriptors,
+        netstat: Rc::new(move || crate::netstat::summary(&summary.state())),
+        unix_time,
+        entropy,
+    };
+    let services = Services::start(|kind| config.section(kind), &context)?;
     let control = start_control(&runtime, &config)?;
     control.show_links(runtime.links());
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
-    names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder.as_ref())?;
-    if let (Some(forwarder), Some(dhcp)) = (&forwarder, &dhcp) {
-        host.spawn(forwarder.clone().follow(dhcp.clone())).detach();
+    let forwarder = services.find::<NameServer>();
+    names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;
+    if let (Some(forwarder), Some(dhcp)) = (forwarder, &dhcp) {
+        host.spawn(names::follow(forwarder.clone(), dhcp.clone())).detach();
     }
     let shown = dhcp.clone();
     control.handle("leases", move |_, _| {
         let leases = dhcp::views(shown.as_ref());
         async move { Ok(Reply::from(json!({ "leases": leases }))) }
     });
+    let clock = host.clone();
+    control.handle("sessions", move |_, _| {
+        let sessions = sessions_json(&sessions, clock.now());
+        async move { Ok(Reply::from(json!({ "sessions": sessions }))) }
+    });
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     if !flags.quiet {
-        let running = Running {
-            telnet: login.is_some(),
-            little: little.is_some(),
-            ftp: ftp.is_some(),
-            tftp: tftp.is_some(),
-            names: forwarder.is_some(),
-            one_time: login.as_ref().and_then(login::Login::one_time),
-        };
         let mut out = io::stdout().lock();
-        let banner = Banner::new(&config, &links, control.path(), out.is_terminal()).text(&running);
+        let banner =
+            Banner::new(&config, &links, control.path(), out.is_terminal()).text(&services.describe());
         // Who closed our output does not want it.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
@@ -100,8 +105,8 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     };
     let mut signal = runtime.run(next()).map_err(cannot_wait)?;
     while signal == Some(Signal::Hangup) {
-        let (flags, serves) = (flags.clone(), (ftp.is_some(), tftp.is_some()));
-        let reading = blocking::unblock(move || Again::read(&flags, serves));
+        let (flags, kinds) = (flags.clone(), services.kinds());
+        let reading = blocking::unblock(move || Again::read(&flags, &kinds));
         // Whatever else is asked for meanwhile comes next.
         let mut reading = std::pin::pin!(reading);
         let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
@@ -112,11 +117,8 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             }
             Ok(_) => break,
         };
-        reload(again, &mut config, login.as_ref(), ftp.as_ref(), tftp.as_ref());
+        reload(again, &mut config, &services);
         runtime.set_busy_poll(config.busy_poll()?);
-        if let Some(forwarder) = &forwarder {
-            runtime.run(forwarder.reload(&config)).map_err(cannot_wait)?;
-        }
         signal = match asked {
             Some(asked) => asked,
             None => runtime.run(next()).map_err(cannot_wait)?,
@@ -129,9 +131,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     if ended.aborted > 0 {
         warn!(target: "host", connections = ended.aborted, "not closed in time, reset");
     }
-    if login.is_some() && !inhost_telnet::pty::wait_for_sessions(SHELLS_END) {
-        warn!(target: "telnet", "processes of ended sessions are left behind");
-    }
+    services.finish();
     Ok(())
 }
 
@@ -141,9 +141,6 @@ fn log_link_change(change: &LinkChange) {
         LinkState::Down { .. } => error!(target: "link", "{change}"),
     }
 }
-
-/// How long the processes of ended sessions may take to end: they are hung up first, and killed two seconds later.
-const SHELLS_END: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Lets the connections close within `limit`, another signal means at once; then gives `leases` back.
 fn end(
@@ -178,18 +175,16 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// What was read again. Reading waits for the disk, so that the host's thread leaves it to another.
 struct Again {
     config: Result<Config, Failure>,
-    ftp: Option<Result<ftp::Places, Failure>>,
-    tftp: Option<Result<Folder, Failure>>,
+    prepared: PreparedAgain,
 }
 
 impl Again {
-    /// Reads, with what FTP and TFTP need where they are served.
-    fn read(flags: &Serve, (has_ftp, has_tftp): (bool, bool)) -> Again {
+    /// Reads, with what the services that run need.
+    fn read(flags: &Serve, running: &[&'static Kind]) -> Again {
         match Config::read(flags) {
-            Err(failure) => Again { config: Err(failure), ftp: None, tftp: None },
+            Err(failure) => Again { config: Err(failure), prepared: Vec::new() },
             Ok(config) => Again {
-                ftp: has_ftp.then(|| ftp::read_again(&config)),
-                tftp: has_tftp.then(|| tftp::folder(&config.tftp)),
+                prepared: prepare(running, |kind| config.section(kind), &files(&config)),
                 config: Ok(config),
             },
         }
@@ -197,13 +192,7 @@ impl Again {
 }
 
 /// Takes over what was read again and says what changed. What would need another start is named.
-fn reload(
-    again: Again,
-    config: &mut Config,
-    login: Option<&login::Login>,
-    ftp: Option<&ftp::Files>,
-    tftp: Option<&inhost_tftp::driver::Server>,
-) {
+fn reload(again: Again, config: &mut Config, services: &Services) {
     match again.config {
         Err(failure) => error!(target: "host", "the configuration stays as it was: {failure}"),
         Ok(new) => {
@@ -212,60 +201,36 @@ fn reload(
                 info!(target: "host", "configuration read again, nothing changed");
             }
             for change in changes {
-                info!(target: "host", "{change} ({})", effect(&change.key, login.is_some(), ftp.is_some()));
+                info!(target: "host", "{change} ({})", effect(&change.key, services));
             }
-            if let Some(login) = login {
-                login.reload(&new.telnet);
-            }
-            if let (Some(ftp), Some(places)) = (ftp, again.ftp) {
-                ftp.reload(&new, places);
-            }
-            if let (Some(tftp), Some(folder)) = (tftp, again.tftp) {
-                tftp::reload(tftp, &new.tftp, folder);
-            }
+            services.reload(|kind| new.section(kind), again.prepared);
             *config = new;
         }
     }
 }
 
 /// When a changed key takes effect.
-fn effect(key: &str, has_telnet: bool, has_ftp: bool) -> &'static str {
+fn effect(key: &str, services: &Services) -> &'static str {
     match key {
         "shutdown_s" | "busy_poll_us" | "dhcp.release" => "at once",
-        "telnet.enabled" | "telnet.port" | "telnet.users" => "after a restart",
-        "names.enabled" | "names.port" => "after a restart",
-        names if names.starts_with("names.") => "at once",
-        "ftp.enabled" | "ftp.port" | "ftp.implicit_port" | "ftp.passive_ports" => "after a restart",
-        "tftp.enabled" | "tftp.port" => "after a restart",
-        tftp if tftp.starts_with("tftp.") => "for new transfers",
-        ftp if has_ftp && ftp.starts_with("ftp.") => "for new sessions",
-        telnet if has_telnet && telnet.starts_with("telnet.") => "for new sessions",
-        _ => "after a restart",
+        key => services.effect(key).unwrap_or("after a restart"),
     }
 }
 
-fn start_little(
-    host: &inhost_socket::Host,
-    config: &Config,
-    callers: &Callers,
-) -> Result<Option<Little>, Failure> {
-    if !config.little.enabled {
-        return Ok(None);
+/// The files that services share.
+fn files(config: &Config) -> HostFiles {
+    let named = config.named_users();
+    HostFiles {
+        are_users_named: named.is_some(),
+        users: user::file(named.as_deref()).ok(),
+        hosts: names::table_path(config),
     }
-    let little = LittleConfig {
-        connections_limit: config.little.connections,
-        connections_per_peer: config.little.connections_per_peer,
-        ..LittleConfig::default()
-    };
-    inhost_little::serve(host, little, callers.clone(), unix_seconds)
-        .map(Some)
-        .map_err(|e| Failure::operation(e.to_string()))
 }
 
-// The wall clock, for daytime alone.
+// The wall clock: the time of day, and the times of files.
 #[allow(clippy::disallowed_methods)]
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+fn unix_time() -> std::time::Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn start_control(runtime: &Runtime, config: &Config) -> Result<Server, Failure> {

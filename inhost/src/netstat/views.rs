@@ -14,6 +14,7 @@ pub fn view(state: &Value, part: Option<&str>) -> String {
     match part {
         Some("interfaces") => interface_details(state),
         Some("connections") => connection_details(state),
+        Some("sessions") => session_table(state),
         Some("ledgers") => ledgers(state),
         Some("neighbours") => neighbour_table(state),
         Some("routes") => route_table(state),
@@ -170,6 +171,24 @@ fn lease(dhcp: &Value) -> String {
         }
     }
     out
+}
+
+fn session_table(state: &Value) -> String {
+    let columns = [Left("Service", 8), Left("User", 33), Left("From", 39), Right("Age", 10)];
+    let row = |session: &Value| {
+        let seconds = number(&session["age_ns"]) / 1_000_000_000;
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        [
+            text(&session["service"]),
+            text(&session["user"]),
+            text(&session["peer"]),
+            format!("{hours}:{minutes:02}:{:02}", seconds % 60),
+        ]
+    };
+    match rows(&state["sessions"]) {
+        [] => "no sessions\n".to_owned(),
+        all => table(columns, all.iter().map(row)),
+    }
 }
 
 fn connection_table(state: &Value) -> String {

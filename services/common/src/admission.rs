@@ -8,6 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Instant, IpAddr, Ipv6Addr};
 
+use crate::service::ServiceSession;
+
 use crate::denials::{Attempt, Denials, Guesser};
 
 /// Peers that are remembered; beyond, the ones without sessions are forgotten, the longest quiet first.
@@ -77,8 +79,17 @@ struct State {
     peers: BTreeMap<IpAddr, Peer>,
     closed: bool,
     admitted: u64,
+    /// The sessions by their numbers: the oldest first.
+    open: BTreeMap<u64, Open>,
     /// Who is to be told when it closes, one of each session.
     waiting: BTreeMap<u64, Waker>,
+}
+
+/// What is known of a session.
+struct Open {
+    peer: IpAddr,
+    since: Instant,
+    user: Option<String>,
 }
 
 #[derive(Default)]
@@ -103,8 +114,8 @@ impl Admission {
     }
     /// No sessions yet. Its peers' wrong passwords are `denials`, which other services count as well.
     pub fn sharing(limits: AdmissionLimits, denials: &Denials) -> Admission {
-        let (peers, waiting) = Default::default();
-        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, waiting };
+        let (peers, open, waiting) = Default::default();
+        let state = State { limits, sessions: 0, peers, closed: false, admitted: 0, open, waiting };
         Admission { state: Rc::new(RefCell::new(state)), denials: denials.clone() }
     }
     /// Ends the sessions that exist, each with a word to its user, and admits no others.
@@ -124,11 +135,22 @@ impl Admission {
     pub fn sessions(&self) -> usize {
         self.state.borrow().sessions
     }
+    /// The sessions that exist, as those of `service`, the oldest first.
+    pub fn list(&self, service: &'static str) -> Vec<ServiceSession> {
+        let state = self.state.borrow();
+        let session = |open: &Open| ServiceSession {
+            service,
+            peer: open.peer,
+            user: open.user.clone(),
+            since: open.since,
+        };
+        state.open.values().map(session).collect()
+    }
     /// Lets a session in, or says why not. IPv6 peers count by their /64.
     pub fn admit(&self, peer: IpAddr, now: Instant) -> Result<Permit, Refusal> {
         let guesser = self.denials.guesser(peer);
         let has_denials = self.denials.is_used_up(peer, now);
-        let peer = network(peer);
+        let (address, peer) = (peer, network(peer));
         let mut state = self.state.borrow_mut();
         let limits = state.limits;
         state.forget();
@@ -149,7 +171,9 @@ impl Admission {
         known.sessions += 1;
         state.sessions += 1;
         state.admitted += 1;
-        Ok(Permit { state: self.state.clone(), peer, number: state.admitted, guesser })
+        let number = state.admitted;
+        state.open.insert(number, Open { peer: address, since: now, user: None });
+        Ok(Permit { state: self.state.clone(), peer, number, guesser })
     }
 }
 
@@ -175,6 +199,12 @@ impl Peer {
 }
 
 impl Permit {
+    /// Somebody has logged in.
+    pub fn logged_in(&self, user: &str) {
+        if let Some(open) = self.state.borrow_mut().open.get_mut(&self.number) {
+            open.user = Some(user.to_owned());
+        }
+    }
     /// Reserves one of the peer's wrong passwords before a password is checked, so that attempts in parallel share the
     /// limit. While the peer's other checks might use it up, this waits for them; once it is used up, it refuses.
     pub fn poll_attempt(&self, cx: &mut Context<'_>, now: Instant) -> Poll<Result<Attempt, Refusal>> {
@@ -200,6 +230,7 @@ impl Drop for Permit {
         let mut state = self.state.borrow_mut();
         state.sessions = state.sessions.saturating_sub(1);
         state.waiting.remove(&self.number);
+        state.open.remove(&self.number);
         if let Some(peer) = state.peers.get_mut(&self.peer) {
             peer.sessions = peer.sessions.saturating_sub(1);
         }

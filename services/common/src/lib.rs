@@ -3,6 +3,7 @@
 //!
 //! - [`accept`], [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
+//! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;
 //! - [`text`]: strangers' text for terminals and logs;
 //! - `users` (feature `users`, with Argon2): who may log in;
 //! - `storage` (feature `storage`, with cap-std): files below one directory.
@@ -15,6 +16,7 @@ pub mod clock;
 pub mod denials;
 pub mod future;
 pub mod guard;
+pub mod service;
 #[cfg(feature = "storage")]
 pub mod storage;
 pub mod text;

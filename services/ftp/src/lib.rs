@@ -42,3 +42,4 @@ pub mod driver;
 pub mod fuzz;
 pub mod protocol;
 pub mod server;
+pub mod service;

@@ -17,6 +17,7 @@
 mod chargen;
 mod daytime;
 mod serve;
+pub mod service;
 mod stream;
 
 pub use chargen::{LINE_BYTES, LINE_CHARACTERS, Pattern};

@@ -4,6 +4,7 @@ use crate::stream::{self, Progress};
 use crate::{Daytime, LINE_BYTES, Pattern};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_common::service::ServiceSession;
 use inhost_common::{Admission, AdmissionLimits, Callers, Guard, Permit, Rate, Transport};
 use inhost_socket::{Ends, Host, Listener, Stream, Task, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
@@ -144,6 +145,10 @@ impl Little {
     /// What was done so far.
     pub fn counters(&self) -> Counters {
         self.shared.counters.get()
+    }
+    /// Connections open now, as sessions of `service`.
+    pub(crate) fn list(&self, service: &'static str) -> Vec<ServiceSession> {
+        self.shared.admission.list(service)
     }
     /// Connections open now.
     pub fn connections(&self) -> usize {

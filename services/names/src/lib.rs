@@ -34,6 +34,7 @@ mod race;
 mod records;
 mod resolve;
 mod servers;
+pub mod service;
 
 pub use answer::{
     ALIASES_LIMIT, Answer, NEGATIVE_LIMIT, RECORDS_LIMIT, TIME_TO_LIVE_LIMIT, Useless, code_name, shown,

@@ -42,4 +42,5 @@ pub mod line;
 pub mod protocol;
 pub mod pty;
 pub mod server;
+pub mod service;
 pub mod terminal;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
-use inhost_common::network;
 use inhost_common::storage::{StorageError, VirtualPath, is_partial};
-use inhost_common::{Guard, Rate};
+use inhost_common::{Guard, Rate, network};
 
 use crate::packet::{ErrorCode, Malformed, Packet, Request};
 
@@ -74,7 +73,8 @@ pub enum Verdict {
 
 #[derive(Debug)]
 struct Active {
-    network: IpAddr,
+    caller: IpAddr,
+    began: Instant,
     request: Request,
     heard: Instant,
 }
@@ -131,11 +131,14 @@ impl Desk {
             Err(why) => return refuse(ErrorCode::ACCESS, why),
         };
         let network = network(caller.address);
-        let of_client = self.active.values().filter(|active| active.network == network).count();
+        let of_client = self.active.values().filter(|active| self::network(active.caller) == network).count();
         if self.active.len() >= self.limits.transfers || of_client >= self.limits.transfers_per_client {
             return refuse(ErrorCode::OTHER, "Too many transfers, try again later");
         }
-        self.active.insert(from, Active { network, request: request.clone(), heard: now });
+        self.active.insert(
+            from,
+            Active { caller: caller.address, began: now, request: request.clone(), heard: now },
+        );
         Verdict::Start(request, path)
     }
     /// The client's transfer moves.
@@ -147,6 +150,10 @@ impl Desk {
     /// The client's transfer is over.
     pub fn ended(&mut self, client: Endpoint) {
         self.active.remove(&client);
+    }
+    /// Who has a transfer that goes on, and since when.
+    pub fn callers(&self) -> impl Iterator<Item = (IpAddr, Instant)> {
+        self.active.values().map(|active| (active.caller, active.began))
     }
     /// Transfers that go on.
     pub fn transfers(&self) -> usize {

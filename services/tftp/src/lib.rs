@@ -57,6 +57,7 @@ mod options;
 mod packet;
 mod receiver;
 mod sender;
+pub mod service;
 mod timer;
 mod transfer;
 

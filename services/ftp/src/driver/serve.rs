@@ -354,6 +354,7 @@ where
         let (peer, name) = (self.caller.address, entering.user);
         let verdict = match entry {
             Entry::Granted(granted) => {
+                self.permit.logged_in(&name);
                 self.services.record(SessionEvent::LoggedIn { peer, user: &name });
                 let verdict = LogIn::Granted { rights: granted.rights, account: granted.account.clone() };
                 self.granted = Some(Rc::new(granted));

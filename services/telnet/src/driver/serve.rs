@@ -275,6 +275,7 @@ where
             Action::StartShell(request) => match self.services.shell(&request) {
                 Ok(shell) => {
                     let user = request.account.name;
+                    self.permit.logged_in(&user);
                     self.services.record(SessionEvent::LoggedIn { peer: self.peer, user: &user });
                     self.user = Some(user);
                     self.shell = Some(shell);

@@ -115,6 +115,10 @@ impl Server {
         self.shared.config.replace(config);
         self.shared.storage.replace(storage);
     }
+    /// Who has a transfer that goes on, and since when.
+    pub fn callers(&self) -> Vec<(IpAddr, Instant)> {
+        self.shared.desk.borrow().callers().collect()
+    }
     /// Transfers that go on.
     pub fn transfers(&self) -> usize {
         self.shared.desk.borrow().transfers()

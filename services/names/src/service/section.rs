@@ -1,20 +1,21 @@
-//! `[names]`: the caching forwarder.
+//! `[names]` of `host.toml`.
 
-use super::size_bytes;
-use crate::failure::Failure;
-use inhost_base::{Cidr, Endpoint, IpAddr};
-use inhost_names::forward::{ClientLimits, ForwardConfig};
-use inhost_names::{DNS_PORT, Hosts};
-use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+
+use inhost_base::{Cidr, Endpoint, IpAddr};
+use inhost_common::service::{Problem, size_bytes};
+use serde::{Deserialize, Serialize};
+
+use crate::forward::{ClientLimits, ForwardConfig};
+use crate::{DNS_PORT, Hosts};
 
 /// The least memory for answers that is of use.
 const LEAST_CACHE_BYTES: usize = 64 << 10;
 
-/// The caching forwarder.
+/// `[names]` of `host.toml`: the caching forwarder.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
-pub struct Names {
+pub struct Section {
     /// Whether it runs. Default false.
     pub enabled: bool,
     /// Its port, for UDP and TCP. Default 53.
@@ -37,9 +38,9 @@ pub struct Names {
     pub connections: usize,
 }
 
-impl Default for Names {
+impl Default for Section {
     fn default() -> Self {
-        Names {
+        Section {
             enabled: false,
             port: DNS_PORT,
             servers: Vec::new(),
@@ -54,20 +55,20 @@ impl Default for Names {
     }
 }
 
-impl Names {
+impl Section {
     /// What the forwarder is told; `own` are the servers that the host itself asks.
-    pub fn forward(&self, own: &[Endpoint]) -> Result<ForwardConfig, Failure> {
+    pub fn forward(&self, own: &[Endpoint]) -> Result<ForwardConfig, Problem> {
         let servers = match self.servers.is_empty() {
             true => own.to_vec(),
             false => self.servers.iter().map(|text| server(text)).collect::<Result<_, _>>()?,
         };
         let allow = self.allow.iter().map(|text| {
             text.parse::<Cidr>()
-                .map_err(|_| Failure::setting("names.allow", text, "give a network such as 192.0.2.0/24"))
+                .map_err(|_| Problem::setting("names.allow", text, "give a network such as 192.0.2.0/24"))
         });
         let cache_bytes = size_bytes(&self.cache)
             .filter(|bytes| *bytes >= LEAST_CACHE_BYTES)
-            .ok_or_else(|| Failure::setting("names.cache", &self.cache, "give at least 64K, such as 8M"))?;
+            .ok_or_else(|| Problem::setting("names.cache", &self.cache, "give at least 64K, such as 8M"))?;
         let clients = ClientLimits {
             waiting_each: self.questions_per_client.max(1),
             per_second: self.per_second.max(1),
@@ -88,11 +89,11 @@ impl Names {
         Hosts::parse(&format!("{}\n{hosts}", self.local.join("\n")))
     }
     /// Whether all that is said can be done.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), Problem> {
         for line in &self.local {
             if Hosts::parse(line).is_empty() {
                 let expected = "give an address and its names, such as \"10.9.0.7 printer.lan\"";
-                return Err(Failure::setting("names.local", line, expected));
+                return Err(Problem::setting("names.local", line, expected));
             }
         }
         self.forward(&[]).map(drop)
@@ -100,12 +101,12 @@ impl Names {
 }
 
 /// ADDRESS, ADDRESS:PORT or `[ADDRESS]:PORT`.
-pub fn server(text: &str) -> Result<Endpoint, Failure> {
+pub fn server(text: &str) -> Result<Endpoint, Problem> {
     if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return Ok(Endpoint::new(address, DNS_PORT));
     }
     text.parse::<SocketAddr>().map(Endpoint::from).map_err(|_| {
-        Failure::usage(format!("name server {text:?}: give an address such as 10.9.0.1 or [fd00::1]:5353"))
+        Problem::usage(format!("name server {text:?}: give an address such as 10.9.0.1 or [fd00::1]:5353"))
     })
 }
 
@@ -126,14 +127,14 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_said() {
         let wrong = [
-            Names { servers: vec!["x".into()], ..Names::default() },
-            Names { allow: vec!["10.0.0.1/99".into()], ..Names::default() },
-            Names { cache: "1K".into(), ..Names::default() },
-            Names { local: vec!["printer".into()], ..Names::default() },
+            Section { servers: vec!["x".into()], ..Section::default() },
+            Section { allow: vec!["10.0.0.1/99".into()], ..Section::default() },
+            Section { cache: "1K".into(), ..Section::default() },
+            Section { local: vec!["printer".into()], ..Section::default() },
         ];
         for names in wrong {
             assert!(names.check().is_err(), "{names:?}");
         }
-        assert!(Names::default().check().is_ok());
+        assert!(Section::default().check().is_ok());
     }
 }

@@ -1,18 +1,18 @@
 //! `[ftp]` of `host.toml`.
 
-use super::size_bytes;
-use crate::failure::Failure;
-use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
+use inhost_common::service::{Problem, size_bytes};
+use serde::{Deserialize, Serialize};
 
 /// Less would hold a single large segment up.
 const LEAST_UPLOAD_BYTES: usize = 64 << 10;
 
-/// The FTP server.
+/// `[ftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
-pub struct Ftp {
+pub struct Section {
     /// Whether it runs. Default false: it shows files.
     pub enabled: bool,
     /// Its port. Default 21.
@@ -81,9 +81,9 @@ fn write() -> String {
     "write".into()
 }
 
-impl Default for Ftp {
+impl Default for Section {
     fn default() -> Self {
-        Ftp {
+        Section {
             enabled: false,
             port: 21,
             root: None,
@@ -107,41 +107,41 @@ impl Default for Ftp {
     }
 }
 
-impl Ftp {
+impl Section {
     /// The range of `passive_ports`.
-    pub fn ports(&self) -> Result<Option<RangeInclusive<u16>>, Failure> {
+    pub fn ports(&self) -> Result<Option<RangeInclusive<u16>>, Problem> {
         let Some(text) = &self.passive_ports else { return Ok(None) };
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Some(first..=last)),
-            _ => Err(Failure::setting("ftp.passive_ports", text, "give two ports, such as \"50000-50099\"")),
+            _ => Err(Problem::setting("ftp.passive_ports", text, "give two ports, such as \"50000-50099\"")),
         }
     }
     /// Whether TLS is required; a certificate needs its key.
-    pub fn tls_required(&self) -> Result<bool, Failure> {
+    pub fn tls_required(&self) -> Result<bool, Problem> {
         if self.certificate.is_some() != self.key.is_some() {
-            return Err(Failure::usage("ftp.certificate and ftp.key: give both or neither"));
+            return Err(Problem::usage("ftp.certificate and ftp.key: give both or neither"));
         }
         match (&*self.tls, &self.certificate) {
             ("offered", None) if self.implicit_port == 0 => Ok(false),
             ("offered", Some(_)) => Ok(false),
             ("required", Some(_)) => Ok(true),
             ("offered" | "required", None) => {
-                Err(Failure::setting("ftp.tls", &self.tls, "TLS needs ftp.certificate and ftp.key"))
+                Err(Problem::setting("ftp.tls", &self.tls, "TLS needs ftp.certificate and ftp.key"))
             }
-            (other, _) => Err(Failure::setting("ftp.tls", other, "give \"offered\" or \"required\"")),
+            (other, _) => Err(Problem::setting("ftp.tls", other, "give \"offered\" or \"required\"")),
         }
     }
     /// What one upload may have waiting.
-    pub fn upload_bytes(&self) -> Result<usize, Failure> {
+    pub fn upload_bytes(&self) -> Result<usize, Problem> {
         let text = &self.upload_memory;
         match size_bytes(text) {
             Some(bytes) if bytes >= LEAST_UPLOAD_BYTES => Ok(bytes),
-            _ => Err(Failure::setting("ftp.upload_memory", text, "give 64K or more, such as \"16M\"")),
+            _ => Err(Problem::setting("ftp.upload_memory", text, "give 64K or more, such as \"16M\"")),
         }
     }
     /// Refuses what cannot be acted on.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), Problem> {
         self.ports()?;
         self.upload_bytes()?;
         self.tls_required()?;
@@ -157,28 +157,28 @@ impl Ftp {
 
 impl FtpUser {
     /// The quota in bytes.
-    pub fn quota_bytes(&self) -> Result<Option<u64>, Failure> {
+    pub fn quota_bytes(&self) -> Result<Option<u64>, Problem> {
         size("ftp.user.quota", self.quota.as_deref())
     }
     /// The rate in bytes a second.
-    pub fn rate_bytes(&self) -> Result<Option<u64>, Failure> {
+    pub fn rate_bytes(&self) -> Result<Option<u64>, Problem> {
         size("ftp.user.rate", self.rate.as_deref())
     }
 }
 
 /// Whether the rights let somebody write.
-pub fn may_write(key: &str, rights: &str) -> Result<bool, Failure> {
+pub fn may_write(key: &str, rights: &str) -> Result<bool, Problem> {
     match rights {
         "read" => Ok(false),
         "write" => Ok(true),
-        _ => Err(Failure::setting(key, rights, "give \"read\" or \"write\"")),
+        _ => Err(Problem::setting(key, rights, "give \"read\" or \"write\"")),
     }
 }
 
-fn size(key: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {
+fn size(key: &str, text: Option<&str>) -> Result<Option<u64>, Problem> {
     let Some(text) = text else { return Ok(None) };
     match size_bytes(text) {
         Some(bytes) if bytes > 0 => Ok(Some(bytes as u64)),
-        _ => Err(Failure::setting(key, text, "give a number with K, M or G, such as \"10G\"")),
+        _ => Err(Problem::setting(key, text, "give a number with K, M or G, such as \"10G\"")),
     }
 }

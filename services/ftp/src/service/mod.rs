@@ -1,27 +1,30 @@
-//! The FTP server of a running host: its users' folders, its certificate, its log.
+//! The FTP server as a service of a host: its users' folders, its certificate, its log.
 
-use crate::config::{Config, Ftp, may_write};
-use crate::failure::Failure;
-use crate::user;
-use inhost_base::{Duration, Endpoint, Ipv6Addr};
-use inhost_common::LocalFuture;
-use inhost_common::storage::{Folder, Quotas};
-use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
-use inhost_common::{Admission, AdmissionLimits, Callers, Denials};
-use inhost_ftp::driver::{
-    Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
-};
-use inhost_ftp::protocol::UnixTime;
-use inhost_ftp::server::{Closing, Rights, ServerConfig, TlsPolicy};
-use inhost_runtime::Runtime;
-use inhost_socket::{Host, Listener, Stream};
+mod section;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::SystemTime;
+
+use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_common::service::{
+    Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+};
+use inhost_common::storage::{Folder, Quotas};
+use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
+use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
+use inhost_socket::{Host, Listener, Stream};
 use tracing::{error, info, warn};
+
+use crate::driver::{
+    Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
+};
+use crate::protocol::UnixTime;
+use crate::server::{Closing, Rights, ServerConfig, TlsPolicy};
+use section::may_write;
+pub use section::{FtpUser, Section};
 
 /// Names that mean nobody in particular (RFC 1635).
 const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
@@ -45,9 +48,10 @@ struct Place {
 }
 
 /// The running server.
-#[derive(Clone)]
-pub struct Files {
+pub struct Ftp {
     services: Rc<FtpServices>,
+    port: u16,
+    implicit_port: u16,
 }
 
 struct FtpServices {
@@ -59,76 +63,87 @@ struct FtpServices {
     quotas: Quotas,
     authenticator: ThreadAuthenticator,
     places: RefCell<Rc<Places>>,
+    unix_time: fn() -> std::time::Duration,
 }
 
-/// Starts listening.
-pub fn start(
-    runtime: &Runtime,
-    config: &Config,
-    callers: &Callers,
-    denials: &Denials,
-) -> Result<Files, Failure> {
-    let host = runtime.host().clone();
-    let ftp = &config.ftp;
-    let path = user::file(config.telnet.users.as_deref())?;
-    warn_of_unknown(ftp, &path);
-    let authenticator = ThreadAuthenticator::start(Source::FileOrElse(path.clone(), Default::default()))
-        .map_err(|e| Failure::operation(format!("the thread that checks passwords cannot start: {e}")))?;
-    let network = HostNetwork::new(&host).with_received_limit(ftp.upload_bytes()?);
-    let services = Rc::new(FtpServices {
-        ports: PassivePorts::new(network.clone(), ftp.ports()?, callers.clone()),
-        callers: callers.clone(),
-        network: network.clone(),
-        admission: Admission::sharing(limits(ftp), denials),
-        quotas: Quotas::default(),
-        authenticator,
-        places: RefCell::new(Rc::new(places(ftp)?)),
-        host: host.clone(),
-    });
-    for (port, implicit) in [(ftp.port, false), (ftp.implicit_port, true)] {
-        if implicit && port == 0 {
-            continue;
-        }
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        let listener = network
-            .listen_for_control(at)
-            .map_err(|e| Failure::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
-        host.spawn(accept(host.clone(), listener, services.clone(), implicit)).detach();
+impl Service for Ftp {
+    const NAME: &'static str = "ftp";
+    type Section = Section;
+    type Prepared = Places;
+
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.check()
     }
-    Ok(Files { services })
-}
-
-/// What the banner says of it.
-pub fn line(ftp: &Ftp) -> String {
-    let implicit = match ftp.implicit_port {
-        0 => String::new(),
-        port => format!(", with TLS from the start port {port}"),
-    };
-    format!("  ftp       port {}{implicit}\n", ftp.port)
-}
-
-impl Files {
-    /// Takes over what can change for new sessions; what cannot be read leaves all as it was.
-    pub fn reload(&self, config: &Config, read: Result<Places, Failure>) {
-        match read {
+    fn is_enabled(section: &Section) -> bool {
+        section.enabled
+    }
+    fn prepare(section: &Section, files: &HostFiles) -> Result<Places, Problem> {
+        let places = places(section)?;
+        warn_of_unknown(section, files.users()?);
+        Ok(places)
+    }
+    fn start(section: &Section, places: Places, context: &ServiceContext) -> Result<Ftp, Problem> {
+        let host = &context.host;
+        let users = Source::FileOrElse(context.files.users()?.to_owned(), Default::default());
+        let authenticator = ThreadAuthenticator::start(users)
+            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let network = HostNetwork::new(host).with_received_limit(section.upload_bytes()?);
+        let services = Rc::new(FtpServices {
+            ports: PassivePorts::new(network.clone(), section.ports()?, context.callers.clone()),
+            callers: context.callers.clone(),
+            network: network.clone(),
+            admission: Admission::sharing(limits(section), &context.denials),
+            quotas: Quotas::default(),
+            authenticator,
+            places: RefCell::new(Rc::new(places)),
+            host: host.clone(),
+            unix_time: context.unix_time,
+        });
+        let (port, implicit_port) = (section.port, section.implicit_port);
+        for (port, implicit) in [(port, false), (implicit_port, true)] {
+            if implicit && port == 0 {
+                continue;
+            }
+            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+            let listener = network
+                .listen_for_control(at)
+                .map_err(|e| Problem::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
+            host.spawn(accept(host.clone(), listener, services.clone(), implicit)).detach();
+        }
+        Ok(Ftp { services, port, implicit_port })
+    }
+    fn reload(&self, section: &Section, places: Result<Places, Problem>) {
+        match places {
             Ok(places) => {
-                self.services.admission.set_limits(limits(&config.ftp));
+                self.services.admission.set_limits(limits(section));
                 self.services.places.replace(Rc::new(places));
             }
-            Err(failure) => error!(target: "ftp", "stays as it was: {failure}"),
+            Err(problem) => error!(target: "ftp", "stays as it was: {problem}"),
         }
     }
-}
-
-/// Reads again what sessions to come get. It waits for the disk.
-pub fn read_again(config: &Config) -> Result<Places, Failure> {
-    let places = places(&config.ftp)?;
-    warn_of_unknown(&config.ftp, &user::file(config.telnet.users.as_deref())?);
-    Ok(places)
+    fn effect(key: &str) -> Option<&'static str> {
+        (!matches!(key, "enabled" | "port" | "implicit_port" | "passive_ports")).then_some("for new sessions")
+    }
+    fn describe(&self) -> Description {
+        let implicit = match self.implicit_port {
+            0 => String::new(),
+            port => format!(", with TLS from the start port {port}"),
+        };
+        let purpose = "list files; ftp://USER@... for a user's own";
+        let curl = |at| format!("curl ftp://{at}/");
+        Description {
+            summary: format!("port {}{implicit}", self.port),
+            reach: vec![Reach::new(Transport::Tcp, self.port, purpose, curl)],
+            notice: None,
+        }
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        self.services.admission.list(Self::NAME)
+    }
 }
 
 /// Somebody with a folder and no password cannot log in, which nobody would see from the settings.
-fn warn_of_unknown(ftp: &Ftp, path: &Path) {
+fn warn_of_unknown(ftp: &Section, path: &Path) {
     // A file that cannot be read is told of at each attempt to log in.
     let Ok(users) = Users::read_or_empty(path) else { return };
     for user in &ftp.user {
@@ -139,7 +154,7 @@ fn warn_of_unknown(ftp: &Ftp, path: &Path) {
     }
 }
 
-fn limits(ftp: &Ftp) -> AdmissionLimits {
+fn limits(ftp: &Section) -> AdmissionLimits {
     AdmissionLimits {
         sessions: ftp.sessions,
         sessions_per_peer: ftp.sessions_per_peer,
@@ -148,14 +163,14 @@ fn limits(ftp: &Ftp) -> AdmissionLimits {
     }
 }
 
-fn places(ftp: &Ftp) -> Result<Places, Failure> {
+fn places(ftp: &Section) -> Result<Places, Problem> {
     let open = |path: &Path| {
         Folder::open(path)
-            .map_err(|e| Failure::operation(format!("ftp: cannot open the folder {}: {e}", path.display())))
+            .map_err(|e| Problem::operation(format!("ftp: cannot open the folder {}: {e}", path.display())))
     };
     let place = |path: &Path, write: bool| {
         let folder = open(path)?;
-        Ok::<_, Failure>(Place {
+        Ok::<_, Problem>(Place {
             folder: if write { folder } else { folder.read_only() },
             rights: Rights { write },
             quota_bytes: None,
@@ -185,25 +200,25 @@ fn places(ftp: &Ftp) -> Result<Places, Failure> {
     })
 }
 
-fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Failure> {
+fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Problem> {
     let read = |path: &Path| {
         std::fs::read(path)
-            .map_err(|e| Failure::operation(format!("ftp: cannot read {}: {e}", path.display())))
+            .map_err(|e| Problem::operation(format!("ftp: cannot read {}: {e}", path.display())))
     };
     let metadata = std::fs::metadata(key)
-        .map_err(|e| Failure::operation(format!("ftp: cannot read {}: {e}", key.display())))?;
+        .map_err(|e| Problem::operation(format!("ftp: cannot read {}: {e}", key.display())))?;
     let mode = metadata.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         let key = key.display();
-        return Err(Failure::operation(format!(
+        return Err(Problem::operation(format!(
             "ftp: {key}: others may read this key, its mode is {mode:04o}; try chmod 600 {key}"
         )));
     }
     TlsServer::from_pem(&read(certificate)?, &read(key)?)
-        .map_err(|e| Failure::operation(format!("ftp: {}: {e}", certificate.display())))
+        .map_err(|e| Problem::operation(format!("ftp: {}: {e}", certificate.display())))
 }
 
-fn server_config(ftp: &Ftp, has_certificate: bool) -> Result<ServerConfig, Failure> {
+fn server_config(ftp: &Section, has_certificate: bool) -> Result<ServerConfig, Problem> {
     Ok(ServerConfig {
         tls: match (ftp.tls_required()?, has_certificate) {
             (true, _) => TlsPolicy::Required,
@@ -238,10 +253,8 @@ impl Services for FtpServices {
     fn clock(&self) -> &Host {
         &self.host
     }
-    // The wall clock, for the times in listings.
-    #[allow(clippy::disallowed_methods)]
     fn unix_time(&self) -> UnixTime {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = (self.unix_time)();
         UnixTime { seconds: since.as_secs().cast_signed(), nanoseconds: since.subsec_nanos() }
     }
     fn network(&self) -> &HostNetwork {

@@ -1,0 +1,193 @@
+//! The services that `inhost serve` can run.
+
+use inhost_common::service::{
+    Description, HostFiles, Problem, Service, ServiceContext, ServiceSession, Sessions,
+};
+use serde::Deserialize;
+use std::any::Any;
+use std::rc::Rc;
+use toml::de::{DeValue, Error, ValueDeserializer};
+use toml::{Spanned, Table};
+
+/// Every service, in the order of the banner. A service is added by a line here and its crate in Cargo.toml.
+pub const SERVICES: &[Kind] = &[
+    Kind::of::<inhost_telnet::service::Telnet>(),
+    Kind::of::<inhost_ftp::service::Ftp>(),
+    Kind::of::<inhost_tftp::service::Tftp>(),
+    Kind::of::<inhost_names::service::NameServer>(),
+    Kind::of::<inhost_little::Little>(),
+];
+
+/// What was opened and read for a service.
+type Prepared = Box<dyn Any + Send>;
+/// A service that was started.
+type Started = Result<Rc<dyn Running>, Problem>;
+
+/// A service by its functions. A section is a table in which each key has its value, given or by default.
+pub struct Kind {
+    /// See [`Service::NAME`].
+    pub name: &'static str,
+    /// Reads the section of a file; `None` is a file that has none.
+    pub section: fn(Option<Spanned<DeValue<'_>>>) -> Result<Table, Error>,
+    /// See [`Service::check`].
+    pub check: fn(&Table) -> Result<(), Problem>,
+    /// See [`Service::effect`].
+    pub effect: fn(&str) -> Option<&'static str>,
+    is_enabled: fn(&Table) -> Result<bool, Problem>,
+    prepare: fn(&Table, &HostFiles) -> Result<Prepared, Problem>,
+    start: fn(&Table, Prepared, &ServiceContext) -> Started,
+}
+
+/// A running service.
+pub trait Running: Any {
+    /// See [`Service::reload`].
+    fn reload(&self, section: &Table, prepared: Result<Prepared, Problem>);
+    /// See [`Service::describe`].
+    fn describe(&self) -> Description;
+    /// See [`Service::sessions`].
+    fn sessions(&self) -> Vec<ServiceSession>;
+    /// See [`Service::finish`].
+    fn finish(&self);
+}
+
+impl Kind {
+    const fn of<S: Service>() -> Kind {
+        Kind {
+            name: S::NAME,
+            section: |value| {
+                let section = value.map_or_else(
+                    || Ok(S::Section::default()),
+                    |value| S::Section::deserialize(ValueDeserializer::from(value)),
+                )?;
+                Table::try_from(section).map_err(serde::de::Error::custom)
+            },
+            check: |section| S::check(&typed::<S>(section)?),
+            effect: S::effect,
+            is_enabled: |section| Ok(S::is_enabled(&typed::<S>(section)?)),
+            prepare: |section, files| Ok(Box::new(S::prepare(&typed::<S>(section)?, files)?)),
+            start: |section, prepared, context| {
+                let started = S::start(&typed::<S>(section)?, prepared_for::<S>(prepared)?, context)?;
+                Ok(Rc::new(started))
+            },
+        }
+    }
+
+    /// Starts the service where the section wants it to run.
+    pub fn start(
+        &self,
+        section: &Table,
+        context: &ServiceContext,
+    ) -> Result<Option<Rc<dyn Running>>, Problem> {
+        if !(self.is_enabled)(section)? {
+            return Ok(None);
+        }
+        let prepared = (self.prepare)(section, &context.files)?;
+        (self.start)(section, prepared, context).map(Some)
+    }
+}
+
+impl<S: Service> Running for S {
+    fn reload(&self, section: &Table, prepared: Result<Prepared, Problem>) {
+        // What was read once reads as the same again.
+        if let Ok(section) = typed::<S>(section) {
+            Service::reload(self, &section, prepared.and_then(prepared_for::<S>));
+        }
+    }
+    fn describe(&self) -> Description {
+        Service::describe(self)
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        Service::sessions(self)
+    }
+    fn finish(&self) {
+        Service::finish(self);
+    }
+}
+
+fn typed<S: Service>(section: &Table) -> Result<S::Section, Problem> {
+    section.clone().try_into().map_err(|e: Error| Problem::usage(format!("{}: {}", S::NAME, e.message())))
+}
+
+fn prepared_for<S: Service>(prepared: Prepared) -> Result<S::Prepared, Problem> {
+    let other = |_| Problem::operation(format!("{}: prepared for another service", S::NAME));
+    prepared.downcast().map(|prepared| *prepared).map_err(other)
+}
+
+/// The services that run, each with its kind.
+pub struct Services {
+    running: Vec<(&'static Kind, Rc<dyn Running>)>,
+}
+
+/// What was opened and read again for the services that run, in their order.
+pub type PreparedAgain = Vec<Result<Prepared, Problem>>;
+
+impl Services {
+    /// Starts those that their sections want to run. `section` gives the section of a kind.
+    pub fn start<'a>(
+        section: impl Fn(&Kind) -> &'a Table,
+        context: &ServiceContext,
+    ) -> Result<Services, Problem> {
+        let mut running = Vec::new();
+        for kind in SERVICES {
+            if let Some(started) = kind.start(section(kind), context)? {
+                let listed = Rc::downgrade(&started);
+                context.sessions.add(move || listed.upgrade().map_or_else(Vec::new, |s| s.sessions()));
+                running.push((kind, started));
+            }
+        }
+        Ok(Services { running })
+    }
+    /// The kinds that run.
+    pub fn kinds(&self) -> Vec<&'static Kind> {
+        self.running.iter().map(|(kind, _)| *kind).collect()
+    }
+    /// The running service of type `S`.
+    pub fn find<S: Service>(&self) -> Option<&S> {
+        self.running.iter().find_map(|(_, service)| {
+            let any: &dyn Any = &**service;
+            any.downcast_ref::<S>()
+        })
+    }
+    /// What each says of itself.
+    pub fn describe(&self) -> Vec<(&'static str, Description)> {
+        self.running.iter().map(|(kind, service)| (kind.name, service.describe())).collect()
+    }
+    /// Has each take over what can change.
+    pub fn reload<'a>(&self, section: impl Fn(&Kind) -> &'a Table, prepared: PreparedAgain) {
+        for ((kind, service), prepared) in self.running.iter().zip(prepared) {
+            service.reload(section(kind), prepared);
+        }
+    }
+    /// When a changed key, `telnet.port`, takes effect, if it is of a service.
+    pub fn effect(&self, key: &str) -> Option<&'static str> {
+        let (name, key) = key.split_once('.')?;
+        let (kind, _) = self.running.iter().find(|(kind, _)| kind.name == name)?;
+        (kind.effect)(key)
+    }
+    /// The host's connections have closed.
+    pub fn finish(&self) {
+        self.running.iter().for_each(|(_, service)| service.finish());
+    }
+}
+
+/// Opens and reads again what the sections of `kinds` name. It may wait for the disk.
+pub fn prepare<'a>(
+    kinds: &[&'static Kind],
+    section: impl Fn(&Kind) -> &'a Table,
+    files: &HostFiles,
+) -> PreparedAgain {
+    kinds.iter().map(|kind| (kind.prepare)(section(kind), files)).collect()
+}
+
+/// The sessions of a host as JSON, for its control socket.
+pub fn sessions_json(sessions: &Sessions, now: inhost_base::Instant) -> serde_json::Value {
+    let row = |session: &ServiceSession| {
+        serde_json::json!({
+            "service": session.service,
+            "peer": session.peer.to_string(),
+            "user": session.user,
+            "age_ns": now.since(session.since).as_nanos(),
+        })
+    };
+    sessions.all().iter().map(row).collect()
+}

@@ -1,0 +1,130 @@
+//! A service of a host, and what a host and its services tell each other.
+//!
+//! A host keeps a registry of [`Service`]s and knows nothing else of them: it reads the section of each, starts those that
+//! are enabled, reloads them, shows what they say of themselves and their sessions, and lets them finish.
+
+mod description;
+mod problem;
+mod sessions;
+mod size;
+
+use std::fmt::Debug;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use inhost_base::Endpoint;
+use inhost_socket::Host;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use description::{Description, Notice, Reach};
+pub use problem::Problem;
+pub use sessions::{ServiceSession, Sessions};
+pub use size::size_bytes;
+
+use crate::{Callers, Denials};
+
+/// A service that a host can run.
+///
+/// The host calls, in this order: [`check`](Service::check) whenever it has read the configuration;
+/// [`prepare`](Service::prepare) and [`start`](Service::start) if the section [is enabled](Service::is_enabled); at each
+/// reload `prepare` on a thread that may wait for the disk, then [`reload`](Service::reload); at the end, once connections
+/// have closed, [`finish`](Service::finish). Dropping a service ends it.
+pub trait Service: Sized + 'static {
+    /// The name of the section in `host.toml`, of the log's target and in the banner.
+    const NAME: &'static str;
+    /// The section. Its keys refuse what they do not know.
+    type Section: Serialize + DeserializeOwned + Default + Clone + PartialEq + Debug + Send + 'static;
+    /// What takes a disk to be had: folders, certificates.
+    type Prepared: Send + 'static;
+
+    /// Refuses a section that cannot be acted on.
+    fn check(section: &Self::Section) -> Result<(), Problem>;
+    /// Whether the section wants the service to run.
+    fn is_enabled(section: &Self::Section) -> bool;
+    /// Opens and reads what the section names. It may wait for the disk.
+    fn prepare(section: &Self::Section, files: &HostFiles) -> Result<Self::Prepared, Problem>;
+    /// Starts the service.
+    fn start(
+        section: &Self::Section,
+        prepared: Self::Prepared,
+        context: &ServiceContext,
+    ) -> Result<Self, Problem>;
+    /// Takes over what can change while the service runs. If something could not be prepared, all stays as it was, and
+    /// the log says so.
+    fn reload(&self, section: &Self::Section, prepared: Result<Self::Prepared, Problem>);
+    /// When a change of `key`, without its section's name, takes effect in a running service: "at once", "for new
+    /// sessions". `None` is after a restart.
+    fn effect(key: &str) -> Option<&'static str>;
+    /// What the service says of itself in the banner.
+    fn describe(&self) -> Description;
+    /// Sessions that exist now, for `inhost netstat` and finger.
+    fn sessions(&self) -> Vec<ServiceSession>;
+    /// The host's connections have closed. May wait for what sessions left behind.
+    fn finish(&self) {}
+}
+
+/// Files of the host that several services read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostFiles {
+    /// Whether the configuration names the file of users, rather than it being the user's own.
+    pub are_users_named: bool,
+    /// Users and password hashes; `None` when none is named and no home folder is known.
+    pub users: Option<PathBuf>,
+    /// Names and addresses, as `/etc/hosts`.
+    pub hosts: PathBuf,
+}
+
+impl HostFiles {
+    /// The file of users.
+    pub fn users(&self) -> Result<&Path, Problem> {
+        let unknown = "no home folder is known; name the users file with --users FILE";
+        self.users.as_deref().ok_or_else(|| Problem::usage(unknown))
+    }
+}
+
+/// What a host gives its services.
+pub struct ServiceContext {
+    /// Its sockets, clock and tasks.
+    pub host: Host,
+    /// Outer callers of what gateways forward.
+    pub callers: Callers,
+    /// Wrong passwords, which count at all services together.
+    pub denials: Denials,
+    /// Sessions of all services.
+    pub sessions: Sessions,
+    /// Files of the host.
+    pub files: HostFiles,
+    /// Whom the host asks for names.
+    pub resolvers: Resolvers,
+    /// How the program was called, for commands that a person can type.
+    pub program: String,
+    /// Descriptors that a program started by a service may have open; `None` is as many as the host.
+    pub descriptor_limit: Option<u64>,
+    /// The host's interfaces and sockets as text, no more than a stranger may know.
+    pub netstat: Rc<dyn Fn() -> String>,
+    /// Since the start of 1970, UTC.
+    pub unix_time: fn() -> Duration,
+    /// Octets that nobody else knows.
+    pub entropy: fn() -> io::Result<[u8; 32]>,
+}
+
+impl ServiceContext {
+    /// Octets that nobody else knows.
+    pub fn entropy(&self) -> Result<[u8; 32], Problem> {
+        (self.entropy)().map_err(|e| Problem::operation(format!("the system has no entropy: {e}")))
+    }
+}
+
+/// Whom a host asks for names.
+#[derive(Clone, Debug, Default)]
+pub struct Resolvers {
+    /// Name servers.
+    pub servers: Vec<Endpoint>,
+    /// Whether those are configured, rather than the system's.
+    pub is_configured: bool,
+    /// Whether a link's address comes by DHCP, and name servers may come with it.
+    pub may_be_leased: bool,
+}

@@ -1,0 +1,180 @@
+//! The TFTP server as a service of a host: its section, its folder, its log.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use inhost_base::Duration;
+use inhost_common::service::{
+    Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, size_bytes,
+};
+use inhost_common::storage::Folder;
+use inhost_common::{Cleaner, Transport};
+use serde::{Deserialize, Serialize};
+use tracing::{error, info};
+
+use crate::driver::{Server, ServerConfig, ServerEvent, serve};
+use crate::{BLOCK_BYTES_LIMITS, DeskLimits, Limits, Rights, Rollover, Settings, WINDOW_LIMIT};
+
+/// `[tftp]` of `host.toml`.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields, default)]
+pub struct Section {
+    /// Whether it runs. Default false: it shows files to anybody.
+    pub enabled: bool,
+    /// Its port. Default 69.
+    pub port: u16,
+    /// The folder that is served, and all that is reached.
+    pub root: Option<PathBuf>,
+    /// What anybody may do: "read", "create" new files, or "write" over others too. Default "read".
+    pub rights: String,
+    /// Transfers at a time. Default 64.
+    pub transfers: usize,
+    /// Transfers of one address at a time. Default 8.
+    pub transfers_per_client: usize,
+    /// The largest block that is granted. Default 65464; 1468 keeps blocks whole on an Ethernet.
+    pub block_size: u16,
+    /// The largest window that is granted, in blocks. Default 64.
+    pub window: u16,
+    /// How long a file that comes may be. Default "1G".
+    pub upload: String,
+    /// Seconds without a word after which a transfer is given up. Default 30.
+    pub patience_s: u64,
+    /// What follows block 65535 where nothing was agreed on: 0 or 1. Default 0.
+    pub rollover: u8,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Section {
+            enabled: false,
+            port: 69,
+            root: None,
+            rights: "read".into(),
+            transfers: 64,
+            transfers_per_client: 8,
+            block_size: BLOCK_BYTES_LIMITS.1,
+            window: 64,
+            upload: "1G".into(),
+            patience_s: 30,
+            rollover: 0,
+        }
+    }
+}
+
+impl Section {
+    /// What the server is told. Fails on what cannot be acted on.
+    pub fn server(&self) -> Result<ServerConfig, Problem> {
+        let rights = match &*self.rights {
+            "read" => Rights::Read,
+            "create" => Rights::Create,
+            "write" => Rights::Write,
+            other => {
+                let choice = "give \"read\", \"create\" or \"write\"";
+                return Err(Problem::setting("tftp.rights", other, choice));
+            }
+        };
+        let between = |key: &str, value: u16, (least, most): (u16, u16)| match (least..=most).contains(&value)
+        {
+            true => Ok(value),
+            false => {
+                Err(Problem::setting(&format!("tftp.{key}"), value, format_args!("give {least} to {most}")))
+            }
+        };
+        let Some(size_limit_bytes) = size_bytes(&self.upload) else {
+            return Err(Problem::setting("tftp.upload", &self.upload, "give a number with K, M or G"));
+        };
+        // Zero is what every sender counts on to; a receiver is told only what is unusual, and sees the rest.
+        let rollover = match self.rollover {
+            0 => None,
+            1 => Some(Rollover::ToOne),
+            other => return Err(Problem::setting("tftp.rollover", other, "give 0 or 1")),
+        };
+        if self.enabled && self.root.is_none() {
+            return Err(Problem::usage("tftp.root: name the folder that is served"));
+        }
+        let patience = Duration::from_secs(self.patience_s.max(1));
+        Ok(ServerConfig {
+            desk: DeskLimits { transfers: self.transfers, transfers_per_client: self.transfers_per_client },
+            rights,
+            limits: Limits {
+                block_size: between("block_size", self.block_size, BLOCK_BYTES_LIMITS)?,
+                window: between("window", self.window, (1, WINDOW_LIMIT))?,
+            },
+            settings: Settings {
+                patience,
+                rollover,
+                size_limit_bytes: size_limit_bytes as u64,
+                ..Settings::default()
+            },
+        })
+    }
+}
+
+/// The running server.
+pub struct Tftp {
+    server: Server,
+    port: u16,
+}
+
+impl Service for Tftp {
+    const NAME: &'static str = "tftp";
+    type Section = Section;
+    type Prepared = Folder;
+
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.server().map(drop)
+    }
+    fn is_enabled(section: &Section) -> bool {
+        section.enabled
+    }
+    fn prepare(section: &Section, _: &HostFiles) -> Result<Folder, Problem> {
+        let root = section.root.as_deref().ok_or_else(|| Problem::usage("tftp.root: name a folder"))?;
+        Folder::open(root)
+            .map_err(|e| Problem::operation(format!("tftp: cannot open the folder {}: {e}", root.display())))
+    }
+    fn start(section: &Section, folder: Folder, context: &ServiceContext) -> Result<Tftp, Problem> {
+        let port = section.port;
+        let (host, callers) = (&context.host, context.callers.clone());
+        let server = serve(host, port, Rc::new(folder), section.server()?, callers, log)
+            .map_err(|why| Problem::operation(format!("cannot serve TFTP at port {port}: {why}")))?;
+        Ok(Tftp { server, port })
+    }
+    fn reload(&self, section: &Section, folder: Result<Folder, Problem>) {
+        match folder.and_then(|folder| Ok((folder, section.server()?))) {
+            Ok((folder, config)) => self.server.change(Rc::new(folder), config),
+            Err(problem) => error!(target: "tftp", "stays as it was: {problem}"),
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        (!matches!(key, "enabled" | "port")).then_some("for new transfers")
+    }
+    fn describe(&self) -> Description {
+        let curl = |at| format!("curl tftp://{at}/FILE");
+        Description {
+            summary: format!("port {} (UDP)", self.port),
+            reach: vec![Reach::new(Transport::Udp, self.port, "fetch a file", curl)],
+            notice: None,
+        }
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        let session = |(peer, since)| ServiceSession { service: Self::NAME, peer, user: None, since };
+        self.server.callers().into_iter().map(session).collect()
+    }
+}
+
+/// One line of the log for each event.
+fn log(event: ServerEvent<'_>) {
+    match event {
+        ServerEvent::Refused { peer, why } => info!(target: "tftp", %peer, "refused: {why}"),
+        ServerEvent::Ended { peer, request, outcome } => {
+            let what = if request.is_write { "write" } else { "read" };
+            let name = Cleaner::line(request.name.as_bytes());
+            match outcome {
+                Ok(summary) => {
+                    info!(target: "tftp", %peer, name, bytes = summary.file_bytes, "{what}")
+                }
+                Err(why) => info!(target: "tftp", %peer, name, "{what} failed: {why}"),
+            }
+        }
+    }
+}
