@@ -1,6 +1,6 @@
 //! The words of the command line.
 
-mod directory;
+mod asking;
 mod ftp;
 mod lookup;
 mod remote;
@@ -9,8 +9,8 @@ mod tests;
 mod tftp;
 mod traceroute;
 
+pub use asking::{Asking, Finger, Whois};
 use clap::{Args, Parser, Subcommand};
-pub use directory::{Asking, Finger, Whois};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
 pub use remote::{Calling, Rcp, Rlogin, Rsh};
@@ -52,10 +52,10 @@ pub enum Command {
     #[command(after_help = traceroute::TRACEROUTE_EXAMPLES)]
     Traceroute(Traceroute),
     /// Ask to whom a domain, an address or a number belongs
-    #[command(after_help = directory::WHOIS_EXAMPLES)]
+    #[command(after_help = asking::WHOIS_EXAMPLES)]
     Whois(Whois),
     /// Ask a host who is there, or who somebody is
-    #[command(after_help = directory::FINGER_EXAMPLES)]
+    #[command(after_help = asking::FINGER_EXAMPLES)]
     Finger(Finger),
     /// Log in to another host as rlogin does
     #[command(after_help = remote::RLOGIN_EXAMPLES)]

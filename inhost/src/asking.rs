@@ -8,7 +8,7 @@ use crate::through::Way;
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::Cleaner;
-use inhost_directory::ask;
+use inhost_common::ask::ask;
 use inhost_telnet::driver::Connect;
 use std::future::Future;
 use std::io::Write;

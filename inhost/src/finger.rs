@@ -3,7 +3,7 @@
 use crate::args::Finger;
 use crate::asking::{self, end_line, show};
 use crate::failure::Failure;
-use inhost_directory::finger::Query;
+use inhost_finger::client::Query;
 use inhost_names::check_host;
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 use crate::args::Whois;
 use crate::asking::{self, Asker, end_line, show};
 use crate::failure::Failure;
-use inhost_directory::whois::{ROOT, Search, Server};
 use inhost_names::check_host;
+use inhost_whois::{ROOT, Search, Server};
 use serde_json::{Value, json};
 
 /// An answer, and whose it is.

@@ -3,6 +3,7 @@
 //!
 //! - [`accept`], [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
+//! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;
 //! - [`text`]: strangers' text for terminals and logs;
 //! - `users` (feature `users`, with Argon2): who may log in;
@@ -11,6 +12,7 @@
 
 pub mod accept;
 pub mod admission;
+pub mod ask;
 pub mod callers;
 pub mod clock;
 pub mod denials;

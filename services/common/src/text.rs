@@ -75,6 +75,12 @@ fn is_format(character: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Whether a text may be the name or the address of a host.
+pub fn is_host(text: &str) -> bool {
+    let letters = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    !text.is_empty() && text.len() <= 255 && !text.starts_with(['-', '.']) && text.chars().all(letters)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

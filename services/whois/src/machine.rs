@@ -1,8 +1,8 @@
 //! whois: to whom a name, an address or a number belongs (RFC 3912), from server to server as they refer.
 
-use crate::finger::is_host;
 use core::fmt;
 use core::net::IpAddr;
+use inhost_common::text::is_host;
 
 /// The port of whois, and the only one that a server may refer to: an answer must not make this client talk to others.
 pub const PORT: u16 = 43;

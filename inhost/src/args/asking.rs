@@ -9,10 +9,10 @@ pub struct Whois {
     /// A domain, an address, a network's number; in quotes what has spaces
     pub query: String,
     /// The server to begin with
-    #[arg(long, short, value_name = "HOST", default_value = inhost_directory::whois::ROOT)]
+    #[arg(long, short, value_name = "HOST", default_value = inhost_whois::ROOT)]
     pub server: String,
     /// Its port
-    #[arg(long, short, value_name = "PORT", default_value_t = inhost_directory::whois::PORT)]
+    #[arg(long, short, value_name = "PORT", default_value_t = inhost_whois::PORT)]
     pub port: u16,
     /// Ask this server alone, whomever it refers to
     #[arg(long)]
@@ -30,7 +30,7 @@ pub struct Finger {
     #[arg(long, short)]
     pub long: bool,
     /// Port
-    #[arg(long, short, value_name = "PORT", default_value_t = inhost_directory::finger::PORT)]
+    #[arg(long, short, value_name = "PORT", default_value_t = inhost_finger::client::PORT)]
     pub port: u16,
     #[command(flatten)]
     pub common: Asking,

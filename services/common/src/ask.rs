@@ -1,4 +1,4 @@
-//! One exchange over any stream.
+//! The exchange of whois and finger over any stream: a line there, text back until the server closes.
 
 use core::fmt;
 use std::io;

@@ -1,6 +1,7 @@
-//! finger: who is there, or who somebody is (RFC 1288).
+//! The client: whom to connect to, and what to ask (RFC 1288).
 
 use core::fmt;
+use inhost_common::text::is_host;
 
 /// The port of finger.
 pub const PORT: u16 = 79;
@@ -71,12 +72,6 @@ impl Query {
     pub fn line(&self) -> &str {
         &self.line
     }
-}
-
-/// Whether a text may be the name or the address of a host.
-pub(crate) fn is_host(text: &str) -> bool {
-    let letters = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
-    !text.is_empty() && text.len() <= 255 && !text.starts_with(['-', '.']) && text.chars().all(letters)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    inhost_directory::fuzz::fuzz_directory(bytes);
+    inhost_finger::fuzz::fuzz_finger(bytes);
 });
