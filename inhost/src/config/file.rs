@@ -1,6 +1,7 @@
 //! The configuration file: which one is believed, and in which of its lines a value stands.
 
 use crate::failure::Failure;
+use inhost_common::trust::distrust;
 use rustix::process::geteuid;
 use std::fs;
 use std::io::Read;
@@ -16,9 +17,6 @@ pub struct File {
     /// What it says.
     pub text: String,
 }
-
-/// Who else may write a file: its group, and everybody.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 impl File {
     /// The file that the user named.
@@ -52,14 +50,6 @@ impl File {
         file.read_to_string(&mut text).map_err(failed)?;
         Ok(Some(File { path: path.to_owned(), text }))
     }
-}
-
-/// Why `caller` cannot trust a file of `owner` with `mode`.
-fn distrust(owner: u32, mode: u32, caller: u32) -> Option<String> {
-    if owner != 0 && owner != caller {
-        return Some(format!("it belongs to the user {owner}"));
-    }
-    (mode & WRITABLE_BY_OTHERS != 0).then(|| format!("others can write it (mode {:03o})", mode & 0o777))
 }
 
 /// The line, from 1, of `text` at which `key` has the value `value`; if no value reads so, the first line of the key.
@@ -104,15 +94,6 @@ mod tests {
         assert_eq!(line_of(text, "ftp.user.rights", "all"), Some(13));
         assert_eq!(line_of(text, "ftp.user.name", "eve"), Some(9), "the first of the key");
         assert_eq!(line_of(text, "names.cache", "8M"), None);
-    }
-
-    #[test]
-    fn only_a_file_of_the_caller_or_root_is_trusted() {
-        assert_eq!(distrust(1000, 0o100_644, 1000), None);
-        assert_eq!(distrust(0, 0o100_644, 1000), None);
-        assert!(distrust(1001, 0o100_600, 1000).is_some_and(|why| why.contains("1001")));
-        assert!(distrust(1001, 0o100_600, 0).is_some(), "root trusts nobody else either");
-        assert!(distrust(1000, 0o100_664, 1000).is_some() && distrust(0, 0o100_646, 1000).is_some());
     }
 
     #[test]

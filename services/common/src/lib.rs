@@ -5,6 +5,7 @@
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;
+//! - [`trust`]: which files are believed;
 //! - [`text`]: strangers' text for terminals and logs;
 //! - `users` (feature `users`, with Argon2): who may log in;
 //! - `storage` (feature `storage`, with cap-std): files below one directory.
@@ -22,6 +23,7 @@ pub mod service;
 #[cfg(feature = "storage")]
 pub mod storage;
 pub mod text;
+pub mod trust;
 pub mod urgent;
 #[cfg(feature = "users")]
 pub mod users;

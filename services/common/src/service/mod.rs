@@ -4,6 +4,7 @@
 //! are enabled, reloads them, shows what they say of themselves and their sessions, and lets them finish.
 
 mod description;
+mod endpoint;
 mod problem;
 mod sessions;
 mod size;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use description::{Description, Notice, Reach};
+pub use endpoint::endpoint;
 pub use problem::Problem;
 pub use sessions::{ServiceSession, Sessions};
 pub use size::size_bytes;

@@ -1,9 +1,7 @@
 //! `[names]` of `host.toml`.
 
-use std::net::SocketAddr;
-
-use inhost_base::{Cidr, Endpoint, IpAddr};
-use inhost_common::service::{Problem, size_bytes};
+use inhost_base::{Cidr, Endpoint};
+use inhost_common::service::{Problem, endpoint, size_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::forward::{ClientLimits, ForwardConfig};
@@ -102,10 +100,7 @@ impl Section {
 
 /// ADDRESS, ADDRESS:PORT or `[ADDRESS]:PORT`.
 pub fn server(text: &str) -> Result<Endpoint, Problem> {
-    if let Ok(address) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-        return Ok(Endpoint::new(address, DNS_PORT));
-    }
-    text.parse::<SocketAddr>().map(Endpoint::from).map_err(|_| {
+    endpoint(text, DNS_PORT).ok_or_else(|| {
         Problem::usage(format!("name server {text:?}: give an address such as 10.9.0.1 or [fd00::1]:5353"))
     })
 }
