@@ -1,4 +1,5 @@
-//! `inhost finger` against Debian's fingerd, in a network namespace of their own. Needs root.
+//! `inhost finger` against Debian's fingerd, and our server against Debian's finger, in network namespaces of their own.
+//! Needs root.
 
 mod common;
 
@@ -50,4 +51,83 @@ fn fingerd_tells_who_somebody_is() {
     let done = ask(&["root@10.9.0.1", "--port", "4"]);
     assert_eq!(done.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&done.stderr).contains("10.9.0.1"), "{done:?}");
+}
+
+/// A Telnet session of `ada`, which lasts until it is dropped.
+fn logged_in() -> std::net::TcpStream {
+    let mut stream = std::net::TcpStream::connect("10.9.0.2:23").unwrap();
+    for line in ["logon", "ada", "difference-engine"] {
+        std::io::Write::write_all(&mut stream, format!("{line}\r\n").as_bytes()).unwrap();
+        wait(500);
+    }
+    stream
+}
+
+#[test]
+fn our_server_answers_the_system_s_finger() {
+    if !own_namespace() {
+        return;
+    }
+    let folder = Folder::new("finger-server");
+    let plans = folder.0.join("plans/ada");
+    std::fs::create_dir_all(&plans).unwrap();
+    std::fs::write(plans.join(".plan"), "weave \x1b[2Jalgebra\n").unwrap();
+    let users = folder.0.join("users");
+    let mut add = inhost(&folder.0);
+    add.args(["user", "add", "ada", "--users"]).arg(&users).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut add = add.spawn().unwrap();
+    std::io::Write::write_all(&mut add.stdin.take().unwrap(), b"difference-engine\n").unwrap();
+    assert!(add.wait().unwrap().success());
+    let config = format!(
+        "link = [\"tap:infing1,{LINK}\"]\n[telnet]\nusers = {users:?}\n[finger]\nenabled = true\nplans = {:?}\n\
+         connections_per_minute = 12\n[finger.full_names]\nada = \"Ada Lovelace\"\n",
+        folder.0.join("plans")
+    );
+    std::fs::write(folder.0.join("host.toml"), config).unwrap();
+    let mut serve = inhost(&folder.0);
+    serve.current_dir(&folder.0).arg("serve").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut host = Running(serve.spawn().unwrap());
+    let banner = std::io::BufReader::new(host.0.stdout.take().unwrap());
+    let mut banner = std::io::BufRead::lines(banner).map(Result::unwrap);
+    assert!(banner.by_ref().any(|line| line.contains("finger    port 79")));
+    assert!(banner.by_ref().any(|line| line.contains("finger @10.9.0.2")));
+    assert!(banner.any(|line| line.contains("to end.")));
+    // An address is tested before it is used.
+    let ask = |who: &str| {
+        let done = Command::new("finger").arg(who).output();
+        let done = done.expect("finger is needed; lab/interop/peers installs it");
+        String::from_utf8_lossy(&done.stdout).replace('\r', "")
+    };
+    let mut answer = String::new();
+    for _ in 0..6 {
+        answer = ask("@10.9.0.2");
+        if answer.contains("Nobody is logged in.") {
+            break;
+        }
+        wait(2000);
+    }
+    assert!(answer.contains("Nobody is logged in."), "{answer}");
+    assert!(ask("ada@10.9.0.2").contains("ada: no such user."), "not logged in, and users are not told of");
+    let session = logged_in();
+    for _ in 0..20 {
+        wait(500);
+        let mut netstat = inhost(&folder.0);
+        let listed = netstat.args(["netstat", "sessions"]).output().unwrap();
+        if text(&listed).contains("ada") {
+            break;
+        }
+    }
+    let list = ask("@10.9.0.2");
+    assert!(list.contains("ada") && list.contains("Ada Lovelace") && list.contains("telnet"), "{list}");
+    let plan = ask("lovelace@10.9.0.2");
+    assert!(plan.contains("Login: ada") && plan.contains("Logged in by telnet"), "{plan}");
+    assert!(plan.contains("Plan:\nweave") && !plan.contains('\x1b'), "{plan}");
+    assert!(ask("ada@elsewhere.example@10.9.0.2").contains("not forwarded"));
+    // Who asks too often is not answered.
+    drop(session);
+    let answers: Vec<String> = (0..14).map(|_| ask("@10.9.0.2")).collect();
+    assert!(
+        answers.iter().any(|answer| !answer.contains("ogged in") && !answer.contains("Login")),
+        "the limit of a minute holds: {answers:?}"
+    );
 }

@@ -3,10 +3,10 @@
 use core::fmt;
 use inhost_common::text::is_host;
 
+use crate::codec::LINE_BYTES;
+
 /// The port of finger.
 pub const PORT: u16 = 79;
-/// The longest query line that is sent.
-const LINE_BYTES: usize = 512;
 
 /// A question: whom to connect to, and what to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
