@@ -1,28 +1,28 @@
 //! What follows from what a connection says has changed.
 
-use crate::entry::{Flow, Marks, Socket};
 use crate::listener::{CHANGED, acceptable_of, embryos_of};
+use crate::parts::{Parts, ip_environment, ready_on};
 use crate::reply::Reply;
-use crate::stack::{Stack, ready_on};
-use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
+use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink, TcpPhase};
 use inhost_ip::Path;
 use inhost_tcp::{Changes, ConnectionError, Outcome, ResetReply};
 
-impl Stack {
+impl Parts {
     /// Does what `outcome` asks for: timer, output, news for the application, the end.
     #[inline]
-    pub(crate) fn apply(&mut self, key: Key, outcome: Outcome, now: Instant, sink: &mut dyn Sink) {
+    pub(crate) fn apply(&mut self, key: TcpSocketId, outcome: Outcome, now: Instant, sink: &mut dyn Sink) {
         self.follow(key, now);
         if !outcome.changes.is_empty() || outcome.dropped.is_some() || outcome.reset.is_some() {
             self.apply_changes(key, &outcome, now, sink);
         }
     }
-    fn apply_changes(&mut self, key: Key, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
+    fn apply_changes(&mut self, key: TcpSocketId, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
         let Outcome { changes, ref dropped, ref reset } = *outcome;
         if changes.intersects(Changes::REACHED)
-            && let Some(Socket::Flow(flow)) = self.sockets.at(key)
-            && (!flow.goes_straight() || self.ip.has_neighbours(flow.link()))
+            && let Some(flow) = self.sockets.tcp(key)
+            && (!flow.is_on_link() || self.ip.has_neighbours(flow.link()))
         {
             self.ip.confirm(&flow.path(), now);
         }
@@ -37,15 +37,15 @@ impl Stack {
             | Changes::ERROR
             | Changes::CLOSED;
         if changes.intersects(told) {
-            let Some(flow) = self.flow(key) else { return };
-            let waits = flow.marks.any(Marks::AWAITS_DATA);
+            let Some(flow) = self.sockets.tcp(key) else { return };
+            let waits = flow.has(ConnectionFlags::AWAITS_DATA);
             if waits && changes.intersects(Changes::READABLE | Changes::PEER_CLOSED) {
                 self.offer_to_accept(key);
             }
             if changes.intersects(Changes::PEER_CLOSED) {
                 self.time_wait_began(key);
             }
-            self.tell(key);
+            self.tell_tcp(key);
         }
         if changes.intersects(Changes::CLOSED) {
             self.finished(key, now);
@@ -53,8 +53,8 @@ impl Stack {
     }
 
     /// The part of it that few segments ask for.
-    fn apply_rare(&mut self, key: Key, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
-        let Some(flow) = self.flow(key) else { return };
+    fn apply_rare(&mut self, key: TcpSocketId, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp(key) else { return };
         let (link, path) = (flow.link(), flow.path());
         if let Some(why) = outcome.dropped {
             self.drop_frame(link, why, now, sink);
@@ -63,7 +63,7 @@ impl Stack {
             self.reset_flow(key, reply);
         }
         if outcome.changes.intersects(Changes::SUSPECT) {
-            let mut environment = crate::stack::ip_environment!(self, now, sink);
+            let mut environment = crate::parts::ip_environment!(self, now, sink);
             self.ip.suspect(&path, &mut environment);
         }
         if outcome.changes.intersects(Changes::CONNECTED) {
@@ -72,125 +72,129 @@ impl Stack {
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.
     #[inline]
-    pub(crate) fn follow(&mut self, key: Key, now: Instant) {
-        let place = key.index();
-        let Some(Socket::Flow(flow)) = self.sockets.at(key) else { return };
-        let deadline = flow.connection.deadline();
+    pub(crate) fn follow(&mut self, key: TcpSocketId, now: Instant) {
+        let place = key.place();
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        let deadline = flow.connection().deadline();
         // Only an earlier deadline moves the entry; a later one is found when the entry expires.
         if deadline < self.timers.armed(place) {
             self.timers.arm(place, deadline);
         }
-        if flow.connection.wants_transmit(now) && self.sending.list_of(place).is_none() {
+        if flow.connection().wants_transmit(now) && self.sending.list_of(place).is_none() {
             self.sending.push_back(ready_on(flow.link()), place);
         }
     }
 
     /// The timer of a flow that is in TIME-WAIT now is armed for its end at once: what it was armed for before is over,
     /// and serving it would cost more.
-    fn time_wait_began(&mut self, key: Key) {
-        let Some(flow) = self.flow(key) else { return };
-        let until = flow.connection.deadline();
-        if flow.connection.phase() == TcpPhase::TimeWait && !flow.marks.any(Marks::EXTRAS) {
-            self.timers.arm(key.index(), until);
+    fn time_wait_began(&mut self, key: TcpSocketId) {
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        let until = flow.connection().deadline();
+        if flow.connection().phase() == TcpPhase::TimeWait && !flow.has(ConnectionFlags::OPTIONAL_STATE) {
+            self.timers.arm(key.place(), until);
         }
     }
-    /// Names a socket in the next [`Stack::ready`], unless nobody holds it.
+    /// Names a connection in the next [`Stack::ready`], unless nobody holds it.
     #[inline]
-    pub(crate) fn tell(&mut self, key: Key) {
-        let silent = self.flow(key).is_some_and(|flow| flow.marks.any(Marks::SILENT));
-        if !silent && self.queues.list_of(key.index()).is_none() {
-            self.queues.push_back(CHANGED, key.index());
+    pub(crate) fn tell_tcp(&mut self, key: TcpSocketId) {
+        if !self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::SILENT)) {
+            self.tell(key.into());
+        }
+    }
+    /// Names a socket of any kind in the next [`Stack::ready`], unless nobody holds it.
+    pub(crate) fn tell_holder(&mut self, socket: SocketId) {
+        match self.sockets.typed(socket) {
+            Some(AnySocketId::Tcp(key)) => self.tell_tcp(key),
+            Some(_) => self.tell(socket),
+            None => {}
+        }
+    }
+    /// Names a socket in the next [`Stack::ready`].
+    #[inline]
+    pub(crate) fn tell(&mut self, socket: SocketId) {
+        let place = socket.0.index();
+        if self.queues.list_of(place).is_none() {
+            self.queues.push_back(CHANGED, place);
         }
     }
 
     /// The handshake of a flow is done.
-    fn connected(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
-        let Some(flow) = self.flow_mut(key) else { return };
+    fn connected(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let (local, remote, active) = (flow.local(), flow.remote(), flow.listener().is_none());
         sink.emit(Mask::CONNECTION, now, || {
-            Event::Connected(Connected { socket: key, local, remote, active })
+            Event::Connected(Connected { socket: key.key(), local, remote, active })
         });
         if active {
             self.learn_fast_open(key, now);
         } else {
             self.settle_fast_open(key, false, now);
         }
-        let Some(flow) = self.flow_mut(key) else { return };
-        let was_embryo = flow.marks.any(Marks::EMBRYO);
-        flow.marks.clear(Marks::EMBRYO);
-        let (unclaimed, listener) = (flow.marks.any(Marks::UNCLAIMED), flow.listener());
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let was_embryo = flow.has(ConnectionFlags::HALF_OPEN);
+        flow.clear(ConnectionFlags::HALF_OPEN);
+        let (unclaimed, listener) = (flow.has(ConnectionFlags::UNCLAIMED), flow.listener());
         if was_embryo
             && unclaimed
             && let Some(listener) = listener
             && !self.defers_accept(key, listener, now)
         {
-            self.queues.push_back(acceptable_of(listener.index()), key.index());
-            self.tell(listener);
+            self.queues.push_back(acceptable_of(listener.place()), key.place());
+            self.tell(listener.into());
         }
     }
 
     /// A connection is over. Its ends are free again; the entry stays for as long as the application holds it, or may
     /// still accept it.
-    fn finished(&mut self, key: Key, now: Instant) {
+    fn finished(&mut self, key: TcpSocketId, now: Instant) {
         self.judge_fast_open_end(key, now);
-        let Some(flow) = self.flow(key) else { return };
-        let (marks, error) = (flow.marks, flow.connection.error());
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        let (flags, error) = (flow.flags(), flow.connection().error());
         self.settle_fast_open(key, error == Some(ConnectionError::Reset), now);
         let failed = error.is_some();
         self.counters.connections_failed += u64::from(failed);
-        let unclaimed = marks.any(Marks::UNCLAIMED) && (failed || marks.any(Marks::EMBRYO));
-        let lost = marks.any(Marks::ORPHAN) || (unclaimed && !self.is_given_out_all_the_same(key));
+        let unclaimed =
+            flags.any(ConnectionFlags::UNCLAIMED) && (failed || flags.any(ConnectionFlags::HALF_OPEN));
+        let lost = flags.any(ConnectionFlags::ORPHAN) || (unclaimed && !self.is_given_out_all_the_same(key));
         if lost {
             self.reap(key);
         } else {
-            self.unlist(key);
+            self.demux.unlist_tcp(&mut self.sockets, key);
         }
     }
 
     /// Whether a connection that is over before it was accepted stays in its listener's queue.
-    pub(crate) fn is_given_out_all_the_same(&self, key: Key) -> bool {
-        let Some(listener) = self.flow(key).and_then(Flow::listener) else { return false };
-        let waits = self.queues.list_of(key.index()) == Some(acceptable_of(listener.index()));
-        let wanted = match self.sockets.at(listener) {
-            Some(Socket::Listener(held)) => held.options.gives_out_reset,
-            _ => false,
-        };
+    pub(crate) fn is_given_out_all_the_same(&self, key: TcpSocketId) -> bool {
+        let Some(listener) = self.sockets.tcp(key).and_then(TcpSocket::listener) else { return false };
+        let waits = self.queues.list_of(key.place()) == Some(acceptable_of(listener.place()));
+        let wanted = self.sockets.listener(listener).is_some_and(|held| held.options.gives_out_reset);
         waits && wanted
     }
-    /// Takes a flow out of the table of ends.
-    pub(crate) fn unlist(&mut self, key: Key) {
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        if !flow.marks.any(Marks::UNLISTED) {
-            flow.marks.set(Marks::UNLISTED);
-            self.flows.remove_hashed(flow.name_hash, key);
-        }
-    }
-
     /// Removes a flow and everything that refers to it.
-    pub(crate) fn reap(&mut self, key: Key) {
+    pub(crate) fn reap(&mut self, key: TcpSocketId) {
         self.settle_fast_open(key, false, self.now);
-        self.unlist(key);
-        let place = key.index();
+        self.demux.unlist_tcp(&mut self.sockets, key);
+        let place = key.place();
         self.timers.disarm(place);
         self.sending.remove(place);
         self.queues.remove(place);
         self.starved.remove(place);
         self.closing.remove(place);
         self.source_routes.remove(place);
-        if self.flow(key).is_some_and(|flow| flow.marks.any(Marks::EXTRAS)) {
+        if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
             self.extras.remove(&place);
         }
-        if let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) {
-            flow.connection.clear(&mut self.pool);
+        if let Some(flow) = self.sockets.tcp_mut(key) {
+            flow.connection_mut().clear(&mut self.pool);
             self.population.flows -= 1;
-            self.population.orphans -= usize::from(flow.marks.any(Marks::ORPHAN));
-            self.sockets.discard(key);
+            self.population.orphans -= usize::from(flow.has(ConnectionFlags::ORPHAN));
+            self.sockets.discard_tcp(key);
         }
     }
 
     /// Queues a connection's own reset.
-    pub(crate) fn reset_flow(&mut self, key: Key, reply: ResetReply) {
-        let Some(flow) = self.flow(key) else { return };
+    pub(crate) fn reset_flow(&mut self, key: TcpSocketId, reply: ResetReply) {
+        let Some(flow) = self.sockets.tcp(key) else { return };
         let (path, local, remote) = (flow.path(), flow.local(), flow.remote());
         self.queue_reset(path, local, remote, reply);
     }
@@ -222,33 +226,25 @@ impl Stack {
 
     /// Where the first packet of a socket goes next, for those that wait for a neighbour.
     pub(crate) fn next_hop_of(&self, place: usize) -> Option<IpAddr> {
-        match self.sockets.at(self.sockets.key_at(place)?)? {
-            Socket::Flow(flow) => Some(flow.path().next_hop),
+        match self.sockets.any(self.sockets.at_place(place)?)? {
+            Socket::Tcp(flow) => Some(flow.path().next_hop),
             Socket::Udp(udp) => udp.outgoing.front().map(|datagram| datagram.path.next_hop),
             Socket::Echo(echo) => echo.outgoing.front().map(|request| request.path.next_hop),
             Socket::Probe(prober) => prober.outgoing.front().map(|probe| probe.path.next_hop),
             Socket::Listener(_) => None,
         }
     }
+    /// Frees the local end of a socket.
+    pub(crate) fn unbind(&mut self, socket: SocketId) {
+        self.demux.unbind(&self.sockets, socket);
+        self.queues.remove(socket.0.index());
+    }
     /// The listener's handshakes in progress.
-    pub(crate) fn embryos(&self, listener: Key) -> usize {
-        self.queues.count(embryos_of(listener.index()))
+    pub(crate) fn half_open(&self, listener: ListenerId) -> usize {
+        self.queues.count(embryos_of(listener.place()))
     }
     /// The listener's connections that can be accepted.
-    pub(crate) fn acceptable(&self, listener: Key) -> usize {
-        self.queues.count(acceptable_of(listener.index()))
+    pub(crate) fn acceptable(&self, listener: ListenerId) -> usize {
+        self.queues.count(acceptable_of(listener.place()))
     }
-}
-
-impl Flow {
-    /// Whether the handshake is still to be done.
-    pub(crate) fn is_opening(&self) -> bool {
-        use inhost_event::TcpPhase;
-        matches!(self.connection.phase(), TcpPhase::SynSent | TcpPhase::SynReceived)
-    }
-}
-
-/// Whether a flow's connection is over for good.
-pub(crate) fn is_over(flow: &Flow) -> bool {
-    flow.connection.phase() == inhost_event::TcpPhase::Closed
 }

@@ -1,7 +1,7 @@
 //! SYN cookies: what a listener has to know of a SYN, in the numbers that it gives the caller to bring back
 //! (RFC 4987 §3.6).
 
-use crate::ports::Tuple;
+use crate::demux::Tuple;
 use inhost_base::{Endpoint, Instant, Random, Sequence, SipKey};
 
 /// How long one count of a cookie's clock lasts. A cookie holds for the rest of its count and all of the next one.

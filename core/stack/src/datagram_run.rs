@@ -1,12 +1,10 @@
 //! Several datagrams of one flow that are handed over, queued and given to the device as one: UDP segmentation offload,
 //! and its counterpart in software just above a device that lacks it.
 
-use crate::entry::Socket;
-use crate::error::DatagramError;
 use crate::output::Counting;
-use crate::socket::SocketId;
-use crate::stack::{Stack, ip_environment};
-use inhost_base::{Endpoint, Instant, Key};
+use crate::parts::{Parts, ip_environment};
+use crate::sockets::UdpSocketId;
+use inhost_base::Instant;
 use inhost_buf::{Device, Frame, Full, Large, Offload, Slices};
 use inhost_event::Sink;
 use inhost_ip::{HeaderHow, LinkHeader, Path, Resolution, SendDatagramError};
@@ -28,50 +26,18 @@ struct Headers {
     transport: usize,
 }
 
-impl Stack {
-    /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
-    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`Stack::udp_send_to`] would. They are queued
-    /// together and leave with the next [`Stack::transmit`], as one frame where the device cuts it. None of them is ever
-    /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
-    /// [`DatagramError::TooLong`].
-    ///
-    /// What fits one datagram is sent as one, with all that its socket's options say.
-    ///
-    /// # Errors
-    /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
-    /// those of [`Stack::udp_send_to`]. Nothing of the run is sent then.
-    pub fn udp_send_run(
-        &mut self,
-        socket: SocketId,
-        bytes: &[u8],
-        segment_bytes: u16,
-        to: Option<Endpoint>,
-        from: Option<Endpoint>,
-        now: Instant,
-    ) -> Result<(), DatagramError> {
-        if segment_bytes == 0 || bytes.len() <= usize::from(segment_bytes) {
-            return match segment_bytes {
-                0 if !bytes.is_empty() => Err(DatagramError::TooLong),
-                _ => self.udp_send_to(socket, bytes, to, from, now),
-            };
-        }
-        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_RUN_DATAGRAMS {
-            return Err(DatagramError::TooLong);
-        }
-        self.udp_send(socket, (bytes, segment_bytes), to, from, now)
-    }
-
+impl Parts {
     /// Sends the run that is first in a socket's queue: as one frame where the device cuts it, else as many of its
     /// datagrams as the device takes, at most `most`; the rest stays first. Gives the number of frames.
     pub(crate) fn udp_run_turn(
         &mut self,
-        key: Key,
+        key: UdpSocketId,
         most: usize,
         now: Instant,
         device: &mut Counting<'_>,
         sink: &mut dyn Sink,
     ) -> Result<usize, SendDatagramError> {
-        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Ok(0) };
+        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
         let Some(run) = udp.outgoing.front() else { return Ok(0) };
         let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, run.payload.len());
         if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
@@ -88,7 +54,7 @@ impl Stack {
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
         let headers = self.run_headers(&path, link_header, &how, ports, whole_bytes)?;
-        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Ok(0) };
+        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
         let Some(run) = udp.outgoing.front_mut() else { return Ok(0) };
         let frame = Frame {
             header: headers.bytes.get(..headers.length).unwrap_or(&[]),

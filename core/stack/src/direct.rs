@@ -1,11 +1,11 @@
 //! From a frame to its connection, or listener, in one step: any TCP segment in a packet without IP options or fragments,
 //! where the road of [`crate::straight`] does not take it. IP's own steps are spared for what it knows already.
 
-use crate::entry::{Marks, Socket};
+use crate::demux::NameHash;
 use crate::input::{Call, can_talk};
-use crate::stack::Stack;
-use crate::table::{Name, NameHash};
-use inhost_base::{Endpoint, Instant, Key, LinkId};
+use crate::parts::Parts;
+use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketId};
+use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask, Sink};
 use inhost_ip::Datagram;
@@ -13,7 +13,7 @@ use inhost_wire::direct::Direct;
 use inhost_wire::tcp::{Flags, TcpHeader};
 use inhost_wire::{ipv4, protocol};
 
-impl Stack {
+impl Parts {
     /// Takes a frame that came in on `link`. False leaves the packet as it was.
     pub(crate) fn direct_input(
         &mut self,
@@ -33,8 +33,9 @@ impl Stack {
             Ok(key) => {
                 // That the addresses are good for this link was found out when the flow's way was.
                 let is_known = self
-                    .flow(key)
-                    .is_some_and(|flow| flow.generation == self.ip.generation() && flow.link() == link);
+                    .sockets
+                    .tcp(key)
+                    .is_some_and(|flow| flow.has_path_of(self.ip.generation()) && flow.link() == link);
                 // A SYN may mean that a connection in TIME-WAIT is to give way.
                 if !is_known || direct.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN {
                     return false;
@@ -43,7 +44,7 @@ impl Stack {
                 let span = (at + direct.header_bytes(), at + direct.total_bytes());
                 self.ip.count_delivered(link, 1);
                 self.arrived(link, packet, span, mask, now, sink);
-                self.last_flow = Some(key);
+                self.demux.note_tcp(key);
                 match self.flow_segment(key, &header, packet, ecn, now, sink) {
                     Ok(outcome) => self.apply(key, outcome, now, sink),
                     Err(why) => self.drop_frame(link, why, now, sink),
@@ -74,14 +75,16 @@ impl Stack {
         true
     }
     /// The listener that a SYN calls. Whatever else is for no connection is left for the general road.
-    fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<Key> {
+    fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<ListenerId> {
         let has_ports = header.source_port != 0 && header.destination_port != 0;
         if !has_ports || !can_talk(datagram.source) {
             return None;
         }
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        let listener = self.find_listener(datagram.link, local)?;
-        matches!(self.sockets.at(listener), Some(Socket::Listener(_))).then_some(listener)
+        match self.find_call_taker(datagram.link, local)? {
+            AnySocketId::Listener(listener) => Some(listener),
+            _ => None,
+        }
     }
     /// Counts and tells of a frame, and leaves the segment's payload, which lies `from..to` in it.
     fn arrived(
@@ -104,21 +107,18 @@ impl Stack {
         packet.truncate(to);
         packet.trim_front(from);
     }
-    /// The flow of a segment, mostly that of the last; or the hash of its name.
+    /// The connection that a segment is for, mostly that of the last; or the hash of its name.
     #[inline]
-    fn direct_flow(&self, direct: &Direct<'_>) -> Result<Key, NameHash> {
-        let is_it = |key: Key| match self.sockets.at(key) {
-            Some(Socket::Flow(flow)) => flow.gets_direct(direct) && !flow.marks.any(Marks::UNLISTED),
-            _ => false,
-        };
-        if let Some(key) = self.last_flow.filter(|key| is_it(*key)) {
-            return Ok(key);
+    fn direct_flow(&self, direct: &Direct<'_>) -> Result<TcpSocketId, NameHash> {
+        let is_it = |flow: &TcpSocket| flow.gets_direct(direct);
+        if let Some(id) = self.demux.last_tcp(&self.sockets, is_it) {
+            return Ok(id);
         }
         let (source, destination) = direct.addresses();
         let local = Endpoint { address: destination, port: direct.destination_port() };
         let remote = Endpoint { address: source, port: direct.source_port() };
-        let hash = self.flows.hash(&Name { protocol: protocol::TCP, local, remote });
-        self.flows.find_hashed(&self.sockets, hash, is_it).ok_or(hash)
+        let hash = self.demux.tcp_hash(local, remote);
+        self.demux.find_tcp_hashed(&self.sockets, hash, is_it).ok_or(hash)
     }
 }
 

@@ -1,17 +1,14 @@
 //! Echo sockets: ping, with identifiers that nobody can guess.
 
-use crate::entry::Socket;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::output::{Counting, Turn};
+use crate::parts::{Parts, ip_environment, ready_on};
 use crate::recent::RecentlySent;
-use crate::socket::{EchoInfo, Readiness, SocketId};
-use crate::socket_options::SocketOption;
-use crate::stack::{Stack, ip_environment, ready_on};
-use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
+use crate::sockets::{AnySocketId, EchoInfo, EchoSocketId, Readiness, Socket, SocketId, SocketOption};
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::{Packet, Pool};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{EchoReply, Path, SendDatagramError, TransportError};
-use inhost_wire::protocol;
 use std::collections::VecDeque;
 
 /// Requests, and answers, that a socket may hold.
@@ -81,15 +78,24 @@ impl Echo {
     }
 }
 
-impl Stack {
+/// Calls on echo sockets: see [`crate::Stack::echo`].
+#[derive(Debug)]
+pub struct EchoSockets<'a> {
+    parts: &'a mut Parts,
+}
+
+impl<'a> EchoSockets<'a> {
+    pub(crate) fn new(parts: &'a mut Parts) -> EchoSockets<'a> {
+        EchoSockets { parts }
+    }
     /// An echo socket. Answers to its requests come to it alone.
-    pub fn echo_open(&mut self, now: Instant) -> Result<SocketId, BindError> {
-        self.tick(now);
-        if !self.has_room_for_datagram_socket() {
+    pub fn open(self, now: Instant) -> Result<EchoSocketId, BindError> {
+        self.parts.tick(now);
+        if !self.parts.has_room_for_datagram_socket() {
             return Err(BindError::TooManySockets);
         }
         for _ in 0..TRIES {
-            let identifier = self.random.private_u32() as u16;
+            let identifier = self.parts.random.private_u32() as u16;
             let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
             let recent = RecentlySent::new(QUEUED);
             let echo = Echo {
@@ -102,10 +108,10 @@ impl Stack {
                 broadcast: false,
                 error: None,
             };
-            match self.bind(Socket::Echo(Box::new(echo))) {
-                Ok(key) => {
-                    self.population.datagram_sockets += 1;
-                    return Ok(SocketId(key));
+            match self.parts.demux.bind(&mut self.parts.sockets, Socket::Echo(Box::new(echo))) {
+                Ok(SocketId(key)) => {
+                    self.parts.population.datagram_sockets += 1;
+                    return Ok(EchoSocketId::of(key));
                 }
                 Err(BindError::InUse) => {}
                 Err(why) => return Err(why),
@@ -114,16 +120,16 @@ impl Stack {
         Err(BindError::NoPort)
     }
     /// Asks `to` for an echo of `data`. The request leaves with the next [`Stack::transmit`].
-    pub fn echo_send(
-        &mut self,
-        socket: SocketId,
+    pub fn send(
+        self,
+        socket: EchoSocketId,
         to: IpAddr,
         sequence: u16,
         data: &[u8],
         now: Instant,
     ) -> Result<(), DatagramError> {
-        self.tick(now);
-        let echo = self.echo_mut(socket)?;
+        self.parts.tick(now);
+        let echo = self.parts.echo_mut(socket)?;
         if let Some(error) = echo.error.take() {
             return Err(error);
         }
@@ -134,43 +140,45 @@ impl Stack {
             return Err(DatagramError::TooLong);
         }
         let broadcast = echo.broadcast;
-        let path = self.ip.route(to, None, None, now)?;
-        if !broadcast && self.is_broadcast(&path, to) {
+        let path = self.parts.ip.route(to, None, None, now)?;
+        if !broadcast && self.parts.is_broadcast(&path, to) {
             return Err(DatagramError::Broadcast);
         }
-        let is_first = self.echo_mut(socket)?.outgoing.is_empty();
-        let Some(mut copied) = self.take_to_send(is_first, data.len()) else {
-            self.starve(socket.0, now);
+        let is_first = self.parts.echo_mut(socket)?.outgoing.is_empty();
+        let Some(mut copied) = self.parts.take_to_send(is_first, data.len()) else {
+            self.parts.starve(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
         copied.append(data);
-        let echo = self.echo_mut(socket)?;
+        let echo = self.parts.echo_mut(socket)?;
         let first = echo.outgoing.is_empty();
         echo.outgoing.push_back(Request { data: copied, path, sequence });
         if first {
-            self.sending.push_back(ready_on(path.link), socket.0.index());
+            self.parts.sending.push_back(ready_on(path.link), socket.place());
         }
         Ok(())
     }
     /// Takes the next answer: as much of its data as `into` has room for, and what came with it.
-    pub fn echo_receive(
-        &mut self,
-        socket: SocketId,
+    pub fn receive(
+        self,
+        socket: EchoSocketId,
         into: &mut [u8],
         now: Instant,
     ) -> Result<EchoInfo, DatagramError> {
-        self.tick(now);
-        let echo = self.echo_mut(socket)?;
+        self.parts.tick(now);
+        let echo = self.parts.echo_mut(socket)?;
         if let Some(error) = echo.error.take() {
             return Err(error);
         }
         let (data, info) = echo.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
         echo.incoming_capacity -= data.capacity();
         inhost_buf::copy(into, data.bytes());
-        self.pool.give(data);
+        self.parts.pool.give(data);
         Ok(info)
     }
+}
 
+impl Parts {
     /// Takes an answer.
     pub(crate) fn echo_input(
         &mut self,
@@ -180,11 +188,15 @@ impl Stack {
         sink: &mut dyn Sink,
     ) {
         let most = if self.pool.is_under_pressure() { self.share_bytes() } else { INCOMING_BYTES };
-        let taken = match self.find_echo(reply.identifier) {
+        let found = self.demux.find_echo(&self.sockets, reply.identifier);
+        let taken = match found.and_then(|found| self.sockets.typed(found)) {
             None => Err(Drop::NoSocket),
-            Some(key) if self.probe_echo_input(key, reply.source, reply.sequence) => Ok(()),
-            Some(key) => match self.sockets.at_mut(key) {
-                Some(Socket::Echo(echo)) if echo.takes(packet, most) => {
+            Some(AnySocketId::Probe(key)) => {
+                self.probe_echo_input(key, reply.source, reply.sequence);
+                Ok(())
+            }
+            Some(AnySocketId::Echo(key)) => match self.sockets.echo_mut(key) {
+                Some(echo) if echo.takes(packet, most) => {
                     echo.incoming_capacity += packet.capacity();
                     let info = EchoInfo {
                         length_bytes: packet.len(),
@@ -193,51 +205,47 @@ impl Stack {
                         hop_limit: reply.hop_limit,
                     };
                     echo.incoming.push_back((packet.take(), info));
-                    self.tell(key);
+                    self.tell(key.into());
                     Ok(())
                 }
                 _ => Err(Drop::QueueFull),
             },
+            Some(_) => Err(Drop::QueueFull),
         };
         if let Err(why) = taken {
             self.drop_frame(reply.link, why, now, sink);
         }
     }
-    pub(crate) fn find_echo(&self, identifier: u16) -> Option<Key> {
-        let nowhere = crate::entry::NOWHERE;
-        let local = Endpoint { port: identifier, ..nowhere };
-        let name = crate::entry::binding(protocol::ICMPV4, local, false);
-        self.bindings.find(&self.sockets, &name)
-    }
     /// Takes an error about a request; a quoted request's identifier stands where ports do.
     pub(crate) fn echo_error(&mut self, error: &TransportError, now: Instant) -> Result<(), Drop> {
-        let key = self.find_echo(error.quoted.source_port).ok_or(Drop::NoSocket)?;
-        let Some(Socket::Echo(echo)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let found = self.demux.find_echo(&self.sockets, error.quoted.source_port).ok_or(Drop::NoSocket)?;
+        let Some(AnySocketId::Echo(key)) = self.sockets.typed(found) else { return Err(Drop::NoSocket) };
+        let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
         let request = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
         if !echo.recent.has(request, now) {
             return Err(Drop::NotCredible);
         }
         echo.error = Some(DatagramError::Unreachable(error.kind));
-        self.tell(key);
+        self.tell(key.into());
         Ok(())
     }
     /// Sends some of a socket's requests.
     pub(crate) fn echo_turn(
         &mut self,
         link: LinkId,
-        key: Key,
+        key: EchoSocketId,
         now: Instant,
         budget: usize,
         device: &mut Counting<'_>,
         sink: &mut dyn Sink,
     ) -> Turn {
         for _ in 0..budget {
-            let Some(Socket::Echo(echo)) = self.sockets.at_mut(key) else { return Turn::Done };
+            let Some(echo) = self.sockets.echo_mut(key) else { return Turn::Done };
             let identifier = echo.identifier;
             let Some(next) = echo.outgoing.front() else { return Turn::Done };
             if next.path.link != link {
                 let elsewhere = ready_on(next.path.link);
-                self.sending.push_back(elsewhere, key.index());
+                self.sending.push_back(elsewhere, key.place());
                 return Turn::Done;
             }
             let mut environment = ip_environment!(self, now, sink);
@@ -260,18 +268,15 @@ impl Stack {
             echo.error = failure.or(echo.error);
             self.pool.give(request.data);
             if full || failed {
-                self.tell(key);
+                self.tell(key.into());
             }
         }
-        match self.sockets.at(key) {
-            Some(Socket::Echo(echo)) if !echo.outgoing.is_empty() => Turn::More,
+        match self.sockets.echo(key) {
+            Some(echo) if !echo.outgoing.is_empty() => Turn::More,
             _ => Turn::Done,
         }
     }
-    fn echo_mut(&mut self, socket: SocketId) -> Result<&mut Echo, SocketError> {
-        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
-            Socket::Echo(echo) => Ok(echo),
-            _ => Err(SocketError::WrongKind),
-        }
+    fn echo_mut(&mut self, socket: EchoSocketId) -> Result<&mut Echo, SocketError> {
+        self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)
     }
 }

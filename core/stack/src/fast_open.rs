@@ -1,9 +1,9 @@
 //! Data in SYNs (RFC 7413): who gets which cookie, what other hosts gave us, and where it does not work.
 
-use crate::entry::{Marks, Socket};
 use crate::listener::acceptable_of;
-use crate::stack::{Stack, tcp_environment};
-use inhost_base::{Duration, Instant, IpAddr, Key, Random, SipKey};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{ConnectionFlags, ListenerId, TcpSocketId};
+use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
 use inhost_buf::Packet;
 use inhost_event::Sink;
 use inhost_tcp::{Connection, ConnectionError, FastOpenState, Header};
@@ -125,6 +125,16 @@ impl Pending {
 }
 
 impl FastOpen {
+    /// Forgets every cookie that other hosts gave, and which of them do not take data with a SYN.
+    pub(crate) fn forget_destinations(&mut self) {
+        self.destinations.clear();
+    }
+    /// Changes the key of the cookies that are given away. Cookies of `previous` hold, too, and no others.
+    pub(crate) fn set_keys(&mut self, key: [u8; 16], previous: Option<[u8; 16]>) {
+        self.key = key_of(key);
+        self.previous = previous.map(key_of);
+        self.rotates_at = Instant::FAR_FUTURE;
+    }
     pub(crate) fn new(config: &FastOpenConfig, random: &mut Random, now: Instant) -> FastOpen {
         let (key, rotates_at) = match config.key {
             Some(key) => (key_of(key), Instant::FAR_FUTURE),
@@ -183,29 +193,19 @@ impl FastOpen {
     }
 }
 
-impl Stack {
-    /// Forgets every cookie that other hosts gave, and which of them do not take data with a SYN.
-    pub fn forget_destinations(&mut self) {
-        self.fast_open.destinations.clear();
-    }
-    /// Changes the key of the cookies that are given away. Cookies of `previous` hold, too, and no others.
-    pub fn set_fast_open_keys(&mut self, key: [u8; 16], previous: Option<[u8; 16]>) {
-        self.fast_open.key = key_of(key);
-        self.fast_open.previous = previous.map(key_of);
-        self.fast_open.rotates_at = Instant::FAR_FUTURE;
-    }
+impl Parts {
     /// What a listener makes of the fast-open option, or of the data, of a SYN.
     // RFC 7413 §4.1.2, §4.2.2
     pub(crate) fn judge_fast_open(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         syn: &Header,
         (local, remote): (IpAddr, IpAddr),
         has_data: bool,
         now: Instant,
     ) -> Verdict {
-        let Stack { fast_open, sockets, config, random, counters, .. } = self;
-        let Some(Socket::Listener(held)) = sockets.at_mut(listener) else { return Verdict::default() };
+        let Parts { fast_open, sockets, config, random, counters, .. } = self;
+        let Some(held) = sockets.listener_mut(listener) else { return Verdict::default() };
         let options = &held.options;
         if options.fast_open_queue == 0 || options.hold_syn {
             return Verdict::default();
@@ -233,29 +233,29 @@ impl Stack {
     /// Takes the data of a SYN: the connection can be accepted before its handshake is done (RFC 7413 §4.2.2).
     pub(crate) fn take_fast_open(
         &mut self,
-        listener: Key,
-        key: Key,
+        listener: ListenerId,
+        key: TcpSocketId,
         syn: &Header,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) {
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let mut environment = tcp_environment!(self, now, key, sink);
-        let outcome = flow.connection.take_syn_data(syn, packet, &mut environment);
-        self.queues.push_back(acceptable_of(listener.index()), key.index());
-        self.tell(listener);
+        let outcome = flow.connection_mut().take_syn_data(syn, packet, &mut environment);
+        self.queues.push_back(acceptable_of(listener.place()), key.place());
+        self.tell(listener.into());
         self.apply(key, outcome, now, sink);
     }
     /// The handshake of a connection that was opened fast is done, or the connection is over.
-    pub(crate) fn settle_fast_open(&mut self, key: Key, was_reset: bool, now: Instant) {
-        let Some(flow) = self.flow_mut(key) else { return };
-        if !flow.marks.any(Marks::FAST_OPEN) {
+    pub(crate) fn settle_fast_open(&mut self, key: TcpSocketId, was_reset: bool, now: Instant) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        if !flow.has(ConnectionFlags::FAST_OPEN) {
             return;
         }
-        flow.marks.clear(Marks::FAST_OPEN);
+        flow.clear(ConnectionFlags::FAST_OPEN);
         let Some(listener) = flow.listener() else { return };
-        if let Some(Socket::Listener(held)) = self.sockets.at_mut(listener) {
+        if let Some(held) = self.sockets.listener_mut(listener) {
             held.fast_open.count = held.fast_open.count.saturating_sub(1);
             if was_reset {
                 held.fast_open.resets.push_back(now + RESET_COUNTS);
@@ -282,11 +282,11 @@ impl Stack {
         without_cookie || !cookie.is_empty()
     }
     /// Learns from the answer to a call of ours.
-    pub(crate) fn learn_fast_open(&mut self, key: Key, now: Instant) {
+    pub(crate) fn learn_fast_open(&mut self, key: TcpSocketId, now: Instant) {
         let limit = self.config.fast_open.destinations_limit;
-        let Some(flow) = self.flow_mut(key) else { return };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let remote = flow.remote().address;
-        let Some(answer) = flow.connection.take_fast_open_answer() else { return };
+        let Some(answer) = flow.connection_mut().take_fast_open_answer() else { return };
         match answer.state {
             FastOpenState::DataAcknowledged => self.counters.fast_opens_acknowledged += 1,
             FastOpenState::DataRefused => self.counters.fast_opens_refused += 1,
@@ -315,13 +315,13 @@ impl Stack {
     }
     /// Looks at the end of a call for signs of a middlebox that swallows what follows data in a SYN (RFC 7413 §4.1.3.1,
     /// §7.3).
-    pub(crate) fn judge_fast_open_end(&mut self, key: Key, now: Instant) {
+    pub(crate) fn judge_fast_open_end(&mut self, key: TcpSocketId, now: Instant) {
         let limit = self.config.fast_open.destinations_limit;
-        let Some(flow) = self.flow(key) else { return };
+        let Some(flow) = self.sockets.tcp(key) else { return };
         if flow.listener().is_some() {
             return;
         }
-        let (remote, error) = (flow.remote().address, flow.connection.error());
+        let (remote, error) = (flow.remote().address, flow.connection().error());
         let ended = [
             ConnectionError::TimedOut,
             ConnectionError::Reset,
@@ -329,7 +329,7 @@ impl Stack {
             ConnectionError::ResetAtEnd,
         ];
         let silent = error.is_some_and(|error| ended.contains(&error));
-        match flow.connection.fast_open() {
+        match flow.connection().fast_open() {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>
             {
@@ -337,7 +337,7 @@ impl Stack {
                 known.losses = known.losses.saturating_add(1);
                 known.lost_at = now;
             }
-            FastOpenState::DataAcknowledged if silent && flow.connection.received_bytes() == 0 => {
+            FastOpenState::DataAcknowledged if silent && flow.connection().received_bytes() == 0 => {
                 let pause = doubled(self.config.fast_open.black_hole_pause, self.fast_open.pauses);
                 self.fast_open.paused_until = now + pause;
                 self.fast_open.pauses = self.fast_open.pauses.saturating_add(1);

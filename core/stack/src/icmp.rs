@@ -1,18 +1,17 @@
 //! ICMP errors on their way to the socket whose packet they quote.
 
-use crate::entry::{Flow, Marks, Socket};
 use crate::error::DatagramError;
 use crate::input::segment_limit;
-use crate::stack::{Stack, tcp_environment};
-use crate::table::Name;
-use inhost_base::{Endpoint, Instant, Key, LinkId};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{ConnectionFlags, Socket, SocketId, TcpSocket, TcpSocketId};
+use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{ErrorKind, Redirect, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
 use inhost_wire::protocol;
 use inhost_wire::quoted::Quoted;
 
-impl Stack {
+impl Parts {
     /// Hands an error to the socket that it concerns.
     // spec: RFC9293 MUST-54
     // spec: RFC1122 3.2.2.1-3
@@ -50,15 +49,18 @@ impl Stack {
     fn was_sent_lately(&mut self, link: LinkId, quoted: &Quoted, now: Instant) -> bool {
         let local = Endpoint { address: quoted.source, port: quoted.source_port };
         let remote = Endpoint { address: quoted.destination, port: quoted.destination_port };
-        let name = Name { protocol: quoted.protocol, local, remote };
-        let key = match quoted.protocol {
-            protocol::ICMPV4 | protocol::ICMPV6 => self.find_echo(quoted.source_port),
-            _ => self.flows.find(&self.sockets, &name),
+        let Parts { demux, sockets, ip, .. } = self;
+        let found = match quoted.protocol {
+            protocol::ICMPV4 | protocol::ICMPV6 => demux.find_echo(sockets, quoted.source_port),
+            protocol::TCP => demux.search_tcp(sockets, local, remote).map(SocketId::from),
+            protocol::UDP => demux.find_connected_udp(sockets, local, remote).map(SocketId::from),
+            _ => None,
         };
-        let Some(key) = key.or_else(|| self.find_binding(quoted.protocol, link, local)) else { return false };
-        match self.sockets.at(key) {
-            Some(Socket::Flow(flow)) => {
-                quoted.tcp_sequence.is_some_and(|sequence| flow.connection.was_sent_lately(sequence))
+        let found = found.or_else(|| demux.find_binding(sockets, ip, quoted.protocol, link, local));
+        let Some(found) = found else { return false };
+        match sockets.any(found) {
+            Some(Socket::Tcp(flow)) => {
+                quoted.tcp_sequence.is_some_and(|sequence| flow.connection().was_sent_lately(sequence))
             }
             Some(Socket::Udp(udp)) => udp.recent.has_lately(remote, now),
             Some(Socket::Echo(echo)) => echo.recent.has_lately(remote, now),
@@ -75,10 +77,9 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
-        let name = Name { protocol: protocol::TCP, local, remote };
-        let key = self.flows.find(&self.sockets, &name).ok_or(Drop::NoSocket)?;
+        let key = self.demux.search_tcp(&self.sockets, local, remote).ok_or(Drop::NoSocket)?;
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
-        if !self.flow(key).is_some_and(|flow| flow.connection.is_in_flight(sequence)) {
+        if !self.sockets.tcp(key).is_some_and(|flow| flow.connection().is_in_flight(sequence)) {
             return Err(Drop::NotCredible);
         }
         if error.kind == ErrorKind::PacketTooBig && self.may_be_fragmented(key) {
@@ -105,31 +106,32 @@ impl Stack {
             ErrorKind::ParameterProblem => NetworkErrorKind::Soft(SoftError::ParameterProblem),
         };
         let waits = self.is_given_out_all_the_same(key);
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         let kind = match kind {
             // Linux gives up a caller before it is accepted, and leaves what came with its SYN to be read.
-            NetworkErrorKind::Soft(_) if waits && flow.connection.is_early() => {
+            NetworkErrorKind::Soft(_) if waits && flow.connection().is_early() => {
                 NetworkErrorKind::Hard(ConnectionError::Unreachable)
             }
             kind => kind,
         };
         let error = NetworkError { sequence, kind };
-        let outcome = flow.connection.unreachable(error, &mut tcp_environment!(self, now, key, sink));
+        let outcome = flow.connection_mut().unreachable(error, &mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
         Ok(())
     }
 
     /// Whether routers fragment a flow's packets, so that none is too big for them.
-    fn may_be_fragmented(&self, key: Key) -> bool {
-        let fragments = |flow: &Flow| flow.marks.any(Marks::FRAGMENTS) && flow.remote().address.is_ipv4();
-        self.flow(key).is_some_and(fragments)
+    fn may_be_fragmented(&self, key: TcpSocketId) -> bool {
+        let fragments =
+            |flow: &TcpSocket| flow.has(ConnectionFlags::FRAGMENTS) && flow.remote().address.is_ipv4();
+        self.sockets.tcp(key).is_some_and(fragments)
     }
     /// A flow's largest segment after its path was asked for again.
-    fn new_segment_limit(&mut self, key: Key, now: Instant) -> Option<u16> {
-        let flow = self.flow(key)?;
+    fn new_segment_limit(&mut self, key: TcpSocketId, now: Instant) -> Option<u16> {
+        let flow = self.sockets.tcp(key)?;
         let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
         let path = self.ip.route(remote, Some(local), link, now).ok()?;
-        self.flow_mut(key)?.set_path(&path);
+        self.sockets.tcp_mut(key)?.set_path(&path);
         Some(segment_limit(&path))
     }
 
@@ -140,12 +142,11 @@ impl Stack {
         remote: Endpoint,
         now: Instant,
     ) -> Result<(), Drop> {
-        let name = Name { protocol: protocol::UDP, local, remote };
-        let key = match self.flows.find(&self.sockets, &name) {
+        let key = match self.demux.find_connected_udp(&self.sockets, local, remote) {
             Some(key) => key,
-            None => self.find_binding(protocol::UDP, error.link, local).ok_or(Drop::NoSocket)?,
+            None => self.find_bound_udp(error.link, local).ok_or(Drop::NoSocket)?,
         };
-        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         let packet_bytes = error.quoted.packet_length;
         let is_credible = match (error.kind, error.mtu_bytes) {
             // What would have passed was not refused.
@@ -161,7 +162,7 @@ impl Stack {
         if error.kind == ErrorKind::PacketTooBig {
             self.ip.path_mtu_confirmed(error, now);
         }
-        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         // spec: RFC1122 4.1.3.3-1
         let all = udp.options.report_unconnected_errors;
         let connected = udp.remote == Some(remote);
@@ -176,7 +177,7 @@ impl Stack {
             return Ok(());
         }
         udp.error = Some(DatagramError::Unreachable(error.kind));
-        self.tell(key);
+        self.tell(key.into());
         Ok(())
     }
 }

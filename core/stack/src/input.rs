@@ -1,12 +1,12 @@
 //! TCP segments on their way up: what must be checked before a connection sees them, and what is answered when there
 //! is none.
 
-use crate::entry::{ANY_ADDRESS, Flow, Marks, NOWHERE, Socket};
+use crate::demux::NameHash;
 use crate::listener::{acceptable_of, embryos_of};
 use crate::options::SynCookies;
-use crate::stack::{Stack, tcp_environment};
-use crate::table::{Name, NameHash};
-use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Sequence};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr, LinkId, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
@@ -22,7 +22,7 @@ const EMBRYO_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
 const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
 
-impl Stack {
+impl Parts {
     /// Takes a segment; an error says why it went no further.
     pub(crate) fn tcp_input(
         &mut self,
@@ -53,41 +53,33 @@ impl Stack {
         let remote = Endpoint { address: datagram.source, port: header.source_port };
         packet.trim_front(header_bytes);
 
-        let name = Name { protocol: protocol::TCP, local, remote };
         let mut least_sequence = None;
-        if let Some(key) = self.find_flow(&name) {
-            self.last_flow = Some(key);
+        if let Some(key) = self.demux.find_tcp(&self.sockets, local, remote) {
+            self.demux.note_tcp(key);
             match self.yield_time_wait(key, &header, datagram.link) {
                 Some(sequence) => least_sequence = Some(sequence),
                 None => return self.flow_input(key, &header, packet, datagram, now, sink),
             }
         }
-        let listener = self.find_listener(datagram.link, local);
-        match listener.filter(|&key| !self.probe_tcp_input(key, &header, local, remote)) {
-            Some(listener) => {
+        match self.find_call_taker(datagram.link, local) {
+            Some(AnySocketId::Listener(listener)) => {
                 let call = Call { header: &header, datagram, least_sequence, name_hash: None };
                 self.listener_input(listener, call, packet, now, sink)
             }
-            None => {
+            other => {
+                // Whoever sent a probe will not talk, and a reset says so (RFC 9293 §3.10.7.1).
+                if let Some(AnySocketId::Probe(probe)) = other {
+                    self.probe_tcp_input(probe, &header, local, remote);
+                }
                 self.no_connection(&header, packet.len(), datagram.link, local, remote, now);
                 Err(Drop::NoSocket)
             }
         }
     }
 
-    /// The connection between two ends: mostly that of the last segment.
-    fn find_flow(&self, name: &Name) -> Option<Key> {
-        let is_it = |key: &Key| match self.sockets.at(*key) {
-            Some(Socket::Flow(flow)) => {
-                (flow.local(), flow.remote()) == (name.local, name.remote) && !flow.marks.any(Marks::UNLISTED)
-            }
-            _ => false,
-        };
-        self.last_flow.filter(is_it).or_else(|| self.flows.find(&self.sockets, name))
-    }
     pub(crate) fn flow_input(
         &mut self,
-        key: Key,
+        key: TcpSocketId,
         header: &Header,
         packet: &mut Packet,
         datagram: &Datagram,
@@ -105,7 +97,7 @@ impl Stack {
     #[inline]
     pub(crate) fn flow_segment(
         &mut self,
-        key: Key,
+        key: TcpSocketId,
         header: &Header,
         packet: &mut Packet,
         ecn: Ecn,
@@ -113,32 +105,37 @@ impl Stack {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, Drop> {
         let pressed = !packet.is_empty() && self.pool.is_under_pressure();
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
-        if flow.marks.any(Marks::CHECK_INPUT) {
-            let (marks, listener) = (flow.marks, flow.listener());
-            self.check_embryo(marks, listener, header)?;
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
+        if flow.has(ConnectionFlags::CHECK_INPUT) {
+            let (flags, listener) = (flow.flags(), flow.listener());
+            self.check_half_open(flags, listener, header)?;
         }
         if pressed && self.takes_more_than_its_share(key, now, sink) {
             return Err(Drop::NoMemory);
         }
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
-        Ok(flow.connection.receive(header, packet, ecn, &mut tcp_environment!(self, now, key, sink)))
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
+        Ok(flow.connection_mut().receive(header, packet, ecn, &mut tcp_environment!(self, now, key, sink)))
     }
 
     /// What an unfinished handshake does not get to see.
-    fn check_embryo(&self, marks: Marks, listener: Option<Key>, header: &Header) -> Result<(), Drop> {
+    fn check_half_open(
+        &self,
+        flags: ConnectionFlags,
+        listener: Option<ListenerId>,
+        header: &Header,
+    ) -> Result<(), Drop> {
         if header.flags.rst() {
             return Ok(());
         }
         // Nothing was answered yet, so nothing but the SYN once more, or a mistake, can come.
-        if marks.any(Marks::HELD) {
+        if flags.any(ConnectionFlags::HELD) {
             return Err(Drop::NotCredible);
         }
         // The last step of the handshake waits for room to be accepted in; the caller sends it again.
         let Some(listener) = listener else { return Ok(()) };
-        let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Ok(()) };
+        let Some(held) = self.sockets.listener(listener) else { return Ok(()) };
         let full = self.acceptable(listener) >= held.options.backlog.max(1);
-        if marks.any(Marks::UNCLAIMED) && header.flags.ack() && full {
+        if flags.any(ConnectionFlags::UNCLAIMED) && header.flags.ack() && full {
             return Err(Drop::QueueFull);
         }
         Ok(())
@@ -160,64 +157,16 @@ impl Stack {
         }
     }
 
-    /// The listener that takes calls to `local` on `link`: the one at that very address before one at any, that one
-    /// before one that takes every address, and that one before one that takes every port as well.
-    pub(crate) fn find_listener(&mut self, link: LinkId, local: Endpoint) -> Option<Key> {
-        self.find_binding(protocol::TCP, link, local)
-    }
-    /// As [`Stack::find_listener`], for any transport.
-    pub(crate) fn find_binding(&mut self, number: u8, link: LinkId, local: Endpoint) -> Option<Key> {
-        let wanted = (number, link, local);
-        if let Some((last, key)) = self.last_binding
-            && last == wanted
-        {
-            return Some(key);
-        }
-        let found = self.search_binding(number, link, local);
-        // What takes every address depends on which are ours.
-        self.last_binding = found.filter(|_| !self.population.any_address).map(|key| (wanted, key));
-        found
-    }
-    fn search_binding(&self, number: u8, link: LinkId, local: Endpoint) -> Option<Key> {
-        let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let any_own = match local.address {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => any_v6,
-        };
-        let find = |protocol: u8, address: IpAddr, port: u16| {
-            let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
-            self.flows_on(link, self.bindings.find(&self.sockets, &name))
-        };
-        if let Some(exact) = find(number, local.address, local.port) {
-            return Some(exact);
-        }
-        let any = find(number, any_own, local.port).or_else(|| find(number, any_v6, local.port));
-        if !self.population.any_address {
-            return any;
-        }
-        let every = [(any_own, local.port), (any_v6, local.port), (any_own, 0), (any_v6, 0)]
-            .into_iter()
-            .find_map(|(address, port)| find(number | ANY_ADDRESS, address, port));
-        // An ordinary socket at any address means any address of ours; others' are for those that take every one.
-        match every {
-            Some(_) if !self.ip.is_local(local.address) => every,
-            _ => any.or(every),
-        }
-    }
-    /// `key`, unless it is bound to another link.
-    fn flows_on(&self, link: LinkId, key: Option<Key>) -> Option<Key> {
-        let bound = match self.sockets.at(key?)? {
-            Socket::Listener(listener) => listener.options.link,
-            Socket::Udp(udp) => udp.options.link,
-            Socket::Flow(_) | Socket::Echo(_) | Socket::Probe(_) => None,
-        };
-        key.filter(|_| bound.is_none_or(|bound| bound == link))
+    /// The listener, or the socket for probes, that takes calls to `local` on `link`.
+    pub(crate) fn find_call_taker(&mut self, link: LinkId, local: Endpoint) -> Option<AnySocketId> {
+        let found = self.demux.find_binding(&self.sockets, &self.ip, protocol::TCP, link, local)?;
+        self.sockets.typed(found)
     }
 
     /// A segment for a listener (RFC 9293 §3.10.7.2).
     pub(crate) fn listener_input(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         call: Call<'_>,
         packet: &mut Packet,
         now: Instant,
@@ -241,7 +190,7 @@ impl Stack {
         let done = self.call(listener, call, packet, now, sink);
         if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
             self.counters.listen_overflows += 1;
-            if let Some(Socket::Listener(listener)) = self.sockets.at_mut(listener) {
+            if let Some(listener) = self.sockets.listener_mut(listener) {
                 listener.overflows += 1;
             }
         }
@@ -251,13 +200,13 @@ impl Stack {
     /// A SYN for a listener: a new connection if there is room, or else a cookie.
     fn call(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         call: Call<'_>,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
-        let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Err(Drop::NoSocket) };
+        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
         let (hold, config) = (held.options.hold_syn, held.tcp.clone());
         let cookies = if hold { SynCookies::Off } else { held.options.syn_cookies };
         // What nobody takes from the accept queue is not added to, with or without state.
@@ -276,9 +225,9 @@ impl Stack {
         }
     }
     /// Whether the host can keep one more handshake of a listener's in progress.
-    fn room_for_call(&mut self, listener: Key, now: Instant) -> Result<(), Drop> {
-        let Some(Socket::Listener(held)) = self.sockets.at(listener) else { return Err(Drop::NoSocket) };
-        if self.embryos(listener) >= held.options.syn_queue.max(1) {
+    fn room_for_call(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
+        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
+        if self.half_open(listener) >= held.options.syn_queue.max(1) {
             self.make_room(listener, now)?;
         }
         if self.pool.is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
@@ -286,7 +235,7 @@ impl Stack {
     /// A new connection, from its SYN.
     fn begin(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         call: Call<'_>,
         packet: &mut Packet,
         (hold, config): (bool, &Arc<Config>),
@@ -299,7 +248,7 @@ impl Stack {
         if let Some(least) = call.least_sequence {
             open.initial_sequence = open.initial_sequence.later(least);
         }
-        let key = self.sockets.next_key().ok_or(Drop::QueueFull)?;
+        let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
         let mut environment = tcp_environment!(self, now, key, sink);
         let mut connection = Connection::accept(config, open, call.header, hold, &mut environment);
         let ends = (local.address, remote.address);
@@ -307,15 +256,15 @@ impl Stack {
         if let Some((cookie, experimental)) = fast.grants {
             connection.grant_fast_open(cookie, experimental);
         }
-        let mut marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
+        let mut flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::BOUND);
         if hold {
-            marks.set(Marks::HELD);
+            flags = flags.and(ConnectionFlags::HELD);
         }
-        if fast.accepts {
-            marks.set(Marks::FAST_OPEN);
-            marks.clear(Marks::EMBRYO);
-        }
-        let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
+        flags = flags.and(match fast.accepts {
+            true => ConnectionFlags::FAST_OPEN,
+            false => ConnectionFlags::HALF_OPEN,
+        });
+        let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
         let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
         self.source_routes.insert(key, self.ip.return_route().copied());
         self.counters.connections_accepted += 1;
@@ -323,10 +272,10 @@ impl Stack {
         if fast.accepts {
             self.take_fast_open(listener, key, call.header, packet, now, sink);
         } else if hold {
-            self.queues.push_back(acceptable_of(listener.index()), key.index());
-            self.tell(listener);
+            self.queues.push_back(acceptable_of(listener.place()), key.place());
+            self.tell(listener.into());
         } else {
-            self.queues.push_back(embryos_of(listener.index()), key.index());
+            self.queues.push_back(embryos_of(listener.place()), key.place());
         }
         self.follow(key, now);
         Ok(())
@@ -335,22 +284,13 @@ impl Stack {
     /// Puts a flow into the tables; `None` when they are full or its ends are taken. `name_hash` is that of its ends,
     /// where it is known.
     #[inline]
-    pub(crate) fn add_flow(&mut self, flow: Flow, name_hash: Option<NameHash>) -> Option<Key> {
-        let key = match self.sockets.insert(Socket::Flow(flow)) {
-            Ok(key) => key,
-            Err(Socket::Flow(mut flow)) => {
-                flow.connection.clear(&mut self.pool);
-                return None;
+    pub(crate) fn add_flow(&mut self, flow: TcpSocket, name_hash: Option<NameHash>) -> Option<TcpSocketId> {
+        let key = self.sockets.insert_tcp(flow, &mut self.pool)?;
+        if !self.demux.list_tcp(&mut self.sockets, key, name_hash) {
+            if let Some(flow) = self.sockets.tcp_mut(key) {
+                flow.connection_mut().clear(&mut self.pool);
             }
-            Err(_) => return None,
-        };
-        let listed = self.flows.insert_hashed(&self.sockets, key, name_hash);
-        if let (Some(name_hash), Some(Socket::Flow(flow))) = (listed, self.sockets.at_mut(key)) {
-            flow.name_hash = name_hash;
-        } else {
-            if let Some(Socket::Flow(mut flow)) = self.sockets.remove(key) {
-                flow.connection.clear(&mut self.pool);
-            }
+            self.sockets.discard_tcp(key);
             return None;
         }
         self.population.flows += 1;
@@ -358,15 +298,15 @@ impl Stack {
     }
 
     /// Ends the oldest handshake in progress, when it is old enough; one that only awaits data is given out instead.
-    fn make_room(&mut self, listener: Key, now: Instant) -> Result<(), Drop> {
-        let oldest = self.queues.first(embryos_of(listener.index())).ok_or(Drop::QueueFull)?;
-        let key = self.sockets.key_at(oldest).ok_or(Drop::QueueFull)?;
-        let flow = self.flow(key).ok_or(Drop::QueueFull)?;
-        if flow.marks.any(Marks::AWAITS_DATA) {
+    fn make_room(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
+        let oldest = self.queues.first(embryos_of(listener.place())).ok_or(Drop::QueueFull)?;
+        let key = self.sockets.tcp_at_place(oldest).ok_or(Drop::QueueFull)?;
+        let flow = self.sockets.tcp(key).ok_or(Drop::QueueFull)?;
+        if flow.has(ConnectionFlags::AWAITS_DATA) {
             self.offer_to_accept(key);
             return Ok(());
         }
-        if flow.connection.ledgers(now).send.total() < EMBRYO_GIVES_WAY_AFTER {
+        if flow.connection().ledgers(now).send.total() < EMBRYO_GIVES_WAY_AFTER {
             return Err(Drop::QueueFull);
         }
         self.reap(key);
@@ -376,18 +316,18 @@ impl Stack {
     /// Lets a connection in TIME-WAIT give way to a new one of the same ends, where that is safe and somebody listens:
     /// the least initial sequence number that the new one may choose.
     // spec: RFC9293 MAY-2
-    fn yield_time_wait(&mut self, key: Key, header: &Header, link: LinkId) -> Option<Sequence> {
+    fn yield_time_wait(&mut self, key: TcpSocketId, header: &Header, link: LinkId) -> Option<Sequence> {
         if !header.flags.contains(Flags::SYN) {
             return None;
         }
-        let flow = self.flow(key)?;
-        let (least, local) = (flow.connection.yields_to(header)?, flow.local());
-        self.find_listener(link, local)?;
-        if self.flow(key)?.marks.any(Marks::ORPHAN) {
+        let flow = self.sockets.tcp(key)?;
+        let (least, local) = (flow.connection().yields_to(header)?, flow.local());
+        self.find_call_taker(link, local)?;
+        if self.sockets.tcp(key)?.has(ConnectionFlags::ORPHAN) {
             self.reap(key);
         } else {
             // The application still holds it, and keeps what it can read of it.
-            self.unlist(key);
+            self.demux.unlist_tcp(&mut self.sockets, key);
         }
         self.counters.time_wait_reused += 1;
         Some(least)
@@ -395,7 +335,7 @@ impl Stack {
 
     /// What the host decides for a new connection.
     pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
-        let (initial_sequence, timestamp_offset) = self.identity.initial_sequence(local, remote, now);
+        let (initial_sequence, timestamp_offset) = self.demux.initial_sequence(local, remote, now);
         let default_mss = if remote.address.is_ipv4() { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 };
         Open { initial_sequence, timestamp_offset, path_mtu_mss: segment_limit(path), default_mss }
     }

@@ -6,49 +6,49 @@
 //! How it is driven is written on [`Stack`], with an example.
 #![forbid(unsafe_code)]
 
+mod api;
 mod apply;
-mod bind;
+mod connections;
 mod cookie;
 mod counters;
 mod datagram_run;
+mod demux;
 mod direct;
 mod echo;
-mod entry;
 mod error;
 mod extras;
 mod fast_open;
 mod icmp;
 mod input;
-mod instruments;
 mod limit;
 mod list;
 mod listener;
 mod loopback;
 mod memory;
 mod options;
+mod options_of;
 mod orphans;
 mod output;
 mod parked;
+mod parts;
 mod pieces;
-mod ports;
 mod probe;
 mod recent;
 mod reply;
-mod share;
-mod socket;
-mod socket_options;
+mod sockets;
 mod source_route;
 mod stack;
 mod stateless;
 mod straight;
-mod stream;
-mod table;
 mod udp;
 mod udp_close;
 mod wheel;
 
+pub use api::{Instruments, Queued, Refusal, TcpSockets};
 pub use counters::{Counters, LinkCounters};
 pub use datagram_run::MAX_RUN_DATAGRAMS;
+pub use demux::{PortSelection, Share, Steer};
+pub use echo::EchoSockets;
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
 pub use fast_open::{FastOpenCall, FastOpenConfig};
 pub use inhost_base::{Endpoint, LinkId};
@@ -60,15 +60,14 @@ pub use inhost_tcp::{
     Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, KeepAlive, PathMtuProbing, SendHow,
     SoftError,
 };
-pub use instruments::Queued;
 pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
-pub use ports::PortSelection;
-pub use probe::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};
-pub use share::{Share, Steer};
-pub use socket::{Accepted, DatagramInfo, EchoInfo, Readiness, SocketId, SocketInfo, SocketKind};
-pub use socket_options::{ConnectionOptions, SocketOption};
+pub use probe::{Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
+pub use sockets::{
+    Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
+    ProbeSocketId, Readiness, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId, UdpSocketId,
+};
 pub use stack::{Stack, Transmitted};
-pub use stream::Refusal;
+pub use udp::UdpSockets;
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}

@@ -2,7 +2,7 @@
 
 use crate::fast_open::Pending;
 use crate::options::ListenOptions;
-use crate::socket_options::Inherited;
+use crate::sockets::Inherited;
 use inhost_base::{Endpoint, Instant};
 use inhost_tcp::Config;
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! The link from the host to itself: a bounded queue, and no device.
 
-use crate::stack::Stack;
-use crate::straight::{Reception, Run};
-use inhost_base::{Duration, Instant, LinkId};
+use inhost_base::{Duration, Instant};
 use inhost_buf::{Device, Frame, Full, Offers, Packet, Pool, Shareable};
 use inhost_event::Sink;
 use std::collections::VecDeque;
@@ -10,14 +8,13 @@ use std::collections::VecDeque;
 /// Frames that may wait.
 const QUEUE_FRAMES: usize = 256;
 /// Frames of one pass.
-const PASS_FRAMES: usize = 16;
-/// Passes of one call. What is left makes the deadline pass at once.
-const PASSES_PER_CALL: usize = 16;
+pub(crate) const PASS_FRAMES: usize = 16;
 /// How long it waits when no memory is to be had.
 const STALL: Duration = Duration::from_millis(20);
 /// Frames of at most this length get a small buffer.
 const SMALL_BYTES: usize = 2048;
-const LINK: LinkId = LinkId(0);
+/// The largest frame: any IP packet.
+const LARGEST_BYTES: usize = 65_535;
 
 /// The queue, and buffers that were taken in advance, because a device has no pool at hand.
 #[derive(Debug, Default)]
@@ -25,29 +22,60 @@ pub(crate) struct Loopback {
     queue: VecDeque<Packet>,
     small: Vec<Packet>,
     large: Vec<Packet>,
-    pub(crate) refused: u64,
+    refused: u64,
     /// No memory was to be had: until when nothing is tried.
     stalled_until: Option<Instant>,
 }
 
 impl Loopback {
-    /// Takes buffers for a pass over a link of `mtu_bytes`.
-    fn fill(&mut self, mtu_bytes: usize, pool: &mut Pool) {
+    /// The next frame that goes round.
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        self.queue.pop_front()
+    }
+    /// Whether frames wait.
+    #[inline]
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.queue.is_empty()
+    }
+    /// Whether there is no memory to go on with.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.queue.is_empty() && self.stalled_until.is_some()
+    }
+    /// Until when nothing is tried, for want of memory.
+    #[inline]
+    pub(crate) fn stalled_until(&self) -> Option<Instant> {
+        self.stalled_until
+    }
+    /// Ends a stall whose time is over.
+    pub(crate) fn resume(&mut self, now: Instant) {
+        if self.stalled_until.is_some_and(|until| until <= now) {
+            self.stalled_until = None;
+        }
+    }
+    /// Nothing could be sent for want of memory.
+    pub(crate) fn stall(&mut self, now: Instant) {
+        self.stalled_until = Some(now + STALL);
+    }
+    /// The number of frames, since this was last asked, for which there was no room.
+    pub(crate) fn take_refused(&mut self) -> u64 {
+        core::mem::take(&mut self.refused)
+    }
+    /// Takes buffers for a pass.
+    pub(crate) fn fill(&mut self, pool: &mut Pool) {
         let room = QUEUE_FRAMES.saturating_sub(self.queue.len()).min(PASS_FRAMES);
         while self.small.len() < room
             && let Some(packet) = pool.take(SMALL_BYTES)
         {
             self.small.push(packet);
         }
-        while mtu_bytes > SMALL_BYTES
-            && self.large.len() < room
-            && let Some(packet) = pool.take(mtu_bytes)
+        while self.large.len() < room
+            && let Some(packet) = pool.take(LARGEST_BYTES)
         {
             self.large.push(packet);
         }
     }
     /// Gives the buffers back that were not used.
-    fn empty(&mut self, pool: &mut Pool) {
+    pub(crate) fn empty(&mut self, pool: &mut Pool) {
         self.small.drain(..).chain(self.large.drain(..)).for_each(|packet| pool.give(packet));
     }
 }
@@ -80,64 +108,3 @@ impl Device for Loopback {
         Offers { checksum: true, sharing: true, ..Offers::NONE }
     }
 }
-
-impl Stack {
-    /// Whether something waits to go round.
-    #[inline]
-    pub(crate) fn loopback_waits(&self) -> bool {
-        !self.loopback.queue.is_empty() || self.has_output(LINK)
-    }
-    /// Whether there is no memory to go on with.
-    pub(crate) fn loopback_is_stalled(&self) -> bool {
-        self.loopback.queue.is_empty() && self.loopback.stalled_until.is_some()
-    }
-    /// When a stalled loopback tries again.
-    pub(crate) fn loopback_stalls_until(&self) -> Option<Instant> {
-        self.loopback.stalled_until.filter(|_| self.loopback_waits())
-    }
-    /// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
-    #[inline(always)]
-    pub(crate) fn run_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
-        if self.loopback.stalled_until.is_some() || self.loopback_waits() {
-            self.run_busy_loopback(now, sink);
-        }
-    }
-    #[inline(never)]
-    fn run_busy_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
-        if self.loopback.stalled_until.is_some_and(|until| until <= now) {
-            self.loopback.stalled_until = None;
-        }
-        for _ in 0..PASSES_PER_CALL {
-            if !self.loopback_waits() || self.loopback_is_stalled() {
-                return;
-            }
-            let mut loopback = core::mem::take(&mut self.loopback);
-            if self.has_output(LINK) {
-                loopback.fill(LARGEST_BYTES, &mut self.pool);
-                let done = self.transmit_on(LINK, now, PASS_FRAMES, &mut loopback, sink);
-                if done.frames == 0 && done.device_full && loopback.queue.is_empty() {
-                    loopback.stalled_until = Some(now + STALL);
-                }
-                loopback.empty(&mut self.pool);
-            }
-            self.counters.loopback_full += core::mem::take(&mut loopback.refused);
-            self.loopback = loopback;
-            for _ in 0..PASS_FRAMES {
-                let Some(packet) = self.loopback.queue.pop_front() else { break };
-                if packet.pieces() == 0 {
-                    self.frame(LINK, packet, now, sink);
-                    continue;
-                }
-                let mut run = Run::default();
-                let mut queue = core::mem::take(&mut self.loopback.queue);
-                let reception = Reception { link: LINK, mask: sink.mask(), more: false, now };
-                self.pieces_input(reception, packet, &mut || queue.pop_front(), &mut run, sink);
-                self.end_run(&mut run, now, sink);
-                self.loopback.queue = queue;
-            }
-        }
-    }
-}
-
-/// The largest frame: any IP packet.
-const LARGEST_BYTES: usize = 65_535;

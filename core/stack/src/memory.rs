@@ -3,9 +3,9 @@
 //! nobody gets more. The level is where the memory of those below it and the level of all others make up what there is:
 //! a thousand idle connections take nothing from the few that work, and a few that hoard take nothing from the rest.
 
-use crate::entry::Socket;
-use crate::stack::{Stack, tcp_environment};
-use inhost_base::{Instant, Key};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{Socket, TcpSocket, TcpSocketId};
+use inhost_base::Instant;
 use inhost_buf::{Packet, Pressure};
 use inhost_event::Sink;
 
@@ -34,7 +34,7 @@ pub(crate) struct Shares {
     is_desperate: bool,
 }
 
-impl Stack {
+impl Parts {
     /// What each socket may hold while memory is short. The last sixteenth is for those who have next to nothing.
     pub(crate) fn share_bytes(&self) -> usize {
         match self.pool.pressure() {
@@ -48,22 +48,32 @@ impl Stack {
     }
     /// Whether this connection holds more than its part while memory is short. Looks at a few others meanwhile, so that
     /// the part is right, and so that those above theirs give up what can be had again.
-    pub(crate) fn takes_more_than_its_share(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn takes_more_than_its_share(
+        &mut self,
+        key: TcpSocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> bool {
         self.look_at_some(now, sink);
-        self.sockets.at(key).is_some_and(|socket| held_bytes(socket) > self.share_bytes())
+        self.sockets.tcp(key).is_some_and(|flow| flow.connection().held_bytes() > self.share_bytes())
     }
     /// The same of one that wants to send.
-    pub(crate) fn sends_more_than_its_share(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn sends_more_than_its_share(
+        &mut self,
+        key: TcpSocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> bool {
         self.look_at_some(now, sink);
         let share_bytes = send_share_of(self.share_bytes());
-        self.sockets
-            .at(key)
-            .is_some_and(|socket| held_bytes(socket) > share_bytes || waits_behind_a_closed_window(socket))
+        self.sockets.tcp(key).map(TcpSocket::connection).is_some_and(|connection| {
+            connection.held_bytes() > share_bytes || connection.waits_behind_closed_window()
+        })
     }
     fn look_at_some(&mut self, now: Instant, sink: &mut dyn Sink) {
         let level_bytes = self.level_bytes();
         // Of those that may have to go, the one that holds most.
-        let mut worst: Option<(usize, Key)> = None;
+        let mut worst: Option<(usize, TcpSocketId)> = None;
         for _ in 0..LOOKED_AT {
             let place = self.shares.place;
             if place >= self.sockets.places() {
@@ -71,8 +81,8 @@ impl Stack {
                 break;
             }
             self.shares.place += 1;
-            let Some(key) = self.sockets.key_at(place) else { continue };
-            let Some(socket) = self.sockets.at(key) else { continue };
+            let Some(id) = self.sockets.at_place(place) else { continue };
+            let Some(socket) = self.sockets.any(id) else { continue };
             let held_bytes = held_bytes(socket);
             let is_above = held_bytes > level_bytes;
             if held_bytes <= level_bytes / FAR_BELOW {
@@ -80,7 +90,9 @@ impl Stack {
             } else {
                 self.shares.large += 1;
             }
-            if waits_behind_a_closed_window(socket) {
+            let Socket::Tcp(flow) = socket else { continue };
+            let key = TcpSocketId::of(id.0);
+            if flow.connection().waits_behind_closed_window() {
                 let may_go = held_bytes > send_share_of(level_bytes) || self.shares.is_desperate;
                 if may_go && held_bytes > worst.map_or(0, |(most, _)| most) {
                     worst = Some((held_bytes, key));
@@ -96,19 +108,19 @@ impl Stack {
         }
     }
     /// Takes what a peer will send again (RFC 2018 §8).
-    fn shrink(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        let before = flow.connection.held_bytes();
-        flow.connection.shrink(&mut tcp_environment!(self, now, key, sink));
-        let has_shrunk = flow.connection.held_bytes() < before;
+    fn shrink(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let before = flow.connection().held_bytes();
+        flow.connection_mut().shrink(&mut tcp_environment!(self, now, key, sink));
+        let has_shrunk = flow.connection().held_bytes() < before;
         self.shares.gave_way |= has_shrunk;
         self.counters.connections_shrunk += u64::from(has_shrunk);
         self.follow(key, now);
     }
     /// Resets a connection whose peer takes nothing: what waits for it is the memory of others.
-    fn give_way(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        let outcome = flow.connection.abort(&mut tcp_environment!(self, now, key, sink));
+    fn give_way(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));
         self.shares.gave_way = true;
         self.counters.closed_windows_reset += 1;
         self.apply(key, outcome, now, sink);
@@ -136,14 +148,10 @@ fn send_share_of(share_bytes: usize) -> usize {
     (share_bytes / 4 * 3).max(LEAST_BYTES)
 }
 
-fn waits_behind_a_closed_window(socket: &Socket) -> bool {
-    matches!(socket, Socket::Flow(flow) if flow.connection.waits_behind_closed_window())
-}
-
 /// Memory that a socket's data pins, with the records of it.
 fn held_bytes(socket: &Socket) -> usize {
     match socket {
-        Socket::Flow(flow) => flow.connection.held_bytes(),
+        Socket::Tcp(flow) => flow.connection().held_bytes(),
         Socket::Udp(udp) => udp.held_bytes(),
         Socket::Echo(echo) => echo.held_bytes(),
         Socket::Probe(prober) => prober.held_bytes(),

@@ -1,8 +1,7 @@
 //! The knobs of a host and of its sockets.
 
+use crate::demux::{PortSelection, Share};
 use crate::fast_open::{FastOpenCall, FastOpenConfig};
-use crate::ports::PortSelection;
-use crate::share::Share;
 use inhost_base::{Duration, LinkId};
 use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;
@@ -57,6 +56,26 @@ impl Default for StackConfig {
             tcp: Config::default(),
             ip: IpConfig::default(),
         }
+    }
+}
+
+impl StackConfig {
+    /// One configuration for each of `count` shards, which divide what this one allows. `key` is secret, and the same for
+    /// all of them.
+    pub fn shares(&self, count: u16, key: [u64; 2]) -> Vec<StackConfig> {
+        let count = count.max(1);
+        let part = |whole: usize| (whole / usize::from(count)).max(1);
+        let ephemeral = (self.ephemeral_ports_first, self.ephemeral_ports_last);
+        let one = |index| StackConfig {
+            memory_limit_bytes: part(self.memory_limit_bytes),
+            socket_limit: part(self.socket_limit),
+            datagram_socket_limit: part(self.datagram_socket_limit),
+            orphan_limit: part(self.orphan_limit),
+            resets_per_second: (self.resets_per_second / u32::from(count)).max(1),
+            share: (count > 1).then(|| Share::new(index, count, key, ephemeral)),
+            ..self.clone()
+        };
+        (0..count).map(one).collect()
     }
 }
 

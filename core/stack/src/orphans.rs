@@ -1,9 +1,9 @@
 //! Connections that the application has let go of and that still close. There is a limit on them, and at the limit one
 //! of them ends early: the one that deserves it.
 
-use crate::entry::Marks;
-use crate::stack::{Stack, tcp_environment};
-use inhost_base::{Duration, Instant, Key};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{ConnectionFlags, TcpSocketId};
+use inhost_base::{Duration, Instant};
 use inhost_event::{Sink, TcpPhase};
 
 /// The list of `Stack::closing` with the orphans, those that were not looked at for longest first.
@@ -11,14 +11,14 @@ pub(crate) const ORPHANS: usize = 1;
 /// Orphans that are looked at when there are too many.
 const LOOKED_AT: usize = 64;
 
-impl Stack {
+impl Parts {
     /// Counts a connection among the orphans. Where they are too many by it, one of them goes: `key` itself only when it
     /// is the worst of those looked at.
-    pub(crate) fn add_orphan(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
-        let Some(flow) = self.flow_mut(key) else { return };
-        flow.marks.set(Marks::ORPHAN);
+    pub(crate) fn add_orphan(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        flow.set(ConnectionFlags::ORPHAN);
         self.population.orphans += 1;
-        self.closing.push_back(ORPHANS, key.index());
+        self.closing.push_back(ORPHANS, key.place());
         if self.population.orphans > self.config.orphan_limit {
             self.end_an_orphan(now, sink);
         }
@@ -26,13 +26,13 @@ impl Stack {
     /// Ends an orphan. TIME-WAIT is given up first: what it guards against is rare, and what a reset loses is not. Next
     /// comes a connection behind a window that stays closed, and then whichever has gone longest without progress.
     fn end_an_orphan(&mut self, now: Instant, sink: &mut dyn Sink) {
-        let mut worst: Option<((bool, Duration), Key)> = None;
+        let mut worst: Option<((bool, Duration), TcpSocketId)> = None;
         for _ in 0..LOOKED_AT.min(self.closing.count(ORPHANS)) {
             let Some(place) = self.closing.pop_front(ORPHANS) else { break };
             self.closing.push_back(ORPHANS, place);
-            let Some(key) = self.sockets.key_at(place) else { continue };
-            let Some(flow) = self.flow(key) else { continue };
-            let connection = &flow.connection;
+            let Some(key) = self.sockets.tcp_at_place(place) else { continue };
+            let Some(flow) = self.sockets.tcp(key) else { continue };
+            let connection = flow.connection();
             if connection.phase() == TcpPhase::TimeWait {
                 self.counters.time_waits_cut_short += 1;
                 return self.reap(key);
@@ -47,10 +47,9 @@ impl Stack {
         self.abort_flow(key, now, sink);
     }
     /// Resets a flow and removes it.
-    pub(crate) fn abort_flow(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) {
-        let Some(flow) = self.sockets.at_mut(key) else { return };
-        let crate::entry::Socket::Flow(flow) = flow else { return };
-        let outcome = flow.connection.abort(&mut tcp_environment!(self, now, key, sink));
+    pub(crate) fn abort_flow(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));
         if let Some(reply) = outcome.reset {
             self.reset_flow(key, reply);
         }

@@ -1,10 +1,12 @@
 //! Down through TCP and IP to the device, in one pass.
 
-use crate::entry::{Marks, Socket};
+use crate::fast_open::Pending;
 use crate::input::segment_limit;
+use crate::parts::{Parts, ip_environment, ready_on, tcp_environment};
 use crate::reply::Reply;
-use crate::stack::{Stack, Transmitted, ip_environment, ready_on, tcp_environment};
-use inhost_base::{Instant, Key, LinkId};
+use crate::sockets::{AnySocketId, ConnectionFlags, TcpSocketId};
+use crate::stack::Transmitted;
+use inhost_base::{Instant, LinkId};
 use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Shareable, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path, Resolution, RouteError};
@@ -332,7 +334,7 @@ impl SegmentOutput for Segments<'_, '_> {
     }
 }
 
-impl Stack {
+impl Parts {
     /// One pass over everything that wants to leave by `link`.
     pub(crate) fn transmit_on(
         &mut self,
@@ -394,7 +396,7 @@ impl Stack {
         sink: &mut dyn Sink,
     ) {
         self.sending.remove(place);
-        let Some(key) = self.sockets.key_at(place) else { return };
+        let Some(socket) = self.sockets.at_place(place) else { return };
         let left = budget_frames - device.frames;
         let is_alone = self.sending.count(ready_on(link)) == 0;
         let budget = match device.offers.tcp_v4 {
@@ -404,14 +406,14 @@ impl Stack {
             false => left.min(SEGMENTS_PER_TURN),
         };
         let before = device.frames;
-        let turn = match self.sockets.at(key) {
-            Some(Socket::Flow(_)) => self.flow_turn(link, key, now, budget, device, sink),
-            Some(Socket::Udp(_)) => self.udp_turn(link, key, now, budget, device, sink),
-            Some(Socket::Echo(_)) => self.echo_turn(link, key, now, budget, device, sink),
-            Some(Socket::Probe(_)) => self.probe_turn(link, key, now, budget, device, sink),
-            Some(Socket::Listener(_)) | None => Turn::Done,
+        let turn = match self.sockets.typed(socket) {
+            Some(AnySocketId::Tcp(id)) => self.flow_turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Udp(id)) => self.udp_turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Echo(id)) => self.echo_turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Probe(id)) => self.probe_turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Listener(_)) | None => Turn::Done,
         };
-        if self.sockets.at(key).is_none() {
+        if self.sockets.any(socket).is_none() {
             return;
         }
         // Whoever queued itself meanwhile, elsewhere for instance after a change of route, stays there.
@@ -440,7 +442,7 @@ impl Stack {
     fn flow_turn(
         &mut self,
         link: LinkId,
-        key: Key,
+        key: TcpSocketId,
         now: Instant,
         budget: usize,
         device: &mut Counting<'_>,
@@ -449,10 +451,10 @@ impl Stack {
         if let Err(why) = self.refresh_way(key, now, sink) {
             return self.flow_unreachable(key, why != RouteError::Tentative, now, sink);
         }
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.link() != link {
             let elsewhere = ready_on(flow.link());
-            self.sending.push_back(elsewhere, key.index());
+            self.sending.push_back(elsewhere, key.place());
             return Turn::Done;
         }
         let path = flow.path();
@@ -462,14 +464,14 @@ impl Stack {
             Resolution::Failed => return self.flow_unreachable(key, true, now, sink),
         };
         let mut how = HeaderHow::new(protocol::TCP);
-        how.dont_fragment = !flow.marks.any(Marks::FRAGMENTS);
-        how.dscp_ecn = flow.traffic_class;
+        how.dont_fragment = !flow.has(ConnectionFlags::FRAGMENTS);
+        how.dscp_ecn = flow.traffic_class();
         // spec: RFC9293 MUST-49
-        how.hop_limit = flow.hop_limit;
+        how.hop_limit = flow.hop_limit();
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
         let options = if flow.is_routed() { self.routed_options(key, &path, now) } else { None };
         let runs = self.links.get(usize::from(link.0)).is_none_or(|link| link.runs);
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         let mut output = Segments {
             ip: &mut self.ip,
             device,
@@ -483,9 +485,9 @@ impl Stack {
         };
         let mut environment = tcp_environment!(self, now, key, sink);
         let before = output.device.frames;
-        let outcome = flow.connection.transmit(&mut environment, budget, &mut output);
+        let outcome = flow.connection_mut().transmit(&mut environment, budget, &mut output);
         let stuck = output.device.frames == before;
-        let more = flow.connection.wants_transmit(now);
+        let more = flow.connection().wants_transmit(now);
         self.apply(key, outcome, now, sink);
         match more {
             _ if device.full => Turn::Full,
@@ -497,10 +499,10 @@ impl Stack {
     }
 
     /// Asks for the route again when the tables have changed since.
-    fn refresh_way(&mut self, key: Key, now: Instant, sink: &mut dyn Sink) -> Result<(), RouteError> {
+    fn refresh_way(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), RouteError> {
         let generation = self.ip.generation();
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Ok(()) };
-        if flow.generation == generation {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
+        if flow.has_path_of(generation) {
             return Ok(());
         }
         let (remote, local) = (flow.remote().address, flow.local().address);
@@ -508,27 +510,33 @@ impl Stack {
         let gateway = flow.listener().map(|_| flow.path().next_hop);
         // spec: RFC9293 MUST-45
         let bound = flow.bound_link();
-        let path = match self.source_routes.of(key.index()) {
+        let path = match self.source_routes.of(key.place()) {
             Some(route) => self.ip.route_by(&route, remote, Some(local), bound, now)?,
             None => self.ip.route_through(gateway, remote, Some(local), bound, now)?,
         };
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Ok(()) };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
         flow.set_path(&path);
         if shrunk_or_grown {
             let mut environment = tcp_environment!(self, now, key, sink);
-            flow.connection.set_path_mtu_mss(segment_limit(&path), &mut environment);
+            flow.connection_mut().set_path_mtu_mss(segment_limit(&path), &mut environment);
         }
         Ok(())
     }
 
     /// Tells a connection that its first hop does not answer: that ends an attempt to open, and nothing else.
-    fn flow_unreachable(&mut self, key: Key, ends_opening: bool, now: Instant, sink: &mut dyn Sink) -> Turn {
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return Turn::Done };
+    fn flow_unreachable(
+        &mut self,
+        key: TcpSocketId,
+        ends_opening: bool,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Turn {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.is_opening() && !ends_opening {
             return Turn::Unreachable;
         }
-        let outcome = flow.connection.cannot_leave(&mut tcp_environment!(self, now, key, sink));
+        let outcome = flow.connection_mut().cannot_leave(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
         Turn::Unreachable
     }

@@ -1,7 +1,7 @@
 //! Which sockets wait for which neighbour.
 
 use crate::list::Lists;
-use crate::stack::parked_list;
+use crate::parts::parked_list;
 use inhost_base::{IpAddr, LinkId};
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! Frames that another host of this program sent, or this one to itself: the payload was not copied, but lies where its
 //! sender keeps it.
 
-use crate::stack::Stack;
+use crate::parts::Parts;
 use crate::straight::{Reception, Run};
 use inhost_buf::{Packet, Slices};
 use inhost_event::{Drop, Sink};
 
-impl Stack {
+impl Parts {
     /// Takes a frame whose headers are in `packet`, and whose payload is in the packets that `next` gives. Only the straight
     /// road takes it as it lies; for every other it is copied together.
     #[inline(never)]

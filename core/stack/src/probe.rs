@@ -1,16 +1,18 @@
 //! Probe sockets: packets that are meant to die on their way, and the news of where they did. A trace of a route is made
 //! of them.
 
-use crate::bind::is_bound;
-use crate::entry::{NOWHERE, Socket};
+use crate::demux::NOWHERE;
+use crate::echo::Echo;
 use crate::error::{BindError, DatagramError, SocketError};
+use crate::input::Call;
 use crate::output::{Counting, Turn};
+use crate::parts::{Parts, ip_environment, ready_on};
 use crate::recent::RecentlySent;
-use crate::socket::{Readiness, SocketId};
-use crate::stack::{Stack, ip_environment, ready_on};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Key, LinkId, Sequence};
+use crate::sockets::{AnySocketId, ProbeSocketId, Readiness, Socket, SocketId};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, LinkId, Sequence};
 use inhost_buf::{Packet, Pool, Slices};
-use inhost_ip::{ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
+use inhost_event::Sink;
+use inhost_ip::{Datagram, ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
 use inhost_tcp::Header;
 use inhost_wire::checksum::Sum;
 use inhost_wire::icmpv4::{self, Icmpv4Message};
@@ -233,29 +235,38 @@ impl Prober {
     }
 }
 
-impl Stack {
+/// Calls on probe sockets: see [`crate::Stack::probe`].
+#[derive(Debug)]
+pub struct ProbeSockets<'a> {
+    parts: &'a mut Parts,
+}
+
+impl<'a> ProbeSockets<'a> {
+    pub(crate) fn new(parts: &'a mut Parts) -> ProbeSockets<'a> {
+        ProbeSockets { parts }
+    }
     /// A socket for probes of one method.
-    pub fn probe_open(&mut self, method: ProbeMethod, now: Instant) -> Result<SocketId, BindError> {
-        self.tick(now);
-        if !self.has_room_for_datagram_socket() {
+    pub fn open(self, method: ProbeMethod, now: Instant) -> Result<ProbeSocketId, BindError> {
+        self.parts.tick(now);
+        if !self.parts.has_room_for_datagram_socket() {
             return Err(BindError::TooManySockets);
         }
         for _ in 0..TRIES {
-            let any = self.random.private_u32() as u16;
+            let any = self.parts.random.private_u32() as u16;
             let port = match method {
                 ProbeMethod::Echo => any,
-                ProbeMethod::Datagram { .. } => self.choose_probe_port().ok_or(BindError::NoPort)?,
+                ProbeMethod::Datagram { .. } => self.parts.choose_probe_port().ok_or(BindError::NoPort)?,
                 ProbeMethod::Call { .. } => FIRST_CALL_PORT + any % (2 * CALL_PORTS),
             };
-            let sequence = Sequence(self.random.private_u32());
+            let sequence = Sequence(self.parts.random.private_u32());
             let (incoming, outgoing) = (VecDeque::new(), VecDeque::new());
             let recent = RecentlySent::new(QUEUED);
             let prober =
                 Prober { method, port, sequence, opened: now, incoming, outgoing, recent, error: None };
-            match self.bind(Socket::Probe(Box::new(prober))) {
-                Ok(key) => {
-                    self.population.datagram_sockets += 1;
-                    return Ok(SocketId(key));
+            match self.parts.demux.bind(&mut self.parts.sockets, Socket::Probe(Box::new(prober))) {
+                Ok(SocketId(key)) => {
+                    self.parts.population.datagram_sockets += 1;
+                    return Ok(ProbeSocketId::of(key));
                 }
                 Err(BindError::InUse) => {}
                 Err(why) => return Err(why),
@@ -263,22 +274,11 @@ impl Stack {
         }
         Err(BindError::InUse)
     }
-    fn choose_probe_port(&mut self) -> Option<u16> {
-        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let Stack { identity, config, bindings, sockets, random, .. } = self;
-        let range = (config.ephemeral_ports_first, config.ephemeral_ports_last);
-        let remote = Endpoint { address: any, port: 0 };
-        let selection = crate::ports::PortSelection::Random;
-        identity.ephemeral_port(selection, range, None, remote, random, |port| {
-            config.share.is_none_or(|share| share.gives_out(port))
-                && !is_bound(bindings, sockets, protocol::UDP, Endpoint { address: any, port })
-        })
-    }
     /// Sends a probe. It leaves with the next [`Stack::transmit`], whole, as long as the link takes it: what is known
     /// of the path behind it does not count, and no router is to fragment it.
-    pub fn probe_send(&mut self, socket: SocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
-        self.tick(now);
-        let prober = self.prober_mut(socket)?;
+    pub fn send(self, socket: ProbeSocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let prober = self.parts.prober_mut(socket)?;
         if let Some(error) = prober.error.take() {
             return Err(error);
         }
@@ -288,75 +288,80 @@ impl Stack {
         if probe.hop_limit == 0 {
             return Err(SocketError::Invalid.into());
         }
-        let path = self.ip.route(probe.to, None, None, now)?;
-        if probe.to.is_multicast() || self.is_broadcast(&path, probe.to) {
+        let path = self.parts.ip.route(probe.to, None, None, now)?;
+        if probe.to.is_multicast() || self.parts.is_broadcast(&path, probe.to) {
             return Err(DatagramError::Broadcast);
         }
         // The longest header of the three methods.
         let room_bytes =
             usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
-        let is_first = self.prober_mut(socket)?.outgoing.is_empty();
-        let Some(mut message) = self.take_to_send(is_first, room_bytes) else {
-            self.starve(socket.0, now);
+        let is_first = self.parts.prober_mut(socket)?.outgoing.is_empty();
+        let Some(mut message) = self.parts.take_to_send(is_first, room_bytes) else {
+            self.parts.starve(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
-        let prober = self.prober_mut(socket)?;
+        let prober = self.parts.prober_mut(socket)?;
         let written = prober.write(probe, &path, message.spare_mut());
         message.extend(written);
         let first = prober.outgoing.is_empty();
         let Probe { number, hop_limit, .. } = *probe;
         prober.outgoing.push_back(Outgoing { message, path, number, hop_limit });
         if first {
-            self.sending.push_back(ready_on(path.link), socket.0.index());
+            self.parts.sending.push_back(ready_on(path.link), socket.place());
         }
         Ok(())
     }
     /// Takes the next answer; or the error that kept a probe from leaving.
-    pub fn probe_receive(&mut self, socket: SocketId, now: Instant) -> Result<ProbeAnswer, DatagramError> {
-        self.tick(now);
-        let prober = self.prober_mut(socket)?;
+    pub fn receive(self, socket: ProbeSocketId, now: Instant) -> Result<ProbeAnswer, DatagramError> {
+        self.parts.tick(now);
+        let prober = self.parts.prober_mut(socket)?;
         if let Some(error) = prober.error.take() {
             return Err(error);
         }
         prober.incoming.pop_front().ok_or(DatagramError::WouldBlock)
     }
+}
+
+impl Parts {
+    fn choose_probe_port(&mut self) -> Option<u16> {
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let Parts { demux, config, sockets, random, .. } = self;
+        demux.choose_udp_port(sockets, config, any, random)
+    }
 
     /// Gives an answer to its socket; what there is no room for is lost, as on the way.
-    fn probe_answered(&mut self, key: Key, answer: ProbeAnswer) {
-        if let Some(Socket::Probe(prober)) = self.sockets.at_mut(key)
+    fn probe_answered(&mut self, key: ProbeSocketId, answer: ProbeAnswer) {
+        if let Some(prober) = self.sockets.probe_mut(key)
             && prober.incoming.len() < QUEUED
         {
             prober.incoming.push_back(answer);
-            self.tell(key);
+            self.tell(key.into());
         }
     }
-    /// Takes the echo of a probe; false when the socket is none for probes.
-    pub(crate) fn probe_echo_input(&mut self, key: Key, from: IpAddr, number: u16) -> bool {
-        let is_probe = matches!(self.sockets.at(key), Some(Socket::Probe(_)));
-        if is_probe {
-            self.probe_answered(key, ProbeAnswer { number, to: from, from, news: ProbeNews::Answered });
-        }
-        is_probe
+    /// Takes the echo of a probe.
+    pub(crate) fn probe_echo_input(&mut self, key: ProbeSocketId, from: IpAddr, number: u16) {
+        self.probe_answered(key, ProbeAnswer { number, to: from, from, news: ProbeNews::Answered });
     }
     /// Takes a datagram in answer to a probe; false when nobody has sent one there.
     pub(crate) fn probe_udp_input(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
-        let Some(key) = self.find_binding(protocol::UDP, link, local) else { return false };
-        let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
+        let found = self.demux.find_binding(&self.sockets, &self.ip, protocol::UDP, link, local);
+        let Some(found) = found else { return false };
+        let Some(AnySocketId::Probe(key)) = self.sockets.typed(found) else { return false };
+        let Some(prober) = self.sockets.probe(key) else { return false };
         let Some(number) = prober.number_of(local.port, remote.port) else { return false };
         let (to, from) = (remote.address, remote.address);
         self.probe_answered(key, ProbeAnswer { number, to, from, news: ProbeNews::Answered });
         true
     }
-    /// Takes the answer to a call that was a probe: whoever called will not talk, and a reset says so (RFC 9293
-    /// §3.10.7.1). False when `key` is no socket for probes.
+    /// Takes the answer to a call that was a probe.
     pub(crate) fn probe_tcp_input(
         &mut self,
-        key: Key,
+        key: ProbeSocketId,
         header: &Header,
         local: Endpoint,
         remote: Endpoint,
-    ) -> bool {
-        let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
+    ) {
+        let Some(prober) = self.sockets.probe(key) else { return };
         // The SYN is one number, and what it bore may count as well.
         let acknowledged = header.acknowledgment.since(prober.sequence);
         let answers = header.flags.ack() && (1..=1 + u32::from(u16::MAX)).contains(&acknowledged);
@@ -369,18 +374,19 @@ impl Stack {
         if let (Some(number), Some(news)) = (number, news) {
             self.probe_answered(key, ProbeAnswer { number, to: remote.address, from: remote.address, news });
         }
-        true
     }
     /// Takes an error about a probe; false when it is about none.
     pub(crate) fn probe_error(&mut self, error: &TransportError, now: Instant) -> bool {
         let quoted = &error.quoted;
         let local = Endpoint { address: quoted.source, port: quoted.source_port };
-        let key = match quoted.protocol {
-            protocol::ICMPV4 | protocol::ICMPV6 => self.find_echo(quoted.source_port),
-            number => self.find_binding(number, error.link, local),
+        let Parts { demux, sockets, ip, .. } = self;
+        let found = match quoted.protocol {
+            protocol::ICMPV4 | protocol::ICMPV6 => demux.find_echo(sockets, quoted.source_port),
+            number => demux.find_binding(sockets, ip, number, error.link, local),
         };
-        let Some(key) = key else { return false };
-        let Some(Socket::Probe(prober)) = self.sockets.at(key) else { return false };
+        let Some(found) = found else { return false };
+        let Some(AnySocketId::Probe(key)) = sockets.typed(found) else { return false };
+        let Some(prober) = self.sockets.probe(key) else { return false };
         let number = prober
             .quoted_number(quoted)
             .filter(|&number| prober.recent.has(Endpoint { address: quoted.destination, port: number }, now));
@@ -397,17 +403,17 @@ impl Stack {
     pub(crate) fn probe_turn(
         &mut self,
         link: LinkId,
-        key: Key,
+        key: ProbeSocketId,
         now: Instant,
         budget: usize,
         device: &mut Counting<'_>,
-        sink: &mut dyn inhost_event::Sink,
+        sink: &mut dyn Sink,
     ) -> Turn {
         for _ in 0..budget {
-            let Some(Socket::Probe(prober)) = self.sockets.at_mut(key) else { return Turn::Done };
+            let Some(prober) = self.sockets.probe_mut(key) else { return Turn::Done };
             let Some(next) = prober.outgoing.front() else { return Turn::Done };
             if next.path.link != link {
-                self.sending.push_back(ready_on(next.path.link), key.index());
+                self.sending.push_back(ready_on(next.path.link), key.place());
                 return Turn::Done;
             }
             let mut how = HeaderHow::new(prober.protocol(next.path.destination));
@@ -433,18 +439,15 @@ impl Stack {
             prober.error = failure.or(prober.error);
             self.pool.give(probe.message);
             if full || failed {
-                self.tell(key);
+                self.tell(key.into());
             }
         }
-        match self.sockets.at(key) {
-            Some(Socket::Probe(prober)) if !prober.outgoing.is_empty() => Turn::More,
+        match self.sockets.probe(key) {
+            Some(prober) if !prober.outgoing.is_empty() => Turn::More,
             _ => Turn::Done,
         }
     }
-    fn prober_mut(&mut self, socket: SocketId) -> Result<&mut Prober, SocketError> {
-        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
-            Socket::Probe(prober) => Ok(prober),
-            _ => Err(SocketError::WrongKind),
-        }
+    fn prober_mut(&mut self, socket: ProbeSocketId) -> Result<&mut Prober, SocketError> {
+        self.sockets.probe_mut(socket).ok_or(SocketError::NoSocket)
     }
 }

@@ -1,7 +1,8 @@
 //! Connections that keep to a source route: those that were opened with one, and those whose caller came by one.
 
-use crate::stack::Stack;
-use inhost_base::{Endpoint, Instant, Key, LinkId};
+use crate::parts::Parts;
+use crate::sockets::TcpSocketId;
+use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_ip::{HeaderOptions, Ipv4Options, Path, RouteError, SourceRoute};
 use std::collections::BTreeMap;
 
@@ -20,9 +21,9 @@ impl SourceRoutes {
         self.by_place.len() < ROUTED_LIMIT
     }
     /// Keeps the route of a flow.
-    pub(crate) fn insert(&mut self, key: Key, route: Option<SourceRoute>) {
+    pub(crate) fn insert(&mut self, key: TcpSocketId, route: Option<SourceRoute>) {
         if let Some(route) = route {
-            self.by_place.insert(key.index(), route);
+            self.by_place.insert(key.place(), route);
         }
     }
     /// The route of a flow.
@@ -35,7 +36,7 @@ impl SourceRoutes {
     }
 }
 
-impl Stack {
+impl Parts {
     /// The way of a connection that keeps to `route`.
     pub(crate) fn way_by(
         &mut self,
@@ -52,18 +53,23 @@ impl Stack {
     }
     /// What the headers of a flow bear that keeps to a source route.
     // spec: RFC9293 MUST-51
-    pub(crate) fn routed_options(&self, key: Key, path: &Path, now: Instant) -> Option<HeaderOptions> {
-        let source_route = self.source_routes.of(key.index());
+    pub(crate) fn routed_options(
+        &self,
+        key: TcpSocketId,
+        path: &Path,
+        now: Instant,
+    ) -> Option<HeaderOptions> {
+        let source_route = self.source_routes.of(key.place());
         self.ip.header_options(&Ipv4Options { source_route, ..Ipv4Options::default() }, path, now)
     }
     /// A segment that a connection took came by a source route: from now on it is answered by the same. Where we called
     /// it is the application that chose the way.
     // spec: RFC9293 MUST-52, MUST-53, SHLD-24
-    pub(crate) fn learn_route(&mut self, key: Key, now: Instant) {
+    pub(crate) fn learn_route(&mut self, key: TcpSocketId, now: Instant) {
         let Some(route) = self.ip.return_route().copied() else { return };
-        let Some(flow) = self.flow(key) else { return };
+        let Some(flow) = self.sockets.tcp(key) else { return };
         let (local, remote, link) = (flow.local(), flow.remote(), flow.bound_link());
-        let held = self.source_routes.of(key.index());
+        let held = self.source_routes.of(key.place());
         if flow.listener().is_none()
             || held == Some(route)
             || held.is_none() && !self.source_routes.has_room()
@@ -75,9 +81,9 @@ impl Stack {
         }
         self.source_routes.insert(key, Some(route));
         let generation = self.ip.generation();
-        if let Some(flow) = self.flow_mut(key) {
-            // The way, and what then fits a segment, are asked for before the next one leaves.
-            flow.generation = generation.wrapping_sub(1);
+        if let Some(flow) = self.sockets.tcp_mut(key) {
+            // The path, and what then fits a segment, are asked for before the next one leaves.
+            flow.expire_path(generation);
         }
     }
 }

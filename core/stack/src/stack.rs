@@ -1,43 +1,30 @@
-//! The host as its driver sees it.
+//! The host as its driver sees it: a round, sequenced over the host's parts.
 
-use crate::cookie::Cookies;
-use crate::counters::{Counters, LinkCounters};
+use crate::api::{Instruments, TcpSockets};
 use crate::direct::opens_or_closes;
-use crate::entry::{Flow, Marks, Socket};
-use crate::extras::ExtrasByPlace;
-use crate::fast_open::FastOpen;
-use crate::limit::RateLimit;
-use crate::list::Lists;
+use crate::echo::EchoSockets;
+use crate::error::SocketError;
 use crate::listener::CHANGED;
-use crate::loopback::Loopback;
-use crate::memory::Shares;
+use crate::loopback::{Loopback, PASS_FRAMES};
 use crate::options::StackConfig;
-use crate::parked::Parked;
-use crate::ports::Identity;
-use crate::reply::Replies;
-use crate::socket::{Readiness, SocketId};
-use crate::source_route::SourceRoutes;
+use crate::parts::{Link, Parts, ip_environment};
+use crate::probe::ProbeSockets;
+use crate::sockets::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
 use crate::straight::{Reception, Run};
-use crate::table::Table;
-use crate::wheel::Wheel;
-use inhost_base::{Duration, Endpoint, Instant, Key, LinkId, Random, Slab};
-use inhost_buf::{Batch, Device, Packet, Pool};
-use inhost_event::{Drop, Event, FrameDropped, FrameReceived, Ignore, Mask, Sink};
-use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment, Received};
-use inhost_tcp::Config;
-use inhost_wire::protocol;
-use std::sync::Arc;
+use crate::udp::UdpSockets;
+use inhost_base::{Endpoint, Instant, LinkId};
+use inhost_buf::{Batch, Device, Pool};
+use inhost_event::{Ignore, Sink};
+use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
 
 /// Expired timers that one [`Stack::timeout`] serves; the rest is due at once again.
 const TIMERS_PER_CALL: usize = 1024;
 /// Timer entries that one [`Stack::timeout`] moves.
 const TIMER_MOVES_PER_CALL: usize = 8192;
-/// Neighbours whose decision one call looks at.
-const RESOLVED_PER_CALL: usize = 64;
-/// How long a socket waits that found no memory to send.
-const FEEDING: Duration = Duration::from_millis(50);
-/// How long a flow rests whose neighbour did not answer, or whose route is gone.
-pub(crate) const REST: Duration = Duration::from_secs(1);
+
+/// Passes over the loopback of one call. What is left makes the deadline pass at once.
+const LOOPBACK_PASSES_PER_CALL: usize = 16;
+const LOOPBACK: LinkId = LinkId(0);
 
 /// A whole host: interfaces, neighbours, routes, connections, sockets, and their timers.
 ///
@@ -83,99 +70,22 @@ pub(crate) const REST: Duration = Duration::from_secs(1);
 /// let (mut now, mut sink) = (Instant::ZERO, Ignore);
 /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
 /// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-/// let listener = host.listen(here, ListenOptions::default(), now).unwrap();
-/// let caller = host.connect(here, ConnectOptions::default(), now, &mut sink).unwrap();
+/// let listener = host.tcp().listen(here, ListenOptions::default(), now).unwrap();
+/// let caller = host.tcp().connect(here, ConnectOptions::default(), now, &mut sink).unwrap();
 /// while let Some(deadline) = host.deadline().filter(|&deadline| deadline <= now) {
 ///     now = now.max(deadline);
 ///     host.timeout(now, &mut sink); // The handshake, over the loopback.
 /// }
-/// let accepted = host.accept(listener, now).unwrap().unwrap();
-/// assert_eq!(host.send(caller, b"hello", now, &mut sink), Ok(5));
+/// let accepted = host.tcp().accept(listener, now).unwrap().unwrap();
+/// assert_eq!(host.tcp().send(caller, b"hello", now, &mut sink), Ok(5));
 /// host.timeout(now, &mut sink);
 /// let mut place = [0; 16];
-/// assert_eq!(host.read(accepted.socket, &mut place, now, &mut sink), Ok(5));
+/// assert_eq!(host.tcp().read(accepted.socket, &mut place, now, &mut sink), Ok(5));
 /// ```
 #[derive(Debug)]
 pub struct Stack {
-    pub(crate) config: StackConfig,
-    pub(crate) tcp_config: Arc<Config>,
-    pub(crate) pool: Pool,
-    pub(crate) random: Random,
-    pub(crate) ip: Ip,
-    pub(crate) sockets: Slab<Socket>,
-    pub(crate) flows: Table,
-    pub(crate) bindings: Table,
-    pub(crate) identity: Identity,
-    pub(crate) cookies: Cookies,
-    pub(crate) fast_open: FastOpen,
-    pub(crate) source_routes: SourceRoutes,
-    pub(crate) timers: Wheel,
-    /// For each link what is ready to send and what rests, and for each neighbour what waits for it.
-    pub(crate) sending: Lists,
-    pub(crate) parked: Parked,
-    /// What the application is to be told of: sockets whose readiness changed, and for each listener handshakes in
-    /// progress and connections to accept. No socket is in two of them, for nobody hears of what is not accepted.
-    pub(crate) queues: Lists,
-    /// One list: sockets that could not send for want of memory.
-    pub(crate) starved: Lists,
-    /// What nobody holds any more: UDP sockets whose last datagrams have not left, the oldest first, and connections.
-    pub(crate) closing: Lists,
-    /// What each may hold while memory is short.
-    pub(crate) shares: Shares,
-    /// When they are to try again.
-    pub(crate) feeding_at: Option<Instant>,
-    pub(crate) extras: ExtrasByPlace,
-    pub(crate) links: Vec<Link>,
-    /// When the first of their rests ends.
-    pub(crate) rests_until: Instant,
-    pub(crate) loopback: Loopback,
-    pub(crate) replies: Replies,
-    pub(crate) reset_limit: RateLimit,
-    pub(crate) counters: Counters,
-    pub(crate) population: Population,
-    /// The only frame lengths of a pass that a sink wants to hear of.
-    pub(crate) sent_lengths: Vec<u32>,
-    /// The last end that a binding was looked up for, by transport and link, and what was found: until another is bound.
-    pub(crate) last_binding: Option<((u8, LinkId, Endpoint), Key)>,
-    /// The flow that the last segment was for; it may be gone.
-    pub(crate) last_flow: Option<Key>,
-    /// The latest time told.
-    pub(crate) now: Instant,
-}
-
-/// How many there are of what is limited.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Population {
-    pub(crate) flows: usize,
-    pub(crate) orphans: usize,
-    pub(crate) datagram_sockets: usize,
-    /// Some socket took, or takes, what is for any address.
-    pub(crate) any_address: bool,
-}
-
-/// What is kept for each link.
-#[derive(Debug, Default)]
-pub(crate) struct Link {
-    pub(crate) counters: LinkCounters,
-    /// When the flows that rest try again.
-    pub(crate) rest_ends: Option<Instant>,
-    /// See [`InterfaceConfig::runs`].
-    pub(crate) runs: bool,
-    /// See [`InterfaceConfig::coalesce`].
-    pub(crate) coalesces: bool,
-}
-
-/// The list of a link's sockets that are ready to send.
-pub(crate) const fn ready_on(link: LinkId) -> usize {
-    link.0 as usize * 3
-}
-/// A list of sockets that wait for a neighbour; [`Parked`] knows for which.
-pub(crate) const fn parked_list(number: usize) -> usize {
-    number * 3 + 1
-}
-/// The list of a link's sockets that rest.
-pub(crate) const fn resting_on(link: LinkId) -> usize {
-    link.0 as usize * 3 + 2
+    parts: Parts,
+    loopback: Loopback,
 }
 
 /// What one [`Stack::transmit`] did.
@@ -189,108 +99,46 @@ pub struct Transmitted {
     pub device_full: bool,
 }
 
-/// An [`IpEnvironment`] from the stack's own parts, beside `ip`.
-macro_rules! ip_environment {
-    ($stack:expr, $now:expr, $sink:expr) => {
-        inhost_ip::IpEnvironment {
-            now: $now,
-            pool: &mut $stack.pool,
-            random: &mut $stack.random,
-            sink: $sink,
-        }
-    };
-}
-pub(crate) use ip_environment;
-
-/// An [`Environment`] from the stack's own parts, beside `sockets`.
-macro_rules! tcp_environment {
-    ($stack:expr, $now:expr, $key:expr, $sink:expr) => {
-        inhost_tcp::Environment {
-            now: $now,
-            socket: $key,
-            pool: &mut $stack.pool,
-            random: &mut $stack.random,
-            sink: $sink,
-        }
-    };
-}
-pub(crate) use tcp_environment;
-
 impl Stack {
     /// A host with its loopback and nothing else. `seed` is all its randomness: entropy in production.
     pub fn new(config: StackConfig, seed: [u8; 32], now: Instant) -> Stack {
-        let mut random = Random::from_seed(seed);
-        let ip = Ip::new(config.ip.clone(), &mut random);
-        Stack {
-            tcp_config: Arc::new(config.tcp.clone()),
-            pool: Pool::new(config.memory_limit_bytes),
-            ip,
-            sockets: Slab::new(config.socket_limit),
-            flows: Table::new(random.private_key(), Socket::flow_name),
-            bindings: Table::new(random.private_key(), Socket::binding_name),
-            identity: Identity::new(&mut random),
-            cookies: Cookies::new(&mut random),
-            fast_open: FastOpen::new(&config.fast_open, &mut random, now),
-            source_routes: SourceRoutes::default(),
-            timers: Wheel::new(now),
-            sending: Lists::new(3),
-            parked: Parked::default(),
-            queues: Lists::new(1),
-            starved: Lists::new(1),
-            closing: Lists::new(2),
-            shares: Shares::default(),
-            feeding_at: None,
-            extras: ExtrasByPlace::new(),
-            links: vec![Link::default()],
-            rests_until: Instant::FAR_FUTURE,
-            loopback: Loopback::default(),
-            replies: Replies::default(),
-            reset_limit: RateLimit::new(config.resets_per_second, now),
-            counters: Counters::default(),
-            population: Population::default(),
-            sent_lengths: Vec::new(),
-            last_binding: None,
-            last_flow: None,
-            now,
-            random,
-            config,
-        }
+        Stack { parts: Parts::new(config, seed, now), loopback: Loopback::default() }
     }
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
-        let mut environment = ip_environment!(self, now, &mut Ignore);
+        let mut environment = ip_environment!(self.parts, now, &mut Ignore);
         let (runs, coalesces) = (config.runs, config.coalesce);
-        let link = self.ip.add_interface(config, &mut environment)?;
+        let link = self.parts.ip.add_interface(config, &mut environment)?;
         let count = usize::from(link.0) + 1;
-        if self.links.len() < count {
-            self.links.resize_with(count, Link::default);
+        if self.parts.links.len() < count {
+            self.parts.links.resize_with(count, Link::default);
         }
-        if let Some(kept) = self.links.get_mut(usize::from(link.0)) {
+        if let Some(kept) = self.parts.links.get_mut(usize::from(link.0)) {
             *kept = Link { runs, coalesces, ..core::mem::take(kept) };
         }
-        self.sending.grow(count * 3);
+        self.parts.sending.grow(count * 3);
         Ok(link)
     }
     /// The memory of the host, from which drivers take packets.
     pub fn pool(&mut self) -> &mut Pool {
-        &mut self.pool
+        &mut self.parts.pool
     }
     /// The memory of the host, to look at.
     pub fn memory(&self) -> &Pool {
-        &self.pool
+        &self.parts.pool
     }
     /// Changes the host's memory limit. What is out stays out; nothing is added until it is below.
     pub fn set_memory_limit(&mut self, limit_bytes: usize) {
-        self.config.memory_limit_bytes = limit_bytes;
-        self.pool.set_limit_bytes(limit_bytes);
+        self.parts.config.memory_limit_bytes = limit_bytes;
+        self.parts.pool.set_limit_bytes(limit_bytes);
     }
     /// The Internet Protocol of the host, to look at.
     pub fn ip(&self) -> &Ip {
-        &self.ip
+        &self.parts.ip
     }
     /// The Internet Protocol of the host: addresses, routes, gateways, groups.
     pub fn ip_mut(&mut self) -> &mut Ip {
-        &mut self.ip
+        &mut self.parts.ip
     }
     /// IP together with what its calls borrow, for those that need an [`IpEnvironment`].
     pub fn with_ip<R>(
@@ -299,79 +147,80 @@ impl Stack {
         sink: &mut dyn Sink,
         act: impl FnOnce(&mut Ip, &mut IpEnvironment<'_>) -> R,
     ) -> R {
-        let mut environment = ip_environment!(self, now, sink);
-        act(&mut self.ip, &mut environment)
+        let mut environment = ip_environment!(self.parts, now, sink);
+        act(&mut self.parts.ip, &mut environment)
     }
     /// The configuration in force.
     pub fn config(&self) -> &StackConfig {
-        &self.config
+        &self.parts.config
     }
 
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
-        self.tick(now);
+        self.parts.tick(now);
         if !batch.is_empty() {
             self.receive_batch(link, batch, now, sink);
         }
-        self.wake_resolved();
+        self.parts.wake_resolved();
         self.run_loopback(now, sink);
     }
     fn receive_batch(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         let (mask, mut run) = (sink.mask(), Run::default());
-        let coalesces = self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
+        let coalesces = self.parts.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
         while let Some(mut packet) = batch.pop() {
-            if self.following_input(&mut packet, &mut run) {
+            if self.parts.following_input(&mut packet, &mut run) {
                 continue;
             }
             let reception = Reception { link, mask, more: coalesces && !batch.is_empty(), now };
             if packet.pieces() > 0 {
-                self.pieces_input(reception, packet, &mut || batch.pop(), &mut run, sink);
+                self.parts.pieces_input(reception, packet, &mut || batch.pop(), &mut run, sink);
                 if !coalesces {
-                    self.end_run(&mut run, now, sink);
+                    self.parts.end_run(&mut run, now, sink);
                 }
                 continue;
             }
             let straight = if opens_or_closes(&packet) {
-                self.end_following(link, &mut run, now);
+                self.parts.end_following(link, &mut run, now);
                 false
             } else {
-                self.straight_input(reception, &mut packet, &mut [], &mut run, sink)
+                self.parts.straight_input(reception, &mut packet, &mut [], &mut run, sink)
             };
             if !straight || !coalesces {
-                self.end_run(&mut run, now, sink);
+                self.parts.end_run(&mut run, now, sink);
             }
-            if !straight && !self.direct_input(link, &mut packet, mask, now, sink) {
-                self.frame(link, packet, now, sink);
+            if !straight && !self.parts.direct_input(link, &mut packet, mask, now, sink) {
+                self.parts.frame(link, packet, now, sink);
             }
         }
-        self.end_following(link, &mut run, now);
-        self.end_run(&mut run, now, sink);
+        self.parts.end_following(link, &mut run, now);
+        self.parts.end_run(&mut run, now, sink);
     }
     /// Does what is due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
-        self.tick(now);
-        if self.ip.deadline() <= now {
-            self.ip.timeout(&mut ip_environment!(self, now, sink));
+        self.parts.tick(now);
+        if self.parts.ip.deadline() <= now {
+            self.parts.ip.timeout(&mut ip_environment!(self.parts, now, sink));
         }
-        self.wake_resolved();
-        self.wake_rested(now);
-        self.wake_starved(now);
-        self.timers.advance(now, TIMER_MOVES_PER_CALL);
+        self.parts.wake_resolved();
+        self.parts.wake_rested(now);
+        self.parts.wake_starved(now);
+        self.parts.timers.advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
-            let Some(place) = self.timers.pop_due() else { break };
-            self.timer_expired(place, now, sink);
+            let Some(place) = self.parts.timers.pop_due() else { break };
+            self.parts.timer_expired(place, now, sink);
         }
         self.run_loopback(now, sink);
     }
     /// When [`Stack::timeout`] is wanted next, and `None` when nothing is waited for. An instant that has passed means
     /// at once.
     pub fn deadline(&self) -> Option<Instant> {
-        if self.loopback_waits() && !self.loopback_is_stalled() {
-            return Some(self.now);
+        if self.loopback_waits() && !self.loopback.is_stalled() {
+            return Some(self.parts.now);
         }
-        let mut soonest = self.timers.deadline().min(self.ip.deadline()).min(self.rests_until);
-        soonest = soonest.min(self.feeding_at.unwrap_or(Instant::FAR_FUTURE));
-        if let Some(stalled) = self.loopback_stalls_until() {
+        let mut soonest =
+            self.parts.timers.deadline().min(self.parts.ip.deadline()).min(self.parts.rests_until);
+        soonest = soonest.min(self.parts.feeding_at.unwrap_or(Instant::FAR_FUTURE));
+        if let Some(stalled) = self.loopback.stalled_until().filter(|_| self.loopback_waits()) {
             soonest = soonest.min(stalled);
         }
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
@@ -383,17 +232,16 @@ impl Stack {
         if self.has_ready() { self.next_ready() } else { None }
     }
     fn next_ready(&mut self) -> Option<(SocketId, Readiness)> {
-        while let Some(place) = self.queues.pop_front(CHANGED) {
-            if let Some(key) = self.sockets.key_at(place) {
-                let socket = SocketId(key);
-                return Some((socket, self.readiness(socket)));
+        while let Some(place) = self.parts.queues.pop_front(CHANGED) {
+            if let Some(socket) = self.parts.sockets.at_place(place) {
+                return Some((socket, self.parts.readiness(socket)));
             }
         }
         None
     }
     /// Whether [`Stack::ready`] has something to name.
     pub fn has_ready(&self) -> bool {
-        self.queues.count(CHANGED) > 0
+        self.parts.queues.count(CHANGED) > 0
     }
     /// Sends what is due on `link`, at most about `budget_frames` frames: first the host's own (neighbour and
     /// control messages, resets), then that of each socket in turn, a few segments each, so that none starves.
@@ -405,169 +253,135 @@ impl Stack {
         device: &mut dyn Device,
         sink: &mut dyn Sink,
     ) -> Transmitted {
-        self.tick(now);
+        self.parts.tick(now);
         self.run_loopback(now, sink);
         let done = match link {
-            LinkId(0) => Transmitted::default(),
-            _ => self.transmit_on(link, now, budget_frames, device, sink),
+            LOOPBACK => Transmitted::default(),
+            _ => self.parts.transmit_on(link, now, budget_frames, device, sink),
         };
-        self.wake_resolved();
+        self.parts.wake_resolved();
         done
     }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
     pub fn wants_transmit(&self, link: LinkId) -> bool {
-        link != LinkId(0) && self.has_output(link)
+        link != LOOPBACK && self.parts.has_output(link)
     }
     /// The links for which [`Stack::wants_transmit`] holds.
     pub fn links_wanting_transmit(&self) -> impl Iterator<Item = LinkId> + '_ {
-        (1..self.links.len() as u16).map(LinkId).filter(|&link| self.has_output(link))
+        (1..self.parts.links.len() as u16).map(LinkId).filter(|&link| self.parts.has_output(link))
     }
     /// The links of the host, the loopback included.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
-        (0..self.links.len() as u16).map(LinkId)
+        self.parts.link_ids()
+    }
+    /// Lets go of the socket, whatever it is. A connection finishes by itself: what was sent still goes and is sent
+    /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read it is reset
+    /// instead, so that the peer knows that data was lost. Where too many connections are closing, one of them ends: a
+    /// TIME-WAIT, or else one whose peer takes nothing. A listener takes the connections with it that nobody accepted. The datagrams that a UDP socket has queued still leave, within ten
+    /// seconds.
+    pub fn close(
+        &mut self,
+        socket: impl Into<SocketId>,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        self.parts.close(socket.into(), now, sink)
+    }
+    /// The typed identifier of a socket, while it lives: for those who keep identifiers of any kind.
+    pub fn typed(&self, socket: SocketId) -> Option<AnySocketId> {
+        self.parts.sockets.typed(socket)
+    }
+    /// What a socket is ready for.
+    #[inline]
+    pub fn readiness(&self, socket: impl Into<SocketId>) -> Readiness {
+        self.parts.readiness(socket.into())
+    }
+    /// The two ends of a connection, or of a connected UDP socket.
+    pub fn endpoints(&self, socket: impl Into<SocketId>) -> Option<(Endpoint, Option<Endpoint>)> {
+        self.parts.endpoints(socket.into())
+    }
+    /// Changes an option of a socket.
+    pub fn set_option(
+        &mut self,
+        socket: impl Into<SocketId>,
+        option: SocketOption,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        self.parts.set_option(socket.into(), option, now, sink)
+    }
+    /// The options of a connection or a listener.
+    pub fn options(&self, socket: impl Into<SocketId>) -> Result<ConnectionOptions, SocketError> {
+        self.parts.options(socket.into())
+    }
+    /// Calls on TCP connections and listeners.
+    #[inline]
+    pub fn tcp(&mut self) -> TcpSockets<'_> {
+        TcpSockets::new(&mut self.parts)
+    }
+    /// Calls on UDP sockets.
+    #[inline]
+    pub fn udp(&mut self) -> UdpSockets<'_> {
+        UdpSockets::new(&mut self.parts)
+    }
+    /// Calls on echo sockets (ping).
+    #[inline]
+    pub fn echo(&mut self) -> EchoSockets<'_> {
+        EchoSockets::new(&mut self.parts)
+    }
+    /// Calls on probe sockets (traceroute).
+    #[inline]
+    pub fn probe(&mut self) -> ProbeSockets<'_> {
+        ProbeSockets::new(&mut self.parts)
+    }
+    /// What instruments see.
+    #[inline]
+    pub fn instruments(&self) -> Instruments<'_> {
+        Instruments::new(&self.parts)
     }
 
+    /// Whether something waits to go round on the loopback.
     #[inline]
-    pub(crate) fn has_output(&self, link: LinkId) -> bool {
-        self.sending.count(ready_on(link)) > 0 || self.replies.waits(link) || self.ip.wants_transmit(link)
+    fn loopback_waits(&self) -> bool {
+        self.loopback.has_frames() || self.parts.has_output(LOOPBACK)
     }
-    #[inline]
-    pub(crate) fn tick(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-    }
-    pub(crate) fn flow(&self, key: Key) -> Option<&Flow> {
-        match self.sockets.at(key)? {
-            Socket::Flow(flow) => Some(flow),
-            _ => None,
-        }
-    }
-    pub(crate) fn flow_mut(&mut self, key: Key) -> Option<&mut Flow> {
-        match self.sockets.at_mut(key)? {
-            Socket::Flow(flow) => Some(flow),
-            _ => None,
-        }
-    }
-    /// Takes one frame, to its end.
-    pub(crate) fn frame(&mut self, link: LinkId, mut packet: Packet, now: Instant, sink: &mut dyn Sink) {
-        let length_bytes = packet.len() as u32;
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            link.counters.received_frames += 1;
-            link.counters.received_bytes += u64::from(length_bytes);
-        }
-        sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
-        match self.ip.receive(link, &mut packet, &mut ip_environment!(self, now, sink)) {
-            Received::Handled => {}
-            Received::Dropped(why) => self.count_drop(link, why),
-            Received::Error(error) => self.network_error(&error, now, sink),
-            Received::Redirect(redirect) => self.redirected(&redirect, now, sink),
-            // Whoever stands in for other hosts does not answer pings for them yet.
-            Received::EchoRequest(_) => self.drop_frame(link, Drop::NoSocket, now, sink),
-            Received::EchoReply(reply) => self.echo_input(&reply, &mut packet, now, sink),
-            Received::Datagram(datagram) => {
-                let done = match datagram.protocol {
-                    protocol::TCP => self.tcp_input(&datagram, &mut packet, now, sink),
-                    protocol::UDP => self.udp_input(&datagram, &mut packet, now, sink),
-                    _ => {
-                        let mut environment = ip_environment!(self, now, sink);
-                        self.ip.protocol_unreachable(&datagram, &mut packet, &mut environment);
-                        Err(Drop::UnknownProtocol)
-                    }
-                };
-                if let Err(why) = done {
-                    self.drop_frame(link, why, now, sink);
-                }
-            }
-        }
-        self.pool.give(packet);
-    }
-    /// Counts and tells why a frame went no further.
-    pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
-        self.count_drop(link, why);
-        sink.emit(Mask::LINK, now, || Event::FrameDropped(FrameDropped { link, why }));
-    }
-    fn count_drop(&mut self, link: LinkId, why: Drop) {
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            link.counters.dropped[why as usize] += 1;
-        }
-    }
-    /// Lets those send again whose neighbour is known now, or known not to answer.
+    /// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
     #[inline(always)]
-    fn wake_resolved(&mut self) {
-        if self.ip.has_resolved() {
-            self.wake_some_resolved();
+    fn run_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
+        if self.loopback.stalled_until().is_some() || self.loopback_waits() {
+            self.run_busy_loopback(now, sink);
         }
     }
     #[inline(never)]
-    fn wake_some_resolved(&mut self) {
-        for _ in 0..RESOLVED_PER_CALL {
-            let Some((link, neighbour)) = self.ip.take_resolved() else { return };
-            self.replies.wake(link);
-            let Some(list) = self.parked.take(link, neighbour) else { continue };
-            while let Some(place) = self.sending.pop_front(list) {
-                self.sending.push_back(ready_on(link), place);
-            }
-        }
-    }
-    fn wake_rested(&mut self, now: Instant) {
-        if self.rests_until > now {
-            return;
-        }
-        self.rests_until = Instant::FAR_FUTURE;
-        for link in (0..self.links.len() as u16).map(LinkId) {
-            let state = &mut self.links[usize::from(link.0)];
-            if state.rest_ends.is_some_and(|ends| ends <= now) {
-                state.rest_ends = None;
-                while let Some(place) = self.sending.pop_front(resting_on(link)) {
-                    self.sending.push_back(ready_on(link), place);
-                }
-            } else if let Some(ends) = state.rest_ends {
-                self.rests_until = self.rests_until.min(ends);
-            }
-        }
-    }
-    fn wake_starved(&mut self, now: Instant) {
-        if self.feeding_at.is_some_and(|at| at <= now) {
-            self.feeding_at = None;
-            while let Some(place) = self.starved.pop_front(0) {
-                if let Some(key) = self.sockets.key_at(place) {
-                    self.tell(key);
-                }
-            }
-        }
-    }
-    /// Lets a socket that found no memory to send try again soon: whose memory becomes free then is not its to know.
-    pub(crate) fn starve(&mut self, key: Key, now: Instant) {
-        self.starved.push_back(0, key.index());
-        self.feeding_at.get_or_insert(now + FEEDING);
-    }
-    /// Sets a socket aside on `link` for a while.
-    pub(crate) fn rest(&mut self, link: LinkId, place: usize, now: Instant) {
-        self.sending.push_back(resting_on(link), place);
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            let ends = *link.rest_ends.get_or_insert(now + REST);
-            self.rests_until = self.rests_until.min(ends);
-        }
-    }
-    fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
-        let Some(key) = self.sockets.key_at(place) else { return };
-        let Some(flow) = self.flow(key) else { return self.closing_expired(key) };
-        let mut deadline = flow.connection.deadline();
-        if flow.marks.any(Marks::EXTRAS) {
-            if self.extras_expired(key, now, sink) {
+    fn run_busy_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
+        self.loopback.resume(now);
+        for _ in 0..LOOPBACK_PASSES_PER_CALL {
+            if !self.loopback_waits() || self.loopback.is_stalled() {
                 return;
             }
-            deadline = deadline.min(self.extras_until(key));
-        }
-        if deadline > now {
-            // It moved on since it was armed.
-            self.timers.arm(place, deadline);
-            return;
-        }
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        let outcome = flow.connection.timeout(&mut tcp_environment!(self, now, key, sink));
-        self.apply(key, outcome, now, sink);
-        if self.flow(key).is_some_and(|flow| flow.marks.any(Marks::EXTRAS)) {
-            self.arm_extras(key);
+            let Stack { parts, loopback } = self;
+            if parts.has_output(LOOPBACK) {
+                loopback.fill(&mut parts.pool);
+                let done = parts.transmit_on(LOOPBACK, now, PASS_FRAMES, loopback, sink);
+                if done.frames == 0 && done.device_full && !loopback.has_frames() {
+                    loopback.stall(now);
+                }
+                loopback.empty(&mut parts.pool);
+            }
+            parts.counters.loopback_full += loopback.take_refused();
+            for _ in 0..PASS_FRAMES {
+                let Some(packet) = loopback.pop() else { break };
+                if packet.pieces() == 0 {
+                    parts.frame(LOOPBACK, packet, now, sink);
+                    continue;
+                }
+                let mut run = Run::default();
+                let reception = Reception { link: LOOPBACK, mask: sink.mask(), more: false, now };
+                parts.pieces_input(reception, packet, &mut || loopback.pop(), &mut run, sink);
+                parts.end_run(&mut run, now, sink);
+            }
         }
     }
 }

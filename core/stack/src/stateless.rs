@@ -2,12 +2,12 @@
 //! any other (RFC 4987 §3.6). The cost of a call is constant, and it takes no memory.
 
 use crate::cookie::{Caller, Terms};
-use crate::entry::{Flow, Marks, Socket};
 use crate::input::Call;
 use crate::listener::embryos_of;
+use crate::parts::{Parts, tcp_environment};
 use crate::reply::Reply;
-use crate::stack::{Stack, tcp_environment};
-use inhost_base::{Duration, Instant, Key, LinkId};
+use crate::sockets::{ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
+use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::{Packet, Slices};
 use inhost_event::{Drop, Ignore, Sink};
 use inhost_ip::Path;
@@ -28,11 +28,11 @@ impl SegmentOutput for First {
     }
 }
 
-impl Stack {
+impl Parts {
     /// Answers a SYN with a cookie.
     pub(crate) fn answer_with_cookie(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         call: Call<'_>,
         config: &Arc<Config>,
         now: Instant,
@@ -69,7 +69,7 @@ impl Stack {
             return Err(Drop::QueueFull);
         }
         self.counters.cookies_sent += 1;
-        if let Some(Socket::Listener(listener)) = self.sockets.at_mut(listener) {
+        if let Some(listener) = self.sockets.listener_mut(listener) {
             listener.cookies_until = now + LOOKED_FOR;
         }
         Ok(())
@@ -77,7 +77,7 @@ impl Stack {
     /// The SYN and ACK that a connection would send.
     fn first_answer(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         config: &Arc<Config>,
         open: Open,
         syn: &Header,
@@ -95,23 +95,20 @@ impl Stack {
     /// An acknowledgment for a listener: the answer to a cookie of ours, perhaps. `None` when it is not.
     pub(crate) fn take_cookie(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         call: Call<'_>,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Option<Result<(), Drop>> {
         let header = call.header;
-        let held = match self.sockets.at(listener)? {
-            Socket::Listener(held) if now < held.cookies_until => held,
-            _ => return None,
-        };
+        let held = self.sockets.listener(listener).filter(|held| now < held.cookies_until)?;
         if header.flags.intersects(Flags::SYN | Flags::RST) || !header.flags.ack() {
             return None;
         }
         let (backlog, config) = (held.options.backlog.max(1), held.tcp.clone());
         let (local, remote) = call.ends();
-        let (_, timestamp_offset) = self.identity.initial_sequence(local, remote, now);
+        let (_, timestamp_offset) = self.demux.initial_sequence(local, remote, now);
         let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
         let terms = match header.options.timestamps {
             Some((_, echo)) => Some(Terms::of_echo(echo, stamp)?),
@@ -140,30 +137,30 @@ impl Stack {
     /// A connection as if `syn` had come in and been answered.
     fn connect_by_cookie(
         &mut self,
-        listener: Key,
+        listener: ListenerId,
         call: Call<'_>,
         syn: &Header,
         config: &Arc<Config>,
         now: Instant,
         sink: &mut dyn Sink,
-    ) -> Result<Key, Drop> {
+    ) -> Result<TcpSocketId, Drop> {
         let (local, remote) = call.ends();
         let path = self.way_back(&call, now)?;
         let open = Open {
             initial_sequence: call.header.acknowledgment.back(1),
             ..self.open(&path, local, remote, now)
         };
-        let key = self.sockets.next_key().ok_or(Drop::QueueFull)?;
+        let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
         let mut environment = tcp_environment!(self, now, key, sink);
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
         connection.answered(&mut environment);
-        let marks = Marks::UNCLAIMED.and(Marks::EMBRYO).and(Marks::BOUND);
-        let flow = Flow::new(connection, &path, local.port, remote.port, listener, marks);
+        let flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::HALF_OPEN).and(ConnectionFlags::BOUND);
+        let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
         let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
         self.counters.connections_accepted += 1;
         self.counters.cookies_accepted += 1;
         self.inherit(key, listener);
-        self.queues.push_back(embryos_of(listener.index()), key.index());
+        self.queues.push_back(embryos_of(listener.place()), key.place());
         Ok(key)
     }
     /// The way back to a caller: through the gateway by which it came.

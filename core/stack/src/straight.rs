@@ -2,20 +2,18 @@
 //! what an established connection gets unless something is out of the ordinary; everything else, and everything
 //! doubtful, is left untouched for the general road (DEC §4).
 
-use crate::entry::{Marks, Socket};
-use crate::stack::{Stack, tcp_environment};
-use crate::table::Name;
-use inhost_base::{Endpoint, Instant, Key, LinkId};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{ConnectionFlags, TcpSocketId};
+use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask, Sink};
 use inhost_tcp::{Environment, Outcome};
-use inhost_wire::protocol;
 use inhost_wire::straight::{Following, Straight};
 
 /// Segments for one connection that came one after another: what follows from them is done once, after the last.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
-    key: Option<Key>,
+    key: Option<TcpSocketId>,
     outcome: Outcome,
     /// What the next segment looks like, if it is like the last.
     following: Option<Following>,
@@ -35,18 +33,18 @@ pub(crate) struct Reception {
     pub(crate) now: Instant,
 }
 
-impl Stack {
+impl Parts {
     /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
     #[inline(always)]
     pub(crate) fn following_input(&mut self, packet: &mut Packet, run: &mut Run) -> bool {
         let (Some(following), Some(key)) = (&mut run.following, run.key) else { return false };
         let bytes = packet.bytes();
         let (from, end) = following.payload();
-        let Stack { pool, sockets, .. } = self;
-        let Some(Socket::Flow(flow)) = sockets.at_mut(key) else { return false };
+        let Parts { pool, sockets, .. } = self;
+        let Some(flow) = sockets.tcp_mut(key) else { return false };
         let ordinary = following.is_next(bytes)
             && !pool.is_under_pressure()
-            && flow.connection.has_room_for(end - from)
+            && flow.connection().has_room_for(end - from)
             && (packet.checksum != Checksum::Unknown || following.checksum_ok(bytes));
         if !ordinary {
             return false;
@@ -54,7 +52,7 @@ impl Stack {
         run.followed_bytes += packet.len() as u64;
         packet.truncate(end);
         packet.trim_front(from);
-        flow.connection.receive_following(packet.take(), pool);
+        flow.connection_mut().receive_following(packet.take(), pool);
         following.advance();
         run.followed += 1;
         true
@@ -79,18 +77,18 @@ impl Stack {
             return false;
         }
         let Some(key) = self.straight_flow(run, &straight) else { return false };
-        self.last_flow = Some(key);
+        self.demux.note_tcp(key);
         if run.key.is_some_and(|last| last != key) {
             self.end_run(run, now, sink);
         }
-        let Stack { ip, links, pool, random, sockets, .. } = self;
-        let Some(Socket::Flow(flow)) = sockets.at_mut(key) else { return false };
+        let Parts { ip, links, pool, random, sockets, .. } = self;
+        let Some(flow) = sockets.tcp_mut(key) else { return false };
         // That the addresses are good for this link was found out when the flow's way was.
-        let ordinary = !flow.marks.any(Marks::CHECK_INPUT)
-            && flow.generation == ip.generation()
+        let ordinary = !flow.has(ConnectionFlags::CHECK_INPUT)
+            && flow.has_path_of(ip.generation())
             && flow.link() == link
             && !pool.is_under_pressure()
-            && flow.connection.is_predicted(&straight.header, straight.payload_bytes())
+            && flow.connection().is_predicted(&straight.header, straight.payload_bytes())
             && (packet.checksum != Checksum::Unknown || straight.checksum_ok(bytes));
         if !ordinary {
             return false;
@@ -107,41 +105,42 @@ impl Stack {
         }
         let Straight { header, header_bytes, total_bytes, .. } = straight;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
-        if more && untold && pieces.is_empty() && flow.connection.may_be_followed(straight.payload_bytes()) {
+        if more && untold && pieces.is_empty() && flow.connection().may_be_followed(straight.payload_bytes())
+        {
             run.following = Following::new(packet.bytes(), at, &straight);
         }
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
-        let mut environment = Environment { now, socket: key, pool: &mut *pool, random, sink };
+        let mut environment = Environment { now, socket: key.key(), pool: &mut *pool, random, sink };
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
-        flow.connection.receive_predicted(&header, payload, tells, &mut environment, &mut run.outcome);
+        flow.connection_mut().receive_predicted(&header, payload, tells, &mut environment, &mut run.outcome);
         if packet.capacity() > 0 {
             pool.give(packet.take());
         }
         true
     }
-    /// The flow of a packet: mostly that of the last, be it of the batch before.
+    /// The connection that a packet is for: mostly that of the last, be it of the batch before.
     #[inline]
-    fn straight_flow(&self, run: &Run, straight: &Straight<'_>) -> Option<Key> {
-        match run.key.or(self.last_flow) {
+    fn straight_flow(&self, run: &Run, straight: &Straight<'_>) -> Option<TcpSocketId> {
+        match run.key.or(self.demux.last_flow()) {
             Some(key) if self.is_flow_of(key, straight) => Some(key),
             _ => self.look_up_flow(straight),
         }
     }
     #[inline(never)]
-    fn look_up_flow(&self, straight: &Straight<'_>) -> Option<Key> {
+    fn look_up_flow(&self, straight: &Straight<'_>) -> Option<TcpSocketId> {
         let (source, destination) = straight.addresses();
         let local = Endpoint { address: destination, port: straight.destination_port };
         let remote = Endpoint { address: source, port: straight.source_port };
-        let name = Name { protocol: protocol::TCP, local, remote };
-        self.flows.find_where(&self.sockets, &name, |key| self.is_flow_of(key, straight))
+        let hash = self.demux.tcp_hash(local, remote);
+        self.demux.find_tcp_hashed(&self.sockets, hash, |flow| flow.gets(straight))
     }
     #[inline]
-    fn is_flow_of(&self, key: Key, straight: &Straight<'_>) -> bool {
-        match self.sockets.at(key) {
-            Some(Socket::Flow(flow)) => flow.gets(straight) && !flow.marks.any(Marks::UNLISTED),
-            _ => false,
+    fn is_flow_of(&self, key: TcpSocketId, straight: &Straight<'_>) -> bool {
+        match self.sockets.tcp(key) {
+            Some(flow) => flow.gets(straight) && !flow.has(ConnectionFlags::UNLISTED),
+            None => false,
         }
     }
     /// Brings the connection in line with the segments that followed one another by `link`.
@@ -150,9 +149,9 @@ impl Stack {
         let Some(following) = run.following.take() else { return };
         let segments = core::mem::take(&mut run.followed);
         let frame_bytes = core::mem::take(&mut run.followed_bytes);
-        let Some(Socket::Flow(flow)) = run.key.and_then(|key| self.sockets.at_mut(key)) else { return };
+        let Some(flow) = run.key.and_then(|key| self.sockets.tcp_mut(key)) else { return };
         if segments > 0 {
-            flow.connection.received_following(following.header(), now);
+            flow.connection_mut().received_following(following.header(), now);
             if let Some(link) = self.links.get_mut(usize::from(link.0)) {
                 link.counters.received_frames += u64::from(segments);
                 link.counters.received_bytes += frame_bytes;
@@ -164,10 +163,10 @@ impl Stack {
     #[inline]
     pub(crate) fn end_run(&mut self, run: &mut Run, now: Instant, sink: &mut dyn Sink) {
         let Some(key) = run.key.take() else { return };
-        self.last_flow = Some(key);
+        self.demux.note_tcp(key);
         let outcome = core::mem::take(&mut run.outcome);
-        let Some(Socket::Flow(flow)) = self.sockets.at_mut(key) else { return };
-        flow.connection.received_predicted(&mut tcp_environment!(self, now, key, sink));
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        flow.connection_mut().received_predicted(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
     }
 }

@@ -1,20 +1,19 @@
 //! UDP sockets (RFC 768): connected and not, with the checksum always on.
 
-use crate::bind::is_bound;
-use crate::entry::Socket;
+use crate::datagram_run::MAX_RUN_DATAGRAMS;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::input::can_talk;
 use crate::options::UdpOptions;
 use crate::output::{Counting, Turn};
+use crate::parts::{Parts, ip_environment, ready_on};
 use crate::recent::RecentlySent;
-use crate::socket::{DatagramInfo, Readiness, SocketId};
-use crate::stack::{Stack, ip_environment, ready_on};
-use crate::table::Name;
-use inhost_base::{Endpoint, Instant, IpAddr, Key, LinkId};
+use crate::sockets::{AnySocketId, DatagramInfo, Readiness, Socket, SocketId, UdpSocketId};
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, Slices};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, HeaderHow, Path, SendDatagramError};
 use inhost_wire::checksum::Sum;
+use inhost_wire::large::segments;
 use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 use std::collections::VecDeque;
@@ -142,32 +141,39 @@ impl Udp {
     }
 }
 
-impl Stack {
+/// Calls on UDP sockets: see [`crate::Stack::udp`].
+#[derive(Debug)]
+pub struct UdpSockets<'a> {
+    parts: &'a mut Parts,
+}
+
+impl<'a> UdpSockets<'a> {
+    pub(crate) fn new(parts: &'a mut Parts) -> UdpSockets<'a> {
+        UdpSockets { parts }
+    }
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
     /// 0 for one that the host chooses, and on an any-address socket for every port. An address that is still tested for
     /// a double can be bound; datagrams come and go when the test has passed.
     // spec: RFC1122 4.1.3.5-2
-    pub fn udp_bind(
-        &mut self,
-        local: Endpoint,
-        options: UdpOptions,
-        now: Instant,
-    ) -> Result<SocketId, BindError> {
-        self.tick(now);
-        if !self.has_room_for_datagram_socket() {
+    pub fn bind(self, local: Endpoint, options: UdpOptions, now: Instant) -> Result<UdpSocketId, BindError> {
+        self.parts.tick(now);
+        if !self.parts.has_room_for_datagram_socket() {
             return Err(BindError::TooManySockets);
         }
         let Endpoint { address, port } = local;
-        if !address.is_unspecified() && !options.any_address && !self.can_bind(address, options.broadcast) {
+        if !address.is_unspecified()
+            && !options.any_address
+            && !self.parts.can_bind(address, options.broadcast)
+        {
             return Err(BindError::NotOurs);
         }
         let port = match port {
             0 if options.any_address => 0,
-            0 => self.choose_udp_port(address).ok_or(BindError::NoPort)?,
+            0 => self.parts.choose_udp_port(address).ok_or(BindError::NoPort)?,
             port => port,
         };
         let local = Endpoint { address, port };
-        let takes_group = address.is_multicast() || self.is_broadcast_somewhere(address);
+        let takes_group = address.is_multicast() || self.parts.is_broadcast_somewhere(address);
         let udp = Udp {
             bound: local,
             local,
@@ -184,40 +190,16 @@ impl Stack {
             writer_waits: false,
             closed: false,
         };
-        let key = self.bind(Socket::Udp(Box::new(udp)))?;
-        self.population.datagram_sockets += 1;
-        Ok(SocketId(key))
-    }
-    fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
-        address.is_multicast()
-            || self.ip.is_local_or_tentative(address)
-            || (broadcast && self.is_broadcast_somewhere(address))
-    }
-    fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
-        self.links().any(|link| self.ip.is_broadcast(link, address))
-    }
-    fn choose_udp_port(&mut self, address: IpAddr) -> Option<u16> {
-        let Stack { identity, config, bindings, sockets, random, .. } = self;
-        let range = (config.ephemeral_ports_first, config.ephemeral_ports_last);
-        let remote = Endpoint { address, port: 0 };
-        // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
-        let selection = crate::ports::PortSelection::Random;
-        identity.ephemeral_port(selection, range, None, remote, random, |port| {
-            config.share.is_none_or(|share| share.gives_out(port))
-                && !is_bound(bindings, sockets, protocol::UDP, Endpoint { address, port })
-        })
+        let SocketId(key) = self.parts.demux.bind(&mut self.parts.sockets, Socket::Udp(Box::new(udp)))?;
+        self.parts.population.datagram_sockets += 1;
+        Ok(UdpSocketId::of(key))
     }
 
     /// Connects a UDP socket: it sends to `remote`, takes datagrams from nowhere else, and hears of ICMP errors. Its
     /// source address is chosen now. A connected socket can be connected anew.
-    pub fn udp_connect(
-        &mut self,
-        socket: SocketId,
-        remote: Endpoint,
-        now: Instant,
-    ) -> Result<(), DatagramError> {
-        self.tick(now);
-        let udp = self.udp(socket)?;
+    pub fn connect(self, socket: UdpSocketId, remote: Endpoint, now: Instant) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let udp = self.parts.udp(socket)?;
         let (bound, link, any_address) = (udp.bound, udp.options.link, udp.options.any_address);
         if any_address {
             return Err(SocketError::WrongKind.into());
@@ -226,87 +208,74 @@ impl Stack {
             return Err(DatagramError::NoDestination);
         }
         let source = (!bound.address.is_unspecified()).then_some(bound.address);
-        let path = self.ip.route(remote.address, source, link, now)?;
+        let path = self.parts.ip.route(remote.address, source, link, now)?;
         let local = Endpoint { address: path.source, port: bound.port };
-        self.flows.remove(&self.sockets, socket.0);
-        let udp = self.udp_mut(socket)?;
+        self.parts.demux.unlist_udp(&self.parts.sockets, socket.into());
+        let udp = self.parts.udp_mut(socket)?;
         (udp.local, udp.remote) = (local, Some(remote));
-        if self.flows.insert(&self.sockets, socket.0) {
+        if self.parts.demux.list_udp(&self.parts.sockets, socket) {
             return Ok(());
         }
-        let udp = self.udp_mut(socket)?;
+        let udp = self.parts.udp_mut(socket)?;
         (udp.local, udp.remote) = (udp.bound, None);
         Err(DatagramError::InUse)
     }
 
     /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
     /// that open. It is queued and leaves with the next [`Stack::transmit`].
-    pub fn udp_send_to(
-        &mut self,
-        socket: SocketId,
+    pub fn send_to(
+        self,
+        socket: UdpSocketId,
         bytes: &[u8],
         to: Option<Endpoint>,
         from: Option<Endpoint>,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        self.udp_send(socket, (bytes, 0), to, from, now)
+        self.queue_to(socket, (bytes, 0), to, from, now)
     }
-    /// As [`Stack::udp_send_to`], with the bytes of each datagram where they are several, else 0.
-    pub(crate) fn udp_send(
-        &mut self,
-        socket: SocketId,
-        (bytes, segment_bytes): (&[u8], u16),
+    /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
+    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`Stack::udp_send_to`] would. They are queued
+    /// together and leave with the next [`Stack::transmit`], as one frame where the device cuts it. None of them is ever
+    /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
+    /// [`DatagramError::TooLong`].
+    ///
+    /// What fits one datagram is sent as one, with all that its socket's options say.
+    ///
+    /// # Errors
+    /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
+    /// those of [`Stack::udp_send_to`]. Nothing of the run is sent then.
+    pub fn send_run(
+        self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        segment_bytes: u16,
         to: Option<Endpoint>,
         from: Option<Endpoint>,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        self.tick(now);
-        let udp = self.udp(socket)?;
-        let (error, has_room) = (udp.error, udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
-        let (local, link, any_address) = (udp.local, udp.options.link, udp.options.any_address);
-        let (broadcast_allowed, takes_group) = (udp.options.broadcast, udp.takes_group);
-        let (dont_fragment, beyond_path_mtu) = (udp.options.dont_fragment, udp.options.beyond_path_mtu);
-        let destination = to.or(udp.remote).ok_or(DatagramError::NoDestination)?;
-        if destination.port == 0 || destination.address.is_unspecified() {
-            return Err(DatagramError::NoDestination);
+        if segment_bytes == 0 || bytes.len() <= usize::from(segment_bytes) {
+            return match segment_bytes {
+                0 if !bytes.is_empty() => Err(DatagramError::TooLong),
+                _ => self.queue_to(socket, (bytes, 0), to, from, now),
+            };
         }
-        if bytes.len() > largest_bytes(destination.address) {
+        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_RUN_DATAGRAMS {
             return Err(DatagramError::TooLong);
         }
-        let source = self.source_of(local, from, (any_address, takes_group))?;
-        let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path = self.ip.route(destination.address, address, link, now)?;
-        if !broadcast_allowed && self.is_broadcast(&path, destination.address) {
-            return Err(DatagramError::Broadcast);
-        }
-        let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
-        let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
-        if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
-            return Err(DatagramError::TooLong);
-        }
-        // A call that could not be done anyway tells nothing of earlier ones.
-        if let Some(error) = error {
-            self.udp_mut(socket)?.error = None;
-            return Err(error);
-        }
-        if !has_room {
-            self.udp_mut(socket)?.writer_waits = true;
-            return Err(DatagramError::WouldBlock);
-        }
-        self.udp_queue(socket, (bytes, segment_bytes), (path, source.port, destination), now)
+        self.queue_to(socket, (bytes, segment_bytes), to, from, now)
     }
     /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: what a host may say on a link that has given
     /// it no address yet (RFC 2131 §4.1). The socket is bound to its port at any address.
-    pub fn udp_send_unaddressed(
-        &mut self,
-        socket: SocketId,
+    pub fn send_unaddressed(
+        self,
+        socket: UdpSocketId,
         bytes: &[u8],
         link: LinkId,
         port: u16,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        self.tick(now);
-        let udp = self.udp_mut(socket)?;
+        self.parts.tick(now);
+        let udp = self.parts.udp_mut(socket)?;
         if !udp.local.address.is_unspecified() || udp.local.port == 0 || port == 0 {
             return Err(DatagramError::NoDestination);
         }
@@ -318,82 +287,116 @@ impl Stack {
             return Err(DatagramError::WouldBlock);
         }
         let source_port = udp.local.port;
-        let path = self.ip.route_unaddressed(link)?;
+        let path = self.parts.ip.route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        self.udp_queue(socket, (bytes, 0), (path, source_port, destination), now)
+        self.queue(socket, (bytes, 0), (path, source_port, destination), now)
     }
-    fn udp_queue(
-        &mut self,
-        socket: SocketId,
+
+    /// As [`UdpSockets::send_to`], with the bytes of each datagram where they are several, else 0.
+    fn queue_to(
+        self,
+        socket: UdpSocketId,
+        (bytes, segment_bytes): (&[u8], u16),
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let udp = self.parts.udp(socket)?;
+        let (error, has_room) = (udp.error, udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
+        let (local, link, any_address) = (udp.local, udp.options.link, udp.options.any_address);
+        let (broadcast_allowed, takes_group) = (udp.options.broadcast, udp.takes_group);
+        let (dont_fragment, beyond_path_mtu) = (udp.options.dont_fragment, udp.options.beyond_path_mtu);
+        let destination = to.or(udp.remote).ok_or(DatagramError::NoDestination)?;
+        if destination.port == 0 || destination.address.is_unspecified() {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > largest_bytes(destination.address) {
+            return Err(DatagramError::TooLong);
+        }
+        let source = source_of(local, from, (any_address, takes_group))?;
+        let address = (!source.address.is_unspecified()).then_some(source.address);
+        let path = self.parts.ip.route(destination.address, address, link, now)?;
+        if !broadcast_allowed && self.parts.is_broadcast(&path, destination.address) {
+            return Err(DatagramError::Broadcast);
+        }
+        let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
+        let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
+        if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
+            return Err(DatagramError::TooLong);
+        }
+        // A call that could not be done anyway tells nothing of earlier ones.
+        if let Some(error) = error {
+            self.parts.udp_mut(socket)?.error = None;
+            return Err(error);
+        }
+        if !has_room {
+            self.parts.udp_mut(socket)?.writer_waits = true;
+            return Err(DatagramError::WouldBlock);
+        }
+        self.queue(socket, (bytes, segment_bytes), (path, source.port, destination), now)
+    }
+    fn queue(
+        self,
+        socket: UdpSocketId,
         (bytes, segment_bytes): (&[u8], u16),
         (path, source_port, destination): (Path, u16, Endpoint),
         now: Instant,
     ) -> Result<(), DatagramError> {
-        let is_first = self.udp(socket)?.outgoing.is_empty();
-        let Some(mut payload) = self.take_to_send(is_first, bytes.len().max(LEAST_BYTES)) else {
-            self.starve(socket.0, now);
+        let is_first = self.parts.udp(socket)?.outgoing.is_empty();
+        let Some(mut payload) = self.parts.take_to_send(is_first, bytes.len().max(LEAST_BYTES)) else {
+            self.parts.starve(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
         payload.append(bytes);
-        let udp = self.udp_mut(socket)?;
+        let udp = self.parts.udp_mut(socket)?;
         udp.outgoing_capacity += payload.capacity();
         let first = udp.outgoing.is_empty();
         udp.outgoing.push_back(Outgoing { payload, path, source_port, destination, segment_bytes });
         if first {
-            self.sending.push_back(ready_on(path.link), socket.0.index());
+            self.parts.sending.push_back(ready_on(path.link), socket.place());
         }
         Ok(())
     }
-    /// The end to send from, of what the socket has and what is asked for.
-    // spec: RFC1122 4.1.3.6-2
-    fn source_of(
-        &self,
-        local: Endpoint,
-        from: Option<Endpoint>,
-        (any_address, takes_group): (bool, bool),
-    ) -> Result<Endpoint, DatagramError> {
-        // Neither a group that the socket listens to nor a broadcast address can be a source.
-        let local = match takes_group {
-            true => Endpoint { address: unspecified_like(local.address), ..local },
-            false => local,
-        };
-        let Some(from) = from else {
-            return if local.port == 0 { Err(DatagramError::NotOurs) } else { Ok(local) };
-        };
-        let address = if from.address.is_unspecified() { local.address } else { from.address };
-        let port = if from.port == 0 { local.port } else { from.port };
-        let port_fits = port != 0 && (local.port == 0 || port == local.port);
-        let address_fits = any_address || local.address.is_unspecified() || address == local.address;
-        if port_fits && address_fits { Ok(Endpoint { address, port }) } else { Err(DatagramError::NotOurs) }
-    }
 
     /// Takes the next datagram: as much of it as `into` has room for, and what came with it.
-    pub fn udp_receive_from(
-        &mut self,
-        socket: SocketId,
+    pub fn receive_from(
+        self,
+        socket: UdpSocketId,
         into: &mut [u8],
         now: Instant,
     ) -> Result<DatagramInfo, DatagramError> {
-        self.tick(now);
-        let udp = self.udp_mut(socket)?;
+        self.parts.tick(now);
+        let udp = self.parts.udp_mut(socket)?;
         if let Some(error) = udp.error.take() {
             return Err(error);
         }
         let Incoming { payload, info } = udp.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
         udp.incoming_capacity -= payload.capacity();
         inhost_buf::copy(into, payload.bytes());
-        self.pool.give(payload);
+        self.parts.pool.give(payload);
         Ok(info)
     }
 
     /// The error that waits to be reported, which counts as reported then.
-    pub fn udp_take_error(
-        &mut self,
-        socket: SocketId,
-        now: Instant,
-    ) -> Result<Option<DatagramError>, SocketError> {
-        self.tick(now);
-        Ok(self.udp_mut(socket)?.error.take())
+    pub fn take_error(self, socket: UdpSocketId, now: Instant) -> Result<Option<DatagramError>, SocketError> {
+        self.parts.tick(now);
+        Ok(self.parts.udp_mut(socket)?.error.take())
+    }
+}
+
+impl Parts {
+    fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
+        address.is_multicast()
+            || self.ip.is_local_or_tentative(address)
+            || (broadcast && self.is_broadcast_somewhere(address))
+    }
+    fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
+        self.link_ids().any(|link| self.ip.is_broadcast(link, address))
+    }
+    fn choose_udp_port(&mut self, address: IpAddr) -> Option<u16> {
+        let Parts { demux, config, sockets, random, .. } = self;
+        demux.choose_udp_port(sockets, config, address, random)
     }
 
     /// Takes a datagram; an error says why it went no further.
@@ -439,7 +442,7 @@ impl Stack {
     /// Delivers the datagrams of `each` bytes that a device has put together.
     fn udp_deliver_each(
         &mut self,
-        key: Key,
+        key: UdpSocketId,
         packet: &mut Packet,
         info: DatagramInfo,
         each: usize,
@@ -458,20 +461,27 @@ impl Stack {
         result
     }
     /// The socket that takes what `remote` sends to `local`.
-    fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<Key> {
-        let name = Name { protocol: protocol::UDP, local, remote };
-        if let Some(key) = self.flows.find(&self.sockets, &name) {
+    fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
+        if let Some(key) = self.demux.find_connected_udp(&self.sockets, local, remote) {
             return Some(key);
         }
-        let key = self.find_binding(protocol::UDP, link, local)?;
+        let key = self.find_bound_udp(link, local)?;
         // A connected socket takes from nobody else.
-        matches!(self.sockets.at(key), Some(Socket::Udp(udp)) if udp.remote.is_none()).then_some(key)
+        self.sockets.udp(key).is_some_and(|udp| udp.remote.is_none()).then_some(key)
+    }
+    /// The UDP socket that is bound to `local`.
+    pub(crate) fn find_bound_udp(&mut self, link: LinkId, local: Endpoint) -> Option<UdpSocketId> {
+        let found = self.demux.find_binding(&self.sockets, &self.ip, protocol::UDP, link, local)?;
+        match self.sockets.typed(found)? {
+            AnySocketId::Udp(id) => Some(id),
+            _ => None,
+        }
     }
     // spec: RFC1122 4.1.3.5-1
-    fn udp_deliver(&mut self, key: Key, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
+    fn udp_deliver(&mut self, key: UdpSocketId, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
         let pressed = self.pool.is_under_pressure();
         let share = self.share_bytes();
-        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Err(Drop::NoSocket) };
+        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         let small = packet.len() < COPY_BELOW_BYTES;
         let copied = match small {
             true => self.pool.take_bare(packet.len().max(LEAST_BYTES)),
@@ -500,7 +510,7 @@ impl Stack {
         udp.incoming_capacity = pinned;
         udp.incoming.push_back(Incoming { payload, info });
         self.counters.datagrams_received += 1;
-        self.tell(key);
+        self.tell(key.into());
         Ok(())
     }
 
@@ -508,7 +518,7 @@ impl Stack {
     pub(crate) fn udp_turn(
         &mut self,
         link: LinkId,
-        key: Key,
+        key: UdpSocketId,
         now: Instant,
         budget: usize,
         device: &mut Counting<'_>,
@@ -516,7 +526,7 @@ impl Stack {
     ) -> Turn {
         let mut left = budget;
         while left > 0 {
-            let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return Turn::Done };
+            let Some(udp) = self.sockets.udp_mut(key) else { return Turn::Done };
             let Some(next) = udp.outgoing.front_mut() else { return Turn::Done };
             if next.path.generation != self.ip.generation() {
                 let Path { source, destination, link, .. } = next.path;
@@ -534,7 +544,7 @@ impl Stack {
             }
             if next.path.link != link {
                 let elsewhere = ready_on(next.path.link);
-                self.sending.push_back(elsewhere, key.index());
+                self.sending.push_back(elsewhere, key.place());
                 return Turn::Done;
             }
             if next.segment_bytes > 0 {
@@ -577,27 +587,27 @@ impl Stack {
                 Err(why) => self.udp_give_up(key, Some(why.into())),
             }
         }
-        match self.sockets.at(key) {
-            Some(Socket::Udp(udp)) if !udp.outgoing.is_empty() => Turn::More,
+        match self.sockets.udp(key) {
+            Some(udp) if !udp.outgoing.is_empty() => Turn::More,
             _ => Turn::Done,
         }
     }
     /// A socket's first datagram has left.
-    pub(crate) fn udp_sent(&mut self, key: Key, now: Instant) {
-        if let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) {
+    pub(crate) fn udp_sent(&mut self, key: UdpSocketId, now: Instant) {
+        if let Some(udp) = self.sockets.udp_mut(key) {
             udp.note_sent(now);
         }
         self.udp_give_up(key, None);
     }
     /// Is done with a socket's first datagram.
-    pub(crate) fn udp_give_up(&mut self, key: Key, error: Option<DatagramError>) {
-        let Some(Socket::Udp(udp)) = self.sockets.at_mut(key) else { return };
+    pub(crate) fn udp_give_up(&mut self, key: UdpSocketId, error: Option<DatagramError>) {
+        let Some(udp) = self.sockets.udp_mut(key) else { return };
         if let Some(datagram) = udp.take_outgoing() {
             self.pool.give(datagram.payload);
         }
         if udp.closed {
             if udp.outgoing.is_empty() {
-                self.remove_datagram_socket(key);
+                self.remove_datagram_socket(key.into());
             }
             return;
         }
@@ -608,22 +618,14 @@ impl Stack {
             udp.error = error;
         }
         if reported || woken {
-            self.tell(key);
+            self.tell(key.into());
         }
     }
-    fn udp(&self, socket: SocketId) -> Result<&Udp, SocketError> {
-        match self.sockets.at(socket.0).ok_or(SocketError::NoSocket)? {
-            Socket::Udp(udp) if udp.closed => Err(SocketError::NoSocket),
-            Socket::Udp(udp) => Ok(udp),
-            _ => Err(SocketError::WrongKind),
-        }
+    fn udp(&self, socket: UdpSocketId) -> Result<&Udp, SocketError> {
+        self.sockets.udp(socket).filter(|udp| !udp.closed).ok_or(SocketError::NoSocket)
     }
-    pub(crate) fn udp_mut(&mut self, socket: SocketId) -> Result<&mut Udp, SocketError> {
-        match self.sockets.at_mut(socket.0).ok_or(SocketError::NoSocket)? {
-            Socket::Udp(udp) if udp.closed => Err(SocketError::NoSocket),
-            Socket::Udp(udp) => Ok(udp),
-            _ => Err(SocketError::WrongKind),
-        }
+    pub(crate) fn udp_mut(&mut self, socket: UdpSocketId) -> Result<&mut Udp, SocketError> {
+        self.sockets.udp_mut(socket).filter(|udp| !udp.closed).ok_or(SocketError::NoSocket)
     }
 }
 
@@ -657,4 +659,26 @@ fn unspecified_like(address: IpAddr) -> IpAddr {
         IpAddr::V4(_) => IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(inhost_base::Ipv6Addr::UNSPECIFIED),
     }
+}
+
+/// The end to send from, of what the socket has and what is asked for.
+// spec: RFC1122 4.1.3.6-2
+fn source_of(
+    local: Endpoint,
+    from: Option<Endpoint>,
+    (any_address, takes_group): (bool, bool),
+) -> Result<Endpoint, DatagramError> {
+    // Neither a group that the socket listens to nor a broadcast address can be a source.
+    let local = match takes_group {
+        true => Endpoint { address: unspecified_like(local.address), ..local },
+        false => local,
+    };
+    let Some(from) = from else {
+        return if local.port == 0 { Err(DatagramError::NotOurs) } else { Ok(local) };
+    };
+    let address = if from.address.is_unspecified() { local.address } else { from.address };
+    let port = if from.port == 0 { local.port } else { from.port };
+    let port_fits = port != 0 && (local.port == 0 || port == local.port);
+    let address_fits = any_address || local.address.is_unspecified() || address == local.address;
+    if port_fits && address_fits { Ok(Endpoint { address, port }) } else { Err(DatagramError::NotOurs) }
 }

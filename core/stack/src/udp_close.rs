@@ -1,9 +1,9 @@
 //! Closing a UDP socket: what is queued still leaves.
 
-use crate::entry::Socket;
-use crate::stack::{Stack, ready_on};
+use crate::parts::{Parts, ready_on};
+use crate::sockets::{Socket, SocketId, UdpSocketId};
 use crate::udp::Udp;
-use inhost_base::{Duration, Instant, Key};
+use inhost_base::{Duration, Instant};
 
 /// The list of `Stack::closing` with UDP sockets.
 const DATAGRAMS: usize = 0;
@@ -11,21 +11,21 @@ const DATAGRAMS: usize = 0;
 /// up before that.
 const CLOSING_LIMIT: Duration = Duration::from_secs(10);
 
-impl Stack {
+impl Parts {
     /// Closes a UDP socket. Its port is free and its identifier is dead at once. Its queued datagrams leave from an
     /// entry that no application holds.
-    pub(crate) fn close_udp(&mut self, key: Key, now: Instant) {
-        let link = match self.sockets.at(key) {
-            Some(Socket::Udp(udp)) if !udp.is_closed() => udp.outgoing.front().map(|first| first.path.link),
+    pub(crate) fn close_udp(&mut self, key: UdpSocketId, now: Instant) {
+        let link = match self.sockets.udp(key) {
+            Some(udp) if !udp.is_closed() => udp.outgoing.front().map(|first| first.path.link),
             _ => None,
         };
-        let Some(link) = link else { return self.remove_datagram_socket(key) };
-        self.delist_datagram_socket(key);
-        let Some(Socket::Udp(mut udp)) = self.sockets.remove(key) else { return };
+        let Some(link) = link else { return self.remove_datagram_socket(key.into()) };
+        self.delist_datagram_socket(key.into());
+        let Some(Socket::Udp(mut udp)) = self.sockets.remove(key.into()) else { return };
         udp.close(&mut self.pool);
         match self.sockets.insert(Socket::Udp(udp)) {
             Ok(closing) => {
-                let place = closing.index();
+                let place = closing.0.index();
                 self.closing.push_back(DATAGRAMS, place);
                 self.timers.arm(place, now + CLOSING_LIMIT);
                 self.sending.push_back(ready_on(link), place);
@@ -37,30 +37,30 @@ impl Stack {
     /// Whether there may be one more datagram socket. At the limit the oldest that is closing gives way.
     pub(crate) fn has_room_for_datagram_socket(&mut self) -> bool {
         if self.population.datagram_sockets >= self.config.datagram_socket_limit
-            && let Some(oldest) = self.closing.first(DATAGRAMS).and_then(|place| self.sockets.key_at(place))
+            && let Some(oldest) = self.closing.first(DATAGRAMS).and_then(|place| self.sockets.at_place(place))
         {
             self.remove_datagram_socket(oldest);
         }
         self.population.datagram_sockets < self.config.datagram_socket_limit
     }
     /// The time of a closed socket is over.
-    pub(crate) fn closing_expired(&mut self, key: Key) {
-        if matches!(self.sockets.at(key), Some(Socket::Udp(udp)) if udp.is_closed()) {
-            self.remove_datagram_socket(key);
+    pub(crate) fn closing_expired(&mut self, key: UdpSocketId) {
+        if self.sockets.udp(key).is_some_and(Udp::is_closed) {
+            self.remove_datagram_socket(key.into());
         }
     }
     /// Removes a UDP, echo or probe socket with all that it holds.
-    pub(crate) fn remove_datagram_socket(&mut self, key: Key) {
-        self.delist_datagram_socket(key);
-        if let Some(socket) = self.sockets.remove(key) {
+    pub(crate) fn remove_datagram_socket(&mut self, socket: SocketId) {
+        self.delist_datagram_socket(socket);
+        if let Some(socket) = self.sockets.remove(socket) {
             self.discard_datagram_socket(socket);
         }
     }
     /// Takes a datagram socket out of everything that refers to it.
-    fn delist_datagram_socket(&mut self, key: Key) {
-        let place = key.index();
-        self.unbind(key);
-        self.flows.remove(&self.sockets, key);
+    fn delist_datagram_socket(&mut self, socket: SocketId) {
+        let place = socket.0.index();
+        self.unbind(socket);
+        self.demux.unlist_udp(&self.sockets, socket);
         self.sending.remove(place);
         self.starved.remove(place);
         self.closing.remove(place);
@@ -71,7 +71,7 @@ impl Stack {
             Socket::Udp(udp) => udp.clear(&mut self.pool),
             Socket::Echo(echo) => echo.clear(&mut self.pool),
             Socket::Probe(prober) => prober.clear(&mut self.pool),
-            Socket::Flow(_) | Socket::Listener(_) => return,
+            Socket::Tcp(_) | Socket::Listener(_) => return,
         }
         self.population.datagram_sockets -= 1;
     }

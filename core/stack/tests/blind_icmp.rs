@@ -6,7 +6,7 @@ use common::packets::{Lone, emit, header, ip_frame};
 use common::{LINK, address, address_v6, endpoint};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
 use inhost_event::{Drop, Ignore};
-use inhost_stack::{ConnectOptions, DatagramError, ErrorKind, SocketId, UdpOptions};
+use inhost_stack::{ConnectOptions, DatagramError, ErrorKind, UdpOptions, UdpSocketId};
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::ipv6::{Ipv6Header, LENGTH};
@@ -52,13 +52,13 @@ fn error_v6(lone: &mut Lone, message: &Icmpv6Message<'_>) {
     lone.deliver(&frame);
 }
 fn not_credible(lone: &Lone) -> u64 {
-    lone.stack.link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
+    lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
 }
 fn path_mtu(lone: &mut Lone, to: IpAddr) -> u16 {
     lone.stack.ip_mut().route(to, None, None, lone.now).unwrap().mtu_bytes
 }
-fn bind(lone: &mut Lone, options: UdpOptions) -> SocketId {
-    lone.stack.udp_bind(Endpoint::new(Ipv6Addr::UNSPECIFIED, PORT), options, lone.now).unwrap()
+fn bind(lone: &mut Lone, options: UdpOptions) -> UdpSocketId {
+    lone.stack.udp().bind(Endpoint::new(Ipv6Addr::UNSPECIFIED, PORT), options, lone.now).unwrap()
 }
 /// Our end and the peer's, of both families, and an MTU that a report may name.
 fn ends() -> [(Endpoint, Endpoint, u16); 2] {
@@ -86,7 +86,7 @@ fn a_report_is_believed_of_the_destination_the_length_and_the_time_of_what_was_s
         let header_bytes = if local.address.is_ipv4() { 28 } else { 48 };
         let send = |lone: &mut Lone, packet_bytes: usize| {
             let bytes = vec![1; packet_bytes - header_bytes];
-            lone.stack.udp_send_to(socket, &bytes, Some(remote), Some(local), lone.now).unwrap();
+            lone.stack.udp().send_to(socket, &bytes, Some(remote), Some(local), lone.now).unwrap();
             lone.flush();
         };
         send(&mut lone, 1400);
@@ -116,7 +116,7 @@ fn a_datagram_that_routers_fragment_is_never_too_big() {
     let mut lone = Lone::new();
     let socket = bind(&mut lone, UdpOptions::default());
     let [(local, remote, mtu), _] = ends();
-    lone.stack.udp_send_to(socket, &[1; 1400], Some(remote), None, lone.now).unwrap();
+    lone.stack.udp().send_to(socket, &[1; 1400], Some(remote), None, lone.now).unwrap();
     lone.flush();
     too_big(&mut lone, mtu, &quote(local, remote, protocol::UDP, 1428, [0; 4]));
     assert_eq!((path_mtu(&mut lone, remote.address), not_credible(&lone)), (1500, 1));
@@ -127,16 +127,16 @@ fn a_connected_socket_that_has_sent_nothing_hears_no_error() {
     let mut lone = Lone::new();
     let [(local, remote, _), _] = ends();
     let socket = bind(&mut lone, UdpOptions::default());
-    lone.stack.udp_connect(socket, remote, lone.now).unwrap();
+    lone.stack.udp().connect(socket, remote, lone.now).unwrap();
     let unreachable = |lone: &mut Lone| {
         let invoking = &quote(local, remote, protocol::UDP, 40, [0; 4]);
         let code = UnreachableCode::Port;
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking };
         lone.icmp(remote.address, &emit(&message));
-        lone.stack.udp_receive_from(socket, &mut [0; 9], lone.now)
+        lone.stack.udp().receive_from(socket, &mut [0; 9], lone.now)
     };
     assert_eq!(unreachable(&mut lone), Err(DatagramError::WouldBlock));
-    lone.stack.udp_send_to(socket, b"hello", None, None, lone.now).unwrap();
+    lone.stack.udp().send_to(socket, b"hello", None, None, lone.now).unwrap();
     lone.flush();
     assert_eq!(unreachable(&mut lone), Err(DatagramError::Unreachable(ErrorKind::PortUnreachable)));
 }
@@ -148,8 +148,8 @@ fn a_segment_that_is_not_in_flight_narrows_no_path() {
         let is_ipv4 = local.address.is_ipv4();
         let options = ConnectOptions::default();
         let remote = Endpoint { port: 80, ..remote };
-        let socket = lone.stack.connect(remote, options, lone.now, &mut Ignore).unwrap();
-        let info = |lone: &Lone| lone.stack.info(socket, lone.now).unwrap();
+        let socket = lone.stack.tcp().connect(remote, options, lone.now, &mut Ignore).unwrap();
+        let info = |lone: &Lone| lone.stack.instruments().info(socket, lone.now).unwrap();
         let local = info(&lone).local;
         let Sequence(initial) = info(&lone).tcp.unwrap().send_unacknowledged;
         lone.flush();
@@ -164,7 +164,7 @@ fn a_segment_that_is_not_in_flight_narrows_no_path() {
             let mut answer = header(Flags::SYN | Flags::ACK, 900, initial.wrapping_add(1));
             answer.options.mss = Some(1460);
             lone.segment(remote, local, answer, b"");
-            lone.stack.send(socket, &[7; 5000], lone.now, &mut Ignore).unwrap();
+            lone.stack.tcp().send(socket, &[7; 5000], lone.now, &mut Ignore).unwrap();
             lone.flush();
             assert_eq!(report(&mut lone, initial.wrapping_add(1)), mtu);
         }
@@ -174,8 +174,8 @@ fn a_segment_that_is_not_in_flight_narrows_no_path() {
 #[test]
 fn an_echo_that_was_not_asked_for_fails_nothing() {
     let mut lone = Lone::new();
-    let socket = lone.stack.echo_open(lone.now).unwrap();
-    lone.stack.echo_send(socket, address(1), 1, b"ping", lone.now).unwrap();
+    let socket = lone.stack.echo().open(lone.now).unwrap();
+    lone.stack.echo().send(socket, address(1), 1, b"ping", lone.now).unwrap();
     lone.flush();
     let frame = lone.sent.pop().unwrap();
     let unreachable = |lone: &mut Lone, change: &dyn Fn(&mut [u8])| {
@@ -184,7 +184,7 @@ fn an_echo_that_was_not_asked_for_fails_nothing() {
         let code = UnreachableCode::Host;
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking: &invoking };
         lone.icmp(address(7), &emit(&message));
-        lone.stack.echo_receive(socket, &mut [0; 9], lone.now)
+        lone.stack.echo().receive(socket, &mut [0; 9], lone.now)
     };
     let nothing = Err(DatagramError::WouldBlock);
     assert_eq!(unreachable(&mut lone, &|frame| frame[27] ^= 2), nothing, "another number");
@@ -202,11 +202,11 @@ fn a_gateway_learns_what_its_callers_need() {
     });
     let options = UdpOptions { any_address: true, dont_fragment: true, ..UdpOptions::default() };
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-    let socket = lone.stack.udp_bind(any, options, lone.now).unwrap();
+    let socket = lone.stack.udp().bind(any, options, lone.now).unwrap();
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
     for port in 4000..4040 {
         let to = Some(endpoint(1, port));
-        lone.stack.udp_send_to(socket, &[1; 1000], to, Some(far), lone.now).unwrap();
+        lone.stack.udp().send_to(socket, &[1; 1000], to, Some(far), lone.now).unwrap();
         lone.flush();
     }
     let report = |lone: &mut Lone, port: u16| {

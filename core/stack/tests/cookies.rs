@@ -7,7 +7,7 @@ use common::{LINK, Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr, Sequence};
 use inhost_event::Ignore;
 use inhost_ip::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
-use inhost_stack::{ListenOptions, Readiness, SocketId, Stack, SynCookies};
+use inhost_stack::{ListenOptions, ListenerId, Readiness, Stack, SynCookies, TcpSocketId};
 use inhost_wire::tcp::{Flags, TcpHeader, TcpOptions};
 
 const STAMP: u32 = 5_000;
@@ -18,9 +18,9 @@ fn peer(port: u16) -> Endpoint {
 fn here() -> Endpoint {
     endpoint(0, 23)
 }
-fn listen(lone: &mut Lone, options: ListenOptions) -> SocketId {
+fn listen(lone: &mut Lone, options: ListenOptions) -> ListenerId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    lone.stack.listen(any, options, lone.now).unwrap()
+    lone.stack.tcp().listen(any, options, lone.now).unwrap()
 }
 /// Everybody is reached by the link.
 fn reach_everybody(stack: &mut Stack) {
@@ -60,8 +60,8 @@ fn last_step(answer: &Sent) -> TcpHeader {
     let options = TcpOptions { timestamps, ..TcpOptions::NONE };
     TcpHeader { options, ..header(Flags::ACK, 101, next) }
 }
-fn accepted(lone: &mut Lone, listener: SocketId) -> Option<SocketId> {
-    lone.stack.accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+fn accepted(lone: &mut Lone, listener: ListenerId) -> Option<TcpSocketId> {
+    lone.stack.tcp().accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
 }
 
 #[test]
@@ -69,9 +69,13 @@ fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
     let mut lone = Lone::new();
     let listener = listen(&mut lone, ListenOptions { syn_queue: 1, ..ListenOptions::default() });
     let kept = call(&mut lone, 1, syn());
-    assert_eq!(lone.stack.socket_count(), 2);
+    assert_eq!(lone.stack.instruments().socket_count(), 2);
     let answer = call(&mut lone, 2, syn());
-    assert_eq!((lone.stack.socket_count(), lone.stack.counters().cookies_sent), (2, 1), "nothing is kept");
+    assert_eq!(
+        (lone.stack.instruments().socket_count(), lone.stack.instruments().counters().cookies_sent),
+        (2, 1),
+        "nothing is kept"
+    );
     // Both answers offer the same.
     let offered = |sent: &Sent| TcpOptions { timestamps: None, ..sent.header.options };
     assert_eq!(offered(&kept), offered(&answer));
@@ -80,16 +84,16 @@ fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
     assert_eq!((echo, value & 0xf), (STAMP, 9));
 
     lone.segment(peer(2), here(), TcpHeader { window: 1000, ..last_step(&answer) }, b"hello");
-    assert_eq!(lone.stack.counters().cookies_accepted, 1);
+    assert_eq!(lone.stack.instruments().counters().cookies_accepted, 1);
     let socket = accepted(&mut lone, listener).unwrap();
     let mut place = [0; 9];
-    assert_eq!(lone.stack.read(socket, &mut place, lone.now, &mut Ignore), Ok(5));
-    let info = lone.stack.info(socket, lone.now).unwrap().tcp.unwrap();
+    assert_eq!(lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore), Ok(5));
+    let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
     assert!(info.timestamps);
     assert_eq!((info.send_window_scale, info.send_window_bytes), (9, 1000 << 9));
     assert_eq!(info.send_segment_bytes, 1448);
     assert_eq!(info.smoothed_round_trip, None, "an altered timestamp measures nothing");
-    assert_eq!(lone.stack.send(socket, &[7; 2896], lone.now, &mut Ignore), Ok(2896));
+    assert_eq!(lone.stack.tcp().send(socket, &[7; 2896], lone.now, &mut Ignore), Ok(2896));
     lone.flush();
     let sent = lone.segments();
     assert_eq!(sent.iter().map(|sent| sent.payload.len()).sum::<usize>(), 2896);
@@ -112,7 +116,7 @@ fn without_timestamps_nothing_is_offered_that_could_not_be_remembered() {
     assert!(options.mss.is_some());
     lone.segment(peer(1), here(), last_step(&answer), b"");
     let socket = accepted(&mut lone, listener).unwrap();
-    let info = lone.stack.info(socket, lone.now).unwrap().tcp.unwrap();
+    let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
     assert_eq!((info.send_segment_bytes, info.send_window_bytes), (1440, 60_000), "rounded down");
     assert_eq!(info.receive_window_scale, 0);
 }
@@ -130,11 +134,15 @@ fn a_hundred_thousand_calls_leave_no_trace() {
         }
     };
     flood(&mut lone, 100);
-    let (sockets, memory) = (lone.stack.socket_count(), lone.stack.memory().outstanding_bytes());
+    let (sockets, memory) =
+        (lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes());
     flood(&mut lone, 100_000);
-    assert_eq!((lone.stack.socket_count(), lone.stack.memory().outstanding_bytes()), (sockets, memory));
+    assert_eq!(
+        (lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()),
+        (sockets, memory)
+    );
     // Sixteen have their entry, and call again.
-    assert_eq!(lone.stack.counters().cookies_sent, 100_100 - 2 * 16);
+    assert_eq!(lone.stack.instruments().counters().cookies_sent, 100_100 - 2 * 16);
 }
 
 #[test]
@@ -153,16 +161,16 @@ fn a_cookie_is_for_one_call_and_for_two_minutes() {
     lone.segment(peer(1), here(), guess, b"");
     assert!(lone.segment_sent().header.flags.rst());
     assert_eq!(accepted(&mut lone, listener), None);
-    assert_eq!(lone.stack.counters().cookies_refused, 2);
+    assert_eq!(lone.stack.instruments().counters().cookies_refused, 2);
     lone.pass(Duration::from_secs(150));
     lone.segment(peer(1), here(), good, b"");
     assert!(lone.segment_sent().header.flags.rst());
     // Where cookies are off, or none went out, an acknowledgment gets what RFC 9293 §3.10.7.2 says.
     lone.pass(Duration::from_secs(200));
-    let refused = lone.stack.counters().cookies_refused;
+    let refused = lone.stack.instruments().counters().cookies_refused;
     lone.segment(peer(1), here(), good, b"");
     assert!(lone.segment_sent().header.flags.rst());
-    assert_eq!(lone.stack.counters().cookies_refused, refused);
+    assert_eq!(lone.stack.instruments().counters().cookies_refused, refused);
 }
 
 #[test]
@@ -177,7 +185,7 @@ fn what_overtakes_the_last_step_waits_for_it() {
     let socket = accepted(&mut lone, listener).unwrap();
     lone.segment(peer(1), here(), ahead, b"there");
     let mut place = [0; 16];
-    assert_eq!(lone.stack.read(socket, &mut place, lone.now, &mut Ignore), Ok(9));
+    assert_eq!(lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore), Ok(9));
 }
 
 #[test]
@@ -204,7 +212,7 @@ fn cookies_can_be_switched_off() {
     call(&mut lone, 1, syn());
     lone.segment(peer(2), here(), syn(), b"");
     assert!(lone.segments().is_empty());
-    assert_eq!(lone.stack.counters().listen_overflows, 1);
+    assert_eq!(lone.stack.instruments().counters().listen_overflows, 1);
 }
 
 /// Bytes that reach host 1 in two seconds of a transfer, with so many SYNs a second beside it.
@@ -225,8 +233,8 @@ fn transferred(syns_per_second: u64) -> (usize, usize) {
             net.inject(1, &segment_frame(from, endpoint(1, 23), syn(), b""));
         }
         let (now, [here, there]) = (net.now, &mut net.stacks);
-        while here.send(caller, &text, now, &mut Ignore).is_ok() {}
-        while let Ok(count @ 1..) = there.read(called, &mut place, now, &mut Ignore) {
+        while here.tcp().send(caller, &text, now, &mut Ignore).is_ok() {}
+        while let Ok(count @ 1..) = there.tcp().read(called, &mut place, now, &mut Ignore) {
             received += count;
         }
         while net.stacks.iter_mut().any(|stack| stack.ready().is_some()) {}
@@ -235,7 +243,7 @@ fn transferred(syns_per_second: u64) -> (usize, usize) {
         most_memory = most_memory.max(net.stacks[1].memory().outstanding_bytes());
     }
     assert!(net.stacks[1].readiness(called).contains(Readiness::CONNECTED));
-    let counters = *net.stacks[1].counters();
+    let counters = *net.stacks[1].instruments().counters();
     assert_eq!(counters.cookies_sent + 1, (sent + 1).saturating_sub(256).max(1), "{counters:?}");
     (received, most_memory)
 }

@@ -22,7 +22,7 @@ fn least_time_of_an_answer(others: u16) -> std::time::Duration {
     let mut net = Net::with(9, StackConfig::default(), ethernet);
     let silent = Ipv4Addr::new(10, 0, 0, 200);
     let call = |net: &mut Net, to: Endpoint| {
-        net.stacks[0].connect(to, ConnectOptions::default(), net.now, &mut Ignore).unwrap();
+        net.stacks[0].tcp().connect(to, ConnectOptions::default(), net.now, &mut Ignore).unwrap();
     };
     for port in 0..others {
         call(&mut net, Endpoint::new(silent, 1 + port));
@@ -66,7 +66,7 @@ fn a_neighbours_answer_costs_the_same_however_many_wait_for_another() {
 fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
     let mut lone = Lone::new();
     let remote = endpoint(1, 80);
-    let socket = lone.stack.connect(remote, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().connect(remote, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let syn = lone.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
@@ -76,11 +76,11 @@ fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
     // Each acknowledgment of all doubles what may be in flight.
     let mut acknowledged = next;
     let info = loop {
-        let _ = lone.stack.send(socket, &vec![7; 2 * bytes], lone.now, &mut Ignore);
+        let _ = lone.stack.tcp().send(socket, &vec![7; 2 * bytes], lone.now, &mut Ignore);
         lone.flush();
         lone.pass(Duration::from_millis(50));
         lone.sent.clear();
-        let info = lone.stack.info(socket, lone.now).unwrap().tcp.unwrap();
+        let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
         if info.in_flight_bytes as usize >= bytes {
             break info;
         }
@@ -104,7 +104,7 @@ fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
         begun.elapsed()
     };
     let least = (0..50).map(|_| time(&mut lone)).min().unwrap();
-    let dropped = lone.stack.link_counters(LINK).unwrap().dropped_for(Drop::NotCredible);
+    let dropped = lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible);
     assert_eq!(dropped, 50);
     least
 }

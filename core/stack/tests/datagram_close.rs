@@ -7,11 +7,11 @@ use common::{LINK, Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_buf::{Device, Frame, Full};
 use inhost_event::Ignore;
-use inhost_stack::{BindError, Readiness, SocketId, StackConfig, UdpOptions};
+use inhost_stack::{BindError, Readiness, StackConfig, UdpOptions, UdpSocketId};
 
-fn bind(lone: &mut Lone, port: u16) -> SocketId {
+fn bind(lone: &mut Lone, port: u16) -> UdpSocketId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    lone.stack.udp_bind(any, UdpOptions::default(), lone.now).unwrap()
+    lone.stack.udp().bind(any, UdpOptions::default(), lone.now).unwrap()
 }
 fn peer() -> Endpoint {
     endpoint(1, 4000)
@@ -23,15 +23,15 @@ fn what_is_queued_when_a_socket_closes_still_leaves() {
     let socket = bind(&mut lone, 69);
     lone.datagram(peer(), endpoint(0, 69), b"never read");
     for bytes in [&b"data"[..], b"last acknowledgment"] {
-        lone.stack.udp_send_to(socket, bytes, Some(peer()), None, lone.now).unwrap();
+        lone.stack.udp().send_to(socket, bytes, Some(peer()), None, lone.now).unwrap();
     }
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     // The identifier is dead and the port is free at once.
-    assert!(lone.stack.udp_send_to(socket, b"more", Some(peer()), None, lone.now).is_err());
+    assert!(lone.stack.udp().send_to(socket, b"more", Some(peer()), None, lone.now).is_err());
     assert!(lone.stack.close(socket, lone.now, &mut Ignore).is_err());
     assert_eq!(lone.stack.readiness(socket), Readiness::NONE);
     let next = bind(&mut lone, 69);
-    assert_eq!(lone.stack.sockets(lone.now).filter(|info| !info.is_held).count(), 1);
+    assert_eq!(lone.stack.instruments().sockets(lone.now).filter(|info| !info.is_held).count(), 1);
     lone.flush();
     let sent = lone.datagrams();
     let payloads: Vec<&[u8]> = sent.iter().map(|(_, _, payload)| &payload[..]).collect();
@@ -41,7 +41,7 @@ fn what_is_queued_when_a_socket_closes_still_leaves() {
     lone.datagram(peer(), endpoint(0, 69), b"new");
     assert!(lone.stack.readiness(next).contains(Readiness::READABLE));
     lone.stack.close(next, lone.now, &mut Ignore).unwrap();
-    assert_eq!((lone.stack.socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
+    assert_eq!((lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
     assert!(lone.stack.ready().is_none(), "nobody is told of a closed socket");
 }
 
@@ -49,22 +49,23 @@ fn what_is_queued_when_a_socket_closes_still_leaves() {
 fn a_closed_socket_waits_for_its_neighbour_and_for_the_loopback() {
     let mut net = Net::ethernet(5);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 9);
-    let taker = [0, 1].map(|host| net.stacks[host].udp_bind(any, UdpOptions::default(), net.now).unwrap());
+    let taker = [0, 1].map(|host| net.stacks[host].udp().bind(any, UdpOptions::default(), net.now).unwrap());
     for (host, local) in [(1, 0), (0, 0)] {
         let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, local);
-        let socket = net.stacks[0].udp_bind(any, UdpOptions::default(), net.now).unwrap();
+        let socket = net.stacks[0].udp().bind(any, UdpOptions::default(), net.now).unwrap();
         let to = Some(endpoint(host, 9));
-        net.stacks[0].udp_send_to(socket, b"farewell", to, None, net.now).unwrap();
+        net.stacks[0].udp().send_to(socket, b"farewell", to, None, net.now).unwrap();
         net.close(0, socket);
         net.pass(Duration::from_secs(1));
         let mut place = [0; 20];
-        let got = net.stacks[host].udp_receive_from(taker[host], &mut place, net.now).unwrap();
+        let got = net.stacks[host].udp().receive_from(taker[host], &mut place, net.now).unwrap();
         assert_eq!(&place[..got.length_bytes], b"farewell");
     }
     // Nobody answers there.
-    let socket = net.stacks[0].udp_bind(Endpoint { port: 0, ..any }, UdpOptions::default(), net.now).unwrap();
+    let socket =
+        net.stacks[0].udp().bind(Endpoint { port: 0, ..any }, UdpOptions::default(), net.now).unwrap();
     let nobody = Endpoint::new(Ipv4Addr::new(10, 0, 0, 99), 9);
-    net.stacks[0].udp_send_to(socket, b"farewell", Some(nobody), None, net.now).unwrap();
+    net.stacks[0].udp().send_to(socket, b"farewell", Some(nobody), None, net.now).unwrap();
     net.close(0, socket);
     for (host, socket) in taker.into_iter().enumerate() {
         net.close(host, socket);
@@ -88,18 +89,18 @@ fn a_device_that_takes_nothing_keeps_neither_closed_sockets_nor_new_ones_from_bi
     let mut lone = Lone::with(config, |link| link);
     for _ in 0..10 {
         let socket = bind(&mut lone, 69);
-        lone.stack.udp_send_to(socket, &[1; 1000], Some(peer()), None, lone.now).unwrap();
+        lone.stack.udp().send_to(socket, &[1; 1000], Some(peer()), None, lone.now).unwrap();
         lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
         assert!(lone.stack.transmit(LINK, lone.now, 100, &mut Stuck, &mut Ignore).device_full);
     }
-    assert_eq!(lone.stack.socket_count(), 4);
+    assert_eq!(lone.stack.instruments().socket_count(), 4);
     let held: Vec<_> = (0..4).map(|i| bind(&mut lone, 100 + i)).collect();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 200);
-    let refused = lone.stack.udp_bind(any, UdpOptions::default(), lone.now);
+    let refused = lone.stack.udp().bind(any, UdpOptions::default(), lone.now);
     assert_eq!(refused, Err(BindError::TooManySockets));
     lone.stack.close(held[0], lone.now, &mut Ignore).unwrap();
     let socket = bind(&mut lone, 69);
-    lone.stack.udp_send_to(socket, &[1; 1000], Some(peer()), None, lone.now).unwrap();
+    lone.stack.udp().send_to(socket, &[1; 1000], Some(peer()), None, lone.now).unwrap();
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     let until = lone.stack.deadline().unwrap();
     assert!(until <= lone.now + Duration::from_secs(10));
@@ -107,5 +108,5 @@ fn a_device_that_takes_nothing_keeps_neither_closed_sockets_nor_new_ones_from_bi
         lone.now = lone.now.max(deadline);
         lone.stack.timeout(lone.now, &mut Ignore);
     }
-    assert_eq!((lone.stack.socket_count(), lone.stack.memory().outstanding_bytes()), (3, 0));
+    assert_eq!((lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()), (3, 0));
 }

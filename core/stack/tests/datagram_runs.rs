@@ -6,7 +6,7 @@ use common::{LINK, Net, address_v6, endpoint, interface};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_buf::{Device, Frame, Full, Large, Offers, Offload};
 use inhost_event::Ignore;
-use inhost_stack::{DatagramError, MAX_RUN_DATAGRAMS, Medium, SocketId, Stack, StackConfig, UdpOptions};
+use inhost_stack::{DatagramError, MAX_RUN_DATAGRAMS, Medium, Stack, StackConfig, UdpOptions, UdpSocketId};
 use inhost_wire::large::{Cut, sum_of};
 use inhost_wire::udp::UdpView;
 use inhost_wire::{ipv4::Ipv4View, ipv6::Ipv6View};
@@ -64,12 +64,12 @@ impl Device for Card {
     }
 }
 
-fn host(v6: bool) -> (Stack, SocketId, Endpoint) {
+fn host(v6: bool) -> (Stack, UdpSocketId, Endpoint) {
     let mut stack = Stack::new(StackConfig::default(), [7; 32], NOW);
     stack.add_link(interface(0, Medium::Ip), NOW).unwrap();
     let address = if v6 { Ipv6Addr::UNSPECIFIED.into() } else { IpAddr::from(Ipv4Addr::UNSPECIFIED) };
     let local = Endpoint { address, port: 9 };
-    let socket = stack.udp_bind(local, UdpOptions::default(), NOW).unwrap();
+    let socket = stack.udp().bind(local, UdpOptions::default(), NOW).unwrap();
     let to = if v6 { Endpoint { address: address_v6(1), port: 7 } } else { endpoint(1, 7) };
     (stack, socket, to)
 }
@@ -109,12 +109,12 @@ fn a_run_is_one_frame_for_a_device_that_cuts_and_the_same_datagrams_for_one_that
         for (offers, frames) in [(Offers::ALL, 1), (sums, 21), (Offers::NONE, 21)] {
             let (mut stack, socket, to) = host(v6);
             let bytes = text(20_300);
-            stack.udp_send_run(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
+            stack.udp().send_run(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
             let mut card = Card::new(offers);
             stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
             assert_eq!(card.frames.len(), frames);
             assert_eq!(data_of(&card.packets), pieces(&bytes));
-            assert_eq!(stack.counters().datagrams_sent, 21);
+            assert_eq!(stack.instruments().counters().datagrams_sent, 21);
             assert_eq!(stack.pool().outstanding_bytes(), 0);
         }
     }
@@ -123,10 +123,10 @@ fn a_run_is_one_frame_for_a_device_that_cuts_and_the_same_datagrams_for_one_that
 #[test]
 fn what_a_full_device_does_not_take_leaves_later_and_others_have_their_turn() {
     let (mut stack, socket, to) = host(false);
-    let other = stack.udp_bind(Endpoint { port: 10, ..to_any() }, UdpOptions::default(), NOW).unwrap();
+    let other = stack.udp().bind(Endpoint { port: 10, ..to_any() }, UdpOptions::default(), NOW).unwrap();
     let bytes = text(20_300);
-    stack.udp_send_run(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
-    stack.udp_send_to(other, b"between", Some(to), None, NOW).unwrap();
+    stack.udp().send_run(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
+    stack.udp().send_to(other, b"between", Some(to), None, NOW).unwrap();
     let mut card = Card::new(Offers::NONE);
     card.room = 3;
     let done = stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
@@ -150,7 +150,7 @@ fn to_any() -> Endpoint {
 fn what_fits_no_datagram_no_path_or_no_run_is_refused_and_one_datagram_is_no_run() {
     let (mut stack, socket, to) = host(false);
     let mut send = |bytes: usize, each: u16| {
-        let sent = stack.udp_send_run(socket, &text(bytes), each, Some(to), None, NOW);
+        let sent = stack.udp().send_run(socket, &text(bytes), each, Some(to), None, NOW);
         let mut card = Card::new(Offers::ALL);
         while stack.wants_transmit(LINK) {
             stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
@@ -171,17 +171,17 @@ fn what_fits_no_datagram_no_path_or_no_run_is_refused_and_one_datagram_is_no_run
 #[test]
 fn a_run_waits_for_its_neighbour_and_arrives_in_order() {
     let mut net = Net::ethernet(3);
-    let receiver = net.stacks[1].udp_bind(endpoint(1, 7), UdpOptions::default(), net.now).unwrap();
-    let sender = net.stacks[0].udp_bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
+    let receiver = net.stacks[1].udp().bind(endpoint(1, 7), UdpOptions::default(), net.now).unwrap();
+    let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
     let bytes = text(20_300);
-    net.stacks[0].udp_send_run(sender, &bytes, SEGMENT_BYTES, Some(endpoint(1, 7)), None, net.now).unwrap();
+    net.stacks[0].udp().send_run(sender, &bytes, SEGMENT_BYTES, Some(endpoint(1, 7)), None, net.now).unwrap();
     net.pass(inhost_base::Duration::from_secs(1));
     let mut place = [0; 2000];
     for piece in pieces(&bytes) {
-        let info = net.stacks[1].udp_receive_from(receiver, &mut place, net.now).unwrap();
+        let info = net.stacks[1].udp().receive_from(receiver, &mut place, net.now).unwrap();
         assert_eq!(place[..info.length_bytes], piece);
     }
-    assert!(net.stacks[1].udp_receive_from(receiver, &mut place, net.now).is_err());
+    assert!(net.stacks[1].udp().receive_from(receiver, &mut place, net.now).is_err());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn any_run_by_any_device_with_any_room_is_the_same_datagrams() {
         let count = 1 + random.public_below(MAX_RUN_DATAGRAMS as u32) as usize;
         let whole = (each * count).min(65_507);
         let bytes = text(whole - random.public_below(each as u32) as usize % whole);
-        stack.udp_send_run(socket, &bytes, each as u16, Some(to), None, NOW).unwrap();
+        stack.udp().send_run(socket, &bytes, each as u16, Some(to), None, NOW).unwrap();
         let offers = [Offers::ALL, Offers::NONE, Offers { checksum: true, ..Offers::NONE }];
         let mut card = Card::new(offers[random.public_below(3) as usize]);
         let mut passes = 0;

@@ -7,8 +7,8 @@ use common::{LINK, Net, address, address_v6, endpoint};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::{Drop, Ignore};
 use inhost_stack::{
-    BindError, ConnectOptions, ConnectionError, DatagramError, ErrorKind, Readiness, SocketId, SocketOption,
-    SoftError, StackConfig, UdpOptions,
+    BindError, ConnectOptions, ConnectionError, DatagramError, ErrorKind, Readiness, SocketOption, SoftError,
+    StackConfig, UdpOptions, UdpSocketId,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::ipv4::Ipv4View;
@@ -21,17 +21,22 @@ fn peer(port: u16) -> Endpoint {
 fn here(port: u16) -> Endpoint {
     endpoint(0, port)
 }
-fn bind(lone: &mut Lone, port: u16, options: UdpOptions) -> SocketId {
+fn bind(lone: &mut Lone, port: u16, options: UdpOptions) -> UdpSocketId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    lone.stack.udp_bind(any, options, lone.now).unwrap()
+    lone.stack.udp().bind(any, options, lone.now).unwrap()
 }
-fn receive(lone: &mut Lone, socket: SocketId) -> Result<(Vec<u8>, Endpoint, Endpoint), DatagramError> {
+fn receive(lone: &mut Lone, socket: UdpSocketId) -> Result<(Vec<u8>, Endpoint, Endpoint), DatagramError> {
     let mut place = [0; 2000];
-    let info = lone.stack.udp_receive_from(socket, &mut place, lone.now)?;
+    let info = lone.stack.udp().receive_from(socket, &mut place, lone.now)?;
     Ok((place[..info.length_bytes.min(2000)].to_vec(), info.from, info.to))
 }
-fn send(lone: &mut Lone, socket: SocketId, bytes: &[u8], to: Option<Endpoint>) -> Result<(), DatagramError> {
-    let done = lone.stack.udp_send_to(socket, bytes, to, None, lone.now);
+fn send(
+    lone: &mut Lone,
+    socket: UdpSocketId,
+    bytes: &[u8],
+    to: Option<Endpoint>,
+) -> Result<(), DatagramError> {
+    let done = lone.stack.udp().send_to(socket, bytes, to, None, lone.now);
     lone.flush();
     done
 }
@@ -60,7 +65,7 @@ fn datagrams_go_both_ways_with_checksum_and_addresses() {
     assert_eq!(send(&mut lone, socket, b"x", None), Err(DatagramError::NoDestination));
     assert_eq!(send(&mut lone, socket, &[0; 65_508], Some(peer(1))), Err(DatagramError::TooLong));
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
-    assert_eq!((lone.stack.socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
+    assert_eq!((lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
 }
 
 // spec: RFC1122 4.1.3.4-2
@@ -73,7 +78,7 @@ fn a_bad_udp_checksum_or_length_is_dropped() {
     lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 99, 0, 0, 1]));
     lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body[..7]));
     assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
-    let counters = lone.stack.link_counters(LINK).unwrap();
+    let counters = lone.stack.instruments().link_counters(LINK).unwrap();
     assert_eq!((counters.dropped_for(Drop::Checksum), counters.dropped_for(Drop::Malformed)), (1, 2));
     // IPv4 allows none to have been computed.
     lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 9, 0, 0, 1]));
@@ -105,7 +110,7 @@ fn the_receive_queue_counts_memory_and_its_limit_holds() {
     assert!(lone.stack.memory().outstanding_bytes() <= 10_000);
     let kept = core::iter::from_fn(|| receive(&mut lone, socket).ok()).count();
     assert!((3..10).contains(&kept), "{kept}");
-    let full = lone.stack.link_counters(LINK).unwrap().dropped_for(Drop::QueueFull);
+    let full = lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::QueueFull);
     assert_eq!(full as usize, 100 - kept);
     assert_eq!(lone.stack.memory().outstanding_bytes(), 0);
 }
@@ -115,7 +120,7 @@ fn the_receive_queue_counts_memory_and_its_limit_holds() {
 fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
     let mut lone = Lone::new();
     let socket = bind(&mut lone, 53, UdpOptions::default());
-    lone.stack.udp_connect(socket, peer(4000), lone.now).unwrap();
+    lone.stack.udp().connect(socket, peer(4000), lone.now).unwrap();
     lone.datagram(peer(4001), here(53), b"stranger");
     assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
     lone.datagram(peer(4000), here(53), b"friend");
@@ -128,7 +133,7 @@ fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
     let refused = DatagramError::Unreachable(ErrorKind::PortUnreachable);
     assert_eq!(receive(&mut lone, socket), Err(refused), "reported once");
     assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
-    lone.stack.udp_connect(socket, peer(5000), lone.now).unwrap();
+    lone.stack.udp().connect(socket, peer(5000), lone.now).unwrap();
     assert_eq!(lone.stack.endpoints(socket), Some((here(53), Some(peer(5000)))));
 }
 
@@ -162,15 +167,15 @@ fn every_error_is_heard_of_by_a_connected_socket_unless_it_is_linux_like() {
     for (options, hears) in [(UdpOptions::default(), true), (UdpOptions::linux(), false)] {
         let mut lone = Lone::new();
         let socket = bind(&mut lone, 53, options);
-        lone.stack.udp_connect(socket, peer(7), lone.now).unwrap();
+        lone.stack.udp().connect(socket, peer(7), lone.now).unwrap();
         send(&mut lone, socket, b"hello", None).unwrap();
         let frame = lone.sent.pop().unwrap();
         unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
-        assert_eq!(lone.stack.udp_take_error(socket, lone.now).unwrap().is_some(), hears);
+        assert_eq!(lone.stack.udp().take_error(socket, lone.now).unwrap().is_some(), hears);
         unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
         let refused = Some(DatagramError::Unreachable(ErrorKind::PortUnreachable));
-        assert_eq!(lone.stack.udp_take_error(socket, lone.now), Ok(refused));
-        assert_eq!(lone.stack.udp_take_error(socket, lone.now), Ok(None));
+        assert_eq!(lone.stack.udp().take_error(socket, lone.now), Ok(refused));
+        assert_eq!(lone.stack.udp().take_error(socket, lone.now), Ok(None));
     }
 }
 
@@ -211,14 +216,14 @@ fn broadcast_needs_leave() {
 fn a_group_is_heard_while_the_host_is_a_member() {
     let mut net = Net::ethernet(9);
     let group = Endpoint::new(Ipv4Addr::new(239, 1, 2, 3), 5000);
-    let listener = net.stacks[1].udp_bind(group, UdpOptions::default(), net.now).unwrap();
+    let listener = net.stacks[1].udp().bind(group, UdpOptions::default(), net.now).unwrap();
     let options = UdpOptions { link: Some(LINK), ..UdpOptions::default() };
-    let speaker = net.stacks[0].udp_bind(here(5001), options, net.now).unwrap();
+    let speaker = net.stacks[0].udp().bind(here(5001), options, net.now).unwrap();
     let say = |net: &mut Net, text: &[u8]| {
-        net.stacks[0].udp_send_to(speaker, text, Some(group), None, net.now).unwrap();
+        net.stacks[0].udp().send_to(speaker, text, Some(group), None, net.now).unwrap();
         net.pass(Duration::from_secs(1));
         let mut place = [0; 20];
-        let info = net.stacks[1].udp_receive_from(listener, &mut place, net.now).ok()?;
+        let info = net.stacks[1].udp().receive_from(listener, &mut place, net.now).ok()?;
         assert_eq!((info.from, info.to), (here(5001), group));
         Some(place[..info.length_bytes].to_vec())
     };
@@ -237,7 +242,7 @@ fn local_ends_of_datagram_sockets() {
     let mut lone = Lone::new();
     bind(&mut lone, 53, UdpOptions::default());
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 53);
-    let mut bind = |local| lone.stack.udp_bind(local, UdpOptions::default(), lone.now);
+    let mut bind = |local| lone.stack.udp().bind(local, UdpOptions::default(), lone.now);
     assert_eq!(bind(any), Err(BindError::InUse));
     assert_eq!(bind(Endpoint::new(Ipv4Addr::new(9, 9, 9, 9), 53)), Err(BindError::NotOurs));
     let chosen = bind(Endpoint { port: 0, ..any }).unwrap();
@@ -255,10 +260,10 @@ fn a_gateway_answers_from_any_address_and_port() {
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
     lone.datagram(peer(4000), far, b"question");
     assert_eq!(receive(&mut lone, socket), Ok((b"question".to_vec(), peer(4000), far)));
-    lone.stack.udp_send_to(socket, b"answer", Some(peer(4000)), Some(far), lone.now).unwrap();
+    lone.stack.udp().send_to(socket, b"answer", Some(peer(4000)), Some(far), lone.now).unwrap();
     lone.flush();
     assert_eq!(lone.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
-    let nameless = lone.stack.udp_send_to(socket, b"?", Some(peer(4000)), None, lone.now);
+    let nameless = lone.stack.udp().send_to(socket, b"?", Some(peer(4000)), None, lone.now);
     assert_eq!(nameless, Err(DatagramError::NotOurs));
 }
 
@@ -268,10 +273,10 @@ fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
     let (all, network) = (Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255));
     for address in [all, network] {
         let local = Endpoint::new(address, 67);
-        let refused = lone.stack.udp_bind(local, UdpOptions::default(), lone.now);
+        let refused = lone.stack.udp().bind(local, UdpOptions::default(), lone.now);
         assert_eq!(refused, Err(BindError::NotOurs));
         let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
-        let socket = lone.stack.udp_bind(local, options, lone.now).unwrap();
+        let socket = lone.stack.udp().bind(local, options, lone.now).unwrap();
         let other = if address == all { network } else { all };
         for to in [Endpoint::new(other, 67), here(67), local] {
             lone.datagram(peer(68), to, b"where am I?");
@@ -286,18 +291,18 @@ fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
     }
     let stranger = Endpoint::new(Ipv4Addr::new(10, 0, 1, 255), 67);
     let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
-    assert_eq!(lone.stack.udp_bind(stranger, options, lone.now), Err(BindError::NotOurs));
+    assert_eq!(lone.stack.udp().bind(stranger, options, lone.now), Err(BindError::NotOurs));
 }
 
 #[test]
 fn an_echo_socket_that_asks_for_it_asks_everybody() {
     let mut lone = Lone::new();
-    let socket = lone.stack.echo_open(lone.now).unwrap();
+    let socket = lone.stack.echo().open(lone.now).unwrap();
     let all = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
-    let refused = lone.stack.echo_send(socket, all, 1, b"all", lone.now);
+    let refused = lone.stack.echo().send(socket, all, 1, b"all", lone.now);
     assert_eq!(refused, Err(DatagramError::Broadcast));
     lone.stack.set_option(socket, SocketOption::Broadcast(true), lone.now, &mut Ignore).unwrap();
-    lone.stack.echo_send(socket, all, 1, b"all", lone.now).unwrap();
+    lone.stack.echo().send(socket, all, 1, b"all", lone.now).unwrap();
     lone.flush();
     let asked = lone.sent.pop().unwrap();
     assert_eq!((&asked[16..20], asked[20]), (&[10, 0, 0, 255][..], 8));
@@ -307,7 +312,7 @@ fn an_echo_socket_that_asks_for_it_asks_everybody() {
         reply[2] += 8;
         lone.icmp(address(host), &reply);
         let mut place = [0; 9];
-        assert_eq!(lone.stack.echo_receive(socket, &mut place, lone.now).unwrap().from, address(host));
+        assert_eq!(lone.stack.echo().receive(socket, &mut place, lone.now).unwrap().from, address(host));
     }
 }
 
@@ -315,17 +320,17 @@ fn an_echo_socket_that_asks_for_it_asks_everybody() {
 fn large_datagrams_travel_in_fragments_over_both_families() {
     for mut net in [Net::new(3), Net::ethernet(4)] {
         let any = Endpoint::new(Ipv6Addr::UNSPECIFIED, 9);
-        let sockets: Vec<SocketId> = (0..2)
-            .map(|host| net.stacks[host].udp_bind(any, UdpOptions::default(), net.now).unwrap())
+        let sockets: Vec<UdpSocketId> = (0..2)
+            .map(|host| net.stacks[host].udp().bind(any, UdpOptions::default(), net.now).unwrap())
             .collect();
         let text: Vec<u8> = (0..9_000u32).map(|i| ((i * 31) >> 2) as u8).collect();
         for to in [address(1), address_v6(1)] {
             let to = Some(Endpoint::new(to, 9));
-            net.stacks[0].udp_send_to(sockets[0], &text, to, None, net.now).unwrap();
+            net.stacks[0].udp().send_to(sockets[0], &text, to, None, net.now).unwrap();
             let mut place = vec![0; 10_000];
             let mut got = None;
             let done = net.run(Duration::from_secs(10), |net| {
-                got = net.stacks[1].udp_receive_from(sockets[1], &mut place, net.now).ok();
+                got = net.stacks[1].udp().receive_from(sockets[1], &mut place, net.now).ok();
                 got.is_some()
             });
             assert!(done, "nothing at {to:?}");
@@ -344,15 +349,15 @@ fn large_datagrams_travel_in_fragments_over_both_families() {
 fn a_socket_waits_for_its_neighbour_and_hears_when_there_is_none() {
     let mut net = Net::ethernet(8);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-    let socket = net.stacks[0].udp_bind(any, UdpOptions::default(), net.now).unwrap();
+    let socket = net.stacks[0].udp().bind(any, UdpOptions::default(), net.now).unwrap();
     let nobody = Endpoint::new(Ipv4Addr::new(10, 0, 0, 99), 9);
-    net.stacks[0].udp_connect(socket, nobody, net.now).unwrap();
-    net.stacks[0].udp_send_to(socket, b"hello?", None, None, net.now).unwrap();
+    net.stacks[0].udp().connect(socket, nobody, net.now).unwrap();
+    net.stacks[0].udp().send_to(socket, b"hello?", None, None, net.now).unwrap();
     let call = net.connect(0, Endpoint { port: 80, ..nobody });
     net.pass(Duration::from_secs(20));
-    let error = net.stacks[0].udp_receive_from(socket, &mut [0; 9], net.now).unwrap_err();
+    let error = net.stacks[0].udp().receive_from(socket, &mut [0; 9], net.now).unwrap_err();
     assert_eq!(error, DatagramError::NoNeighbour);
-    assert_eq!(net.stacks[0].connection_error(call), Some(ConnectionError::Unreachable));
+    assert_eq!(net.stacks[0].instruments().connection_error(call), Some(ConnectionError::Unreachable));
     assert_eq!(net.stacks[0].memory().outstanding_bytes(), 0);
 }
 
@@ -362,7 +367,7 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
     let mut lone = Lone::new();
     let call = |lone: &mut Lone| {
         let options = ConnectOptions::default();
-        let socket = lone.stack.connect(peer(80), options, lone.now, &mut Ignore).unwrap();
+        let socket = lone.stack.tcp().connect(peer(80), options, lone.now, &mut Ignore).unwrap();
         lone.flush();
         (socket, lone.sent.pop().unwrap())
     };
@@ -370,12 +375,12 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
     let mut stale = frame.clone();
     stale[24] ^= 0x80;
     unreachable(&mut lone, address(1), UnreachableCode::Port, &stale);
-    assert_eq!(lone.stack.connection_error(first), None, "not a number in flight");
+    assert_eq!(lone.stack.instruments().connection_error(first), None, "not a number in flight");
     unreachable(&mut lone, address(1), UnreachableCode::Network, &frame);
-    assert_eq!(lone.stack.connection_error(first), None);
-    assert_eq!(lone.stack.soft_error(first), Some(SoftError::Unreachable));
+    assert_eq!(lone.stack.instruments().connection_error(first), None);
+    assert_eq!(lone.stack.instruments().soft_error(first), Some(SoftError::Unreachable));
     unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
-    assert_eq!(lone.stack.connection_error(first), Some(ConnectionError::Refused));
+    assert_eq!(lone.stack.instruments().connection_error(first), Some(ConnectionError::Refused));
     assert!(lone.stack.readiness(first).contains(Readiness::ERROR));
 }
 
@@ -385,19 +390,20 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
 #[test]
 fn messages_reach_an_open_connection_and_do_not_end_it() {
     let mut lone = Lone::new();
-    let socket = lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let socket =
+        lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let syn = lone.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
     lone.segment(peer(80), syn.from, header(Flags::SYN | Flags::ACK, 900, next), b"");
     lone.sent.clear();
-    lone.stack.send(socket, &[7; 536], lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, &[7; 536], lone.now, &mut Ignore).unwrap();
     lone.flush();
     let frame = lone.sent.pop().unwrap();
     for code in [UnreachableCode::Host, UnreachableCode::Port, UnreachableCode::Protocol] {
         unreachable(&mut lone, address(1), code, &frame);
-        assert_eq!(lone.stack.connection_error(socket), None);
-        assert!(lone.stack.soft_error(socket).is_some());
+        assert_eq!(lone.stack.instruments().connection_error(socket), None);
+        assert!(lone.stack.instruments().soft_error(socket).is_some());
     }
     assert!(lone.stack.readiness(socket).contains(Readiness::CONNECTED));
 }
@@ -406,13 +412,14 @@ fn messages_reach_an_open_connection_and_do_not_end_it() {
 #[test]
 fn a_source_quench_is_nothing() {
     let mut lone = Lone::new();
-    let socket = lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let socket =
+        lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let frame = lone.sent.pop().unwrap();
-    let before = format!("{:?}", lone.stack.info(socket, lone.now));
+    let before = format!("{:?}", lone.stack.instruments().info(socket, lone.now));
     let body: Vec<u8> = [0; 4].iter().chain(&frame[..28]).copied().collect();
     lone.icmp(address(1), &emit(&Icmpv4Message::Other { kind: 4, code: 0, body: &body }));
-    assert_eq!(format!("{:?}", lone.stack.info(socket, lone.now)), before);
+    assert_eq!(format!("{:?}", lone.stack.instruments().info(socket, lone.now)), before);
     assert!(lone.sent.is_empty());
 }
 
@@ -420,7 +427,7 @@ fn a_source_quench_is_nothing() {
 fn a_narrow_path_is_learnt_from_what_is_in_flight() {
     let mut lone = Lone::new();
     let far = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 80);
-    let socket = lone.stack.connect(far, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().connect(far, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let syn = lone.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
@@ -428,7 +435,7 @@ fn a_narrow_path_is_learnt_from_what_is_in_flight() {
     answer.options.mss = Some(1460);
     lone.segment(far, syn.from, answer, b"");
     lone.sent.clear();
-    lone.stack.send(socket, &[7; 5000], lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, &[7; 5000], lone.now, &mut Ignore).unwrap();
     lone.flush();
     let frame = lone.sent.first().unwrap().clone();
     assert_eq!(frame.len(), 1500);
@@ -445,20 +452,20 @@ fn a_narrow_path_is_learnt_from_what_is_in_flight() {
 #[test]
 fn echo_goes_out_and_comes_back_to_its_own_socket() {
     for mut net in [Net::new(6), Net::ethernet(7)] {
-        let first = net.stacks[0].echo_open(net.now).unwrap();
-        let second = net.stacks[0].echo_open(net.now).unwrap();
+        let first = net.stacks[0].echo().open(net.now).unwrap();
+        let second = net.stacks[0].echo().open(net.now).unwrap();
         let mut place = [0; 100];
         for to in [address(1), address_v6(1), address(0)] {
-            net.stacks[0].echo_send(first, to, 7, b"ping", net.now).unwrap();
+            net.stacks[0].echo().send(first, to, 7, b"ping", net.now).unwrap();
             let mut got = None;
             net.run(Duration::from_secs(5), |net| {
-                got = net.stacks[0].echo_receive(first, &mut place, net.now).ok();
+                got = net.stacks[0].echo().receive(first, &mut place, net.now).ok();
                 got.is_some()
             });
             let got = got.unwrap_or_else(|| panic!("no echo from {to}"));
             assert_eq!((got.from, got.sequence, &place[..got.length_bytes]), (to, 7, &b"ping"[..]));
         }
-        let nothing = net.stacks[0].echo_receive(second, &mut place, net.now);
+        let nothing = net.stacks[0].echo().receive(second, &mut place, net.now);
         assert_eq!(nothing, Err(DatagramError::WouldBlock));
         net.close(0, first);
         net.close(0, second);
@@ -470,11 +477,11 @@ fn echo_goes_out_and_comes_back_to_its_own_socket() {
 #[test]
 fn an_echo_that_cannot_be_delivered_says_so() {
     let mut lone = Lone::new();
-    let socket = lone.stack.echo_open(lone.now).unwrap();
-    lone.stack.echo_send(socket, address(1), 1, b"ping", lone.now).unwrap();
+    let socket = lone.stack.echo().open(lone.now).unwrap();
+    lone.stack.echo().send(socket, address(1), 1, b"ping", lone.now).unwrap();
     lone.flush();
     let frame = lone.sent.pop().unwrap();
     unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
-    let error = lone.stack.echo_receive(socket, &mut [0; 9], lone.now);
+    let error = lone.stack.echo().receive(socket, &mut [0; 9], lone.now);
     assert_eq!(error, Err(DatagramError::Unreachable(ErrorKind::HostUnreachable)));
 }

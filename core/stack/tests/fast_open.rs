@@ -7,7 +7,8 @@ use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_event::{Ignore, TcpPhase};
 use inhost_stack::{
-    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Readiness, SocketId, StackConfig,
+    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, ListenerId, Readiness, StackConfig,
+    TcpSocketId,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::tcp::{FastOpenCookie, Flags, TcpHeader, TcpOptions};
@@ -24,8 +25,8 @@ fn fast(call: FastOpenCall) -> ConnectOptions {
 fn queue(length: usize) -> ListenOptions {
     ListenOptions { fast_open_queue: length, ..ListenOptions::default() }
 }
-fn listen(lone: &mut Lone, options: ListenOptions) -> SocketId {
-    lone.stack.listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, lone.now).unwrap()
+fn listen(lone: &mut Lone, options: ListenOptions) -> ListenerId {
+    lone.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, lone.now).unwrap()
 }
 fn syn(cookie: Option<FastOpenCookie>) -> TcpHeader {
     let options = TcpOptions { mss: Some(1460), fast_open: cookie, ..TcpOptions::NONE };
@@ -41,8 +42,8 @@ fn ask(lone: &mut Lone) -> FastOpenCookie {
     assert_eq!(answer.header.acknowledgment.0, 101, "without a cookie no data");
     answer.header.options.fast_open.unwrap()
 }
-fn accepted(lone: &mut Lone, listener: SocketId) -> Option<SocketId> {
-    lone.stack.accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+fn accepted(lone: &mut Lone, listener: ListenerId) -> Option<TcpSocketId> {
+    lone.stack.tcp().accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
 }
 /// A router's word about the segment `sequence` that the host sent to `to`.
 fn unreachable(lone: &mut Lone, to: u16, sequence: u32) {
@@ -51,9 +52,9 @@ fn unreachable(lone: &mut Lone, to: u16, sequence: u32) {
     let message = emit(&Icmpv4Message::DestinationUnreachable { code, next_hop_mtu, invoking: &frame[..28] });
     lone.icmp(Ipv4Addr::new(10, 0, 0, 9).into(), &message);
 }
-fn read(lone: &mut Lone, socket: SocketId) -> Vec<u8> {
+fn read(lone: &mut Lone, socket: TcpSocketId) -> Vec<u8> {
     let mut place = [0; 2000];
-    let count = lone.stack.read(socket, &mut place, lone.now, &mut Ignore).unwrap_or(0);
+    let count = lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore).unwrap_or(0);
     place[..count].to_vec()
 }
 
@@ -67,11 +68,11 @@ fn the_second_call_is_answered_after_one_round_trip() {
         let (now, sink) = (net.now, &mut net.sinks[0]);
         let options = fast(FastOpenCall::Now);
         let (caller, sent) =
-            net.stacks[0].connect_with(endpoint(1, 80), options, b"question", now, sink).unwrap();
+            net.stacks[0].tcp().connect_with(endpoint(1, 80), options, b"question", now, sink).unwrap();
         assert_eq!(sent, 8);
         let mut called = None;
         let done = net.run(Duration::from_secs(5), |net| {
-            if let Some(accepted) = net.stacks[1].accept(listener, net.now).unwrap() {
+            if let Some(accepted) = net.stacks[1].tcp().accept(listener, net.now).unwrap() {
                 called = Some(accepted.socket);
             }
             if let Some(called) = called
@@ -89,7 +90,7 @@ fn the_second_call_is_answered_after_one_round_trip() {
     }
     // The wire takes a millisecond each way, and the answer waits for the next round.
     assert!(round_trips[0] >= Duration::from_millis(4) && round_trips[1] <= Duration::from_millis(3));
-    let [caller, called] = net.stacks.map(|stack| *stack.counters());
+    let [caller, called] = net.stacks.map(|stack| *stack.instruments().counters());
     assert_eq!((caller.fast_opens_acknowledged, caller.fast_opens_refused), (1, 0));
     assert_eq!((called.fast_opens_accepted, called.fast_open_cookies_granted), (1, 1));
 }
@@ -101,7 +102,7 @@ fn it_is_off_until_somebody_asks() {
     let answer = call(&mut lone, 1, syn(Some(FastOpenCookie::new())), b"data");
     assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 101));
     assert_eq!(accepted(&mut lone, listener), None);
-    lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     assert_eq!(lone.segment_sent().header.options.fast_open, None);
 }
@@ -142,7 +143,7 @@ fn a_routers_word_ends_a_caller_that_waits_only_where_resets_are_given_out() {
             unreachable(&mut lone, 1, about);
         }
         let socket = accepted(&mut lone, listener).unwrap();
-        let ended = lone.stack.info(socket, lone.now).unwrap().phase == Some(TcpPhase::Closed);
+        let ended = lone.stack.instruments().info(socket, lone.now).unwrap().phase == Some(TcpPhase::Closed);
         assert_eq!(ended, gives_out_reset);
     }
 }
@@ -156,7 +157,7 @@ fn too_many_at_once_are_ordinary_calls() {
     let answers: Vec<Sent> = (1..=3).map(|from| call(&mut lone, from, syn(cookie), b"hello")).collect();
     let taken: Vec<u32> = answers.iter().map(|sent| sent.header.acknowledgment.0).collect();
     assert_eq!(taken, [106, 106, 101]);
-    assert_eq!(lone.stack.counters().fast_opens_over_limit, 1);
+    assert_eq!(lone.stack.instruments().counters().fast_opens_over_limit, 1);
     // One whose handshake is done makes room; one that was reset does not, for a minute.
     let next = answers[0].header.sequence.0.wrapping_add(1);
     lone.segment(peer(1), here(23), header(Flags::ACK, 106, next), b"");
@@ -191,7 +192,7 @@ fn keys_change_and_the_one_before_still_holds() {
     // Hosts that share an address share a key.
     let shared = || {
         let mut lone = Lone::new();
-        lone.stack.set_fast_open_keys([5; 16], None);
+        lone.stack.tcp().set_fast_open_keys([5; 16], None);
         listen(&mut lone, queue(1));
         ask(&mut lone)
     };
@@ -204,7 +205,7 @@ fn data_without_a_cookie_is_taken_where_that_was_agreed() {
     listen(&mut lone, ListenOptions { fast_open_without_cookie: true, ..queue(8) });
     assert_eq!(call(&mut lone, 1, syn(None), b"hello").header.acknowledgment.0, 106);
     let options = ConnectOptions { fast_open_without_cookie: true, ..fast(FastOpenCall::Now) };
-    lone.stack.connect_with(peer(80), options, b"hello", lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().connect_with(peer(80), options, b"hello", lone.now, &mut Ignore).unwrap();
     lone.flush();
     let sent = lone.segment_sent();
     assert_eq!((sent.payload.as_slice(), sent.header.options.fast_open), (&b"hello"[..], None));
@@ -220,19 +221,19 @@ fn answer(lone: &mut Lone, sent: &Sent, cookie: Option<FastOpenCookie>, taken: u
 /// A first call, which brings the host a cookie.
 fn learned(lone: &mut Lone) -> FastOpenCookie {
     let cookie = FastOpenCookie::from_slice(&[3; 8]).unwrap();
-    let socket = lone.stack.connect(peer(80), fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().connect(peer(80), fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let sent = lone.segment_sent();
     assert_eq!(sent.header.options.fast_open, Some(FastOpenCookie::new()));
     answer(lone, &sent, Some(cookie), 0);
-    lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
     lone.flush();
     lone.sent.clear();
     cookie
 }
-fn call_out(lone: &mut Lone, text: &[u8]) -> (SocketId, Sent) {
+fn call_out(lone: &mut Lone, text: &[u8]) -> (TcpSocketId, Sent) {
     let options = fast(FastOpenCall::Now);
-    let (socket, _) = lone.stack.connect_with(peer(80), options, text, lone.now, &mut Ignore).unwrap();
+    let (socket, _) = lone.stack.tcp().connect_with(peer(80), options, text, lone.now, &mut Ignore).unwrap();
     lone.flush();
     (socket, lone.segment_sent())
 }
@@ -242,19 +243,19 @@ fn a_syn_that_waits_for_data_goes_with_it_or_with_the_first_read() {
     let mut lone = Lone::new();
     let options = fast(FastOpenCall::OnFirstSend);
     let cookie = learned(&mut lone);
-    let socket = lone.stack.connect(peer(80), options.clone(), lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().connect(peer(80), options.clone(), lone.now, &mut Ignore).unwrap();
     lone.pass(Duration::from_secs(3));
     assert!(lone.segments().is_empty());
     assert!(lone.stack.readiness(socket).contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
-    assert_eq!(lone.stack.send(socket, &[1; 1200], lone.now, &mut Ignore), Ok(1200));
+    assert_eq!(lone.stack.tcp().send(socket, &[1; 1200], lone.now, &mut Ignore), Ok(1200));
     lone.flush();
     let sent = lone.segment_sent();
     // The size that the peer named the last time, less the options.
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (960, Some(cookie)));
-    let reader = lone.stack.connect(peer(80), options, lone.now, &mut Ignore).unwrap();
+    let reader = lone.stack.tcp().connect(peer(80), options, lone.now, &mut Ignore).unwrap();
     lone.flush();
     assert!(lone.segments().is_empty());
-    assert!(lone.stack.read(reader, &mut [0; 10], lone.now, &mut Ignore).is_err());
+    assert!(lone.stack.tcp().read(reader, &mut [0; 10], lone.now, &mut Ignore).is_err());
     lone.flush();
     assert_eq!(lone.segment_sent().payload.len(), 0);
     assert!(!lone.stack.readiness(reader).contains(Readiness::CONNECTED));
@@ -272,7 +273,7 @@ fn a_destination_that_loses_such_syns_is_spared_them_for_a_while() {
         let again = lone.segment_sent();
         assert_eq!((again.payload.len(), again.header.options.fast_open), (0, None));
         answer(&mut lone, &sent, None, 0);
-        lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+        lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
         lone.flush();
         lone.sent.clear();
     }
@@ -289,11 +290,11 @@ fn silence_after_data_in_a_syn_stops_it_everywhere() {
     learned(&mut lone);
     let (socket, sent) = call_out(&mut lone, b"hello");
     answer(&mut lone, &sent, None, 5);
-    assert_eq!(lone.stack.counters().fast_opens_acknowledged, 1);
-    lone.stack.send(socket, b"more", lone.now, &mut Ignore).unwrap();
+    assert_eq!(lone.stack.instruments().counters().fast_opens_acknowledged, 1);
+    lone.stack.tcp().send(socket, b"more", lone.now, &mut Ignore).unwrap();
     lone.pass(Duration::from_secs(400));
     assert!(lone.stack.readiness(socket).contains(Readiness::ERROR));
-    assert_eq!(lone.stack.counters().fast_open_pauses, 1);
+    assert_eq!(lone.stack.instruments().counters().fast_open_pauses, 1);
     lone.sent.clear();
     assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, None);
     lone.pass(Duration::from_secs(3700));
@@ -309,7 +310,7 @@ fn what_is_known_of_destinations_is_bounded() {
     for last in [20, 21] {
         lone.pass(Duration::from_secs(1));
         let there = Endpoint::new(Ipv4Addr::new(10, 0, 0, last), 80);
-        lone.stack.connect(there, fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
+        lone.stack.tcp().connect(there, fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
         lone.flush();
         let sent = lone.segments().into_iter().find(|sent| sent.to == there).unwrap();
         answer(&mut lone, &sent, Some(cookie), 0);
@@ -325,7 +326,7 @@ fn the_form_of_the_experiment_is_tried_once() {
         .map(|_| {
             let (socket, sent) = call_out(&mut lone, b"hello");
             answer(&mut lone, &sent, None, 0);
-            lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+            lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
             lone.flush();
             lone.sent.clear();
             sent.header.options.fast_open_experimental
@@ -339,7 +340,7 @@ fn destinations_can_be_forgotten() {
     let mut lone = Lone::new();
     let cookie = learned(&mut lone);
     assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, Some(cookie));
-    lone.stack.forget_destinations();
+    lone.stack.tcp().forget_destinations();
     let (_, sent) = call_out(&mut lone, b"hello");
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (0, Some(FastOpenCookie::new())));
 }
@@ -348,13 +349,13 @@ fn destinations_can_be_forgotten() {
 fn cookies_of_the_key_before_hold_while_it_is_named() {
     let mut lone = Lone::new();
     listen(&mut lone, queue(8));
-    lone.stack.set_fast_open_keys([5; 16], None);
+    lone.stack.tcp().set_fast_open_keys([5; 16], None);
     let old = ask(&mut lone);
-    lone.stack.set_fast_open_keys([6; 16], Some([5; 16]));
+    lone.stack.tcp().set_fast_open_keys([6; 16], Some([5; 16]));
     let answer = call(&mut lone, 1, syn(Some(old)), b"hello");
     let renewed = answer.header.options.fast_open.unwrap();
     assert_eq!((answer.header.acknowledgment.0, renewed == old), (106, false));
-    lone.stack.set_fast_open_keys([6; 16], None);
+    lone.stack.tcp().set_fast_open_keys([6; 16], None);
     assert_eq!(call(&mut lone, 2, syn(Some(old)), b"hello").header.acknowledgment.0, 101);
     assert_eq!(call(&mut lone, 3, syn(Some(renewed)), b"hello").header.acknowledgment.0, 106);
 }

@@ -6,7 +6,7 @@ use common::{Net, endpoint, ethernet, interface};
 use inhost_base::Duration;
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::Ignore;
-use inhost_stack::{InterfaceConfig, Medium, SocketId, Stack, StackConfig};
+use inhost_stack::{InterfaceConfig, Medium, Stack, StackConfig, TcpSocketId};
 use inhost_wire::checksum::Sum;
 
 /// Keeps what is sent.
@@ -32,7 +32,7 @@ fn give(stack: &mut Stack, frames: &[Vec<u8>], now: inhost_base::Instant) {
     stack.receive(common::LINK, &mut batch, now, &mut Ignore);
 }
 
-fn read_all(net: &mut Net, socket: SocketId) -> Vec<u8> {
+fn read_all(net: &mut Net, socket: TcpSocketId) -> Vec<u8> {
     let mut got = Vec::new();
     loop {
         let piece = net.read(1, socket, 1 << 16);
@@ -56,7 +56,7 @@ fn after(
     net.stacks[1].add_link(config, net.now).unwrap();
     let listener = if v6 {
         let at = inhost_base::Endpoint { address: common::address_v6(1), port: 80 };
-        net.stacks[1].listen(at, inhost_stack::ListenOptions::default(), net.now).unwrap()
+        net.stacks[1].tcp().listen(at, inhost_stack::ListenOptions::default(), net.now).unwrap()
     } else {
         net.listen(1, 80)
     };
@@ -65,7 +65,7 @@ fn after(
     let caller = net.connect(0, to);
     let mut called = None;
     assert!(net.run(Duration::from_secs(20), |net| {
-        called = called.or(net.stacks[1].accept(listener, net.now).unwrap());
+        called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
         called.is_some()
     }));
     let called = called.unwrap().socket;
@@ -86,8 +86,8 @@ fn after(
         let now = net.now;
         give(&mut net.stacks[1], &kept.0, now);
         let got = read_all(&mut net, called);
-        let info = net.stacks[1].info(called, now).unwrap();
-        let link = net.stacks[1].link_counters(common::LINK);
+        let info = net.stacks[1].instruments().info(called, now).unwrap();
+        let link = net.stacks[1].instruments().link_counters(common::LINK);
         let counters = net.stacks[1].ip().counters(common::LINK);
         story += &format!("{} bytes {:?}; {info:?}; {link:?}; {counters:?}", got.len(), Sum::of(&got));
         let mut answers = Kept::default();

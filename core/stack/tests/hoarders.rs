@@ -32,9 +32,9 @@ fn upload(siege: &mut Siege) -> u64 {
     let (before, began) = (siege.read_bytes, siege.now);
     while siege.now.since(began) < Duration::from_secs(2) {
         siege.round(Duration::from_millis(5));
-        while siege.honest.send(socket, &[7; 16_384], siege.now, &mut Ignore).is_ok() {}
+        while siege.honest.tcp().send(socket, &[7; 16_384], siege.now, &mut Ignore).is_ok() {}
     }
-    siege.honest.abort(socket, siege.now, &mut Ignore).unwrap();
+    siege.honest.tcp().abort(socket, siege.now, &mut Ignore).unwrap();
     siege.read_bytes - before
 }
 
@@ -103,5 +103,5 @@ fn at_the_orphan_limit_a_closed_window_ends_and_honest_closes_do_not() {
         range.filter(|&n| siege.said.contains_key(&Siege::caller(n))).count()
     };
     assert_eq!((left(1000..1060), left(0..50)), (60, 0));
-    assert_eq!(siege.host.counters().orphans_aborted, 50);
+    assert_eq!(siege.host.instruments().counters().orphans_aborted, 50);
 }

@@ -8,8 +8,8 @@ use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::{Event, Ignore, Mask, Recorded, TcpPhase};
 use inhost_stack::{
-    ConnectOptions, KeepAlive, ListenOptions, Medium, Readiness, SocketId, SocketKind, SocketOption, Stack,
-    StackConfig, StreamError,
+    AnySocketId, ConnectOptions, KeepAlive, ListenOptions, Medium, Readiness, SocketId, SocketKind,
+    SocketOption, Stack, StackConfig, StreamError, TcpSocketId,
 };
 use std::collections::HashMap;
 
@@ -29,33 +29,33 @@ fn a_host_talks_to_itself_without_a_device() {
     let now = Instant::from_millis(77);
     let mut stack = Stack::new(StackConfig::default(), [1; 32], now);
     let there = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
-    let listener = stack.listen(there, ListenOptions::default(), now).unwrap();
-    let caller = stack.connect(there, ConnectOptions::default(), now, &mut Ignore).unwrap();
+    let listener = stack.tcp().listen(there, ListenOptions::default(), now).unwrap();
+    let caller = stack.tcp().connect(there, ConnectOptions::default(), now, &mut Ignore).unwrap();
     settle(&mut stack, now);
-    let called = stack.accept(listener, now).unwrap().unwrap().socket;
+    let called = stack.tcp().accept(listener, now).unwrap().unwrap().socket;
     let text: Vec<u8> = (0..200_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
     let (mut sent, mut got) = (0, Vec::new());
     let mut place = vec![0; 30_000];
     while got.len() < text.len() {
-        if let Ok(count) = stack.send(caller, &text[sent..], now, &mut Ignore) {
+        if let Ok(count) = stack.tcp().send(caller, &text[sent..], now, &mut Ignore) {
             sent += count;
         }
         settle(&mut stack, now);
-        while let Ok(count @ 1..) = stack.read(called, &mut place, now, &mut Ignore) {
+        while let Ok(count @ 1..) = stack.tcp().read(called, &mut place, now, &mut Ignore) {
             got.extend_from_slice(&place[..count]);
         }
     }
     assert_eq!(got, text);
     assert_eq!(stack.links_wanting_transmit().count(), 0);
-    for socket in [caller, called, listener] {
+    for socket in [SocketId::from(caller), called.into(), listener.into()] {
         stack.close(socket, now, &mut Ignore).unwrap();
     }
     settle(&mut stack, now);
     let later = now + Duration::from_secs(100);
     stack.timeout(later, &mut Ignore);
     settle(&mut stack, later);
-    assert_eq!((stack.socket_count(), stack.memory().outstanding_bytes()), (0, 0));
-    assert!(stack.link_counters(LinkId(0)).unwrap().received_frames > 10);
+    assert_eq!((stack.instruments().socket_count(), stack.memory().outstanding_bytes()), (0, 0));
+    assert!(stack.instruments().link_counters(LinkId(0)).unwrap().received_frames > 10);
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn both_families_and_both_media_carry_streams() {
     for (seed, mut net) in [(1, Net::new(1)), (2, Net::ethernet(2))] {
         for to in [Endpoint::new(address_v6(1), 80), endpoint(1, 80)] {
             let any = Endpoint::new(std::net::Ipv6Addr::UNSPECIFIED, 80);
-            let listener = net.stacks[1].listen(any, ListenOptions::default(), net.now).unwrap();
+            let listener = net.stacks[1].tcp().listen(any, ListenOptions::default(), net.now).unwrap();
             let caller = net.connect(0, to);
             let mut called = None;
             let done = net.run(Duration::from_secs(20), |net| {
-                called = called.or(net.stacks[1].accept(listener, net.now).unwrap());
+                called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
                 called.is_some()
             });
             assert!(done, "no connection to {to}");
@@ -96,10 +96,10 @@ fn ten_thousand_connections_live_side_by_side() {
     let mut net = Net::with(9, config, |_| Medium::Ip);
     let options = ListenOptions { backlog: COUNT, syn_queue: COUNT, ..ListenOptions::default() };
     let listener = net.listen_with(1, 80, options);
-    let callers: Vec<SocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
+    let callers: Vec<TcpSocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
     let mut called = HashMap::new();
     let done = net.run(Duration::from_secs(60), |net| {
-        while let Some(accepted) = net.stacks[1].accept(listener, net.now).unwrap() {
+        while let Some(accepted) = net.stacks[1].tcp().accept(listener, net.now).unwrap() {
             called.insert(accepted.remote, accepted.socket);
         }
         called.len() == COUNT
@@ -112,6 +112,7 @@ fn ten_thousand_connections_live_side_by_side() {
     let mut echoed = 0;
     let done = net.run(Duration::from_secs(60), |net| {
         while let Some((socket, _)) = net.stacks[1].ready() {
+            let Some(AnySocketId::Tcp(socket)) = net.stacks[1].typed(socket) else { continue };
             let bytes = net.read(1, socket, 10);
             if !bytes.is_empty() {
                 net.send(1, socket, &bytes);
@@ -125,7 +126,7 @@ fn ten_thousand_connections_live_side_by_side() {
     for (number, &caller) in callers.iter().enumerate() {
         assert_eq!(net.read(0, caller, 10), (number as u32).to_be_bytes());
     }
-    assert_eq!(net.stacks[0].sockets(net.now).count(), COUNT);
+    assert_eq!(net.stacks[0].instruments().sockets(net.now).count(), COUNT);
     for &caller in &callers {
         net.close(0, caller);
     }
@@ -153,7 +154,7 @@ impl Device for Ports {
 #[test]
 fn senders_share_the_link_and_a_full_device_loses_nothing() {
     let mut net = Net::new(12);
-    let callers: Vec<SocketId> = (0..8).map(|i| net.connected(100 + i).0).collect();
+    let callers: Vec<TcpSocketId> = (0..8).map(|i| net.connected(100 + i).0).collect();
     net.pass(Duration::from_secs(1));
     for &caller in &callers {
         net.send(0, caller, &[5; 10 * 1448]);
@@ -191,7 +192,7 @@ fn a_suspended_host_wakes_up_and_goes_on() {
     net.send(0, caller, b"after");
     net.pass(Duration::from_secs(5));
     assert_eq!(net.read(1, called, 100), b"after");
-    assert_eq!(net.stacks[0].info(caller, net.now).unwrap().phase, Some(TcpPhase::Established));
+    assert_eq!(net.stacks[0].instruments().info(caller, net.now).unwrap().phase, Some(TcpPhase::Established));
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn a_sleep_far_beyond_the_user_timeout_ends_no_connection() {
             net.pass(Duration::from_secs(100));
             assert_eq!(net.read(1, called, 100), b"sleep", "night {night}");
             for (host, socket) in [(0, caller), (1, called)] {
-                let info = net.stacks[host].info(socket, net.now).unwrap();
+                let info = net.stacks[host].instruments().info(socket, net.now).unwrap();
                 assert_eq!(info.phase, Some(TcpPhase::Established), "night {night}, host {host}");
             }
         }
@@ -240,7 +241,7 @@ fn a_clock_that_steps_back_does_no_harm() {
 #[test]
 fn timers_that_all_fall_due_at_once_are_served_within_limits() {
     let mut net = Net::new(23);
-    let callers: Vec<SocketId> =
+    let callers: Vec<TcpSocketId> =
         (0..3000).map(|port| net.connect(0, Endpoint::new(Ipv4Addr::new(10, 0, 0, 77), 1 + port))).collect();
     net.transmit();
     net.now += Duration::from_secs(3600);
@@ -253,7 +254,7 @@ fn timers_that_all_fall_due_at_once_are_served_within_limits() {
     assert!(calls > 1, "one call does not do without limit");
     // Nobody gives up for an hour in which nobody could be tried.
     for caller in callers {
-        let info = net.stacks[0].info(caller, net.now).unwrap();
+        let info = net.stacks[0].instruments().info(caller, net.now).unwrap();
         assert_eq!(info.phase, Some(TcpPhase::SynSent));
         assert_eq!(info.tcp.unwrap().retransmission_backoff, 1);
     }
@@ -264,13 +265,13 @@ fn short_memory_starves_nobody() {
     let config = StackConfig { memory_limit_bytes: 1 << 20, ..StackConfig::default() };
     let mut net = Net::with(31, config, |_| Medium::Ip);
     // Three that are never read, and pin what they can; one that works.
-    let lazy: Vec<(SocketId, SocketId)> = (0..3).map(|i| net.connected(100 + i)).collect();
+    let lazy: Vec<(TcpSocketId, TcpSocketId)> = (0..3).map(|i| net.connected(100 + i)).collect();
     let busy = net.connected(200);
     let mut transfer = Transfer::new(31, [busy.0, busy.1], [300_000, 10_000]);
     let mut done = false;
     net.run(Duration::from_secs(600), |net| {
         for &(caller, _) in &lazy {
-            let _ = net.stacks[0].send(caller, &[1; 4096], net.now, &mut Ignore);
+            let _ = net.stacks[0].tcp().send(caller, &[1; 4096], net.now, &mut Ignore);
         }
         done = done || transfer.work(net);
         for stack in &net.stacks {
@@ -280,8 +281,8 @@ fn short_memory_starves_nobody() {
     });
     assert!(done, "{transfer:?}");
     for (caller, called) in lazy {
-        net.stacks[0].abort(caller, net.now, &mut Ignore).unwrap();
-        net.stacks[1].abort(called, net.now, &mut Ignore).unwrap();
+        net.stacks[0].tcp().abort(caller, net.now, &mut Ignore).unwrap();
+        net.stacks[1].tcp().abort(called, net.now, &mut Ignore).unwrap();
     }
 }
 
@@ -292,9 +293,9 @@ fn tables_are_bounded() {
     for _ in 0..10 {
         net.connect(0, endpoint(1, 80));
     }
-    let more = net.stacks[0].connect(endpoint(1, 80), ConnectOptions::default(), net.now, &mut Ignore);
+    let more = net.stacks[0].tcp().connect(endpoint(1, 80), ConnectOptions::default(), net.now, &mut Ignore);
     assert_eq!(more, Err(inhost_stack::ConnectError::TooManySockets));
-    let listen = net.stacks[0].listen(endpoint(0, 1), ListenOptions::default(), net.now);
+    let listen = net.stacks[0].tcp().listen(endpoint(0, 1), ListenOptions::default(), net.now);
     assert_eq!(listen, Err(inhost_stack::BindError::TooManySockets));
 }
 
@@ -306,7 +307,7 @@ fn ephemeral_ports_run_out_for_one_remote_end_only() {
     for _ in 0..10 {
         net.connect(0, endpoint(1, 80));
     }
-    let more = net.stacks[0].connect(endpoint(1, 80), ConnectOptions::default(), net.now, &mut Ignore);
+    let more = net.stacks[0].tcp().connect(endpoint(1, 80), ConnectOptions::default(), net.now, &mut Ignore);
     assert_eq!(more, Err(inhost_stack::ConnectError::NoPort));
     net.connect(0, endpoint(1, 81));
 }
@@ -318,16 +319,19 @@ fn instruments_see_everything() {
     let (caller, called) = net.connected(80);
     net.send(0, caller, &[1; 3000]);
     net.pass(Duration::from_secs(1));
-    let infos: Vec<_> = net.stacks[1].sockets(net.now).collect();
+    let infos: Vec<_> = net.stacks[1].instruments().sockets(net.now).collect();
     assert_eq!(
         infos.iter().map(|info| info.kind).collect::<Vec<_>>(),
         [SocketKind::Listener, SocketKind::Connection]
     );
-    assert_eq!((infos[1].socket, infos[1].receive_queue, infos[1].is_held), (called, 3000, true));
+    assert_eq!((infos[1].socket, infos[1].receive_queue, infos[1].is_held), (called.into(), 3000, true));
     let tcp = infos[1].tcp.as_ref().unwrap();
     assert_eq!((tcp.received_bytes, tcp.ledgers.receive.total()), (3000, infos[1].age));
-    let counters = *net.stacks[0].link_counters(LINK).unwrap();
-    assert_eq!(counters.sent_frames, net.stacks[1].link_counters(LINK).unwrap().received_frames);
+    let counters = *net.stacks[0].instruments().link_counters(LINK).unwrap();
+    assert_eq!(
+        counters.sent_frames,
+        net.stacks[1].instruments().link_counters(LINK).unwrap().received_frames
+    );
     let sent: u64 = net.sinks[0]
         .events()
         .map(|(_, event)| match event {
@@ -341,7 +345,7 @@ fn instruments_see_everything() {
         _ => None,
     });
     assert!(connected.unwrap().active && connected.unwrap().remote == endpoint(1, 80));
-    net.stacks[0].abort(caller, net.now, &mut net.sinks[0]).unwrap();
+    net.stacks[0].tcp().abort(caller, net.now, &mut net.sinks[0]).unwrap();
     assert!(net.sinks[0].events().any(|(_, event)| matches!(event, Event::Disconnected(_))));
 }
 
@@ -351,7 +355,7 @@ fn spurious_calls_do_nothing() {
     let (caller, _) = net.connected(80);
     net.pass(Duration::from_secs(1));
     while net.stacks[0].ready().is_some() {}
-    let before = format!("{:?}", net.stacks[0].info(caller, net.now));
+    let before = format!("{:?}", net.stacks[0].instruments().info(caller, net.now));
     for _ in 0..10 {
         let stack = &mut net.stacks[0];
         stack.receive(LINK, &mut Batch::new(), net.now, &mut Ignore);
@@ -361,7 +365,7 @@ fn spurious_calls_do_nothing() {
         assert_eq!(stack.ready(), None);
         assert!(!stack.wants_transmit(LINK));
     }
-    assert_eq!(format!("{:?}", net.stacks[0].info(caller, net.now)), before);
+    assert_eq!(format!("{:?}", net.stacks[0].instruments().info(caller, net.now)), before);
 }
 
 #[test]
@@ -389,7 +393,7 @@ fn a_writer_without_memory_is_woken_when_there_is_some() {
     while let Some(packet) = net.stacks[0].pool().take(100) {
         held.push(packet);
     }
-    let refused = net.stacks[0].send(caller, b"hello", net.now, &mut Ignore);
+    let refused = net.stacks[0].tcp().send(caller, b"hello", net.now, &mut Ignore);
     assert_eq!(refused, Err(StreamError::WouldBlock));
     while net.stacks[0].ready().is_some() {}
     held.into_iter().for_each(|packet| net.stacks[0].pool().give(packet));
@@ -431,7 +435,7 @@ fn both_ledgers_hold_all_of_a_connections_time() {
         if step % 3 == 0 {
             net.send(0, caller, &[0; 5000]);
         }
-        let info = net.stacks[0].info(caller, net.now).unwrap();
+        let info = net.stacks[0].instruments().info(caller, net.now).unwrap();
         let ledgers = info.tcp.unwrap().ledgers;
         let age = net.now.since(opened);
         assert_eq!((info.age, ledgers.send.total(), ledgers.receive.total()), (age, age, age));
@@ -461,7 +465,7 @@ fn rubbish_in_the_middle_of_a_transfer_changes_nothing() {
             transfer.work(net)
         });
         assert!(done && injected > 5_000, "{injected}: {transfer:?}");
-        assert!(net.stacks.iter().all(|stack| stack.socket_count() < 10));
+        assert!(net.stacks.iter().all(|stack| stack.instruments().socket_count() < 10));
         net.pass(Duration::from_secs(200));
         let left: usize = net.stacks.iter().map(|stack| stack.memory().outstanding_bytes()).sum();
         assert!(left < 100_000, "{left} bytes stay");

@@ -6,29 +6,29 @@ use bytes::Bytes;
 use common::{Net, endpoint};
 use inhost_base::Duration;
 use inhost_event::Ignore;
-use inhost_stack::{Medium, SendHow, SocketId, StackConfig, StreamError};
+use inhost_stack::{Medium, SendHow, StackConfig, StreamError, TcpSocketId};
 
-fn pair(config: StackConfig) -> (Net, SocketId, SocketId) {
+fn pair(config: StackConfig) -> (Net, TcpSocketId, TcpSocketId) {
     let mut net = Net::with(9, config, |_| Medium::Ip);
     let listener = net.listen(1, 80);
     let caller = net.connect(0, endpoint(1, 80));
     let mut called = None;
     assert!(net.run(Duration::from_secs(10), |net| {
-        called = called.or(net.stacks[1].accept(listener, net.now).unwrap());
+        called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
         called.is_some()
     }));
     (net, caller, called.unwrap().socket)
 }
 
 /// Reads what is there by borrowing; gives everything back.
-fn borrow_all(net: &mut Net, host: usize, socket: SocketId, into: &mut Vec<u8>) {
+fn borrow_all(net: &mut Net, host: usize, socket: TcpSocketId, into: &mut Vec<u8>) {
     let (now, stack) = (net.now, &mut net.stacks[host]);
     loop {
-        match stack.borrow(socket, now, &mut Ignore) {
+        match stack.tcp().borrow(socket, now, &mut Ignore) {
             Ok(packet) => {
                 assert!(!packet.is_empty(), "the stream has not ended");
                 into.extend_from_slice(packet.bytes());
-                stack.give_back(packet);
+                stack.tcp().give_back(packet);
             }
             Err(StreamError::WouldBlock) => return,
             Err(why) => panic!("{why}"),
@@ -46,7 +46,7 @@ fn lent_bytes_arrive_and_are_released_when_acknowledged() {
     assert!(net.run(Duration::from_secs(60), |net| {
         let (now, stack) = (net.now, &mut net.stacks[0]);
         while !rest.is_empty() {
-            match stack.lend(caller, &mut rest, SendHow::default(), now, &mut Ignore) {
+            match stack.tcp().lend(caller, &mut rest, SendHow::default(), now, &mut Ignore) {
                 Ok(taken) => assert!(taken > 0),
                 Err(StreamError::WouldBlock) => break,
                 Err(why) => panic!("{why}"),
@@ -71,9 +71,9 @@ fn lent_and_copied_bytes_keep_their_order() {
         let piece: Vec<u8> = (0..n * 97 + 1).map(|i| (i + n) as u8).collect();
         let (now, stack) = (net.now, &mut net.stacks[0]);
         let taken = if n % 2 == 0 {
-            stack.lend(caller, &mut Bytes::from(piece.clone()), SendHow::default(), now, &mut Ignore)
+            stack.tcp().lend(caller, &mut Bytes::from(piece.clone()), SendHow::default(), now, &mut Ignore)
         } else {
-            stack.send(caller, &piece, now, &mut Ignore)
+            stack.tcp().send(caller, &piece, now, &mut Ignore)
         };
         assert_eq!(taken, Ok(piece.len()));
         sent.extend(piece);
@@ -85,10 +85,10 @@ fn lent_and_copied_bytes_keep_their_order() {
     }));
     assert!(got == sent);
     let now = net.now;
-    net.stacks[0].shutdown(caller, now, &mut Ignore).unwrap();
+    net.stacks[0].tcp().shutdown(caller, now, &mut Ignore).unwrap();
     assert!(net.run(Duration::from_secs(10), |net| {
         let now = net.now;
-        net.stacks[1].borrow(called, now, &mut Ignore).is_ok_and(|packet| packet.is_empty())
+        net.stacks[1].tcp().borrow(called, now, &mut Ignore).is_ok_and(|packet| packet.is_empty())
     }));
 }
 
@@ -104,14 +104,14 @@ fn full_send_queues_do_not_keep_acknowledgments_out() {
     let mut got = 0;
     for _ in 0..200 {
         let (now, stack) = (net.now, &mut net.stacks[0]);
-        while let Ok(count) = stack.send(caller, &[5; 4096], now, &mut Ignore) {
+        while let Ok(count) = stack.tcp().send(caller, &[5; 4096], now, &mut Ignore) {
             sent += count;
         }
         let left = stack.memory().limit_bytes() - stack.memory().outstanding_bytes();
         assert!(left >= 2 * 2176, "only {left} bytes are left to receive with");
         net.pass(Duration::from_millis(5));
         let (now, stack) = (net.now, &mut net.stacks[1]);
-        while let Ok(count @ 1..) = stack.read(called, &mut place, now, &mut Ignore) {
+        while let Ok(count @ 1..) = stack.tcp().read(called, &mut place, now, &mut Ignore) {
             got += count;
         }
     }

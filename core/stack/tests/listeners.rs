@@ -7,7 +7,7 @@ use common::{LINK, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr, Ipv6Addr, Sequence};
 use inhost_event::Ignore;
 use inhost_stack::{
-    BindError, ListenOptions, Readiness, Refusal, SocketError, SocketId, StackConfig, SynCookies,
+    BindError, ListenOptions, ListenerId, Readiness, Refusal, SocketError, StackConfig, SynCookies,
 };
 use inhost_wire::tcp::Flags;
 
@@ -17,9 +17,9 @@ fn peer(port: u16) -> Endpoint {
 fn here(port: u16) -> Endpoint {
     endpoint(0, port)
 }
-fn listen(lone: &mut Lone, port: u16, options: ListenOptions) -> SocketId {
+fn listen(lone: &mut Lone, port: u16, options: ListenOptions) -> ListenerId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    lone.stack.listen(any, options, lone.now).unwrap()
+    lone.stack.tcp().listen(any, options, lone.now).unwrap()
 }
 fn syn(lone: &mut Lone, from: u16) -> Vec<Sent> {
     lone.segment(peer(from), here(23), header(Flags::SYN, 100, 0), b"");
@@ -39,15 +39,15 @@ fn a_full_syn_queue_leaves_syns_unanswered_until_the_oldest_is_old() {
         assert_eq!(syn(&mut lone, from).len(), 1);
     }
     assert!(syn(&mut lone, 4).is_empty());
-    assert_eq!(lone.stack.counters().listen_overflows, 1);
-    assert_eq!(lone.stack.info(listener, lone.now).unwrap().send_queue, 3);
+    assert_eq!(lone.stack.instruments().counters().listen_overflows, 1);
+    assert_eq!(lone.stack.instruments().info(listener, lone.now).unwrap().send_queue, 3);
     lone.pass(Duration::from_millis(3_100));
     lone.segments();
     let answer = syn(&mut lone, 4);
     assert_eq!(answer.len(), 1);
-    assert_eq!(lone.stack.info(listener, lone.now).unwrap().send_queue, 3);
+    assert_eq!(lone.stack.instruments().info(listener, lone.now).unwrap().send_queue, 3);
     finish(&mut lone, 4, &answer[0]);
-    let accepted = lone.stack.accept(listener, lone.now).unwrap().unwrap();
+    let accepted = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
     assert_eq!((accepted.remote, accepted.local, accepted.held), (peer(4), here(23), false));
 }
 
@@ -59,15 +59,15 @@ fn a_full_accept_queue_delays_the_last_step_of_the_handshake() {
     finish(&mut lone, 1, &first[0]);
     finish(&mut lone, 2, &second[0]);
     assert!(syn(&mut lone, 3).is_empty(), "no new handshake while nobody accepts");
-    let accepted = lone.stack.accept(listener, lone.now).unwrap().unwrap();
+    let accepted = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
     assert_eq!(accepted.remote, peer(1));
-    assert_eq!(lone.stack.accept(listener, lone.now).unwrap(), None);
+    assert_eq!(lone.stack.tcp().accept(listener, lone.now).unwrap(), None);
     // The SYN and ACK goes again, the caller answers it again, and now there is room.
     lone.pass(Duration::from_millis(1_100));
     let again: Vec<Sent> = lone.segments().into_iter().filter(|sent| sent.to == peer(2)).collect();
     assert!(again.iter().any(|sent| sent.header.flags.contains(Flags::SYN | Flags::ACK)));
     finish(&mut lone, 2, &second[0]);
-    assert_eq!(lone.stack.accept(listener, lone.now).unwrap().unwrap().remote, peer(2));
+    assert_eq!(lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap().remote, peer(2));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_listener_becomes_ready_and_takes_its_unaccepted_connections_with_it() {
     let listener = listen(&mut lone, 23, ListenOptions::default());
     let first = syn(&mut lone, 1);
     finish(&mut lone, 1, &first[0]);
-    assert_eq!(lone.stack.ready(), Some((listener, Readiness::ACCEPTABLE)));
+    assert_eq!(lone.stack.ready(), Some((listener.into(), Readiness::ACCEPTABLE)));
     assert_eq!(lone.stack.ready(), None, "the connection is nobody's yet");
     syn(&mut lone, 2);
     lone.stack.close(listener, lone.now, &mut Ignore).unwrap();
@@ -84,7 +84,7 @@ fn a_listener_becomes_ready_and_takes_its_unaccepted_connections_with_it() {
     let resets = lone.segments();
     assert_eq!(resets.len(), 2);
     assert!(resets.iter().all(|sent| sent.header.flags.rst()));
-    assert_eq!(lone.stack.socket_count(), 0);
+    assert_eq!(lone.stack.instruments().socket_count(), 0);
     assert!(syn(&mut lone, 3)[0].header.flags.rst());
 }
 
@@ -92,7 +92,7 @@ fn a_listener_becomes_ready_and_takes_its_unaccepted_connections_with_it() {
 fn local_ends_are_taken_once_and_must_be_ours() {
     let mut lone = Lone::new();
     listen(&mut lone, 23, ListenOptions::default());
-    let mut listen = |local: Endpoint| lone.stack.listen(local, ListenOptions::default(), lone.now);
+    let mut listen = |local: Endpoint| lone.stack.tcp().listen(local, ListenOptions::default(), lone.now);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
     assert_eq!(listen(any), Err(BindError::InUse));
     assert_eq!(listen(Endpoint { port: 0, ..any }), Err(BindError::NoPort));
@@ -105,18 +105,18 @@ fn local_ends_are_taken_once_and_must_be_ours() {
 fn the_more_particular_listener_gets_the_call() {
     let mut lone = Lone::new();
     let both = Endpoint::new(Ipv6Addr::UNSPECIFIED, 23);
-    let both = lone.stack.listen(both, ListenOptions::default(), lone.now).unwrap();
+    let both = lone.stack.tcp().listen(both, ListenOptions::default(), lone.now).unwrap();
     let answer = syn(&mut lone, 1);
     finish(&mut lone, 1, &answer[0]);
-    assert!(lone.stack.accept(both, lone.now).unwrap().is_some(), "both families");
+    assert!(lone.stack.tcp().accept(both, lone.now).unwrap().is_some(), "both families");
     let any = listen(&mut lone, 23, ListenOptions::default());
     let answer = syn(&mut lone, 2);
     finish(&mut lone, 2, &answer[0]);
-    assert!(lone.stack.accept(any, lone.now).unwrap().is_some());
-    let one = lone.stack.listen(here(23), ListenOptions::default(), lone.now).unwrap();
+    assert!(lone.stack.tcp().accept(any, lone.now).unwrap().is_some());
+    let one = lone.stack.tcp().listen(here(23), ListenOptions::default(), lone.now).unwrap();
     let answer = syn(&mut lone, 3);
     finish(&mut lone, 3, &answer[0]);
-    assert!(lone.stack.accept(one, lone.now).unwrap().is_some());
+    assert!(lone.stack.tcp().accept(one, lone.now).unwrap().is_some());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_held_syn_waits_for_a_word() {
     let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
     let listener = listen(&mut lone, 23, options);
     assert!(syn(&mut lone, 1).is_empty());
-    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
+    let held = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
     assert!(held.held);
     // The caller sends its SYN again, and again, for as long as it takes.
     for _ in 0..5 {
@@ -133,8 +133,8 @@ fn a_held_syn_waits_for_a_word() {
         lone.pass(Duration::from_secs(3));
     }
     assert!(lone.segments().is_empty());
-    lone.stack.proceed(held.socket, lone.now, &mut Ignore).unwrap();
-    assert_eq!(lone.stack.proceed(held.socket, lone.now, &mut Ignore), Err(SocketError::WrongKind));
+    lone.stack.tcp().proceed(held.socket, lone.now, &mut Ignore).unwrap();
+    assert_eq!(lone.stack.tcp().proceed(held.socket, lone.now, &mut Ignore), Err(SocketError::WrongKind));
     lone.flush();
     let answer = lone.segment_sent();
     assert_eq!(answer.header.flags, Flags::SYN | Flags::ACK);
@@ -142,7 +142,7 @@ fn a_held_syn_waits_for_a_word() {
     finish(&mut lone, 1, &answer);
     let (socket, ready) = lone.stack.ready().unwrap();
     assert!(socket == held.socket && ready.contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
-    assert_eq!(lone.stack.accept(listener, lone.now).unwrap(), None);
+    assert_eq!(lone.stack.tcp().accept(listener, lone.now).unwrap(), None);
 }
 
 #[test]
@@ -151,22 +151,22 @@ fn a_held_syn_can_be_refused_or_withdrawn() {
     let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
     let listener = listen(&mut lone, 23, options);
     syn(&mut lone, 1);
-    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
-    lone.stack.refuse(held.socket, Refusal::Reset, lone.now, &mut Ignore).unwrap();
+    let held = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
+    lone.stack.tcp().refuse(held.socket, Refusal::Reset, lone.now, &mut Ignore).unwrap();
     lone.flush();
     let reset = lone.segment_sent().header;
     assert_eq!((reset.flags, reset.acknowledgment), (Flags::RST | Flags::ACK, Sequence(101)));
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
     syn(&mut lone, 2);
-    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
+    let held = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
     lone.segment(peer(2), here(23), header(Flags::RST, 101, 0), b"");
     assert!(lone.stack.readiness(held.socket).contains(Readiness::CLOSED));
     lone.stack.close(held.socket, lone.now, &mut Ignore).unwrap();
     // One that nobody has taken yet goes without a trace.
     syn(&mut lone, 3);
     lone.segment(peer(3), here(23), header(Flags::RST, 101, 0), b"");
-    assert_eq!(lone.stack.accept(listener, lone.now).unwrap(), None);
-    assert_eq!((lone.stack.socket_count(), lone.segments().len()), (1, 0));
+    assert_eq!(lone.stack.tcp().accept(listener, lone.now).unwrap(), None);
+    assert_eq!((lone.stack.instruments().socket_count(), lone.segments().len()), (1, 0));
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
     let far = Endpoint::new(Ipv4Addr::new(93, 184, 216, 34), 443);
     lone.segment(peer(1), far, header(Flags::SYN, 100, 0), b"");
     assert!(lone.segments().is_empty());
-    let held = lone.stack.accept(every, lone.now).unwrap().unwrap();
+    let held = lone.stack.tcp().accept(every, lone.now).unwrap().unwrap();
     assert_eq!((held.local, held.remote), (far, peer(1)));
-    lone.stack.proceed(held.socket, lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().proceed(held.socket, lone.now, &mut Ignore).unwrap();
     lone.flush();
     let answer = lone.segment_sent();
     assert_eq!((answer.from, answer.to), (far, peer(1)));
@@ -191,10 +191,10 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
     assert_eq!(syn(&mut lone, 2).len(), 1);
     lone.segment(peer(3), Endpoint { port: 23, ..far }, header(Flags::SYN, 100, 0), b"");
     assert!(lone.segments().is_empty());
-    assert_eq!(lone.stack.accept(every, lone.now).unwrap().unwrap().local.port, 23);
+    assert_eq!(lone.stack.tcp().accept(every, lone.now).unwrap().unwrap().local.port, 23);
     lone.segment(peer(4), here(99), header(Flags::SYN, 100, 0), b"");
-    assert_eq!(lone.stack.accept(every, lone.now).unwrap().unwrap().local, here(99));
-    assert_eq!(lone.stack.info(ours, lone.now).unwrap().send_queue, 1);
+    assert_eq!(lone.stack.tcp().accept(every, lone.now).unwrap().unwrap().local, here(99));
+    assert_eq!(lone.stack.instruments().info(ours, lone.now).unwrap().send_queue, 1);
     let _ = LINK;
 }
 
@@ -212,15 +212,15 @@ fn a_held_syn_can_end_in_silence_or_by_a_routers_word() {
     let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
     let listener = listen(&mut lone, 23, options);
     syn(&mut lone, 1);
-    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
-    lone.stack.refuse(held.socket, Refusal::Silence, lone.now, &mut Ignore).unwrap();
+    let held = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
+    lone.stack.tcp().refuse(held.socket, Refusal::Silence, lone.now, &mut Ignore).unwrap();
     lone.flush();
     assert!(lone.sent.is_empty());
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
     // It tries again, and is held again.
     syn(&mut lone, 1);
-    let held = lone.stack.accept(listener, lone.now).unwrap().unwrap();
-    lone.stack.refuse(held.socket, Refusal::Unreachable, lone.now, &mut Ignore).unwrap();
+    let held = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap();
+    lone.stack.tcp().refuse(held.socket, Refusal::Unreachable, lone.now, &mut Ignore).unwrap();
     lone.flush();
     let message = lone.messages().remove(0);
     let quoted = &message[8..];
@@ -228,5 +228,5 @@ fn a_held_syn_can_end_in_silence_or_by_a_routers_word() {
     assert_eq!(quoted[12..20], [10, 0, 0, 2, 10, 0, 0, 1]);
     assert_eq!(quoted[20..28], [0, 1, 0, 23, 0, 0, 0, 100], "ports, and the number of the SYN");
     assert!(lone.segments().is_empty());
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Net, endpoint};
 use inhost_base::Duration;
-use inhost_stack::{ListenOptions, Medium, SocketId, StackConfig};
+use inhost_stack::{ListenOptions, Medium, StackConfig, TcpSocketId};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -108,9 +108,9 @@ fn no_segment_allocates_in_steady_state() {
     let (mut now, mut received) = (net.now, 0u64);
     let mut round = |received: &mut u64| {
         now += direct::STEP;
-        while sender.send(caller, &text, now, &mut sink).is_ok() {}
+        while sender.tcp().send(caller, &text, now, &mut sink).is_ok() {}
         while there.carry(&mut sender, &mut receiver, &mut batch, now) {
-            while let Ok(count @ 1..) = receiver.read(called, &mut place, now, &mut sink) {
+            while let Ok(count @ 1..) = receiver.tcp().read(called, &mut place, now, &mut sink) {
                 *received += count as u64;
             }
         }
@@ -143,10 +143,10 @@ fn an_idle_connection_is_small() {
     let options = ListenOptions { backlog: COUNT, syn_queue: COUNT, ..ListenOptions::default() };
     let listener = net.listen_with(1, 80, options);
     let before = BYTES.get();
-    let mut accepted: Vec<SocketId> = Vec::with_capacity(COUNT);
-    let callers: Vec<SocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
+    let mut accepted: Vec<TcpSocketId> = Vec::with_capacity(COUNT);
+    let callers: Vec<TcpSocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
     net.pass(Duration::from_secs(2));
-    while let Some(found) = net.stacks[1].accept(listener, net.now).unwrap() {
+    while let Some(found) = net.stacks[1].tcp().accept(listener, net.now).unwrap() {
         accepted.push(found.socket);
     }
     assert_eq!(accepted.len(), COUNT);
@@ -164,7 +164,7 @@ fn an_idle_connection_is_small() {
     }
     // What the pool and the test keep for reuse is not a connection's.
     let pooled: usize = net.stacks.iter().map(|stack| stack.memory().idle_bytes()).sum();
-    let own = 2 * COUNT * size_of::<SocketId>();
+    let own = 2 * COUNT * size_of::<TcpSocketId>();
     let each = (BYTES.get() - before - pooled as i64 - own as i64) / (2 * COUNT as i64);
     println!("{each} bytes for each idle connection");
     assert!(each <= 512, "{each} bytes for each idle connection");

@@ -7,7 +7,10 @@ use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_event::{Ignore, TcpPhase};
 use inhost_stack::StackConfig;
-use inhost_stack::{CongestionChoice, ListenOptions, Queued, Readiness, SocketError, SocketId, SocketOption};
+use inhost_stack::{
+    CongestionChoice, ListenOptions, ListenerId, Queued, Readiness, SocketError, SocketId, SocketOption,
+    TcpSocketId,
+};
 use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::tcp::Flags;
 
@@ -17,10 +20,10 @@ fn peer(port: u16) -> Endpoint {
 fn here() -> Endpoint {
     endpoint(0, 23)
 }
-fn listen(lone: &mut Lone, options: ListenOptions) -> SocketId {
-    lone.stack.listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, lone.now).unwrap()
+fn listen(lone: &mut Lone, options: ListenOptions) -> ListenerId {
+    lone.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, lone.now).unwrap()
 }
-fn set(lone: &mut Lone, socket: SocketId, option: SocketOption) {
+fn set(lone: &mut Lone, socket: impl Into<SocketId>, option: SocketOption) {
     lone.stack.set_option(socket, option, lone.now, &mut Ignore).unwrap();
 }
 /// A peer's call, with its last step: the sequence numbers that follow, ours and the peer's.
@@ -31,10 +34,10 @@ fn call(lone: &mut Lone, from: u16) -> (u32, u32) {
     lone.segment(peer(from), here(), header(Flags::ACK, 101, next), b"");
     (next, 101)
 }
-fn accepted(lone: &mut Lone, listener: SocketId) -> Option<SocketId> {
-    lone.stack.accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+fn accepted(lone: &mut Lone, listener: ListenerId) -> Option<TcpSocketId> {
+    lone.stack.tcp().accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
 }
-fn opened(lone: &mut Lone) -> (SocketId, u32, u32) {
+fn opened(lone: &mut Lone) -> (TcpSocketId, u32, u32) {
     let listener = listen(lone, ListenOptions::default());
     let (ours, theirs) = call(lone, 1);
     let socket = accepted(lone, listener).unwrap();
@@ -46,11 +49,11 @@ fn lingering_for_no_time_is_resetting() {
     let mut lone = Lone::new();
     let (socket, ..) = opened(&mut lone);
     set(&mut lone, socket, SocketOption::Linger(Some(Duration::ZERO)));
-    lone.stack.send(socket, b"lost", lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, b"lost", lone.now, &mut Ignore).unwrap();
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     lone.flush();
     assert!(lone.segment_sent().header.flags.rst());
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }
 
 #[test]
@@ -59,14 +62,14 @@ fn what_lingers_is_given_up_when_its_time_is_over() {
     let (socket, ..) = opened(&mut lone);
     set(&mut lone, socket, SocketOption::Linger(Some(Duration::from_secs(3))));
     assert_eq!(lone.stack.options(socket).unwrap().linger, Some(Duration::from_secs(3)));
-    lone.stack.send(socket, b"late", lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, b"late", lone.now, &mut Ignore).unwrap();
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     lone.pass(Duration::from_millis(2_900));
     assert!(lone.segments().iter().all(|sent| !sent.header.flags.rst()));
-    assert_eq!(lone.stack.socket_count(), 2);
+    assert_eq!(lone.stack.instruments().socket_count(), 2);
     lone.pass(Duration::from_millis(200));
     assert!(lone.segments().iter().any(|sent| sent.header.flags.rst()));
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }
 
 #[test]
@@ -74,13 +77,13 @@ fn what_is_delivered_in_time_lingers_no_more() {
     let mut lone = Lone::new();
     let (socket, ours, theirs) = opened(&mut lone);
     set(&mut lone, socket, SocketOption::Linger(Some(Duration::from_secs(3))));
-    lone.stack.send(socket, b"soon", lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, b"soon", lone.now, &mut Ignore).unwrap();
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     lone.flush();
     lone.segment(peer(1), here(), header(Flags::ACK, theirs, ours + 5), b"");
     lone.pass(Duration::from_secs(10));
     assert!(lone.segments().iter().all(|sent| !sent.header.flags.rst()));
-    let closing = lone.stack.sockets(lone.now).filter_map(|info| info.phase);
+    let closing = lone.stack.instruments().sockets(lone.now).filter_map(|info| info.phase);
     assert_eq!(closing.collect::<Vec<_>>(), [TcpPhase::FinWait2]);
 }
 
@@ -92,10 +95,14 @@ fn a_connection_without_data_is_not_given_out_for_a_while() {
     let (ours, theirs) = call(&mut lone, 1);
     call(&mut lone, 2);
     assert_eq!(accepted(&mut lone, listener), None);
-    assert_eq!(lone.stack.info(listener, lone.now).unwrap().send_queue, 2, "both count as handshakes");
+    assert_eq!(
+        lone.stack.instruments().info(listener, lone.now).unwrap().send_queue,
+        2,
+        "both count as handshakes"
+    );
     lone.segment(peer(1), here(), header(Flags::ACK, theirs, ours), b"hello");
     let first = accepted(&mut lone, listener).unwrap();
-    assert_eq!(lone.stack.read(first, &mut [0; 9], lone.now, &mut Ignore), Ok(5));
+    assert_eq!(lone.stack.tcp().read(first, &mut [0; 9], lone.now, &mut Ignore), Ok(5));
     lone.pass(Duration::from_millis(4_900));
     assert_eq!(accepted(&mut lone, listener), None);
     lone.pass(Duration::from_millis(200));
@@ -152,9 +159,9 @@ fn connections_begin_with_what_their_listener_was_asked_for() {
     assert_eq!((options.tcp.nagle, options.tcp.user_timeout), (false, timeout));
     assert_eq!((options.linger, options.differentiated_services), (Some(timeout), 46));
     assert_eq!((options.hop_limit, options.dont_fragment), (Some(7), false));
-    let info = lone.stack.info(socket, lone.now).unwrap().tcp.unwrap();
+    let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
     assert_ne!(info.congestion_control, "CUBIC");
-    lone.stack.send(socket, &[1; 900], lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, &[1; 900], lone.now, &mut Ignore).unwrap();
     lone.flush();
     let frames = core::mem::take(&mut lone.sent);
     let ip = Ipv4View::new(frames.last().unwrap()).unwrap();
@@ -171,7 +178,7 @@ fn what_waits_is_told_without_a_look_at_everything() {
     let mut net = Net::new(6);
     let (caller, called) = net.connected(80);
     net.send(0, caller, &[1; 100]);
-    let queued = |net: &Net, host: usize, socket| net.stacks[host].queued(socket).unwrap();
+    let queued = |net: &Net, host: usize, socket| net.stacks[host].instruments().queued(socket).unwrap();
     let written = Queued { not_sent_bytes: 100, unacknowledged_bytes: 100, ..Queued::default() };
     assert_eq!(queued(&net, 0, caller), written);
     net.transmit();
@@ -179,8 +186,6 @@ fn what_waits_is_told_without_a_look_at_everything() {
     net.pass(Duration::from_secs(1));
     assert_eq!(queued(&net, 0, caller), Queued::default());
     assert_eq!(queued(&net, 1, called), Queued { readable_bytes: 100, ..Queued::default() });
-    let listener = net.listen(1, 81);
-    assert_eq!(net.stacks[1].queued(listener), None);
 }
 
 #[test]
@@ -201,7 +206,7 @@ fn closing_ends_another_connections_time_wait_before_it_is_aborting() {
         }
         lone.sent.clear();
     }
-    let counters = *lone.stack.counters();
+    let counters = *lone.stack.instruments().counters();
     assert_eq!((counters.time_waits_cut_short, counters.orphans_aborted), (5, 0));
     // Three are closing now, two of them for good, and one waits; then nobody's wait is left to end.
     for (from, is_reset) in [(9, false), (10, true)] {
@@ -211,7 +216,7 @@ fn closing_ends_another_connections_time_wait_before_it_is_aborting() {
         lone.flush();
         assert_eq!(lone.segments().iter().any(|sent| sent.header.flags.rst()), is_reset, "{from}");
     }
-    assert_eq!(lone.stack.counters().orphans_aborted, 1);
+    assert_eq!(lone.stack.instruments().counters().orphans_aborted, 1);
 }
 
 #[test]
@@ -228,8 +233,8 @@ fn a_reset_does_not_cut_time_wait_short() {
         lone.segment(peer(1), here(), header(Flags::RST | Flags::ACK, sequence, ours + 1), b"");
     }
     assert!(lone.segments().is_empty());
-    let phases: Vec<_> = lone.stack.sockets(lone.now).filter_map(|info| info.phase).collect();
+    let phases: Vec<_> = lone.stack.instruments().sockets(lone.now).filter_map(|info| info.phase).collect();
     assert_eq!(phases, [TcpPhase::TimeWait]);
     lone.pass(Duration::from_secs(61));
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }

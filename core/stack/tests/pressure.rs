@@ -5,7 +5,7 @@ mod common;
 use common::{Net, endpoint};
 use inhost_base::Duration;
 use inhost_event::Ignore;
-use inhost_stack::{ListenOptions, Medium, Readiness, SocketId, StackConfig, StreamError, TcpConfig};
+use inhost_stack::{ListenOptions, Medium, Readiness, StackConfig, StreamError, TcpConfig, TcpSocketId};
 
 /// Both hosts have so much.
 const MEMORY_BYTES: usize = 4 << 20;
@@ -23,33 +23,33 @@ fn net(seed: u64) -> Net {
     Net::with(seed, config, |_| Medium::Ip)
 }
 /// Connections from host 0 to a listener of host 1.
-fn connections(net: &mut Net, port: u16, count: usize) -> Vec<(SocketId, SocketId)> {
+fn connections(net: &mut Net, port: u16, count: usize) -> Vec<(TcpSocketId, TcpSocketId)> {
     let listener = net.listen_with(1, port, ListenOptions { backlog: count, ..ListenOptions::default() });
     let mut pairs = Vec::new();
     for _ in 0..count {
         let caller = net.connect(0, endpoint(1, port));
         let mut called = None;
         assert!(net.run(Duration::from_secs(300), |net| {
-            called = called.or(net.stacks[1].accept(listener, net.now).unwrap());
+            called = called.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
             called.is_some() && net.stacks[0].readiness(caller).contains(Readiness::CONNECTED)
         }));
         pairs.push((caller, called.unwrap().socket));
     }
     pairs
 }
-fn write_all_it_takes(net: &mut Net, host: usize, socket: SocketId) -> usize {
+fn write_all_it_takes(net: &mut Net, host: usize, socket: TcpSocketId) -> usize {
     let mut written = 0;
     loop {
         let (now, stack) = (net.now, &mut net.stacks[host]);
-        match stack.send(socket, &[7; 8192], now, &mut Ignore) {
+        match stack.tcp().send(socket, &[7; 8192], now, &mut Ignore) {
             Ok(count) => written += count,
             Err(StreamError::WouldBlock) => return written,
             Err(why) => panic!("{why}"),
         }
     }
 }
-fn held(net: &Net, host: usize, socket: SocketId) -> usize {
-    let info = net.stacks[host].info(socket, net.now).unwrap().tcp.unwrap();
+fn held(net: &Net, host: usize, socket: TcpSocketId) -> usize {
+    let info = net.stacks[host].instruments().info(socket, net.now).unwrap().tcp.unwrap();
     info.receive_queue_capacity_bytes + info.send_queue_capacity_bytes
 }
 
@@ -76,7 +76,10 @@ fn those_who_do_not_read_leave_enough_for_those_who_do() {
                     received == 3000
                 }),
                 "round {round}: {received} of 3000 bytes, memory {:?}",
-                [net.stacks[0].info(caller, net.now), net.stacks[1].info(called, net.now)]
+                [
+                    net.stacks[0].instruments().info(caller, net.now),
+                    net.stacks[1].instruments().info(called, net.now)
+                ]
             );
             net.send(1, called, &[2; 3000]);
             let mut received = 0;
@@ -88,7 +91,7 @@ fn those_who_do_not_read_leave_enough_for_those_who_do() {
     }
     // Nobody was cut off, and all of it arrives once somebody reads.
     for &(_, called) in &hoards {
-        assert!(net.stacks[1].connection_error(called).is_none());
+        assert!(net.stacks[1].instruments().connection_error(called).is_none());
         assert!(net.run(Duration::from_secs(60), |net| net.read(1, called, 1 << 20).is_empty()));
     }
 }

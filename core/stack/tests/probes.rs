@@ -6,7 +6,8 @@ use common::packets::{Lone, emit};
 use common::{Net, address, address_v6, endpoint};
 use inhost_base::{Duration, IpAddr};
 use inhost_stack::{
-    DatagramError, ErrorKind, Probe, ProbeAnswer, ProbeMethod, ProbeNews, SocketId, SocketKind, UdpOptions,
+    DatagramError, ErrorKind, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSocketId, SocketKind,
+    UdpOptions,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, TimeExceededCode, UnreachableCode};
 use inhost_wire::tcp::Flags;
@@ -17,14 +18,14 @@ const METHODS: [ProbeMethod; 3] =
 fn probe(to: IpAddr, number: u16) -> Probe {
     Probe { to, number, hop_limit: 3, packet_bytes: 60 }
 }
-fn answers(net: &mut Net, socket: SocketId) -> Vec<ProbeAnswer> {
+fn answers(net: &mut Net, socket: ProbeSocketId) -> Vec<ProbeAnswer> {
     net.pass(Duration::from_secs(1));
-    std::iter::from_fn(|| net.stacks[0].probe_receive(socket, net.now).ok()).collect()
+    std::iter::from_fn(|| net.stacks[0].probe().receive(socket, net.now).ok()).collect()
 }
 /// A probe of number 5, and the frame that it is.
-fn sent(lone: &mut Lone, method: ProbeMethod) -> (SocketId, Vec<u8>) {
-    let socket = lone.stack.probe_open(method, lone.now).unwrap();
-    lone.stack.probe_send(socket, &probe(address(1), 5), lone.now).unwrap();
+fn sent(lone: &mut Lone, method: ProbeMethod) -> (ProbeSocketId, Vec<u8>) {
+    let socket = lone.stack.probe().open(method, lone.now).unwrap();
+    lone.stack.probe().send(socket, &probe(address(1), 5), lone.now).unwrap();
     lone.flush();
     (socket, lone.sent.pop().unwrap())
 }
@@ -39,9 +40,9 @@ fn probes_that_arrive_are_answered() {
     for mut net in [Net::new(60), Net::ethernet(61)] {
         for to in [address(1), address_v6(1)] {
             for method in METHODS {
-                let socket = net.stacks[0].probe_open(method, net.now).unwrap();
+                let socket = net.stacks[0].probe().open(method, net.now).unwrap();
                 for number in [0, 1, 700] {
-                    net.stacks[0].probe_send(socket, &probe(to, number), net.now).unwrap();
+                    net.stacks[0].probe().send(socket, &probe(to, number), net.now).unwrap();
                 }
                 let news = match method {
                     ProbeMethod::Echo => ProbeNews::Answered,
@@ -63,22 +64,23 @@ fn probes_that_arrive_are_answered() {
 fn an_open_port_answers_and_is_left_in_peace() {
     let mut net = Net::new(62);
     let listener = net.listen(1, 80);
-    let echo = net.stacks[1].udp_bind(endpoint(1, 33_434), UdpOptions::default(), net.now).unwrap();
+    let echo = net.stacks[1].udp().bind(endpoint(1, 33_434), UdpOptions::default(), net.now).unwrap();
     for method in [METHODS[1], METHODS[2]] {
-        let socket = net.stacks[0].probe_open(method, net.now).unwrap();
-        net.stacks[0].probe_send(socket, &probe(address(1), 0), net.now).unwrap();
+        let socket = net.stacks[0].probe().open(method, net.now).unwrap();
+        net.stacks[0].probe().send(socket, &probe(address(1), 0), net.now).unwrap();
         net.pass(Duration::from_millis(100));
         if method == METHODS[1] {
             let mut place = [0; 100];
-            let info = net.stacks[1].udp_receive_from(echo, &mut place, net.now).unwrap();
-            net.stacks[1].udp_send_to(echo, b"who are you?", Some(info.from), None, net.now).unwrap();
+            let info = net.stacks[1].udp().receive_from(echo, &mut place, net.now).unwrap();
+            net.stacks[1].udp().send_to(echo, b"who are you?", Some(info.from), None, net.now).unwrap();
         }
         let heard = answers(&mut net, socket);
         assert_eq!(heard.iter().map(|answer| answer.news).collect::<Vec<_>>(), [ProbeNews::Answered]);
         net.close(0, socket);
     }
-    assert!(net.stacks[1].accept(listener, net.now).unwrap().is_none());
-    let connections = net.stacks[1].sockets(net.now).filter(|s| s.kind == SocketKind::Connection).count();
+    assert!(net.stacks[1].tcp().accept(listener, net.now).unwrap().is_none());
+    let connections =
+        net.stacks[1].instruments().sockets(net.now).filter(|s| s.kind == SocketKind::Connection).count();
     assert_eq!(connections, 0, "the handshake that nobody wants is reset");
 }
 
@@ -86,32 +88,32 @@ fn an_open_port_answers_and_is_left_in_peace() {
 fn a_probe_is_as_it_was_asked_for() {
     for method in METHODS {
         let mut lone = Lone::new();
-        let socket = lone.stack.probe_open(method, lone.now).unwrap();
+        let socket = lone.stack.probe().open(method, lone.now).unwrap();
         for (packet_bytes, length) in
             [(60, 60), (1500, 1500), (0, if method == METHODS[2] { 40 } else { 28 })]
         {
             let asked = Probe { to: address(1), number: 9, hop_limit: 7, packet_bytes };
-            lone.stack.probe_send(socket, &asked, lone.now).unwrap();
+            lone.stack.probe().send(socket, &asked, lone.now).unwrap();
             lone.flush();
             let frame = lone.sent.pop().unwrap();
             assert_eq!((frame.len(), frame[8], frame[6] & 0x40), (length, 7, 0x40), "{method:?}");
         }
         // Nothing that is sent in pieces says anything of the way.
         let long = Probe { packet_bytes: 1501, ..probe(address(1), 9) };
-        lone.stack.probe_send(socket, &long, lone.now).unwrap();
+        lone.stack.probe().send(socket, &long, lone.now).unwrap();
         lone.flush();
         assert!(lone.sent.is_empty());
-        assert_eq!(lone.stack.probe_receive(socket, lone.now), Err(DatagramError::TooLong));
-        assert!(lone.stack.probe_send(socket, &Probe { hop_limit: 0, ..long }, lone.now).is_err());
+        assert_eq!(lone.stack.probe().receive(socket, lone.now), Err(DatagramError::TooLong));
+        assert!(lone.stack.probe().send(socket, &Probe { hop_limit: 0, ..long }, lone.now).is_err());
     }
 }
 
 #[test]
 fn echo_probes_look_the_same_to_who_shares_out_the_load() {
     let mut lone = Lone::new();
-    let socket = lone.stack.probe_open(ProbeMethod::Echo, lone.now).unwrap();
+    let socket = lone.stack.probe().open(ProbeMethod::Echo, lone.now).unwrap();
     for number in [0, 1, 77, 0xffff] {
-        lone.stack.probe_send(socket, &probe(address(1), number), lone.now).unwrap();
+        lone.stack.probe().send(socket, &probe(address(1), number), lone.now).unwrap();
     }
     lone.flush();
     let marks: Vec<_> = lone.sent.iter().map(|frame| frame[20..26].to_vec()).collect();
@@ -126,12 +128,12 @@ fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
         time_exceeded(&mut lone, &frame);
         let news = ProbeNews::Error { kind: ErrorKind::TimeExceeded, mtu_bytes: None };
         let answer = ProbeAnswer { number: 5, to: address(1), from: address(7), news };
-        assert_eq!(lone.stack.probe_receive(socket, lone.now), Ok(answer), "{method:?}");
+        assert_eq!(lone.stack.probe().receive(socket, lone.now), Ok(answer), "{method:?}");
         let (code, invoking) = (UnreachableCode::FragmentationNeeded, &frame[..28]);
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 1400, invoking };
         lone.icmp(address(7), &emit(&message));
         let news = ProbeNews::Error { kind: ErrorKind::PacketTooBig, mtu_bytes: Some(1400) };
-        assert_eq!(lone.stack.probe_receive(socket, lone.now), Ok(ProbeAnswer { news, ..answer }));
+        assert_eq!(lone.stack.probe().receive(socket, lone.now), Ok(ProbeAnswer { news, ..answer }));
         // Another identifier or port, and of a call another sequence number, was never sent.
         let changed: &[usize] = match method {
             ProbeMethod::Echo => &[24],
@@ -142,7 +144,7 @@ fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
             let mut other = frame.clone();
             other[at] ^= 0x80;
             time_exceeded(&mut lone, &other);
-            let heard = lone.stack.probe_receive(socket, lone.now);
+            let heard = lone.stack.probe().receive(socket, lone.now);
             assert_eq!(heard, Err(DatagramError::WouldBlock), "{method:?}, octet {at}");
         }
     }
@@ -158,7 +160,7 @@ fn who_answers_a_call_must_know_what_it_said() {
         let header = common::packets::header(flags, 1000, acknowledgment);
         lone.segment(endpoint(1, from), endpoint(0, port), header, b"");
         lone.flush();
-        lone.stack.probe_receive(socket, lone.now).ok().map(|answer| answer.news)
+        lone.stack.probe().receive(socket, lone.now).ok().map(|answer| answer.news)
     };
     let accepts = Flags::SYN.with(Flags::ACK);
     assert_eq!(answer(&mut lone, sequence, accepts, 80), None, "an old number");

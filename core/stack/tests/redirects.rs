@@ -92,7 +92,7 @@ fn accepted(lone: &Lone) -> u64 {
     lone.stack.ip().counters(LINK).unwrap().accepted_redirects
 }
 fn not_credible(lone: &Lone) -> u64 {
-    lone.stack.link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
+    lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
 }
 fn next_hop(lone: &mut Lone, to: IpAddr) -> IpAddr {
     lone.stack.ip_mut().route(to, None, None, lone.now).unwrap().next_hop
@@ -115,20 +115,20 @@ fn senders() -> Vec<(&'static str, Sender)> {
     let udp = |to: IpAddr| -> Sender {
         Box::new(move |lone| {
             let any = Endpoint::new(Ipv6Addr::UNSPECIFIED, 4000);
-            let socket = lone.stack.udp_bind(any, UdpOptions::default(), lone.now).unwrap();
-            lone.stack.udp_send_to(socket, &[1; 100], Some(Endpoint::new(to, 53)), None, lone.now).unwrap();
+            let socket = lone.stack.udp().bind(any, UdpOptions::default(), lone.now).unwrap();
+            lone.stack.udp().send_to(socket, &[1; 100], Some(Endpoint::new(to, 53)), None, lone.now).unwrap();
         })
     };
     let tcp = |to: IpAddr| -> Sender {
         Box::new(move |lone| {
             let (to, options) = (Endpoint::new(to, 80), ConnectOptions::default());
-            lone.stack.connect(to, options, lone.now, &mut Ignore).unwrap();
+            lone.stack.tcp().connect(to, options, lone.now, &mut Ignore).unwrap();
         })
     };
     let echo = |to: IpAddr| -> Sender {
         Box::new(move |lone| {
-            let socket = lone.stack.echo_open(lone.now).unwrap();
-            lone.stack.echo_send(socket, to, 1, b"a ping", lone.now).unwrap();
+            let socket = lone.stack.echo().open(lone.now).unwrap();
+            lone.stack.echo().send(socket, to, 1, b"a ping", lone.now).unwrap();
         })
     };
     vec![
@@ -209,9 +209,9 @@ fn an_ipv6_redirect_that_quotes_nothing_or_another_packet_is_not_believed() {
 #[test]
 fn a_probe_is_redirected_as_the_packets_that_it_stands_for() {
     let mut lone = host();
-    let socket = lone.stack.probe_open(ProbeMethod::Echo, lone.now).unwrap();
+    let socket = lone.stack.probe().open(ProbeMethod::Echo, lone.now).unwrap();
     let probe = Probe { to: FAR.into(), number: 1, hop_limit: 3, packet_bytes: 28 };
-    lone.stack.probe_send(socket, &probe, lone.now).unwrap();
+    lone.stack.probe().send(socket, &probe, lone.now).unwrap();
     let (_, packet) = packet_sent(&mut lone);
     let mut other = packet.clone();
     other[27] ^= 2;
@@ -228,7 +228,7 @@ fn a_bare_acknowledgment_is_redirected_too() {
     use inhost_wire::tcp::Flags;
     let mut lone = host();
     let (here, far) = (endpoint(0, 80), Endpoint::new(FAR, 2000));
-    lone.stack.listen(here, ListenOptions::default(), lone.now).unwrap();
+    lone.stack.tcp().listen(here, ListenOptions::default(), lone.now).unwrap();
     let segment = |lone: &mut Lone, header, payload: &[u8]| {
         lone.sent.clear();
         lone.deliver(&frame(GATEWAYS[0], EtherType::IPV4, &segment_frame(far, here, header, payload)));

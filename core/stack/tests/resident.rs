@@ -49,7 +49,10 @@ fn pieces_out_of_order_take_at_most_a_third_more_than_the_limit_in_all() {
         most = most.max(resident_bytes());
     }
     let pinned = siege.host.memory().outstanding_bytes();
-    println!("{pinned} bytes out, {most} bytes resident, {} sockets", siege.host.socket_count());
+    println!(
+        "{pinned} bytes out, {most} bytes resident, {} sockets",
+        siege.host.instruments().socket_count()
+    );
     assert!(pinned > MEMORY_BYTES / 4 * 3, "they have got what they could: {pinned} bytes");
     assert!(most <= MEMORY_BYTES / 10 * 13, "{most} bytes resident with a limit of {MEMORY_BYTES}");
 }

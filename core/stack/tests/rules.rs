@@ -8,7 +8,8 @@ use inhost_base::{Duration, Endpoint, HardwareAddress, Ipv4Addr, Sequence};
 use inhost_event::{Drop, Ignore, TcpPhase};
 use inhost_ip::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
 use inhost_stack::{
-    ConnectError, ConnectOptions, ListenOptions, Local, Medium, Readiness, StackConfig, StreamError,
+    AnySocketId, ConnectError, ConnectOptions, ListenOptions, Local, Medium, Readiness, StackConfig,
+    StreamError,
 };
 use inhost_wire::arp::{self, ArpOperation, ArpPacket};
 use inhost_wire::ethernet::{self, EtherType, EthernetHeader};
@@ -24,11 +25,11 @@ fn here(port: u16) -> Endpoint {
 fn listening(port: u16) -> Lone {
     let mut lone = Lone::new();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
     lone
 }
 fn dropped(lone: &Lone, why: Drop) -> u64 {
-    lone.stack.link_counters(LINK).unwrap().dropped_for(why)
+    lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(why)
 }
 /// A connection that the peer opened: the host's next sequence number, and the peer's.
 fn opened(lone: &mut Lone, port: u16) -> (u32, u32) {
@@ -72,7 +73,7 @@ fn resets_are_limited_in_rate_and_the_limit_recovers() {
     }
     let first = lone.segments().len();
     assert!((12..=30).contains(&first), "{first} resets: about twenty, but not to be counted on");
-    assert_eq!(lone.stack.counters().resets_limited, 99 - first as u64);
+    assert_eq!(lone.stack.instruments().counters().resets_limited, 99 - first as u64);
     lone.pass(Duration::from_millis(500));
     for port in 1..100 {
         lone.segment(peer(2000), here(port), header(Flags::SYN, 1, 0), b"");
@@ -92,9 +93,9 @@ fn a_listener_takes_a_syn_and_nothing_else() {
     assert_eq!(lone.segment_sent().header.flags, Flags::RST);
     lone.segment(peer(2000), here(23), header(Flags::SYN | Flags::ACK, 1, 99), b"");
     assert_eq!(lone.segment_sent().header.flags, Flags::RST);
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
     opened(&mut lone, 23);
-    assert_eq!(lone.stack.socket_count(), 2);
+    assert_eq!(lone.stack.instruments().socket_count(), 2);
 }
 
 // spec: RFC9293 MUST-3
@@ -106,7 +107,7 @@ fn a_bad_checksum_changes_nothing() {
     frame[last - 3] ^= 1;
     lone.deliver(&frame);
     assert!(lone.segments().is_empty());
-    assert_eq!((dropped(&lone, Drop::Checksum), lone.stack.socket_count()), (1, 1));
+    assert_eq!((dropped(&lone, Drop::Checksum), lone.stack.instruments().socket_count()), (1, 1));
 }
 
 // spec: RFC9293 MUST-50
@@ -134,7 +135,7 @@ fn a_syn_to_a_broadcast_or_group_address_is_dropped_silently() {
         lone.segment(peer(2000), Endpoint::new(to, 23), header(Flags::SYN, 1, 0), b"");
     }
     assert!(lone.sent.is_empty());
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }
 
 // spec: RFC9293 MUST-63
@@ -151,7 +152,7 @@ fn a_syn_from_an_address_that_cannot_be_a_source_is_dropped_silently() {
         lone.segment(Endpoint::new(from, 2000), here(23), header(Flags::SYN, 1, 0), b"");
     }
     assert!(lone.sent.is_empty());
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }
 
 #[test]
@@ -165,22 +166,23 @@ fn headers_that_lie_are_dropped() {
     lone.segment(peer(0), here(23), header(Flags::SYN, 1, 0), b"");
     lone.segment(peer(2000), here(0), header(Flags::SYN, 1, 0), b"");
     assert!(lone.segments().is_empty());
-    assert_eq!((dropped(&lone, Drop::Malformed), lone.stack.socket_count()), (22, 1));
+    assert_eq!((dropped(&lone, Drop::Malformed), lone.stack.instruments().socket_count()), (22, 1));
 }
 
 // spec: RFC9293 MUST-46
 #[test]
 fn a_call_to_where_nobody_can_be_is_refused_at_once() {
     let mut lone = Lone::new();
-    let mut call =
-        |to: Endpoint| lone.stack.connect(to, ConnectOptions::default(), lone.now, &mut Ignore).unwrap_err();
+    let mut call = |to: Endpoint| {
+        lone.stack.tcp().connect(to, ConnectOptions::default(), lone.now, &mut Ignore).unwrap_err()
+    };
     for to in ["255.255.255.255", "224.0.0.1", "0.0.0.0", "ff02::1", "::"] {
         let why = call(Endpoint::new(to.parse::<std::net::IpAddr>().unwrap(), 80));
         assert_eq!(why, ConnectError::BadRemote, "{to}");
     }
     assert_eq!(call(Endpoint::new(Ipv4Addr::new(10, 0, 0, 255), 80)), ConnectError::BadRemote);
     assert_eq!(call(peer(0)), ConnectError::BadRemote);
-    assert_eq!(lone.stack.socket_count(), 0);
+    assert_eq!(lone.stack.instruments().socket_count(), 0);
 }
 
 // spec: RFC9293 MUST-43
@@ -189,11 +191,12 @@ fn a_call_to_where_nobody_can_be_is_refused_at_once() {
 #[test]
 fn the_local_end_is_as_asked_for_or_chosen_and_stays() {
     let mut lone = Lone::new();
-    let chosen = lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let chosen =
+        lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     let local = Local { address: Some(address(0)), port: 4444 };
     let options = || ConnectOptions { local, ..ConnectOptions::default() };
-    let asked = lone.stack.connect(peer(80), options(), lone.now, &mut Ignore).unwrap();
-    let again = lone.stack.connect(peer(80), options(), lone.now, &mut Ignore);
+    let asked = lone.stack.tcp().connect(peer(80), options(), lone.now, &mut Ignore).unwrap();
+    let again = lone.stack.tcp().connect(peer(80), options(), lone.now, &mut Ignore);
     assert_eq!(again.unwrap_err(), ConnectError::InUse);
     let (chosen, _) = lone.stack.endpoints(chosen).unwrap();
     assert_eq!(chosen.address, address(0));
@@ -213,13 +216,13 @@ fn a_listener_and_connections_share_a_port() {
     let mut lone = Lone::new();
     let local = Local { address: None, port: 23 };
     let options = ConnectOptions { local, ..ConnectOptions::default() };
-    let caller = lone.stack.connect(peer(80), options, lone.now, &mut Ignore).unwrap();
+    let caller = lone.stack.tcp().connect(peer(80), options, lone.now, &mut Ignore).unwrap();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    let listener = lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
     lone.flush();
     let syn = lone.segment_sent().header;
     opened(&mut lone, 23);
-    assert!(lone.stack.accept(listener, lone.now).unwrap().is_some());
+    assert!(lone.stack.tcp().accept(listener, lone.now).unwrap().is_some());
     // The call that was there before goes on as if nothing had happened.
     let answer = header(Flags::SYN | Flags::ACK, 900, syn.sequence.0.wrapping_add(1));
     lone.segment(peer(80), here(23), answer, b"");
@@ -233,21 +236,22 @@ fn segment_sizes_follow_the_path_and_the_peer() {
     let mut lone = listening(23);
     let (next, _) = opened(&mut lone, 23);
     let socket = accepted(&mut lone);
-    lone.stack.send(socket, &[7; 4000], lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, &[7; 4000], lone.now, &mut Ignore).unwrap();
     lone.flush();
     // The peer named no size.
     assert!(lone.segments().iter().all(|sent| sent.payload.len() <= 536));
     let _ = next;
-    let call = lone.stack.connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let call = lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let syn = lone.segment_sent();
     assert_eq!(syn.header.options.mss, Some(1460));
-    lone.stack.abort(call, lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().abort(call, lone.now, &mut Ignore).unwrap();
 }
 
-fn accepted(lone: &mut Lone) -> inhost_stack::SocketId {
-    let listener = lone.stack.sockets(lone.now).next().unwrap().socket;
-    lone.stack.accept(listener, lone.now).unwrap().unwrap().socket
+fn accepted(lone: &mut Lone) -> inhost_stack::TcpSocketId {
+    let first = lone.stack.instruments().sockets(lone.now).next().unwrap().socket;
+    let Some(AnySocketId::Listener(listener)) = lone.stack.typed(first) else { panic!("no listener") };
+    lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap().socket
 }
 
 // spec: RFC9293 SHLD-3
@@ -261,7 +265,7 @@ fn closing_with_unread_data_resets() {
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     lone.flush();
     assert!(lone.segment_sent().header.flags.rst());
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
     assert_eq!(lone.stack.memory().outstanding_bytes(), 0);
 }
 
@@ -270,10 +274,10 @@ fn a_closed_socket_is_gone_and_its_connection_finishes_by_itself() {
     let mut lone = listening(23);
     let (next, peer_next) = opened(&mut lone, 23);
     let socket = accepted(&mut lone);
-    lone.stack.send(socket, b"bye", lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, b"bye", lone.now, &mut Ignore).unwrap();
     lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
     assert_eq!(lone.stack.readiness(socket), Readiness::NONE);
-    let sent = lone.stack.send(socket, b"x", lone.now, &mut Ignore);
+    let sent = lone.stack.tcp().send(socket, b"x", lone.now, &mut Ignore);
     assert!(matches!(sent, Err(StreamError::Socket(_))));
     assert!(lone.stack.close(socket, lone.now, &mut Ignore).is_err());
     lone.flush();
@@ -281,10 +285,10 @@ fn a_closed_socket_is_gone_and_its_connection_finishes_by_itself() {
     assert!(last.header.flags.fin() && last.payload == b"bye");
     let end = next.wrapping_add(4);
     lone.segment(peer(2000), here(23), header(Flags::ACK | Flags::FIN, peer_next, end), b"");
-    let info = lone.stack.info(socket, lone.now).unwrap();
+    let info = lone.stack.instruments().info(socket, lone.now).unwrap();
     assert_eq!((info.phase, info.is_held), (Some(TcpPhase::TimeWait), false));
     lone.pass(Duration::from_secs(61));
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
 }
 
 // spec: RFC9293 MAY-2
@@ -299,18 +303,18 @@ fn time_wait_lasts_and_gives_way_to_a_newer_syn_only() {
     let end = next.wrapping_add(1);
     lone.segment(peer(2000), here(23), header(Flags::ACK | Flags::FIN, peer_next, end), b"");
     lone.pass(Duration::from_secs(50));
-    assert_eq!(lone.stack.info(socket, lone.now).unwrap().phase, Some(TcpPhase::TimeWait));
+    assert_eq!(lone.stack.instruments().info(socket, lone.now).unwrap().phase, Some(TcpPhase::TimeWait));
     lone.segments();
     // An old SYN is answered by an acknowledgment and changes nothing.
     lone.segment(peer(2000), here(23), header(Flags::SYN, 50, 0), b"");
     assert!(lone.segments().iter().all(|sent| !sent.header.flags.syn()));
-    assert!(lone.stack.info(socket, lone.now).is_some());
+    assert!(lone.stack.instruments().info(socket, lone.now).is_some());
     lone.segment(peer(2000), here(23), header(Flags::SYN, 90_000, 0), b"");
     let reply = lone.segment_sent().header;
     assert_eq!((reply.flags, reply.acknowledgment), (Flags::SYN | Flags::ACK, Sequence(90_001)));
     assert!(Sequence(end).precedes(reply.sequence));
-    assert!(lone.stack.info(socket, lone.now).is_none());
-    assert_eq!(lone.stack.counters().time_wait_reused, 1);
+    assert!(lone.stack.instruments().info(socket, lone.now).is_none());
+    assert_eq!(lone.stack.instruments().counters().time_wait_reused, 1);
 }
 
 #[test]
@@ -318,12 +322,12 @@ fn too_many_closing_connections_end_those_that_have_waited_longest() {
     let config = StackConfig { orphan_limit: 2, ..StackConfig::default() };
     let mut lone = Lone::with(config, |link| link);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    let listener = lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
     for port in 1..=4 {
         lone.segment(peer(port), here(23), header(Flags::SYN, 100, 0), b"");
         let next = lone.segment_sent().header.sequence.0.wrapping_add(1);
         lone.segment(peer(port), here(23), header(Flags::ACK, 101, next), b"");
-        let socket = lone.stack.accept(listener, lone.now).unwrap().unwrap().socket;
+        let socket = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap().socket;
         lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
         lone.flush();
         let ends = lone.segments();
@@ -333,7 +337,10 @@ fn too_many_closing_connections_end_those_that_have_waited_longest() {
         assert_eq!(reset.collect::<Vec<_>>(), if port > 2 { vec![port - 2] } else { vec![] });
         lone.pass(Duration::from_millis(10));
     }
-    assert_eq!((lone.stack.socket_count(), lone.stack.counters().orphans_aborted), (3, 2));
+    assert_eq!(
+        (lone.stack.instruments().socket_count(), lone.stack.instruments().counters().orphans_aborted),
+        (3, 2)
+    );
 }
 
 // spec: RFC9293 MUST-48
@@ -349,7 +356,7 @@ fn options_show_in_the_header() {
     lone.stack.set_option(socket, HopLimit(Some(3)), lone.now, &mut Ignore).unwrap();
     assert!(lone.stack.set_option(socket, DifferentiatedServices(64), lone.now, &mut Ignore).is_err());
     lone.sent.clear();
-    lone.stack.send(socket, b"urgent business", lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, b"urgent business", lone.now, &mut Ignore).unwrap();
     lone.flush();
     let frame = lone.sent.pop().unwrap();
     assert_eq!((frame[1], frame[8]), (46 << 2, 3));
@@ -364,7 +371,7 @@ fn initial_sequence_numbers_move_with_the_clock() {
     lone.segment(peer(2000), here(23), syn, b"");
     let first = lone.segment_sent().header.sequence;
     lone.segment(peer(2000), here(23), header(Flags::RST, 2, 0), b"");
-    assert_eq!(lone.stack.socket_count(), 1);
+    assert_eq!(lone.stack.instruments().socket_count(), 1);
     lone.pass(Duration::from_secs(2));
     lone.segment(peer(2000), here(23), syn, b"");
     assert_eq!(lone.segment_sent().header.sequence.since(first), 500_000);
@@ -383,7 +390,7 @@ fn a_call_through_the_second_gateway_is_answered_through_it() {
         config.with_gateway(gateways[0]).with_gateway(gateways[1])
     });
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
     let frame_from = |card: HardwareAddress, ethertype: EtherType, body: &[u8]| {
         let mut frame = vec![0; ethernet::LENGTH];
         EthernetHeader { destination: own, source: card, ethertype }.emit(&mut frame);

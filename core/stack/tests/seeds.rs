@@ -47,7 +47,8 @@ fn run(seed: u64) {
     });
     assert!(done, "seed {seed}: not done with {faults:?}: {transfer:?}");
     close_listeners(&mut net);
-    let clean = net.run(Duration::from_secs(3600), |net| net.stacks.iter().all(|s| s.socket_count() == 0));
+    let clean = net
+        .run(Duration::from_secs(3600), |net| net.stacks.iter().all(|s| s.instruments().socket_count() == 0));
     assert!(clean, "seed {seed}: connections stay");
     net.pass(Duration::from_secs(120));
     net.assert_clean();
@@ -56,7 +57,7 @@ fn run(seed: u64) {
 /// Both ledgers hold all of a connection's time.
 fn check_ledgers(net: &Net, transfer: &Transfer, opened: inhost_base::Instant) {
     for end in &transfer.ends {
-        let Some(info) = net.stacks[end.host].info(end.socket, net.now) else { continue };
+        let Some(info) = net.stacks[end.host].instruments().info(end.socket, net.now) else { continue };
         let Some(tcp) = info.tcp else { continue };
         assert_eq!(tcp.ledgers.send.total(), info.age);
         assert_eq!(tcp.ledgers.receive.total(), info.age);
@@ -67,6 +68,7 @@ fn check_ledgers(net: &Net, transfer: &Transfer, opened: inhost_base::Instant) {
 fn close_listeners(net: &mut Net) {
     for host in 0..2 {
         let listeners: Vec<_> = net.stacks[host]
+            .instruments()
             .sockets(net.now)
             .filter(|info| info.kind == inhost_stack::SocketKind::Listener)
             .map(|info| info.socket)

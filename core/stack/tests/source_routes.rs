@@ -68,23 +68,23 @@ fn sent(lone: &mut Lone) -> (Vec<Ipv4Addr>, TcpHeader) {
 fn a_caller_by_a_source_route_is_answered_by_the_reverse_route() {
     let mut lone = lone();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    let listener = lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
     arrive(&mut lone, &[FAR, NEAR], header(Flags::SYN, 100, 0));
     let (hops, answer) = sent(&mut lone);
     assert!(answer.flags.contains(Flags::SYN | Flags::ACK));
     assert_eq!(hops, [NEAR, FAR, CALLER]);
     let next = answer.sequence.0.wrapping_add(1);
     arrive(&mut lone, &[FAR, NEAR], header(Flags::ACK, 101, next));
-    let socket = lone.stack.accept(listener, lone.now).unwrap().unwrap().socket;
-    lone.stack.send(socket, &[1; 536], lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap().socket;
+    lone.stack.tcp().send(socket, &[1; 536], lone.now, &mut Ignore).unwrap();
     assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
     // A later segment by another route overrides; one that the connection refuses does not.
     arrive(&mut lone, &[OTHER], header(Flags::ACK, 90_000_000, next));
     assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
     arrive(&mut lone, &[OTHER], header(Flags::ACK, 101, next.wrapping_add(536)));
-    lone.stack.send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
     assert_eq!(sent(&mut lone).0, [OTHER, CALLER]);
-    lone.stack.abort(socket, lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
     lone.flush();
 }
 
@@ -94,7 +94,7 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     let mut lone = lone();
     let source_route = SourceRoute::new(false, [NEAR, FAR]);
     let options = ConnectOptions { source_route, ..ConnectOptions::default() };
-    let socket = lone.stack.connect(caller(), options.clone(), lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().connect(caller(), options.clone(), lone.now, &mut Ignore).unwrap();
     let (hops, syn) = sent(&mut lone);
     assert_eq!(hops, [NEAR, FAR, CALLER]);
     let local = lone.stack.endpoints(socket).unwrap().0;
@@ -109,11 +109,11 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     assert_eq!((hops, acknowledgment.acknowledgment), (vec![NEAR, FAR, CALLER], Sequence(501)));
     // A change of the tables does not lose it.
     lone.stack.ip_mut().add_gateway(LINK, address(6), 1).unwrap();
-    lone.stack.send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
+    lone.stack.tcp().send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
     assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
     // The first hop of a strict route is a neighbour.
     let strict = ConnectOptions { source_route: SourceRoute::new(true, [FAR]), ..options };
-    let refused = lone.stack.connect(caller(), strict, lone.now, &mut Ignore);
+    let refused = lone.stack.tcp().connect(caller(), strict, lone.now, &mut Ignore);
     assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
 }
 
@@ -122,7 +122,7 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
 fn by_default_a_source_route_is_not_taken() {
     let mut lone = Lone::new();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    lone.stack.listen(any, ListenOptions::default(), lone.now).unwrap();
+    lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
     arrive(&mut lone, &[FAR, NEAR], header(Flags::SYN, 100, 0));
     assert!(lone.sent.is_empty());
 }

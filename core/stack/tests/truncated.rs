@@ -7,14 +7,14 @@ use common::{LINK, endpoint};
 use inhost_base::Sequence;
 use inhost_buf::{Batch, Checksum};
 use inhost_event::Ignore;
-use inhost_stack::{ConnectOptions, SocketId};
+use inhost_stack::{ConnectOptions, TcpSocketId};
 use inhost_wire::tcp::Flags;
 
 /// An established connection that takes its segments by the fast path: some have come in order.
-fn established() -> (Lone, SocketId, impl Fn(u32, &[u8]) -> Vec<u8>) {
+fn established() -> (Lone, TcpSocketId, impl Fn(u32, &[u8]) -> Vec<u8>) {
     let mut lone = Lone::new();
     let remote = endpoint(1, 80);
-    let socket = lone.stack.connect(remote, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
+    let socket = lone.stack.tcp().connect(remote, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
     lone.flush();
     let syn = lone.segment_sent();
     let (local, Sequence(initial)) = (syn.from, syn.header.sequence);
@@ -29,7 +29,7 @@ fn established() -> (Lone, SocketId, impl Fn(u32, &[u8]) -> Vec<u8>) {
     for place in 0..4 {
         lone.deliver(&data(901 + place * 1000, &[1; 1000]));
     }
-    let read = lone.stack.read(socket, &mut [0; 9000], lone.now, &mut Ignore);
+    let read = lone.stack.tcp().read(socket, &mut [0; 9000], lone.now, &mut Ignore);
     assert_eq!(read.ok(), Some(4000));
     (lone, socket, data)
 }
@@ -48,13 +48,13 @@ fn a_frame_that_is_cut_off_brings_nothing_though_its_device_vouches_for_it() {
             lone.stack.receive(LINK, &mut batch, lone.now, &mut Ignore);
             lone.flush();
             let mut place = [0; 9000];
-            let read = lone.stack.read(socket, &mut place, lone.now, &mut Ignore);
+            let read = lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore);
             assert!(read.is_err(), "{read:?}, with {cut} bytes cut off and the checksum {checksum:?}");
-            let info = lone.stack.info(socket, lone.now).unwrap().tcp.unwrap();
+            let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
             assert_eq!(info.receive_next, Sequence(4901), "nothing was acknowledged");
             // Whole, it is taken.
             lone.deliver(&frame);
-            assert_eq!(lone.stack.read(socket, &mut place, lone.now, &mut Ignore).ok(), Some(1000));
+            assert_eq!(lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore).ok(), Some(1000));
         }
     }
 }
@@ -67,6 +67,6 @@ fn what_lies_behind_a_frame_is_no_part_of_it() {
     frame.extend_from_slice(&[9; 40]);
     lone.deliver(&frame);
     let mut place = [0; 9000];
-    assert_eq!(lone.stack.read(socket, &mut place, lone.now, &mut Ignore).ok(), Some(1000));
+    assert_eq!(lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore).ok(), Some(1000));
     assert_eq!(place[..1000], [2; 1000]);
 }

@@ -34,16 +34,17 @@ fn bare_host() -> Stack {
 fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears() {
     let (mut stack, now, mut wire) = (bare_host(), Instant::from_millis(1), Kept::default());
     let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 68);
-    let socket = stack.udp_bind(here, UdpOptions { broadcast: true, ..UdpOptions::default() }, now).unwrap();
+    let socket =
+        stack.udp().bind(here, UdpOptions { broadcast: true, ..UdpOptions::default() }, now).unwrap();
     let everybody = Endpoint::new(Ipv4Addr::BROADCAST, 67);
-    let refused = stack.udp_send_to(socket, b"?", Some(everybody), None, now);
+    let refused = stack.udp().send_to(socket, b"?", Some(everybody), None, now);
     assert!(
         matches!(refused, Err(DatagramError::Route(_))),
         "an ordinary datagram has a source: {refused:?}"
     );
-    let nowhere = stack.udp_send_unaddressed(socket, b"?", LinkId(7), 67, now);
+    let nowhere = stack.udp().send_unaddressed(socket, b"?", LinkId(7), 67, now);
     assert_eq!(nowhere, Err(DatagramError::Route(RouteError::NoLink)));
-    stack.udp_send_unaddressed(socket, b"who am I?", LINK, 67, now).unwrap();
+    stack.udp().send_unaddressed(socket, b"who am I?", LINK, 67, now).unwrap();
     // A change of addresses while it waits does not give it a source.
     let address = "10.0.0.9/24".parse().unwrap();
     stack.with_ip(now, &mut Ignore, |ip, env| ip.add_leased_address(LINK, address, env)).unwrap();
@@ -56,13 +57,13 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
     // The same frame from another card and host, to our port, is what an answer looks like.
     stack.with_ip(now, &mut Ignore, |ip, env| ip.remove_address(LINK, address.address(), env)).unwrap();
     let mut net = Net::ethernet(3);
-    let server = net.stacks[1].udp_bind(
+    let server = net.stacks[1].udp().bind(
         Endpoint::new(Ipv4Addr::UNSPECIFIED, 67),
         UdpOptions { broadcast: true, ..UdpOptions::default() },
         net.now,
     );
     let to = Endpoint::new(Ipv4Addr::BROADCAST, 68);
-    net.stacks[1].udp_send_to(server.unwrap(), b"you are", Some(to), None, net.now).unwrap();
+    net.stacks[1].udp().send_to(server.unwrap(), b"you are", Some(to), None, net.now).unwrap();
     let mut answer = Kept::default();
     net.stacks[1].transmit(LINK, net.now, 8, &mut answer, &mut Ignore);
     let answer = answer.0.iter().find(|frame| frame[12..14] == [8, 0]).unwrap();
@@ -72,7 +73,7 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
     batch.push(packet).unwrap();
     stack.receive(LINK, &mut batch, now, &mut Ignore);
     let mut place = [0; 64];
-    let info = stack.udp_receive_from(socket, &mut place, now).unwrap();
+    let info = stack.udp().receive_from(socket, &mut place, now).unwrap();
     assert_eq!((&place[..info.length_bytes], info.link), (&b"you are"[..], LINK));
     assert_eq!(info.from.port, 67);
 }

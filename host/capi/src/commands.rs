@@ -37,7 +37,7 @@ pub(crate) fn run(command: &CStr) -> c_int {
         world.device_takes_nothing = device::takes_nothing();
         world.refresh_fast_open_keys();
         if flushed {
-            world.stack.forget_destinations();
+            world.stack.tcp().forget_destinations();
         }
     }
     status.map_or_else(
@@ -83,8 +83,9 @@ fn counters(list: &str, world: &World) -> String {
 }
 
 fn counter(name: &str, world: &World) -> u64 {
-    let host = world.stack.counters();
-    let dropped = |why| world.stack.link_counters(world.link).map_or(0, |link| link.dropped_for(why));
+    let host = world.stack.instruments().counters();
+    let dropped =
+        |why| world.stack.instruments().link_counters(world.link).map_or(0, |link| link.dropped_for(why));
     match name {
         "SyncookiesSent" => host.cookies_sent,
         "SyncookiesRecv" => host.cookies_accepted,

@@ -9,7 +9,7 @@ use crate::sysctl;
 use inhost_base::Endpoint;
 use inhost_event::TcpPhase;
 use inhost_socket::{SendBuffer, UNCOUNTED_BYTES};
-use inhost_stack::{SocketId, SocketOption, TcpConfig};
+use inhost_stack::{ListenerId, SocketId, SocketOption, TcpConfig, TcpSocketId};
 use libc::{EBADF, EMFILE, ENOTSOCK};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,8 +75,8 @@ pub(crate) struct Socket {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Fresh,
-    Listener(SocketId),
-    Connection(SocketId),
+    Listener(ListenerId),
+    Connection(TcpSocketId),
 }
 
 /// What tells one change from another.
@@ -137,7 +137,7 @@ impl Socket {
         }
     }
     /// The connection's name.
-    pub fn connection(&self) -> Option<SocketId> {
+    pub fn connection(&self) -> Option<TcpSocketId> {
         match self.state {
             State::Connection(socket) => Some(socket),
             _ => None,
@@ -146,7 +146,8 @@ impl Socket {
     /// The name of whatever it is in the stack.
     pub fn stack_socket(&self) -> Option<SocketId> {
         match self.state {
-            State::Connection(socket) | State::Listener(socket) => Some(socket),
+            State::Connection(socket) => Some(socket.into()),
+            State::Listener(socket) => Some(socket.into()),
             State::Fresh => None,
         }
     }

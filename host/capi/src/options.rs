@@ -317,7 +317,7 @@ impl World {
         }
         let State::Listener(name) = socket.state else { return Ok(()) };
         if let Some((key, previous)) = fast_open_keys(self.descriptors.socket(fd)?) {
-            self.stack.set_fast_open_keys(key, previous);
+            self.stack.tcp().set_fast_open_keys(key, previous);
         }
         let (queue, _) = fast_open_of(self.descriptors.socket(fd)?);
         let option = SocketOption::FastOpenQueue(queue);
@@ -338,11 +338,9 @@ impl World {
     /// Sets what a connection has no configuration of: on the one that there is, or on the one that will be.
     fn set_on_connection(&mut self, fd: c_int, option: SocketOption) -> Result<(), i32> {
         let socket = self.descriptors.socket_mut(fd)?;
-        match socket.state {
-            State::Connection(name) | State::Listener(name) => {
-                self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
-            }
-            State::Fresh => {
+        match socket.stack_socket() {
+            Some(name) => self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL),
+            None => {
                 let kind = core::mem::discriminant(&option);
                 socket.pending.retain(|other| core::mem::discriminant(other) != kind);
                 socket.pending.push(option);
@@ -369,11 +367,9 @@ impl World {
     ) -> Result<(), i32> {
         let socket = self.descriptors.socket_mut(fd)?;
         begin(&mut socket.config);
-        match socket.state {
-            State::Connection(name) | State::Listener(name) => {
-                self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
-            }
-            State::Fresh => Ok(()),
+        match socket.stack_socket() {
+            Some(name) => self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL),
+            None => Ok(()),
         }
     }
 }

@@ -271,8 +271,8 @@ impl World {
         }
     }
     /// Everything of a connection, for TCP_INFO and the buffers' figures.
-    pub fn tcp(&self, socket: SocketId) -> Option<inhost_tcp::Info> {
-        self.stack.info(socket, self.now)?.tcp
+    pub fn tcp(&self, socket: impl Into<SocketId>) -> Option<inhost_tcp::Info> {
+        self.stack.instruments().info(socket, self.now)?.tcp
     }
 }
 

@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_stack::{
-    self as stack, DatagramInfo, EchoInfo, Probe, ProbeAnswer, ProbeMethod, SocketId, UdpOptions,
+    self as stack, DatagramInfo, EchoInfo, EchoSocketId, Probe, ProbeAnswer, ProbeMethod, ProbeSocketId,
+    UdpOptions, UdpSocketId,
 };
 
 use crate::error::{DatagramError, ListenError};
@@ -36,7 +37,7 @@ impl Ends {
 #[derive(Debug)]
 pub struct UdpSocket {
     host: Host,
-    socket: SocketId,
+    socket: UdpSocketId,
     local: Endpoint,
 }
 
@@ -45,7 +46,7 @@ impl UdpSocket {
         if host.is_draining() {
             return Err(ListenError::Stopped);
         }
-        let socket = host.core(|core| core.stack.udp_bind(local, options, core.now))?;
+        let socket = host.core(|core| core.stack.udp().bind(local, options, core.now))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(local, |(local, _)| local);
         Ok(UdpSocket { host: host.clone(), socket, local })
     }
@@ -54,7 +55,7 @@ impl UdpSocket {
         self.local
     }
     /// The socket's name, for [`Host::with_stack`].
-    pub fn socket(&self) -> SocketId {
+    pub fn socket(&self) -> UdpSocketId {
         self.socket
     }
     /// Sets an option of the stack.
@@ -63,7 +64,7 @@ impl UdpSocket {
     }
     /// Talks to `remote` only from now on, and learns of errors on the way there.
     pub fn connect(&self, remote: Endpoint) -> Result<(), DatagramError> {
-        Ok(self.host.core(|core| core.stack.udp_connect(self.socket, remote, core.now))?)
+        Ok(self.host.core(|core| core.stack.udp().connect(self.socket, remote, core.now))?)
     }
     /// Sends one datagram to the connected end.
     pub async fn send(&self, bytes: &[u8]) -> Result<(), DatagramError> {
@@ -81,7 +82,7 @@ impl UdpSocket {
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
         poll_fn(|context| {
             let send =
-                |core: &mut Core| core.stack.udp_send_unaddressed(self.socket, bytes, link, port, core.now);
+                |core: &mut Core| core.stack.udp().send_unaddressed(self.socket, bytes, link, port, core.now);
             or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
         })
         .await
@@ -105,8 +106,9 @@ impl UdpSocket {
         segment_bytes: u16,
         to: Option<Endpoint>,
     ) -> Poll<Result<(), DatagramError>> {
-        let send =
-            |core: &mut Core| core.stack.udp_send_run(self.socket, bytes, segment_bytes, to, None, core.now);
+        let send = |core: &mut Core| {
+            core.stack.udp().send_run(self.socket, bytes, segment_bytes, to, None, core.now)
+        };
         or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
     }
     /// One step of [`UdpSocket::send_between`].
@@ -117,7 +119,7 @@ impl UdpSocket {
         ends: Ends,
     ) -> Poll<Result<(), DatagramError>> {
         let Ends { from, to } = ends;
-        let sent = self.host.core(|core| core.stack.udp_send_to(self.socket, bytes, to, from, core.now));
+        let sent = self.host.core(|core| core.stack.udp().send_to(self.socket, bytes, to, from, core.now));
         or_wait(&self.host, self.socket, sent, Wait::Write, context)
     }
     /// The next datagram, of which as much as fits is put into `into`; or an error that an earlier one met.
@@ -130,7 +132,7 @@ impl UdpSocket {
         context: &Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<DatagramInfo, DatagramError>> {
-        let received = self.host.core(|core| core.stack.udp_receive_from(self.socket, into, core.now));
+        let received = self.host.core(|core| core.stack.udp().receive_from(self.socket, into, core.now));
         or_wait(&self.host, self.socket, received, Wait::Read, context)
     }
 }
@@ -145,7 +147,7 @@ impl Drop for UdpSocket {
 #[derive(Debug)]
 pub struct EchoSocket {
     host: Host,
-    socket: SocketId,
+    socket: EchoSocketId,
 }
 
 impl EchoSocket {
@@ -153,17 +155,18 @@ impl EchoSocket {
         if host.is_draining() {
             return Err(ListenError::Stopped);
         }
-        let socket = host.core(|core| core.stack.echo_open(core.now))?;
+        let socket = host.core(|core| core.stack.echo().open(core.now))?;
         Ok(EchoSocket { host: host.clone(), socket })
     }
     /// The socket's name, for [`Host::with_stack`].
-    pub fn socket(&self) -> SocketId {
+    pub fn socket(&self) -> EchoSocketId {
         self.socket
     }
     /// Sends an echo request numbered `sequence`, with `data`.
     pub async fn send(&self, to: IpAddr, sequence: u16, data: &[u8]) -> Result<(), DatagramError> {
         poll_fn(|context| {
-            let sent = self.host.core(|core| core.stack.echo_send(self.socket, to, sequence, data, core.now));
+            let sent =
+                self.host.core(|core| core.stack.echo().send(self.socket, to, sequence, data, core.now));
             or_wait(&self.host, self.socket, sent, Wait::Write, context)
         })
         .await
@@ -171,7 +174,7 @@ impl EchoSocket {
     /// The next answer, whose data is put into `into`; or the error that a request met.
     pub async fn receive(&self, into: &mut [u8]) -> Result<EchoInfo, DatagramError> {
         poll_fn(|context| {
-            let received = self.host.core(|core| core.stack.echo_receive(self.socket, into, core.now));
+            let received = self.host.core(|core| core.stack.echo().receive(self.socket, into, core.now));
             or_wait(&self.host, self.socket, received, Wait::Read, context)
         })
         .await
@@ -188,7 +191,7 @@ impl Drop for EchoSocket {
 #[derive(Debug)]
 pub struct ProbeSocket {
     host: Host,
-    socket: SocketId,
+    socket: ProbeSocketId,
 }
 
 impl ProbeSocket {
@@ -196,17 +199,17 @@ impl ProbeSocket {
         if host.is_draining() {
             return Err(ListenError::Stopped);
         }
-        let socket = host.core(|core| core.stack.probe_open(method, core.now))?;
+        let socket = host.core(|core| core.stack.probe().open(method, core.now))?;
         Ok(ProbeSocket { host: host.clone(), socket })
     }
     /// The socket's name, for [`Host::with_stack`].
-    pub fn socket(&self) -> SocketId {
+    pub fn socket(&self) -> ProbeSocketId {
         self.socket
     }
     /// Sends a probe; see [`stack::Stack::probe_send`].
     pub async fn send(&self, probe: &Probe) -> Result<(), DatagramError> {
         poll_fn(|context| {
-            let sent = self.host.core(|core| core.stack.probe_send(self.socket, probe, core.now));
+            let sent = self.host.core(|core| core.stack.probe().send(self.socket, probe, core.now));
             or_wait(&self.host, self.socket, sent, Wait::Write, context)
         })
         .await
@@ -214,7 +217,7 @@ impl ProbeSocket {
     /// The next answer; or the error that kept a probe from leaving.
     pub async fn receive(&self) -> Result<ProbeAnswer, DatagramError> {
         poll_fn(|context| {
-            let received = self.host.core(|core| core.stack.probe_receive(self.socket, core.now));
+            let received = self.host.core(|core| core.stack.probe().receive(self.socket, core.now));
             or_wait(&self.host, self.socket, received, Wait::Read, context)
         })
         .await
@@ -229,7 +232,7 @@ impl Drop for ProbeSocket {
 
 fn or_wait<T>(
     host: &Host,
-    socket: SocketId,
+    socket: impl Into<stack::SocketId>,
     result: Result<T, stack::DatagramError>,
     wait: Wait,
     context: &Context<'_>,

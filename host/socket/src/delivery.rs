@@ -67,8 +67,9 @@ impl Stream {
         let is_any = self.has_unread();
         if is_any {
             let socket = self.socket();
-            let _ =
-                self.host().core(|core| core.stack.consume(socket, usize::MAX, core.now, &mut *core.sink));
+            let _ = self
+                .host()
+                .core(|core| core.stack.tcp().consume(socket, usize::MAX, core.now, &mut *core.sink));
         }
         is_any
     }
@@ -79,7 +80,7 @@ impl Stream {
     fn undelivered_bytes(&self) -> Option<usize> {
         use TcpPhase::{Closing, FinWait1, LastAck};
         let queued = self.queued()?.unacknowledged_bytes;
-        let phase = self.host().core(|core| core.stack.phase(self.socket()))?;
+        let phase = self.host().core(|core| core.stack.instruments().phase(self.socket()))?;
         let is_end_outstanding = matches!(phase, FinWait1 | Closing | LastAck);
         (phase != TcpPhase::Closed && (is_end_outstanding || queued > 0))
             .then_some(queued + usize::from(is_end_outstanding))

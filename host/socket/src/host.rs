@@ -12,8 +12,8 @@ use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device};
 use inhost_event::{Ignore, Sink, TcpPhase};
 use inhost_stack::{
-    self as stack, ConnectOptions, ListenOptions, ProbeMethod, Readiness, SendHow, SocketError, SocketId,
-    SocketKind, SocketOption, Stack, Transmitted, UdpOptions,
+    self as stack, AnySocketId, ConnectOptions, ListenOptions, ListenerId, ProbeMethod, Readiness, SendHow,
+    SocketError, SocketId, SocketKind, SocketOption, Stack, TcpSocketId, Transmitted, UdpOptions,
 };
 
 use crate::doorbell::Doorbell;
@@ -312,6 +312,7 @@ impl Host {
         self.core(|core| {
             let listeners: Vec<SocketId> = core
                 .stack
+                .instruments()
                 .socket_states()
                 .filter(|&(_, kind, _)| kind == SocketKind::Listener)
                 .map(|(socket, ..)| socket)
@@ -334,7 +335,10 @@ impl Host {
     pub fn abort_all(&self) -> usize {
         let open: Vec<_> = self.core(|core| open(core).collect());
         for &socket in &open {
-            let _ = self.core(|core| core.stack.abort(socket, core.now, &mut *core.sink));
+            let _ = self.core(|core| match core.stack.typed(socket) {
+                Some(AnySocketId::Tcp(id)) => core.stack.tcp().abort(id, core.now, &mut *core.sink),
+                _ => core.stack.close(socket, core.now, &mut *core.sink),
+            });
             self.forget(socket);
         }
         open.len()
@@ -378,18 +382,18 @@ impl Host {
         self.inner.executor.operation();
     }
     /// Waits for `wait` of `socket`, after an attempt that said not now.
-    pub(crate) fn register(&self, socket: SocketId, wait: Wait, context: &Context<'_>) {
-        let oldest = self.inner.waiters.borrow_mut().register(socket, wait, context);
+    pub(crate) fn register(&self, socket: impl Into<SocketId>, wait: Wait, context: &Context<'_>) {
+        let oldest = self.inner.waiters.borrow_mut().register(socket.into(), wait, context);
         wake_all(oldest);
     }
     /// Reckons the room to send of a connection as Linux does from now on, with `SO_SNDBUF` at `bytes`.
-    pub(crate) fn set_send_buffer(&self, socket: SocketId, bytes: usize) -> Result<(), SocketError> {
+    pub(crate) fn set_send_buffer(&self, socket: TcpSocketId, bytes: usize) -> Result<(), SocketError> {
         let uncounted = SocketOption::SendBufferLimit(UNCOUNTED_BYTES);
         self.core(|core| core.stack.set_option(socket, uncounted, core.now, &mut *core.sink))?;
         let limit_bytes = SendBuffer::limit_of_option(bytes);
         let mut buffers = self.inner.send_buffers.borrow_mut();
-        let buffer = buffers.entry(socket).or_insert_with(|| {
-            let queued = self.core(|core| core.stack.queued(socket)).unwrap_or_default();
+        let buffer = buffers.entry(socket.into()).or_insert_with(|| {
+            let queued = self.core(|core| core.stack.instruments().queued(socket)).unwrap_or_default();
             let mut buffer = SendBuffer::new(limit_bytes, limit_bytes, true);
             buffer.wrote(queued.unacknowledged_bytes);
             buffer
@@ -400,13 +404,14 @@ impl Host {
     /// Sends as much of `bytes` as the send buffer has room for.
     pub(crate) fn send(
         &self,
-        socket: SocketId,
+        socket: TcpSocketId,
         bytes: &[u8],
         how: SendHow,
     ) -> Result<usize, stack::StreamError> {
         let mut buffers = self.inner.send_buffers.borrow_mut();
-        let Some(buffer) = buffers.get_mut(&socket) else {
-            return self.core(|core| core.stack.send_with(socket, bytes, how, core.now, &mut *core.sink));
+        let Some(buffer) = buffers.get_mut(&socket.into()) else {
+            return self
+                .core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink));
         };
         let end = |all| if all { how } else { SendHow { push: false, ..SendHow::default() } };
         let mut sent = 0;
@@ -428,8 +433,8 @@ impl Host {
         }
     }
     /// Whether a writer was told that there is no room, and was not told of any since.
-    pub(crate) fn is_send_buffer_full(&self, socket: SocketId) -> bool {
-        self.inner.send_buffers.borrow().get(&socket).is_some_and(SendBuffer::is_wanted)
+    pub(crate) fn is_send_buffer_full(&self, socket: TcpSocketId) -> bool {
+        self.inner.send_buffers.borrow().get(&socket.into()).is_some_and(SendBuffer::is_wanted)
     }
     /// Wakes the writers of send buffers that have room again.
     fn wake_writers(&self) {
@@ -437,7 +442,8 @@ impl Host {
         for (&socket, buffer) in
             self.inner.send_buffers.borrow_mut().iter_mut().filter(|(_, b)| b.is_wanted())
         {
-            let info = self.core(|core| core.stack.info(socket, core.now)).and_then(|info| info.tcp);
+            let info =
+                self.core(|core| core.stack.instruments().info(socket, core.now)).and_then(|info| info.tcp);
             if info.is_none_or(|info| buffer.look(&info, usize::MAX, self.now())) {
                 self.inner.waiters.borrow_mut().take(socket, Readiness::WRITABLE, &mut woken);
             }
@@ -452,7 +458,8 @@ impl Host {
         wake_all(woken);
     }
     /// The handle of `socket` is gone.
-    pub(crate) fn close(&self, socket: SocketId) {
+    pub(crate) fn close(&self, socket: impl Into<SocketId>) {
+        let socket = socket.into();
         match self.inner.core.try_borrow_mut() {
             Ok(mut core) => {
                 let core = &mut *core;
@@ -499,13 +506,14 @@ impl Host {
             wake_all(woken);
         }
     }
-    pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
+    pub(crate) fn readiness(&self, socket: impl Into<SocketId>) -> Readiness {
         self.core(|core| core.stack.readiness(socket))
     }
 }
 
 fn open(core: &Core) -> impl Iterator<Item = SocketId> + '_ {
     core.stack
+        .instruments()
         .socket_states()
         .filter(|(_, _, phase)| !matches!(phase, None | Some(TcpPhase::TimeWait | TcpPhase::Closed)))
         .map(|(socket, ..)| socket)

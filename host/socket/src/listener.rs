@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
 use inhost_stack::{
-    Accepted, ConnectionOptions, ListenOptions, Refusal, SocketError, SocketId, SocketOption,
+    Accepted, ConnectionOptions, ListenOptions, ListenerId, Refusal, SocketError, SocketOption,
 };
 
 use crate::error::{AcceptError, ListenError};
@@ -17,7 +17,7 @@ use crate::waiters::Wait;
 #[derive(Debug)]
 pub struct Listener {
     host: Host,
-    socket: SocketId,
+    socket: ListenerId,
     local: Endpoint,
 }
 
@@ -30,7 +30,7 @@ impl Listener {
         if host.is_draining() {
             return Err(ListenError::Stopped);
         }
-        let socket = host.core(|core| core.stack.listen(local, options, core.now))?;
+        let socket = host.core(|core| core.stack.tcp().listen(local, options, core.now))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(local, |(local, _)| local);
         Ok(Listener { host: host.clone(), socket, local })
     }
@@ -43,7 +43,7 @@ impl Listener {
         self.local
     }
     /// The socket's name, for [`Host::with_stack`].
-    pub fn socket(&self) -> SocketId {
+    pub fn socket(&self) -> ListenerId {
         self.socket
     }
     /// Sets an option: of the listener, or of the connections that it takes from now on.
@@ -71,7 +71,7 @@ impl Listener {
         if self.host.is_draining() {
             return Poll::Ready(Err(AcceptError::Stopped));
         }
-        match self.host.core(|core| core.stack.accept(self.socket, core.now)) {
+        match self.host.core(|core| core.stack.tcp().accept(self.socket, core.now)) {
             Ok(Some(accepted)) => Poll::Ready(Ok(Held { host: self.host.clone(), accepted, decided: false })),
             Ok(None) => {
                 self.host.register(self.socket, Wait::Read, context);
@@ -112,7 +112,7 @@ impl Held {
         let Accepted { socket, local, remote, held } = self.accepted;
         if held {
             // A caller who gave up in the meantime leaves a stream that says so when it is used.
-            let _ = self.host.core(|core| core.stack.proceed(socket, core.now, &mut *core.sink));
+            let _ = self.host.core(|core| core.stack.tcp().proceed(socket, core.now, &mut *core.sink));
         }
         Stream::new(&self.host, socket, local, remote)
     }
@@ -123,8 +123,9 @@ impl Held {
         if self.accepted.held {
             self.decided = true;
             let socket = self.accepted.socket;
-            let _ = self.host.core(|core| core.stack.refuse(socket, refusal, core.now, &mut *core.sink));
-            self.host.forget(socket);
+            let _ =
+                self.host.core(|core| core.stack.tcp().refuse(socket, refusal, core.now, &mut *core.sink));
+            self.host.forget(socket.into());
         }
     }
 }
@@ -136,10 +137,11 @@ impl Drop for Held {
         }
         let socket = self.accepted.socket;
         if self.accepted.held {
-            let _ =
-                self.host.core(|core| core.stack.refuse(socket, Refusal::Reset, core.now, &mut *core.sink));
+            let _ = self
+                .host
+                .core(|core| core.stack.tcp().refuse(socket, Refusal::Reset, core.now, &mut *core.sink));
         } else {
-            let _ = self.host.core(|core| core.stack.abort(socket, core.now, &mut *core.sink));
+            let _ = self.host.core(|core| core.stack.tcp().abort(socket, core.now, &mut *core.sink));
             self.host.close(socket);
         }
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use inhost_base::{Duration, Instant};
 use inhost_event::Sink;
-use inhost_stack::{SendHow, SocketId, Stack, StreamError};
+use inhost_stack::{SendHow, Stack, StreamError, TcpSocketId};
 use inhost_tcp::Info;
 
 /// The least that `SO_SNDBUF` may come to.
@@ -134,13 +134,13 @@ impl SendBuffer {
     /// `rest` or not. Nothing is taken, and it would block, where there is no room.
     pub fn write(
         &mut self,
-        (stack, socket, low_water): (&mut Stack, SocketId, usize),
+        (stack, socket, low_water): (&mut Stack, TcpSocketId, usize),
         rest: &[u8],
         starved: &mut bool,
         end: impl FnOnce(bool) -> SendHow,
         (now, sink): (Instant, &mut dyn Sink),
     ) -> Result<Taken, StreamError> {
-        let info = stack.info(socket, now).and_then(|info| info.tcp);
+        let info = stack.instruments().info(socket, now).and_then(|info| info.tcp);
         let room = info.as_ref().map_or(rest.len(), |info| self.room(info, low_water, starved));
         let piece = &rest[..room.min(rest.len())];
         if piece.is_empty() && !rest.is_empty() {
@@ -149,11 +149,11 @@ impl SendBuffer {
         let end = end(piece.len() == rest.len());
         let filled = info.as_ref().map_or(Filled::No, |info| self.filled(piece.len(), info));
         if let Some(pushed) = info.as_ref().and_then(|info| self.begins(info)) {
-            stack.end_burst(socket, pushed);
+            stack.tcp().end_burst(socket, pushed);
         }
         let push = (end.push && !end.more) || end.end_of_record || filled == Filled::Pushed;
         let how = SendHow { push, more: false, ..end };
-        let bytes = stack.send_with(socket, piece, how, now, sink)?;
+        let bytes = stack.tcp().send_with(socket, piece, how, now, sink)?;
         let goes = info.is_some_and(|info| self.took(bytes, filled, &info));
         self.closed |= end.end_of_record;
         Ok(Taken { bytes, goes })

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint};
-use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketId, SocketInfo};
+use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketInfo, TcpSocketId};
 use inhost_tcp::{Info, KeepAlive, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -25,13 +25,13 @@ use crate::waiters::Wait;
 #[derive(Debug)]
 pub struct Stream {
     host: Host,
-    socket: SocketId,
+    socket: TcpSocketId,
     local: Endpoint,
     remote: Endpoint,
 }
 
 impl Stream {
-    pub(crate) fn new(host: &Host, socket: SocketId, local: Endpoint, remote: Endpoint) -> Stream {
+    pub(crate) fn new(host: &Host, socket: TcpSocketId, local: Endpoint, remote: Endpoint) -> Stream {
         Stream { host: host.clone(), socket, local, remote }
     }
 
@@ -44,7 +44,8 @@ impl Stream {
         if host.is_draining() {
             return Err(ConnectError::Stopped);
         }
-        let socket = host.core(|core| core.stack.connect(remote, options, core.now, &mut *core.sink))?;
+        let socket =
+            host.core(|core| core.stack.tcp().connect(remote, options, core.now, &mut *core.sink))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(remote, |(local, _)| local);
         let stream = Stream::new(host, socket, local, remote);
         poll_fn(|context| stream.poll_connected(context)).await?;
@@ -73,7 +74,7 @@ impl Stream {
         self.remote
     }
     /// The socket's name, for [`Host::with_stack`].
-    pub fn socket(&self) -> SocketId {
+    pub fn socket(&self) -> TcpSocketId {
         self.socket
     }
     /// The host it belongs to.
@@ -134,20 +135,21 @@ impl Stream {
     }
     /// One step of [`Stream::receive`].
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
-        let received = self.host.core(|core| core.stack.read(self.socket, into, core.now, &mut *core.sink));
+        let received =
+            self.host.core(|core| core.stack.tcp().read(self.socket, into, core.now, &mut *core.sink));
         self.or_wait(received, Wait::Read, context)
     }
     /// Copies what is there into `into` and leaves it; waits while there is nothing.
     pub async fn peek(&self, into: &mut [u8]) -> Result<usize, StreamError> {
         poll_fn(|context| {
-            let seen = self.host.core(|core| core.stack.peek(self.socket, into));
+            let seen = self.host.core(|core| core.stack.tcp().peek(self.socket, into));
             self.or_wait(seen, Wait::Read, context)
         })
         .await
     }
     /// Bytes from the next one to be received up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        self.host.core(|core| core.stack.urgent_ahead(self.socket))
+        self.host.core(|core| core.stack.instruments().urgent_ahead(self.socket))
     }
 
     /// Waits until there is something to receive, the end of the stream, or an error.
@@ -190,16 +192,16 @@ impl Stream {
 
     /// Ends the sending half after what was written.
     pub fn shutdown(&self) {
-        let _ = self.host.core(|core| core.stack.shutdown(self.socket, core.now, &mut *core.sink));
+        let _ = self.host.core(|core| core.stack.tcp().shutdown(self.socket, core.now, &mut *core.sink));
     }
     /// Ends the connection at once; the peer is sent a reset, and what was not delivered is lost.
     pub fn abort(&self) {
-        let _ = self.host.core(|core| core.stack.abort(self.socket, core.now, &mut *core.sink));
-        self.host.forget(self.socket);
+        let _ = self.host.core(|core| core.stack.tcp().abort(self.socket, core.now, &mut *core.sink));
+        self.host.forget(self.socket.into());
     }
     /// Why the connection ended, when it did not end well.
     pub fn error(&self) -> Option<ConnectionError> {
-        self.host.core(|core| core.stack.connection_error(self.socket))
+        self.host.core(|core| core.stack.instruments().connection_error(self.socket))
     }
     /// Every figure of the connection, while it lives.
     pub fn info(&self) -> Option<Info> {
@@ -207,7 +209,7 @@ impl Stream {
     }
     /// What instruments show of it, while it lives.
     pub fn socket_info(&self) -> Option<SocketInfo> {
-        self.host.core(|core| core.stack.info(self.socket, core.now))
+        self.host.core(|core| core.stack.instruments().info(self.socket, core.now))
     }
 
     /// Whether small segments are held while data is unacknowledged. Default: as configured.
@@ -265,11 +267,11 @@ impl Stream {
     }
     /// What waits to be read, sent and acknowledged, while the connection lives.
     pub fn queued(&self) -> Option<stack::Queued> {
-        self.host.core(|core| core.stack.queued(self.socket))
+        self.host.core(|core| core.stack.instruments().queued(self.socket))
     }
     /// Bytes that the connection would take to send now, memory permitting; 0 when it is over.
     pub fn writable_bytes(&self) -> usize {
-        self.host.core(|core| core.stack.writable_bytes(self.socket))
+        self.host.core(|core| core.stack.instruments().writable_bytes(self.socket))
     }
     /// Sets any option of the stack; those above are the common ones.
     pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {

@@ -3,7 +3,7 @@
 use crate::ALLOCATOR;
 use crate::pair::{FRAMES, Pair, STEP};
 use inhost_base::Duration;
-use inhost_stack::SocketId;
+use inhost_stack::TcpSocketId;
 use stats_alloc::Region;
 use std::net::{TcpListener, TcpStream};
 
@@ -109,7 +109,7 @@ fn live_bytes(region: &Region<'_, std::alloc::System>) -> f64 {
 const USED: usize = 1_000;
 const USES: usize = 20;
 
-fn echo_us(pair: &mut Pair, ends: &[(SocketId, SocketId)]) -> Result<f64, String> {
+fn echo_us(pair: &mut Pair, ends: &[(TcpSocketId, TcpSocketId)]) -> Result<f64, String> {
     let mut began = 0.0;
     for turn in 0..=USES {
         if turn == 1 {

@@ -5,7 +5,8 @@ use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
 use inhost_buf::{Batch, Device, Frame, Full, Packet};
 use inhost_event::Ignore;
 use inhost_stack::{
-    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Medium, SocketId, Stack, StackConfig,
+    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, ListenerId, Medium, Stack,
+    StackConfig, TcpSocketId,
 };
 
 /// The one link of each host.
@@ -110,19 +111,20 @@ impl Pair {
         Ok(Pair { caller, called, now, frames_a_pass, there: Wire::new(), back: Wire::new() })
     }
     /// Listens at `port` of the called host.
-    pub fn listen(&mut self, port: u16) -> Result<SocketId, String> {
+    pub fn listen(&mut self, port: u16) -> Result<ListenerId, String> {
         let options = ListenOptions { backlog: 4096, syn_queue: 4096, ..ListenOptions::default() };
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.called.listen(at, options, self.now).map_err(|e| e.to_string())
+        self.called.tcp().listen(at, options, self.now).map_err(|e| e.to_string())
     }
     /// Calls `port` of the called host, and accepts there.
-    pub fn connect(&mut self, listener: SocketId, port: u16) -> Result<(SocketId, SocketId), String> {
+    pub fn connect(&mut self, listener: ListenerId, port: u16) -> Result<(TcpSocketId, TcpSocketId), String> {
         let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), port);
         let options = ConnectOptions::default();
-        let caller = self.caller.connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        let caller =
+            self.caller.tcp().connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
         for _ in 0..4 {
             self.round();
-            let accepted = self.called.accept(listener, self.now).map_err(|e| e.to_string())?;
+            let accepted = self.called.tcp().accept(listener, self.now).map_err(|e| e.to_string())?;
             if let Some(accepted) = accepted {
                 return Ok((caller, accepted.socket));
             }
@@ -144,14 +146,15 @@ impl Pair {
         receive_side(&mut self.called, &mut self.there, self.now);
     }
     /// A byte there and back; then time passes.
-    pub fn echo(&mut self, caller: SocketId, called: SocketId) -> Result<(), String> {
+    pub fn echo(&mut self, caller: TcpSocketId, called: TcpSocketId) -> Result<(), String> {
         let mut place = [0; 16];
-        self.caller.send(caller, b"x", self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.caller.tcp().send(caller, b"x", self.now, &mut Ignore).map_err(|e| e.to_string())?;
         self.pass_there();
-        let heard = self.called.read(called, &mut place, self.now, &mut Ignore).map_err(|e| e.to_string())?;
-        self.called.send(called, &place[..heard], self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        let heard =
+            self.called.tcp().read(called, &mut place, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.called.tcp().send(called, &place[..heard], self.now, &mut Ignore).map_err(|e| e.to_string())?;
         self.pass_back();
-        match self.caller.read(caller, &mut place, self.now, &mut Ignore) {
+        match self.caller.tcp().read(caller, &mut place, self.now, &mut Ignore) {
             Ok(1) => {}
             other => return Err(format!("an echo gave {other:?}")),
         }

@@ -2,7 +2,7 @@
 
 use crate::pair::{FRAMES, Pair};
 use inhost_event::Ignore;
-use inhost_stack::SocketId;
+use inhost_stack::TcpSocketId;
 
 /// Payload of one segment at MTU 1500 with timestamps.
 const SEGMENT_BYTES: u64 = 1448;
@@ -82,11 +82,11 @@ pub fn run(name: &str, times: u64) -> Result<(), String> {
     (path.loop_)(times)
 }
 
-fn open_pair() -> Result<(Pair, SocketId, SocketId), String> {
+fn open_pair() -> Result<(Pair, TcpSocketId, TcpSocketId), String> {
     open(Pair::new(16, FRAMES)?)
 }
 
-fn open(mut pair: Pair) -> Result<(Pair, SocketId, SocketId), String> {
+fn open(mut pair: Pair) -> Result<(Pair, TcpSocketId, TcpSocketId), String> {
     let listener = pair.listen(80)?;
     let (caller, called) = pair.connect(listener, 80)?;
     Ok((pair, caller, called))
@@ -102,14 +102,14 @@ fn bulk_by_two(segments: u64) -> Result<(), String> {
     stream(open(Pair::new(16, 2)?)?, segments)
 }
 
-fn stream((mut pair, caller, called): (Pair, SocketId, SocketId), segments: u64) -> Result<(), String> {
+fn stream((mut pair, caller, called): (Pair, TcpSocketId, TcpSocketId), segments: u64) -> Result<(), String> {
     let text = [0x5a; 16 << 10];
     let mut place = vec![0; 64 << 10];
     let (mut received, wanted) = (0, segments * SEGMENT_BYTES);
     for _ in 0..100 * segments {
-        while pair.caller.send(caller, &text, pair.now, &mut Ignore).is_ok() {}
+        while pair.caller.tcp().send(caller, &text, pair.now, &mut Ignore).is_ok() {}
         pair.pass_there();
-        while let Ok(count @ 1..) = pair.called.read(called, &mut place, pair.now, &mut Ignore) {
+        while let Ok(count @ 1..) = pair.called.tcp().read(called, &mut place, pair.now, &mut Ignore) {
             received += count as u64;
         }
         pair.round();

@@ -5,7 +5,7 @@
 mod pair;
 
 use inhost_event::Ignore;
-use inhost_stack::SocketId;
+use inhost_stack::TcpSocketId;
 use pair::{FRAMES, Pair};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -24,21 +24,21 @@ fn allocations(work: impl FnOnce()) -> usize {
     change.allocations + change.reallocations
 }
 
-fn bulk(pair: &mut Pair, [caller, called]: [SocketId; 2], segments: u64) {
+fn bulk(pair: &mut Pair, [caller, called]: [TcpSocketId; 2], segments: u64) {
     let text = [7; 8192];
     let mut place = [0; 16_384];
     let mut received = 0;
     while received < segments * SEGMENT_BYTES {
-        while pair.caller.send(caller, &text, pair.now, &mut Ignore).is_ok() {}
+        while pair.caller.tcp().send(caller, &text, pair.now, &mut Ignore).is_ok() {}
         pair.pass_there();
-        while let Ok(count @ 1..) = pair.called.read(called, &mut place, pair.now, &mut Ignore) {
+        while let Ok(count @ 1..) = pair.called.tcp().read(called, &mut place, pair.now, &mut Ignore) {
             received += count as u64;
         }
         pair.round();
     }
 }
 
-fn echo(pair: &mut Pair, [caller, called]: [SocketId; 2], times: u64) {
+fn echo(pair: &mut Pair, [caller, called]: [TcpSocketId; 2], times: u64) {
     for _ in 0..times {
         pair.echo(caller, called).unwrap();
         while pair.caller.ready().is_some() || pair.called.ready().is_some() {}

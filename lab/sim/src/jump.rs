@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_socket::Host;
-use inhost_stack::SocketId;
+use inhost_stack::{AnySocketId, TcpSocketId};
 use inhost_wire::checksum::update;
 use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;
@@ -88,8 +88,14 @@ impl Jumper {
             if after_frames > self.frames {
                 return;
             }
-            let sockets: Vec<SocketId> =
-                host.with_stack(|stack, now| stack.sockets(now).map(|info| info.socket).collect());
+            let sockets: Vec<TcpSocketId> = host.with_stack(|stack, _| {
+                let all = stack.instruments().socket_states();
+                all.filter_map(|(socket, ..)| match stack.typed(socket)? {
+                    AnySocketId::Tcp(id) => Some(id),
+                    _ => None,
+                })
+                .collect()
+            });
             let jumped =
                 sockets.iter().filter(|socket| self.jump(host, **socket, send_by, receive_by)).count();
             if jumped == 0 {
@@ -99,14 +105,14 @@ impl Jumper {
         }
     }
     /// Moves one connection; whether it could be.
-    pub fn jump(&mut self, host: &Host, socket: SocketId, send_by: u64, receive_by: u64) -> bool {
+    pub fn jump(&mut self, host: &Host, socket: TcpSocketId, send_by: u64, receive_by: u64) -> bool {
         host.with_stack(|stack, _| {
             // What a host says to itself passes no port of it.
             let ends = stack.endpoints(socket).and_then(|(own, peer)| Some((own, peer?)));
             let Some((own, peer)) = ends.filter(|(own, peer)| own.address != peer.address) else {
                 return false;
             };
-            let (sends, receives) = stack.jump_sequence(socket, send_by, receive_by);
+            let (sends, receives) = stack.tcp().jump_sequence(socket, send_by, receive_by);
             let [send_by, receive_by] =
                 [(sends, send_by), (receives, receive_by)].map(|(jumps, by)| match jumps {
                     true => by,

@@ -253,7 +253,7 @@ fn complaints(network: &Network) -> Result<(), String> {
 /// Waits until every connection is gone, and looks that nothing is left.
 fn settle(network: &mut Network) -> Result<(), String> {
     let ran = network.run(CLOSING_LIMIT, |network| {
-        network.hosts().all(|host| host.with_stack(|stack, _| stack.socket_count() == 0))
+        network.hosts().all(|host| host.with_stack(|stack, _| stack.instruments().socket_count() == 0))
     });
     complaints(network)?;
     if ran != Ran::Done {
@@ -276,7 +276,7 @@ fn settle(network: &mut Network) -> Result<(), String> {
 fn sockets(network: &Network) -> String {
     let all: Vec<_> = network
         .hosts()
-        .map(|host| host.with_stack(|stack, now| stack.sockets(now).collect::<Vec<_>>()))
+        .map(|host| host.with_stack(|stack, now| stack.instruments().sockets(now).collect::<Vec<_>>()))
         .collect();
     format!("{all:#?}")
 }

@@ -230,7 +230,7 @@ fn no_reply_waits_for_an_acknowledgment() {
         let client = raw.stream.local();
         let held = world.host.with_stack(|stack, now| {
             let of_server = |info: &SocketInfo| info.local.port == place::PORT && info.remote == Some(client);
-            let info = stack.sockets(now).find(of_server).unwrap();
+            let info = stack.instruments().sockets(now).find(of_server).unwrap();
             info.tcp.unwrap().ledgers.send.of(SendCause::SmallData)
         });
         assert_eq!(held, Duration::ZERO);

@@ -121,7 +121,7 @@ fn an_echo_is_not_held_back() {
     });
     let held = network.ends[1].host.with_stack(|stack, now| {
         let of_echo = |info: &SocketInfo| info.remote == Some(echo.local());
-        let info = stack.sockets(now).find(of_echo).unwrap();
+        let info = stack.instruments().sockets(now).find(of_echo).unwrap();
         info.tcp.unwrap().ledgers.send.of(SendCause::SmallData)
     });
     assert_eq!(held, Duration::ZERO);

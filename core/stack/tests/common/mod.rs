@@ -9,8 +9,8 @@ use inhost_base::{Duration, Endpoint, HardwareAddress, Instant, IpAddr, Ipv4Addr
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::{Ignore, Mask, Recorded};
 use inhost_stack::{
-    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Medium, Readiness, SocketId, Stack,
-    StackConfig,
+    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, ListenerId, Medium, Readiness,
+    SocketId, Stack, StackConfig, TcpSocketId,
 };
 use std::collections::BTreeMap;
 
@@ -164,23 +164,27 @@ impl Net {
     pub fn set_faults(&mut self, faults: Faults) {
         self.wires.iter_mut().for_each(|wire| wire.faults = faults);
     }
-    pub fn listen(&mut self, host: usize, port: u16) -> SocketId {
+    pub fn listen(&mut self, host: usize, port: u16) -> ListenerId {
         self.listen_with(host, port, ListenOptions::default())
     }
-    pub fn listen_with(&mut self, host: usize, port: u16, options: ListenOptions) -> SocketId {
+    pub fn listen_with(&mut self, host: usize, port: u16, options: ListenOptions) -> ListenerId {
         let local = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.stacks[host].listen(local, options, self.now).unwrap()
+        self.stacks[host].tcp().listen(local, options, self.now).unwrap().into()
     }
-    pub fn connect(&mut self, host: usize, to: Endpoint) -> SocketId {
-        self.stacks[host].connect(to, ConnectOptions::default(), self.now, &mut self.sinks[host]).unwrap()
+    pub fn connect(&mut self, host: usize, to: Endpoint) -> TcpSocketId {
+        self.stacks[host]
+            .tcp()
+            .connect(to, ConnectOptions::default(), self.now, &mut self.sinks[host])
+            .unwrap()
+            .into()
     }
     /// A connection from host 0 to a new listener of host 1: the two sockets.
-    pub fn connected(&mut self, port: u16) -> (SocketId, SocketId) {
+    pub fn connected(&mut self, port: u16) -> (TcpSocketId, TcpSocketId) {
         let listener = self.listen(1, port);
         let mut caller = self.connect(0, endpoint(1, port));
         let mut accepted = None;
         let done = self.run(Duration::from_secs(1000), |net| {
-            accepted = accepted.or(net.stacks[1].accept(listener, net.now).unwrap());
+            accepted = accepted.or(net.stacks[1].tcp().accept(listener, net.now).unwrap());
             // On a bad wire even the neighbour may be out of reach for a while.
             if net.stacks[0].readiness(caller).contains(Readiness::ERROR) {
                 net.close(0, caller);
@@ -189,18 +193,19 @@ impl Net {
             accepted.is_some() && net.stacks[0].readiness(caller).contains(Readiness::CONNECTED)
         });
         assert!(done, "no connection");
-        (caller, accepted.unwrap().socket)
+        (caller, accepted.unwrap().socket.into())
     }
-    pub fn send(&mut self, host: usize, socket: SocketId, bytes: &[u8]) -> usize {
-        self.stacks[host].send(socket, bytes, self.now, &mut self.sinks[host]).unwrap()
+    pub fn send(&mut self, host: usize, socket: TcpSocketId, bytes: &[u8]) -> usize {
+        self.stacks[host].tcp().send(socket, bytes, self.now, &mut self.sinks[host]).unwrap()
     }
-    pub fn read(&mut self, host: usize, socket: SocketId, most: usize) -> Vec<u8> {
+    pub fn read(&mut self, host: usize, socket: TcpSocketId, most: usize) -> Vec<u8> {
         let mut place = vec![0; most];
-        let count = self.stacks[host].read(socket, &mut place, self.now, &mut self.sinks[host]).unwrap_or(0);
+        let count =
+            self.stacks[host].tcp().read(socket, &mut place, self.now, &mut self.sinks[host]).unwrap_or(0);
         place.truncate(count);
         place
     }
-    pub fn close(&mut self, host: usize, socket: SocketId) {
+    pub fn close(&mut self, host: usize, socket: impl Into<SocketId>) {
         self.stacks[host].close(socket, self.now, &mut self.sinks[host]).unwrap();
     }
 
@@ -311,7 +316,7 @@ impl Net {
     /// Both hosts without a socket and without memory in use.
     pub fn assert_clean(&self) {
         for (host, stack) in self.stacks.iter().enumerate() {
-            let left: Vec<_> = stack.sockets(self.now).collect();
+            let left: Vec<_> = stack.instruments().sockets(self.now).collect();
             assert!(left.is_empty(), "host {host} keeps {left:?}");
             assert_eq!(stack.memory().outstanding_bytes(), 0, "host {host} keeps memory");
         }

@@ -5,7 +5,10 @@ use super::{LINK, address, endpoint, interface};
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Sequence};
 use inhost_buf::Batch;
 use inhost_event::Ignore;
-use inhost_stack::{ConnectOptions, ListenOptions, Medium, Readiness, SocketId, Stack, StackConfig};
+use inhost_stack::{
+    AnySocketId, ConnectOptions, ListenOptions, ListenerId, Medium, Readiness, Stack, StackConfig,
+    TcpSocketId,
+};
 use inhost_wire::tcp::{Flags, TcpHeader, TcpOptions};
 use std::collections::BTreeMap;
 
@@ -32,8 +35,8 @@ pub struct Siege {
     /// By the caller's end, for as long as the host has not reset it.
     pub said: BTreeMap<Endpoint, Said>,
     /// Of the services' connections, by their port.
-    pub served: BTreeMap<SocketId, u16>,
-    listeners: Vec<SocketId>,
+    pub served: BTreeMap<TcpSocketId, u16>,
+    listeners: Vec<ListenerId>,
     /// Bytes that the services have read.
     pub read_bytes: u64,
     /// What callers say that they take in a segment.
@@ -60,7 +63,7 @@ impl Siege {
         };
         for port in [ECHO, DISCARD, CHARGEN] {
             let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-            siege.listeners.push(siege.host.listen(any, ListenOptions::default(), now).unwrap());
+            siege.listeners.push(siege.host.tcp().listen(any, ListenOptions::default(), now).unwrap().into());
         }
         siege
     }
@@ -151,25 +154,30 @@ impl Siege {
         while let Some((socket, readiness)) = self.host.ready() {
             let now = self.now;
             if let Some(at) = self.listeners.iter().position(|&listener| listener == socket) {
-                while let Ok(Some(accepted)) = self.host.accept(socket, now) {
+                while let Ok(Some(accepted)) = self.host.tcp().accept(self.listeners[at], now) {
                     self.served.insert(accepted.socket, [ECHO, DISCARD, CHARGEN][at]);
                 }
                 continue;
             }
+            let Some(AnySocketId::Tcp(socket)) = self.host.typed(socket) else { continue };
             if readiness.contains(Readiness::CLOSED) || readiness.contains(Readiness::ERROR) {
                 self.served.remove(&socket);
                 let _ = self.host.close(socket, now, &mut Ignore);
                 continue;
             }
             match self.served.get(&socket) {
-                Some(&CHARGEN) => while self.host.send(socket, &[b'#'; 4096], now, &mut Ignore).is_ok() {},
+                Some(&CHARGEN) => {
+                    while self.host.tcp().send(socket, &[b'#'; 4096], now, &mut Ignore).is_ok() {}
+                }
                 Some(&port) => {
-                    while let Ok(count @ 1..) = self.host.peek(socket, &mut place) {
+                    while let Ok(count @ 1..) = self.host.tcp().peek(socket, &mut place) {
                         let taken = match port {
-                            ECHO => self.host.send(socket, &place[..count], now, &mut Ignore).unwrap_or(0),
+                            ECHO => {
+                                self.host.tcp().send(socket, &place[..count], now, &mut Ignore).unwrap_or(0)
+                            }
                             _ => count,
                         };
-                        self.host.consume(socket, taken, now, &mut Ignore).unwrap();
+                        self.host.tcp().consume(socket, taken, now, &mut Ignore).unwrap();
                         self.read_bytes += taken as u64;
                         if taken == 0 {
                             break;
@@ -181,8 +189,11 @@ impl Siege {
         }
     }
     /// An honest call to `port`.
-    pub fn call(&mut self, port: u16) -> SocketId {
-        self.honest.connect(endpoint(0, port), ConnectOptions::default(), self.now, &mut Ignore).unwrap()
+    pub fn call(&mut self, port: u16) -> TcpSocketId {
+        self.honest
+            .tcp()
+            .connect(endpoint(0, port), ConnectOptions::default(), self.now, &mut Ignore)
+            .unwrap()
     }
     /// How long an honest caller waits until `bytes` of its are echoed; `None` beyond `limit`.
     pub fn echo_takes(&mut self, bytes: usize, limit: Duration) -> Option<Duration> {
@@ -192,8 +203,8 @@ impl Siege {
         while self.now.since(began) < limit {
             self.round(Duration::from_millis(1));
             let text = vec![1; bytes - sent];
-            sent += self.honest.send(socket, &text, self.now, &mut Ignore).unwrap_or(0);
-            heard += self.honest.read(socket, &mut place, self.now, &mut Ignore).unwrap_or(0);
+            sent += self.honest.tcp().send(socket, &text, self.now, &mut Ignore).unwrap_or(0);
+            heard += self.honest.tcp().read(socket, &mut place, self.now, &mut Ignore).unwrap_or(0);
             if heard == bytes {
                 self.honest.close(socket, self.now, &mut Ignore).unwrap();
                 return Some(self.now.since(began));

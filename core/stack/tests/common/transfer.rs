@@ -2,7 +2,7 @@
 
 use super::Net;
 use inhost_base::Random;
-use inhost_stack::{Readiness, SocketId, StreamError};
+use inhost_stack::{Readiness, StreamError, TcpSocketId};
 
 /// The byte at `position` of the stream that `host` sends.
 fn byte(seed: u64, host: usize, position: usize) -> u8 {
@@ -14,7 +14,7 @@ fn byte(seed: u64, host: usize, position: usize) -> u8 {
 #[derive(Debug)]
 pub struct End {
     pub host: usize,
-    pub socket: SocketId,
+    pub socket: TcpSocketId,
     to_send: usize,
     to_receive: usize,
     sent: usize,
@@ -33,7 +33,7 @@ pub struct Transfer {
 
 impl Transfer {
     /// `bytes[i]` are sent by host `i`.
-    pub fn new(seed: u64, sockets: [SocketId; 2], bytes: [usize; 2]) -> Transfer {
+    pub fn new(seed: u64, sockets: [TcpSocketId; 2], bytes: [usize; 2]) -> Transfer {
         let end = |host: usize| End {
             host,
             socket: sockets[host],
@@ -71,13 +71,13 @@ impl End {
             let end = self.to_send.min(self.sent + most);
             let bytes: Vec<u8> = (self.sent..end).map(|at| byte(seed, self.host, at)).collect();
             let (stack, sink) = (&mut net.stacks[self.host], &mut net.sinks[self.host]);
-            match stack.send(self.socket, &bytes, net.now, sink) {
+            match stack.tcp().send(self.socket, &bytes, net.now, sink) {
                 Ok(count) => self.sent += count,
                 Err(StreamError::WouldBlock) => return,
                 Err(why) => panic!("seed {seed}: host {} cannot send: {why}", self.host),
             }
             if self.sent == self.to_send {
-                stack.shutdown(self.socket, net.now, sink).unwrap();
+                stack.tcp().shutdown(self.socket, net.now, sink).unwrap();
             }
         }
     }
@@ -85,7 +85,7 @@ impl End {
         while !self.at_end {
             let mut place = vec![0; 1 + random.public_below(9_000) as usize];
             let (stack, sink) = (&mut net.stacks[self.host], &mut net.sinks[self.host]);
-            match stack.read(self.socket, &mut place, net.now, sink) {
+            match stack.tcp().read(self.socket, &mut place, net.now, sink) {
                 Ok(0) => {
                     assert_eq!(self.received, self.to_receive, "seed {seed}: the stream ended early");
                     self.at_end = true;

@@ -28,13 +28,14 @@ pub(crate) unsafe extern "C" fn close(_: *mut c_void, fd: c_int) -> c_int {
 /// Closes what is behind a descriptor: a linger time of zero resets.
 fn let_go(world: &mut World, socket: &Socket) {
     let now = world.now;
-    let Some(name) = socket.stack_socket() else { return };
-    let resets = matches!(socket.state, State::Connection(_)) && socket.options.linger == Some(0);
     // The descriptor is gone whatever the stack says; there is nobody left to tell.
-    let _ = if resets {
-        world.stack.abort(name, now, &mut Ignore)
-    } else {
-        world.stack.close(name, now, &mut Ignore)
+    let _ = match socket.state {
+        State::Connection(name) if socket.options.linger == Some(0) => {
+            world.stack.tcp().abort(name, now, &mut Ignore)
+        }
+        State::Connection(name) => world.stack.close(name, now, &mut Ignore),
+        State::Listener(name) => world.stack.close(name, now, &mut Ignore),
+        State::Fresh => return,
     };
 }
 
@@ -48,7 +49,7 @@ pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) 
         };
         let now = world.now;
         let name = world.descriptors.socket(fd)?.connection().ok_or(ENOTCONN)?;
-        let phase = world.stack.info(name, now).and_then(|info| info.phase);
+        let phase = world.stack.instruments().info(name, now).and_then(|info| info.phase);
         if matches!(phase, None | Some(TcpPhase::Closed)) {
             return Err(ENOTCONN);
         }
@@ -56,7 +57,7 @@ pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) 
         socket.reading_ended |= reading;
         if writing && !socket.writing_ended {
             socket.writing_ended = true;
-            world.stack.shutdown(name, now, &mut Ignore).map_err(|_| ENOTCONN)?;
+            world.stack.tcp().shutdown(name, now, &mut Ignore).map_err(|_| ENOTCONN)?;
         }
         world.descriptors.note(fd, libc::POLLIN | libc::POLLOUT | libc::POLLHUP | libc::POLLRDHUP);
         Ok(0)

@@ -44,5 +44,5 @@ pub(crate) fn untold_error(stack: &inhost_stack::Stack, socket: &Socket) -> Opti
         return None;
     }
     let State::Connection(connection) = socket.state else { return None };
-    Some(stack.connection_error(connection)?.errno())
+    Some(stack.instruments().connection_error(connection)?.errno())
 }

@@ -13,7 +13,7 @@ use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::Ignore;
 use inhost_socket::errno::Errno;
 use inhost_stack::{
-    ConnectOptions, FastOpenCall, ListenOptions, Local, Readiness, SocketId, Stack, TcpConfig,
+    ConnectOptions, FastOpenCall, ListenOptions, Local, Readiness, Stack, TcpConfig, TcpSocketId,
 };
 use libc::{
     AF_INET, AF_INET6, EADDRNOTAVAIL, EAFNOSUPPORT, EAGAIN, EALREADY, ECONNABORTED, EINPROGRESS, EINVAL,
@@ -90,7 +90,7 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     let socket = world.descriptors.socket(fd)?;
     let (queue, without_cookie) = fast_open_of(socket);
     if let Some((key, previous)) = fast_open_keys(socket) {
-        world.stack.set_fast_open_keys(key, previous);
+        world.stack.tcp().set_fast_open_keys(key, previous);
     }
     let socket = world.descriptors.socket(fd)?;
     let options = ListenOptions {
@@ -103,7 +103,7 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
         tcp: Some(socket.connection_config()),
         ..ListenOptions::default()
     };
-    let listener = world.stack.listen(local, options, now).map_err(|why| why.errno())?;
+    let listener = world.stack.tcp().listen(local, options, now).map_err(|why| why.errno())?;
     world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
     world.set_pending(fd)
 }
@@ -141,7 +141,7 @@ impl World {
         let listeners =
             self.descriptors.sockets().filter(|socket| matches!(socket.state, State::Listener(_)));
         if let Some((key, previous)) = listeners.last().and_then(fast_open_keys) {
-            self.stack.set_fast_open_keys(key, previous);
+            self.stack.tcp().set_fast_open_keys(key, previous);
         }
     }
 }
@@ -184,7 +184,7 @@ fn accept_now(world: &mut World, fd: i32, place: Place) -> Result<i64, i32> {
     let State::Listener(name) = listener.state else { return Err(EINVAL) };
     let (family, config, profile) = (listener.family, listener.config.clone(), listener.profile);
     let options = listener.options.inherited();
-    let accepted = world.stack.accept(name, now).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
+    let accepted = world.stack.tcp().accept(name, now).map_err(|_| EINVAL)?.ok_or(EAGAIN)?;
     let mut socket = Socket::new(family, config);
     socket.state = State::Connection(accepted.socket);
     socket.options = options;
@@ -237,7 +237,7 @@ pub(crate) fn begin(
     fd: i32,
     remote: Endpoint,
     fast_open: FastOpenCall,
-) -> Result<SocketId, i32> {
+) -> Result<TcpSocketId, i32> {
     let now = world.now;
     let socket = world.descriptors.socket(fd)?;
     let without_cookie = socket.profile == Profile::Linux && sysctl::fast_open().client_without_cookie;
@@ -255,9 +255,10 @@ pub(crate) fn begin(
     };
     let name = world
         .stack
+        .tcp()
         .connect(remote, options, now, &mut Ignore)
         .map_err(|why| inhost_socket::ConnectError::from(why).errno())?;
-    let room = world.stack.syn_data_room(name);
+    let room = world.stack.instruments().syn_data_room(name);
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Connection(name);
     socket.count_room();
@@ -285,25 +286,26 @@ fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
         socket.error_told = true;
         return Err(number);
     }
-    if stack.connection_error(name).is_some() {
+    if stack.instruments().connection_error(name).is_some() {
         return Err(ECONNABORTED);
     }
     Err(if socket.nonblocking { under_way } else { EAGAIN })
 }
 
 /// Whether the handshake is done and nothing went wrong in it.
-fn is_connected(stack: &Stack, name: SocketId) -> bool {
+fn is_connected(stack: &Stack, name: TcpSocketId) -> bool {
     stack.readiness(name).contains(Readiness::CONNECTED)
 }
 
 /// Dissolves a connection; the socket can be used afresh.
 fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
     let now = world.now;
-    let name = world.descriptors.socket(fd)?.stack_socket();
-    if let Some(name) = name {
-        // Whoever is connected is told by a reset; a listener only stops listening.
-        let _ = world.stack.abort(name, now, &mut Ignore);
-    }
+    // Whoever is connected is told by a reset; a listener only stops listening.
+    let _ = match world.descriptors.socket(fd)?.state {
+        State::Connection(name) => world.stack.tcp().abort(name, now, &mut Ignore),
+        State::Listener(name) => world.stack.close(name, now, &mut Ignore),
+        State::Fresh => Ok(()),
+    };
     let socket = world.descriptors.socket_mut(fd)?;
     socket.state = State::Fresh;
     socket.deferred = false;

@@ -12,7 +12,7 @@ use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
 use inhost_event::{Ignore, TcpPhase};
 use inhost_socket::Taken;
-use inhost_stack::{FastOpenCall, Readiness, SendHow, SocketId, StreamError};
+use inhost_stack::{FastOpenCall, Readiness, SendHow, StreamError, TcpSocketId};
 use libc::{
     EAGAIN, EALREADY, EDESTADDRREQ, EINPROGRESS, EINVAL, EISCONN, ENOTCONN, EOPNOTSUPP, EPIPE, MSG_DONTWAIT,
     MSG_EOR, MSG_MORE, iovec, msghdr, sockaddr, socklen_t, ssize_t,
@@ -164,7 +164,9 @@ impl Progress {
             State::Fresh => begin(world, self.fd, remote.ok_or(EDESTADDRREQ)?, allowed)?,
             State::Connection(name) if socket.deferred => name,
             State::Connection(name) if is_opening(world, name) => return Err(EALREADY),
-            State::Connection(name) if world.stack.connection_error(name).is_some() => return Ok(false),
+            State::Connection(name) if world.stack.instruments().connection_error(name).is_some() => {
+                return Ok(false);
+            }
             State::Connection(_) if !socket.connect_told => {
                 // This call is the first to hear of it, and goes on.
                 world.descriptors.socket_mut(self.fd)?.connect_told = true;
@@ -175,7 +177,7 @@ impl Progress {
         };
         world.descriptors.socket_mut(self.fd)?.deferred = false;
         self.opens = true;
-        let mut room = world.stack.syn_data_room(name);
+        let mut room = world.stack.instruments().syn_data_room(name);
         loop {
             let piece = self.pieces.get(self.piece).copied();
             let rest = piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.offset..]);
@@ -185,7 +187,7 @@ impl Progress {
             }
             // Nothing at all also lets a SYN go that waited.
             let part = &rest[..rest.len().min(room)];
-            let sent = world.stack.send(name, part, world.now, &mut Ignore).unwrap_or(0);
+            let sent = world.stack.tcp().send(name, part, world.now, &mut Ignore).unwrap_or(0);
             self.offset += sent;
             self.taken += sent;
             room -= sent;
@@ -226,7 +228,7 @@ impl Progress {
         if self.opens {
             self.opens = false;
             world.descriptors.socket_mut(self.fd)?.connect_told = true;
-            if world.stack.connection_error(name).is_some() {
+            if world.stack.instruments().connection_error(name).is_some() {
                 return Err(world.take_error(self.fd)?.unwrap_or(EPIPE));
             }
         }
@@ -248,7 +250,7 @@ impl Progress {
                 Err(StreamError::WouldBlock) => {
                     if self.taken > 0 {
                         // What was taken so far goes as if the write ended here.
-                        let _ = world.stack.send(name, &[], world.now, &mut Ignore);
+                        let _ = world.stack.tcp().send(name, &[], world.now, &mut Ignore);
                     }
                     return if self.taken > 0 && !waits { Ok(self.taken as i64) } else { Err(EAGAIN) };
                 }
@@ -262,7 +264,7 @@ impl Progress {
     fn write(
         &mut self,
         world: &mut World,
-        name: SocketId,
+        name: TcpSocketId,
         rest: &[u8],
     ) -> Result<Result<Taken, StreamError>, i32> {
         let is_last = self.piece + 1 == self.pieces.len();
@@ -280,7 +282,7 @@ impl Progress {
                 buffer.write((&mut world.stack, name, low_water), rest, &mut starved, end, (now, sink))
             }
             None => {
-                let sent = world.stack.send_with(name, rest, end(true), now, sink);
+                let sent = world.stack.tcp().send_with(name, rest, end(true), now, sink);
                 sent.map(|bytes| Taken { bytes, goes: false })
             }
         };
@@ -297,7 +299,7 @@ impl Progress {
         (is_last && self.flags & MSG_EOR != 0) || pages_used_up
     }
     /// The connection, when it can be written to.
-    fn writable(&self, world: &mut World) -> Result<SocketId, i32> {
+    fn writable(&self, world: &mut World) -> Result<TcpSocketId, i32> {
         let socket = world.descriptors.socket(self.fd)?;
         if socket.writing_ended {
             return Err(EPIPE);
@@ -319,8 +321,8 @@ impl Progress {
 }
 
 /// Whether the handshake is in progress, and nothing can be sent before it is done.
-pub(crate) fn is_opening(world: &World, name: SocketId) -> bool {
-    let phase = world.stack.info(name, world.now).and_then(|info| info.phase);
+pub(crate) fn is_opening(world: &World, name: TcpSocketId) -> bool {
+    let phase = world.stack.instruments().info(name, world.now).and_then(|info| info.phase);
     let opens = matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived));
     opens && !world.stack.readiness(name).contains(Readiness::CONNECTED)
 }

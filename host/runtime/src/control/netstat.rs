@@ -29,7 +29,8 @@ pub fn netstat(host: &Host) -> Value {
 /// The same, with the account that each interface's driver gives of itself.
 pub fn netstat_with_links(host: &Host, links: Option<&Links>) -> Value {
     let mut members = head(host, links);
-    let sockets = host.with_stack(|stack, now| stack.sockets(now).map(|info| socket(&info)).collect());
+    let sockets =
+        host.with_stack(|stack, now| stack.instruments().sockets(now).map(|info| socket(&info)).collect());
     members.insert("sockets".to_owned(), Value::Array(sockets));
     Value::Object(members)
 }
@@ -69,14 +70,14 @@ impl Pieces {
             return Some(members + "\"sockets\":[");
         };
         host.with_stack(|stack, now| {
-            let places = stack.socket_places();
+            let places = stack.instruments().socket_places();
             if first > places {
                 return None;
             }
             let mut text = String::new();
             let (mut place, mut shown) = (first, 0);
             while place < places && shown < SOCKETS_A_PIECE && place - first < PLACES_A_PIECE {
-                if let Some(info) = stack.socket_at(place, now) {
+                if let Some(info) = stack.instruments().socket_at(place, now) {
                     text.push_str(if self.any { "," } else { "" });
                     text.push_str(&socket(&info).to_string());
                     (self.any, shown) = (true, shown + 1);
@@ -120,7 +121,7 @@ impl Summary {
 
 fn summary(stack: &Stack) -> Value {
     let mut counts = [0u64; 5];
-    stack.socket_kinds().for_each(|kind| counts[kind as usize] += 1);
+    stack.instruments().socket_kinds().for_each(|kind| counts[kind as usize] += 1);
     let count = |kind: SocketKind| counts[kind as usize];
     json!({
         "interfaces": stack.links().map(|link| Value::Object(traffic(stack, link))).collect::<Vec<_>>(),
@@ -137,7 +138,7 @@ fn summary(stack: &Stack) -> Value {
 
 /// Which interface it is, and what has passed it.
 fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
-    let counters = stack.link_counters(link).copied().unwrap_or_default();
+    let counters = stack.instruments().link_counters(link).copied().unwrap_or_default();
     let drops = counters.drops().filter(|&(_, count)| count > 0);
     let drops: Map<String, Value> = drops.map(|(why, count)| (why.text().to_owned(), count.into())).collect();
     let config = stack.ip().config(link);
@@ -337,7 +338,7 @@ fn host_counters(stack: &Stack) -> Value {
         datagrams_received,
         datagrams_sent,
         loopback_full,
-    } = *stack.counters();
+    } = *stack.instruments().counters();
     json!({
         "connections_opened": connections_opened,
         "connections_accepted": connections_accepted,

@@ -340,7 +340,7 @@ async fn connect(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure>
 fn hand_over(shared: &Rc<Shared>, stream: Stream, ours: AsyncFd<UnixStream>) -> Map<String, Value> {
     let socket = stream.socket();
     let members = Map::from_iter([
-        ("socket".to_owned(), name(socket)),
+        ("socket".to_owned(), name(socket.into())),
         ("local".to_owned(), stream.local().to_string().into()),
         ("remote".to_owned(), stream.remote().to_string().into()),
     ]);
@@ -351,7 +351,7 @@ fn hand_over(shared: &Rc<Shared>, stream: Stream, ours: AsyncFd<UnixStream>) -> 
             if ended.len() >= REMEMBERED_ENDS {
                 ended.pop_front();
             }
-            ended.push_back((socket, why));
+            ended.push_back((socket.into(), why));
         }
     };
     shared.host.spawn(carry).detach();
@@ -367,7 +367,7 @@ fn listen(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
     let listener = shared.host.listen(at, options)?;
     let (ours, theirs) = pump::message_pair(&shared.reactor).map_err(no_descriptor)?;
     let members = Map::from_iter([
-        ("socket".to_owned(), name(listener.socket())),
+        ("socket".to_owned(), name(listener.socket().into())),
         ("local".to_owned(), listener.local().to_string().into()),
     ]);
     let sharing = shared.clone();
@@ -391,7 +391,7 @@ fn udp(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
     }
     let (ours, theirs) = pump::datagram_pair(&shared.reactor).map_err(no_descriptor)?;
     let members = Map::from_iter([
-        ("socket".to_owned(), name(socket.socket())),
+        ("socket".to_owned(), name(socket.socket().into())),
         ("local".to_owned(), socket.local().to_string().into()),
     ]);
     shared.host.spawn(pump::carry_datagrams(socket, ours, to)).detach();
@@ -404,7 +404,7 @@ fn status(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
     if let Some((_, why)) = shared.ended.borrow().iter().rev().find(|(ended, _)| *ended == socket) {
         return Ok(json!({"ended": why.to_string(), "errno": why.errno()}).into());
     }
-    let info = shared.host.with_stack(|stack, now| stack.info(socket, now));
+    let info = shared.host.with_stack(|stack, now| stack.instruments().info(socket, now));
     match info {
         Some(info) => Ok(json!({"status": netstat::socket(&info)}).into()),
         None => Ok(json!({"ended": null}).into()),

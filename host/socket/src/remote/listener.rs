@@ -1,7 +1,7 @@
 //! Waiting for callers on any thread.
 
 use inhost_base::Endpoint;
-use inhost_stack::{SocketError, SocketId, SocketOption};
+use inhost_stack::{ListenerId, SocketError, SocketOption};
 
 use super::RemoteHost;
 use super::stream::RemoteStream;
@@ -18,7 +18,7 @@ pub struct RemoteListener {
     accepted: async_channel::Receiver<RemoteStream>,
     local: Endpoint,
     host: RemoteHost,
-    socket: SocketId,
+    socket: ListenerId,
 }
 
 impl RemoteListener {

@@ -80,18 +80,28 @@ impl RemoteHost {
         answer.recv().await.map_err(|_| Gone)
     }
     /// Sets an option of a socket.
-    pub(crate) async fn set_option(&self, socket: SocketId, option: SocketOption) -> Result<(), SocketError> {
+    pub(crate) async fn set_option(
+        &self,
+        socket: impl Into<SocketId>,
+        option: SocketOption,
+    ) -> Result<(), SocketError> {
+        let socket = socket.into();
         self.on_stack(move |stack, now, sink| stack.set_option(socket, option, now, sink))
             .await
             .unwrap_or(Err(SocketError::NoSocket))
     }
     /// The options of a connection or listener.
-    pub(crate) async fn options(&self, socket: SocketId) -> Result<ConnectionOptions, SocketError> {
+    pub(crate) async fn options(
+        &self,
+        socket: impl Into<SocketId>,
+    ) -> Result<ConnectionOptions, SocketError> {
+        let socket = socket.into();
         self.on_stack(move |stack, _, _| stack.options(socket)).await.unwrap_or(Err(SocketError::NoSocket))
     }
     /// Everything about a socket.
-    pub(crate) async fn info(&self, socket: SocketId) -> Option<SocketInfo> {
-        self.on_stack(move |stack, now, _| stack.info(socket, now)).await.ok().flatten()
+    pub(crate) async fn info(&self, socket: impl Into<SocketId>) -> Option<SocketInfo> {
+        let socket = socket.into();
+        self.on_stack(move |stack, now, _| stack.instruments().info(socket, now)).await.ok().flatten()
     }
     async fn on_stack<R: Send + 'static>(
         &self,

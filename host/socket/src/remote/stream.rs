@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
-use inhost_stack::{ConnectionOptions, SocketError, SocketId, SocketOption};
+use inhost_stack::{ConnectionOptions, SocketError, SocketOption, TcpSocketId};
 use inhost_tcp::Info;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -28,7 +28,7 @@ pub struct RemoteStream {
     local: Endpoint,
     remote: Endpoint,
     host: RemoteHost,
-    socket: SocketId,
+    socket: TcpSocketId,
 }
 
 struct Outer(Arc<Pipe>);

@@ -173,7 +173,8 @@ fn frame() -> Result<Vec<u8>, String> {
     let (caller, mut wire) = (host(2, now)?, Wire::default());
     let socket = bind(&caller, 9)?;
     let to = Endpoint::new(Ipv4Addr::new(10, 0, 0, 1), 9);
-    let send = |stack: &mut Stack, now| stack.udp_send_to(socket.socket(), &[7; BYTES], Some(to), None, now);
+    let send =
+        |stack: &mut Stack, now| stack.udp().send_to(socket.socket(), &[7; BYTES], Some(to), None, now);
     caller.with_stack(send).map_err(|e| e.to_string())?;
     caller.transmit(LINK, now, 1, &mut wire);
     Ok(wire.last)

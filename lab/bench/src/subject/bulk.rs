@@ -5,7 +5,7 @@ use crate::host::{self, SHIPPED};
 use crate::wire::{Two, WireConfig};
 use bytes::Bytes;
 use inhost_event::Ignore;
-use inhost_stack::{SendHow, SocketId};
+use inhost_stack::{SendHow, TcpSocketId};
 use std::time::Duration;
 
 /// Bytes of one write, and of one read: what the first level of the processor's cache holds.
@@ -73,7 +73,7 @@ struct Measured {
 
 fn run(
     two: &mut Two,
-    (caller, called): (SocketId, SocketId),
+    (caller, called): (TcpSocketId, TcpSocketId),
     face: Face,
     piece_bytes: usize,
     length: Duration,
@@ -88,7 +88,7 @@ fn run(
         let before = received;
         for _ in 0..ROUNDS_A_LOOK {
             match face {
-                Face::Copying => while two.caller.send(caller, &text, two.now, &mut Ignore).is_ok() {},
+                Face::Copying => while two.caller.tcp().send(caller, &text, two.now, &mut Ignore).is_ok() {},
                 Face::Lending => lend(two, caller, &text, &mut seen),
             }
             two.pass_there();
@@ -108,29 +108,31 @@ fn run(
     Ok(Measured { bytes: received as f64, core_seconds: core_seconds() - core_began })
 }
 
-fn read(two: &mut Two, called: SocketId, place: &mut [u8]) -> usize {
+fn read(two: &mut Two, called: TcpSocketId, place: &mut [u8]) -> usize {
     let mut received = 0;
-    while let Ok(count @ 1..) = two.called.read(called, place, two.now, &mut Ignore) {
+    while let Ok(count @ 1..) = two.called.tcp().read(called, place, two.now, &mut Ignore) {
         received += count;
     }
     received
 }
 
-fn lend(two: &mut Two, caller: SocketId, text: &Bytes, seen: &mut u64) {
+fn lend(two: &mut Two, caller: TcpSocketId, text: &Bytes, seen: &mut u64) {
     loop {
         let mut piece = text.clone();
         let how = SendHow::default();
-        let Ok(taken @ 1..) = two.caller.lend(caller, &mut piece, how, two.now, &mut Ignore) else { return };
+        let Ok(taken @ 1..) = two.caller.tcp().lend(caller, &mut piece, how, two.now, &mut Ignore) else {
+            return;
+        };
         *seen = seen.wrapping_add(touch(&text[..taken]));
     }
 }
 
-fn look(two: &mut Two, called: SocketId, seen: &mut u64) -> usize {
+fn look(two: &mut Two, called: TcpSocketId, seen: &mut u64) -> usize {
     let mut received = 0;
-    while let Ok(packet) = two.called.borrow(called, two.now, &mut Ignore) {
+    while let Ok(packet) = two.called.tcp().borrow(called, two.now, &mut Ignore) {
         let count = packet.len();
         *seen = seen.wrapping_add(touch(packet.bytes()));
-        two.called.give_back(packet);
+        two.called.tcp().give_back(packet);
         received += count;
         if count == 0 {
             break;

@@ -6,7 +6,7 @@ use crate::host::SHIPPED;
 use crate::wire::{self, Two, WireConfig};
 use inhost_base::{Duration as Length, Endpoint};
 use inhost_event::Ignore;
-use inhost_stack::{ConnectOptions, Local, SocketId, StackConfig, TcpConfig};
+use inhost_stack::{ConnectOptions, ListenerId, Local, StackConfig, TcpConfig};
 use std::time::Duration;
 
 const WIRE: WireConfig = WireConfig { mtu_bytes: 1500, trusted: false };
@@ -45,7 +45,7 @@ fn measure(
 ) -> Result<Answer, String> {
     let mut two = Two::new(config, WIRE, addresses)?;
     let ports = open.div_ceil(OPEN_A_PORT) as u16;
-    let listeners: Vec<SocketId> = (0..ports).map(|n| two.listen(1_000 + n)).collect::<Result<_, _>>()?;
+    let listeners: Vec<ListenerId> = (0..ports).map(|n| two.listen(1_000 + n)).collect::<Result<_, _>>()?;
     for n in 0..open {
         let place = n / OPEN_A_PORT;
         two.connect(listeners[place], 1_000 + place as u16)?;
@@ -65,24 +65,25 @@ fn measure(
         count += 1;
     }
     let seconds = core_seconds() - began;
-    let waiting = two.caller.socket_count() - open;
+    let waiting = two.caller.instruments().socket_count() - open;
     let settings = format!("{SHIPPED}; {how}; {waiting} in TIME-WAIT at the end");
     Ok(Answer::new(settings).with("rate", (count - before) as f64 / seconds))
 }
 
 /// Opens a connection from one address to another, and closes it from both ends.
-fn once(two: &mut Two, listener: SocketId, addresses: u8, number: usize) -> Result<(), String> {
+fn once(two: &mut Two, listener: ListenerId, addresses: u8, number: usize) -> Result<(), String> {
     let pair = number % (usize::from(addresses) * usize::from(addresses));
     let (from, to) = (pair as u8 % addresses, pair as u8 / addresses);
     let local = Local { address: Some(wire::address(1, 1 + from)), port: 0 };
     let remote = Endpoint { address: wire::address(2, 1 + to), port: 80 };
     let options = ConnectOptions { local, ..ConnectOptions::default() };
     two.tick();
-    let caller = two.caller.connect(remote, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+    let caller =
+        two.caller.tcp().connect(remote, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;
     two.pass_there();
     two.pass_back();
     two.pass_there();
-    let accepted = two.called.accept(listener, two.now).map_err(|e| e.to_string())?;
+    let accepted = two.called.tcp().accept(listener, two.now).map_err(|e| e.to_string())?;
     let accepted = accepted.ok_or("a connection was not accepted at once")?;
     two.caller.close(caller, two.now, &mut Ignore).map_err(|e| e.to_string())?;
     two.pass_there();

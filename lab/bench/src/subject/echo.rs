@@ -27,16 +27,19 @@ pub fn raw(length: Duration) -> Result<Answer, String> {
     while trips.go_on(two.now) {
         for _ in 0..TRIPS_A_LOOK {
             two.tick();
-            two.caller.send(caller, b"x", two.now, &mut Ignore).map_err(|e| e.to_string())?;
+            two.caller.tcp().send(caller, b"x", two.now, &mut Ignore).map_err(|e| e.to_string())?;
             two.pass_there();
             two.timers();
             let heard =
-                two.called.read(called, &mut place, two.now, &mut Ignore).map_err(|e| e.to_string())?;
-            two.called.send(called, &place[..heard], two.now, &mut Ignore).map_err(|e| e.to_string())?;
+                two.called.tcp().read(called, &mut place, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+            two.called
+                .tcp()
+                .send(called, &place[..heard], two.now, &mut Ignore)
+                .map_err(|e| e.to_string())?;
             two.tick();
             two.pass_back();
             two.timers();
-            match two.caller.read(caller, &mut place, two.now, &mut Ignore) {
+            match two.caller.tcp().read(caller, &mut place, two.now, &mut Ignore) {
                 Ok(1) => {}
                 other => return Err(format!("an echo gave {other:?}")),
             }

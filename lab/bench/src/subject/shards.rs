@@ -12,7 +12,9 @@ use inhost_event::Ignore;
 use inhost_link::{Tunnel, TunnelConfig};
 use inhost_runtime::{Shards, interface};
 use inhost_socket::Host;
-use inhost_stack::{ConnectOptions, DuplicateDetection, Local, Share, SocketId, StackConfig, Steer};
+use inhost_stack::{
+    ConnectOptions, DuplicateDetection, ListenerId, Local, Share, StackConfig, Steer, TcpSocketId,
+};
 use std::io;
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -104,9 +106,9 @@ fn run(count: u16, length: Duration) -> Result<Load, String> {
 struct Shard {
     two: Two,
     share: Option<Share>,
-    listener: SocketId,
-    streams: Vec<(SocketId, SocketId)>,
-    requests: Vec<(SocketId, SocketId)>,
+    listener: ListenerId,
+    streams: Vec<(TcpSocketId, TcpSocketId)>,
+    requests: Vec<(TcpSocketId, TcpSocketId)>,
     port: u16,
     place: Vec<u8>,
 }
@@ -131,7 +133,7 @@ impl Shard {
         Ok(shard)
     }
     /// Opens a connection from the next port whose flow belongs here: the device would bring no other.
-    fn call(&mut self) -> Result<(SocketId, SocketId), String> {
+    fn call(&mut self) -> Result<(TcpSocketId, TcpSocketId), String> {
         let called = Endpoint { address: wire::address(2, 1), port: PORT };
         loop {
             self.port = if self.port < 49_000 { self.port + 1 } else { 1_024 };
@@ -143,11 +145,12 @@ impl Shard {
         let local = Local { address: None, port: self.port };
         let options = ConnectOptions { local, ..ConnectOptions::default() };
         let two = &mut self.two;
-        let caller = two.caller.connect(called, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+        let caller =
+            two.caller.tcp().connect(called, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;
         for _ in 0..MOST_PASSES {
             self.pass_there();
             self.two.pass_back();
-            let accepted = self.two.called.accept(self.listener, self.two.now);
+            let accepted = self.two.called.tcp().accept(self.listener, self.two.now);
             if let Some(accepted) = accepted.map_err(|e| e.to_string())? {
                 return Ok((caller, accepted.socket));
             }
@@ -191,10 +194,10 @@ impl Shard {
     fn round(&mut self) -> Result<(), String> {
         let Shard { two, streams, requests, place, .. } = self;
         for &(caller, _) in streams.iter() {
-            let _ = two.caller.send(caller, place, two.now, &mut Ignore);
+            let _ = two.caller.tcp().send(caller, place, two.now, &mut Ignore);
         }
         for &(caller, _) in requests.iter() {
-            let _ = two.caller.send(caller, &place[..REQUEST_BYTES], two.now, &mut Ignore);
+            let _ = two.caller.tcp().send(caller, &place[..REQUEST_BYTES], two.now, &mut Ignore);
         }
         for _ in 0..MOST_PASSES {
             let before = self.frames();
@@ -212,23 +215,23 @@ impl Shard {
         self.pass_there();
         let Shard { two, streams, requests, place, .. } = self;
         for &(_, called) in streams.iter() {
-            while let Ok(1..) = two.called.read(called, place, two.now, &mut Ignore) {}
+            while let Ok(1..) = two.called.tcp().read(called, place, two.now, &mut Ignore) {}
         }
         for &(_, called) in requests.iter() {
-            if let Ok(count @ 1..) = two.called.read(called, place, two.now, &mut Ignore) {
-                let _ = two.called.send(called, &place[..count], two.now, &mut Ignore);
+            if let Ok(count @ 1..) = two.called.tcp().read(called, place, two.now, &mut Ignore) {
+                let _ = two.called.tcp().send(called, &place[..count], two.now, &mut Ignore);
             }
         }
         two.pass_back();
         for &(caller, _) in requests.iter() {
-            let _ = two.caller.read(caller, place, two.now, &mut Ignore);
+            let _ = two.caller.tcp().read(caller, place, two.now, &mut Ignore);
         }
     }
     /// A connection that is opened and closed.
     fn come_and_go(&mut self) -> Result<(), String> {
         let (caller, called) = self.call()?;
         let two = &mut self.two;
-        two.caller.abort(caller, two.now, &mut Ignore).map_err(|e| e.to_string())?;
+        two.caller.tcp().abort(caller, two.now, &mut Ignore).map_err(|e| e.to_string())?;
         self.pass_there();
         let two = &mut self.two;
         two.called.close(called, two.now, &mut Ignore).map_err(|e| e.to_string())

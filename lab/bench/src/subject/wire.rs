@@ -7,7 +7,8 @@ use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Packet, Shareable
 use inhost_event::Ignore;
 use inhost_runtime::Clock;
 use inhost_stack::{
-    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Medium, SocketId, Stack, StackConfig,
+    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, ListenerId, Medium, Stack,
+    StackConfig, TcpSocketId,
 };
 
 /// The one link of each host.
@@ -189,21 +190,22 @@ impl Two {
         }
     }
     /// Listens at `port` of every address of the called host.
-    pub fn listen(&mut self, port: u16) -> Result<SocketId, String> {
+    pub fn listen(&mut self, port: u16) -> Result<ListenerId, String> {
         let options = ListenOptions { backlog: 4096, syn_queue: 4096, ..ListenOptions::default() };
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.called.listen(at, options, self.now).map_err(|e| e.to_string())
+        self.called.tcp().listen(at, options, self.now).map_err(|e| e.to_string())
     }
     /// Calls `port` at the called host's first address, and accepts there.
-    pub fn connect(&mut self, listener: SocketId, port: u16) -> Result<(SocketId, SocketId), String> {
+    pub fn connect(&mut self, listener: ListenerId, port: u16) -> Result<(TcpSocketId, TcpSocketId), String> {
         let to = Endpoint { address: address(2, 1), port };
         let options = ConnectOptions::default();
-        let caller = self.caller.connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        let caller =
+            self.caller.tcp().connect(to, options, self.now, &mut Ignore).map_err(|e| e.to_string())?;
         for _ in 0..4 {
             self.pass_there();
             self.pass_back();
             self.timers();
-            let accepted = self.called.accept(listener, self.now).map_err(|e| e.to_string())?;
+            let accepted = self.called.tcp().accept(listener, self.now).map_err(|e| e.to_string())?;
             if let Some(accepted) = accepted {
                 return Ok((caller, accepted.socket));
             }

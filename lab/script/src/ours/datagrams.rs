@@ -4,14 +4,14 @@ use super::{Ours, Slot};
 use crate::language::{Call, Failure};
 use crate::side::{Came, PEER_PORTS};
 use inhost_base::Endpoint;
-use inhost_stack::{BindError, DatagramError, ErrorKind};
+use inhost_stack::{AnySocketId, BindError, DatagramError, ErrorKind, UdpSocketId};
 
 impl Ours {
     pub(super) fn open_datagrams(&mut self, call: &Call, port: u16) -> Result<Came, String> {
         let local = Endpoint::new(self.any(), port);
-        match self.stack.udp_bind(local, self.datagram_options.clone(), self.now) {
+        match self.stack.udp().bind(local, self.datagram_options.clone(), self.now) {
             Ok(socket) => {
-                self.sockets.insert(call.on.clone(), Slot::Live(socket));
+                self.sockets.insert(call.on.clone(), Slot::Live(AnySocketId::Udp(socket)));
                 self.datagrams.insert(call.on.clone());
                 Ok(Came::Done)
             }
@@ -19,24 +19,31 @@ impl Ours {
             Err(error) => Err(error.to_string()),
         }
     }
+    fn datagram_socket(&self, name: &str) -> Result<UdpSocketId, String> {
+        match self.socket(name)? {
+            AnySocketId::Udp(id) => Ok(id),
+            _ => Err(format!("the socket {name} takes no datagrams")),
+        }
+    }
     fn peer(&self, number: u8) -> Endpoint {
         Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(number))
     }
     pub(super) fn connect_datagrams(&mut self, call: &Call, peer: u8) -> Result<Came, String> {
-        let socket = self.socket(&call.on)?;
-        let done = self.stack.udp_connect(socket, self.peer(peer), self.now);
+        let socket = self.datagram_socket(&call.on)?;
+        let peer = self.peer(peer);
+        let done = self.stack.udp().connect(socket, peer, self.now);
         done.map_or_else(failed, |()| Ok(Came::Done))
     }
     pub(super) fn send_datagram(&mut self, call: &Call, to: Option<u8>, data: &[u8]) -> Result<Came, String> {
-        let socket = self.socket(&call.on)?;
+        let socket = self.datagram_socket(&call.on)?;
         let to = to.map(|peer| self.peer(peer));
-        let done = self.stack.udp_send_to(socket, data, to, None, self.now);
+        let done = self.stack.udp().send_to(socket, data, to, None, self.now);
         done.map_or_else(failed, |()| Ok(Came::Taken(data.len())))
     }
     pub(super) fn receive_datagram(&mut self, call: &Call, bytes: usize) -> Result<Came, String> {
-        let socket = self.socket(&call.on)?;
+        let socket = self.datagram_socket(&call.on)?;
         let mut place = vec![0; bytes];
-        match self.stack.udp_receive_from(socket, &mut place, self.now) {
+        match self.stack.udp().receive_from(socket, &mut place, self.now) {
             Ok(info) => {
                 place.truncate(info.length_bytes);
                 Ok(Came::Received { bytes: place, whole: info.length_bytes, from: info.from.port })
@@ -45,8 +52,8 @@ impl Ours {
         }
     }
     pub(super) fn datagram_error(&mut self, call: &Call) -> Result<Came, String> {
-        let socket = self.socket(&call.on)?;
-        let error = self.stack.udp_take_error(socket, self.now).map_err(|error| error.to_string())?;
+        let socket = self.datagram_socket(&call.on)?;
+        let error = self.stack.udp().take_error(socket, self.now).map_err(|error| error.to_string())?;
         error.map_or(Ok(Came::Done), failed)
     }
 }

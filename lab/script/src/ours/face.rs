@@ -34,14 +34,14 @@ impl Face {
     }
     /// Whether the handshake is done, or will never be.
     pub fn may_write(&self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
-        let phase = stack.info(socket, now).and_then(|info| info.phase);
+        let phase = stack.instruments().info(socket, now).and_then(|info| info.phase);
         let opens = matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived));
         !self.is_linux || !opens || stack.readiness(socket).contains(Readiness::CONNECTED)
     }
     /// Whether there is a connection, or the beginning of one, to shut down. A call that is shut down is given up, and
     /// says so once.
     pub fn shuts_down(&mut self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
-        let phase = stack.info(socket, now).and_then(|info| info.phase);
+        let phase = stack.instruments().info(socket, now).and_then(|info| info.phase);
         if self.is_linux && phase == Some(TcpPhase::SynSent) {
             self.given_up.insert(socket, false);
         }
@@ -85,7 +85,7 @@ impl Face {
     }
     /// Whether poll shows what is so: urgent data once its last byte is there, and no end of a call that was given up.
     pub fn shows(&self, stack: &Stack, socket: SocketId, field: &str, now: Instant) -> bool {
-        let info = stack.info(socket, now).and_then(|info| info.tcp);
+        let info = stack.instruments().info(socket, now).and_then(|info| info.tcp);
         match (field, info) {
             _ if !self.is_linux => true,
             ("urgent", Some(info)) => info.urgent_has_come,

@@ -18,8 +18,8 @@ use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkI
 use inhost_buf::Batch;
 use inhost_event::Ignore;
 use inhost_stack::{
-    ConnectOptions, DuplicateDetection, FastOpenCall, InterfaceConfig, ListenOptions, Local, Medium,
-    Readiness, SendHow, SocketId, Stack, StackConfig, StreamError, UdpOptions,
+    AnySocketId, ConnectOptions, DuplicateDetection, FastOpenCall, InterfaceConfig, ListenOptions, Local,
+    Medium, Readiness, SendHow, SocketId, Stack, StackConfig, StreamError, TcpSocketId, UdpOptions,
 };
 use inhost_tcp::{Config, ConnectionError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ enum Slot {
     /// Not used yet.
     Fresh(Box<Fresh>),
     /// A listener or a connection.
-    Live(SocketId),
+    Live(AnySocketId),
 }
 
 #[derive(Clone)]
@@ -135,12 +135,17 @@ impl Ours {
     /// The sockets whose connections ended by an error.
     fn failed(&self) -> BTreeSet<SocketId> {
         let live = self.sockets.values().filter_map(|slot| match slot {
-            Slot::Live(socket) => Some(*socket),
-            _ => None,
+            Slot::Live(socket) => socket.tcp(),
+            Slot::Fresh(_) => None,
         });
-        live.filter(|&socket| self.stack.connection_error(socket).is_some()).collect()
+        live.filter(|&socket| self.stack.instruments().connection_error(socket).is_some())
+            .map(SocketId::from)
+            .collect()
     }
-    fn socket(&self, name: &str) -> Result<SocketId, String> {
+    fn connection(&self, name: &str) -> Result<TcpSocketId, String> {
+        self.socket(name)?.tcp().ok_or_else(|| format!("the socket {name} is no connection"))
+    }
+    fn socket(&self, name: &str) -> Result<AnySocketId, String> {
         match self.sockets.get(name) {
             Some(Slot::Live(socket)) => Ok(*socket),
             Some(Slot::Fresh(_)) => Err(format!("the socket {name} is not connected and does not listen")),
@@ -163,10 +168,10 @@ impl Ours {
             ..self.connect.clone()
         };
         let remote = Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(peer));
-        match self.stack.connect_with(remote, options, data, self.now, &mut Ignore) {
+        match self.stack.tcp().connect_with(remote, options, data, self.now, &mut Ignore) {
             Ok((socket, taken)) => {
-                self.sockets.insert(name.clone(), Slot::Live(socket));
-                self.set_later(socket, &fresh.later)?;
+                self.sockets.insert(name.clone(), Slot::Live(AnySocketId::Tcp(socket)));
+                self.set_later(socket.into(), &fresh.later)?;
                 Ok(if data.is_empty() { Came::Done } else { Came::Taken(taken) })
             }
             Err(inhost_stack::ConnectError::InUse) => Ok(Came::Failed(Failure::InUse)),
@@ -182,10 +187,10 @@ impl Ours {
         if let Some(backlog) = backlog {
             options.backlog = backlog as usize;
         }
-        match self.stack.listen(Endpoint::new(any, SERVER_PORT), options, self.now) {
+        match self.stack.tcp().listen(Endpoint::new(any, SERVER_PORT), options, self.now) {
             Ok(socket) => {
-                self.sockets.insert(call.on.clone(), Slot::Live(socket));
-                self.set_later(socket, &fresh.later)?;
+                self.sockets.insert(call.on.clone(), Slot::Live(AnySocketId::Listener(socket)));
+                self.set_later(socket.into(), &fresh.later)?;
                 Ok(Came::Done)
             }
             Err(inhost_stack::BindError::InUse) => Ok(Came::Failed(Failure::InUse)),
@@ -200,20 +205,22 @@ impl Ours {
         }
     }
     fn accept(&mut self, call: &Call) -> Result<Came, String> {
-        let listener = self.socket(&call.on)?;
-        match self.stack.accept(listener, self.now).map_err(|error| error.to_string())? {
+        let AnySocketId::Listener(listener) = self.socket(&call.on)? else {
+            return Err(format!("the socket {} is no listener", call.on));
+        };
+        match self.stack.tcp().accept(listener, self.now).map_err(|error| error.to_string())? {
             Some(accepted) => {
                 let name = call.names.clone().unwrap_or_default();
-                self.sockets.insert(name, Slot::Live(accepted.socket));
+                self.sockets.insert(name, Slot::Live(AnySocketId::Tcp(accepted.socket)));
                 Ok(Came::Done)
             }
             None => Ok(Came::Failed(Failure::WouldBlock)),
         }
     }
-    fn write(&mut self, socket: SocketId, data: &[u8], how: SendHow) -> Result<Came, String> {
+    fn write(&mut self, socket: TcpSocketId, data: &[u8], how: SendHow) -> Result<Came, String> {
         let mut taken = 0;
         while taken < data.len() {
-            match self.stack.send_with(socket, &data[taken..], how, self.now, &mut Ignore) {
+            match self.stack.tcp().send_with(socket, &data[taken..], how, self.now, &mut Ignore) {
                 Ok(bytes) => taken += bytes,
                 Err(_) if taken > 0 => break,
                 Err(error) => return failed(error),
@@ -221,16 +228,16 @@ impl Ours {
         }
         Ok(Came::Taken(taken))
     }
-    fn read(&mut self, socket: SocketId, bytes: usize) -> Result<Came, String> {
+    fn read(&mut self, socket: TcpSocketId, bytes: usize) -> Result<Came, String> {
         let mut place = vec![0; bytes];
         let mut count = 0;
         while count < bytes {
-            match self.stack.read(socket, &mut place[count..], self.now, &mut Ignore) {
+            match self.stack.tcp().read(socket, &mut place[count..], self.now, &mut Ignore) {
                 Ok(0) => break,
                 Ok(read) => count += read,
                 Err(error) if count > 0 => {
                     // Whoever asked again was told; so is the kernel asked.
-                    self.face.read(socket, failed(error)?);
+                    self.face.read(socket.into(), failed(error)?);
                     break;
                 }
                 Err(error) => return failed(error),
@@ -241,10 +248,9 @@ impl Ours {
     }
     fn close(&mut self, call: &Call, abort: bool) -> Result<Came, String> {
         let socket = self.socket(&call.on)?;
-        let done = if abort {
-            self.stack.abort(socket, self.now, &mut Ignore)
-        } else {
-            self.stack.close(socket, self.now, &mut Ignore)
+        let done = match socket {
+            AnySocketId::Tcp(id) if abort => self.stack.tcp().abort(id, self.now, &mut Ignore),
+            _ => self.stack.close(socket, self.now, &mut Ignore),
         };
         done.map(|()| Came::Done).map_err(|error| error.to_string())
     }
@@ -260,7 +266,7 @@ impl Ours {
             }
             Some(Slot::Live(socket)) => {
                 let socket = *socket;
-                options::in_use(option, value, socket, &mut self.stack, self.now)
+                options::in_use(option, value, socket.into(), &mut self.stack, self.now)
             }
             None => Err(format!("there is no socket {}", call.on)),
         }
@@ -271,8 +277,8 @@ impl Ours {
         }
         Ok(())
     }
-    fn error(&mut self, socket: SocketId) -> Came {
-        match self.stack.connection_error(socket) {
+    fn error(&mut self, connection: Option<TcpSocketId>) -> Came {
+        match connection.and_then(|id| self.stack.instruments().connection_error(id)) {
             None => Came::Done,
             Some(error) => Came::Failed(failure_of(error)),
         }
@@ -369,25 +375,25 @@ impl Side for Ours {
             CallKind::Accept => self.accept(call)?,
             CallKind::Write { urgent, more, .. } => {
                 let how = SendHow { urgent: *urgent, more: *more, ..SendHow::default() };
-                let socket = self.socket(&call.on)?;
-                match self.face.may_write(&self.stack, socket, self.now) {
+                let socket = self.connection(&call.on)?;
+                match self.face.may_write(&self.stack, socket.into(), self.now) {
                     true => {
                         let came = self.write(socket, data, how)?;
-                        let error = self.stack.connection_error(socket).map(failure_of);
-                        self.face.written(socket, came, error)
+                        let error = self.stack.instruments().connection_error(socket).map(failure_of);
+                        self.face.written(socket.into(), came, error)
                     }
                     false => Came::Failed(Failure::WouldBlock),
                 }
             }
             CallKind::Read { bytes } => {
-                let socket = self.socket(&call.on)?;
+                let socket = self.connection(&call.on)?;
                 let came = self.read(socket, *bytes)?;
-                self.face.read(socket, came)
+                self.face.read(socket.into(), came)
             }
             CallKind::Shutdown => {
-                let socket = self.socket(&call.on)?;
-                let may = self.face.shuts_down(&self.stack, socket, self.now);
-                let done = self.stack.shutdown(socket, self.now, &mut Ignore);
+                let socket = self.connection(&call.on)?;
+                let may = self.face.shuts_down(&self.stack, socket.into(), self.now);
+                let done = self.stack.tcp().shutdown(socket, self.now, &mut Ignore);
                 done.map_err(|error| error.to_string())?;
                 if may { Came::Done } else { Came::Failed(Failure::NotConnected) }
             }
@@ -396,9 +402,10 @@ impl Side for Ours {
             CallKind::Set { option, value } => self.set(call, option, value)?,
             CallKind::Error => {
                 let socket = self.socket(&call.on)?;
-                let came = self.error(socket);
-                let soft = self.stack.soft_error(socket);
-                self.face.error(socket, came, soft)
+                let connection = socket.tcp();
+                let came = self.error(connection);
+                let soft = connection.and_then(|id| self.stack.instruments().soft_error(id));
+                self.face.error(socket.into(), came, soft)
             }
         };
         self.settle()?;
@@ -406,7 +413,7 @@ impl Side for Ours {
     }
     fn figure(&mut self, on: &str, field: &str) -> Result<Option<Figure>, String> {
         let socket = self.socket(on)?;
-        let info = self.stack.info(socket, self.now).and_then(|info| info.tcp);
+        let info = self.stack.instruments().info(socket, self.now).and_then(|info| info.tcp);
         match info {
             Some(info) => figures::figure(&info, field).map(Some),
             // A connection that is over and forgotten.
@@ -427,7 +434,7 @@ impl Side for Ours {
         };
         let socket = self.socket(on)?;
         let is_ready = self.stack.readiness(socket).contains(wanted);
-        let is_ready = is_ready && self.face.shows(&self.stack, socket, field, self.now);
-        Ok(Some(if field == "error" { self.face.has_error(socket, is_ready) } else { is_ready }))
+        let is_ready = is_ready && self.face.shows(&self.stack, socket.into(), field, self.now);
+        Ok(Some(if field == "error" { self.face.has_error(socket.into(), is_ready) } else { is_ready }))
     }
 }

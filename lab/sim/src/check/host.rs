@@ -21,7 +21,7 @@ pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
         }
         *out_before = out;
         let wants_to_send = stack.links_wanting_transmit().next().is_some();
-        stack.sockets(now).find_map(|info| {
+        stack.instruments().sockets(now).find_map(|info| {
             let tcp = info.tcp.as_ref()?;
             let totals = (tcp.ledgers.send.total(), tcp.ledgers.receive.total());
             if totals != (info.age, info.age) {
@@ -38,14 +38,14 @@ pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
 /// The ends of every connection that the host knows of, whatever its phase.
 pub(super) fn connections(host: &Host) -> BTreeSet<(Endpoint, Endpoint)> {
     host.with_stack(|stack, now| {
-        stack.sockets(now).filter_map(|info| Some((info.local, info.remote?))).collect()
+        stack.instruments().sockets(now).filter_map(|info| Some((info.local, info.remote?))).collect()
     })
 }
 
 /// Whether a connection between these ends lives on.
 pub(super) fn is_alive(host: &Host, own: Endpoint, peer: Endpoint) -> bool {
     host.with_stack(|stack, now| {
-        stack.sockets(now).any(|info| {
+        stack.instruments().sockets(now).any(|info| {
             info.local == own
                 && info.remote == Some(peer)
                 && !matches!(

@@ -259,7 +259,7 @@ impl Checker {
     /// Looks for a sequence number that a connection of the host has kept for too long.
     pub(crate) fn audits_sequences(&mut self, number: usize, host: &Host, now: Instant) {
         let stale = host.with_stack(|stack, _| {
-            let (socket, name) = stack.stale_sequence()?;
+            let (socket, name) = stack.tcp().stale_sequence()?;
             Some(format!(
                 "{now:?} host {number}: {name} cannot be compared any more: {:?}",
                 stack.endpoints(socket)

@@ -230,12 +230,17 @@ impl Attack {
         }
         world.within_limits()?;
         world.victim().with_stack(|stack, now| {
-            let left = (stack.memory().outstanding_bytes(), stack.ip().reassemblies(), stack.socket_count());
+            let left = (
+                stack.memory().outstanding_bytes(),
+                stack.ip().reassemblies(),
+                stack.instruments().socket_count(),
+            );
             // Two listeners, two UDP sockets, and those listeners of transfers that were called here are gone.
             match left {
                 (0, (0, 0), 4) => Ok(()),
                 left => {
                     let sockets: Vec<String> = stack
+                        .instruments()
                         .sockets(now)
                         .map(|info| {
                             format!("{} {:?} {:?} {:?}", info.local, info.remote, info.phase, info.age)

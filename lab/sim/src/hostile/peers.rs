@@ -268,7 +268,10 @@ impl Siege {
             if pool.outstanding_bytes() > limit {
                 return Err(format!("{} bytes in use, with a limit of {limit}", pool.outstanding_bytes()));
             }
-            let sockets = (stack.socket_count(), 16 + 2 * CALLERS + 4 * ListenOptions::default().syn_queue);
+            let sockets = (
+                stack.instruments().socket_count(),
+                16 + 2 * CALLERS + 4 * ListenOptions::default().syn_queue,
+            );
             if sockets.0 > sockets.1 {
                 return Err(format!("{} sockets, with a limit of {}", sockets.0, sockets.1));
             }

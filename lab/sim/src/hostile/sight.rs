@@ -83,7 +83,12 @@ impl World {
             [(); TRANSFERS].map(|()| {
                 let transfer = self.transfers.get(place)?;
                 place += 1;
-                stack.info(transfer.socket, now)?.tcp.as_ref().map(|info| Connection::of(info, now))
+                stack
+                    .instruments()
+                    .info(transfer.socket, now)?
+                    .tcp
+                    .as_ref()
+                    .map(|info| Connection::of(info, now))
             })
         })
     }
@@ -91,7 +96,7 @@ impl World {
         self.victim().with_stack(|stack, _| Surroundings {
             deadline: stack.deadline(),
             wants_transmit: self.names.map(|link| stack.wants_transmit(link)),
-            sockets: stack.socket_count(),
+            sockets: stack.instruments().socket_count(),
             outstanding_bytes: stack.memory().outstanding_bytes(),
             generation: stack.ip().generation(),
             reassemblies: stack.ip().reassemblies(),
@@ -102,7 +107,9 @@ impl World {
     /// Drops so far on a link: of one kind each, in the order of [`inhost_event::Drop::ALL`].
     pub fn drops(&self, link: usize) -> [u64; inhost_event::Drop::COUNT] {
         let name = self.names[link];
-        self.victim().with_stack(|stack, _| stack.link_counters(name).map_or([0; _], |link| link.dropped))
+        self.victim().with_stack(|stack, _| {
+            stack.instruments().link_counters(name).map_or([0; _], |link| link.dropped)
+        })
     }
     /// Whether the victim is within every limit; memory in use, in bytes.
     pub fn within_limits(&self) -> Result<usize, String> {
@@ -117,7 +124,7 @@ impl World {
                     ("redirects", ip.redirects(), limits::REDIRECTS),
                     ("reassemblies", ip.reassemblies().0, limits::REASSEMBLIES),
                     ("reassembly bytes", ip.reassemblies().1, limits::REASSEMBLY_BYTES),
-                    ("sockets", stack.socket_count(), socket_limit()),
+                    ("sockets", stack.instruments().socket_count(), socket_limit()),
                     ("bytes in use", stack.memory().outstanding_bytes(), memory_limit(stack)),
                 ];
                 if let Some((what, count, limit)) =

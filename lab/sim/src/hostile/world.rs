@@ -6,8 +6,8 @@ use std::rc::Rc;
 use inhost_base::{Cidr, Duration, Endpoint, HardwareAddress, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_socket::{Host, Stream, both};
 use inhost_stack::{
-    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Local, Medium, SendHow, SocketId,
-    StackConfig, UdpOptions,
+    ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, Local, Medium, SendHow, StackConfig,
+    TcpSocketId, UdpOptions,
 };
 
 use super::recent::Recent;
@@ -52,7 +52,7 @@ pub(super) fn address(link: usize, host: usize, is_ipv6: bool) -> IpAddr {
 #[derive(Clone)]
 pub(super) struct Transfer {
     pub link: usize,
-    pub socket: SocketId,
+    pub socket: TcpSocketId,
     pub victim: Endpoint,
     pub peer: Endpoint,
 }
@@ -158,7 +158,7 @@ impl World {
         let called = 1 - caller;
         let remote = Endpoint::new(address(link, called, is_ipv6), FIRST_PORT + number as u16);
         let counted = Rc::new(Counted::default());
-        let found: Rc<RefCell<Option<(SocketId, Endpoint, Endpoint)>>> = Rc::default();
+        let found: Rc<RefCell<Option<(TcpSocketId, Endpoint, Endpoint)>>> = Rc::default();
         let listener = self
             .network
             .host(called)
@@ -218,7 +218,7 @@ impl World {
     pub fn stalled(&self, limit: Duration) -> Option<String> {
         let of = |host: usize| {
             self.network.host(host).with_stack(|stack, now| {
-                let late = stack.sockets(now).filter(|s| {
+                let late = stack.instruments().sockets(now).filter(|s| {
                     let is_transfer = self.transfers.iter().any(|t| {
                         [Some(t.victim), Some(t.peer)].contains(&s.remote)
                             && [t.victim, t.peer].contains(&s.local)

@@ -115,7 +115,9 @@ pub(super) async fn release(shared: &Rc<Shared>, seed: [u8; 32]) {
 async fn has_left(shared: &Shared) {
     let waits = || {
         let socket = shared.v4.socket();
-        shared.host.with_stack(|stack, now| stack.info(socket, now).is_some_and(|info| info.send_queue > 0))
+        shared.host.with_stack(|stack, now| {
+            stack.instruments().info(socket, now).is_some_and(|info| info.send_queue > 0)
+        })
     };
     let until = shared.host.now() + SEND_WITHIN;
     while waits() && shared.host.now() < until {

@@ -1,7 +1,7 @@
 //! What a peer must not guess and a network must not confuse: ephemeral ports, initial sequence numbers, offsets of
 //! the timestamp clock.
 
-use crate::table::halves;
+use super::name::halves;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
 use inhost_wire::protocol;
 

@@ -5,7 +5,6 @@
 //! another: an ephemeral port belongs to one shard, which gives out no others, and at any other port the two ends are
 //! hashed. The hash is keyed, so that nobody else can choose flows that meet in one shard.
 
-use crate::options::StackConfig;
 use inhost_wire::ethernet::{EtherType, EthernetView};
 use inhost_wire::{arp, ipv4, ipv6, protocol};
 
@@ -37,27 +36,11 @@ pub enum Steer {
     Nobody,
 }
 
-impl StackConfig {
-    /// One configuration for each of `count` shards, which divide what this one allows. `key` is secret, and the same for
-    /// all of them.
-    pub fn shares(&self, count: u16, key: [u64; 2]) -> Vec<StackConfig> {
-        let count = count.max(1);
-        let part = |whole: usize| (whole / usize::from(count)).max(1);
-        let ephemeral = (self.ephemeral_ports_first, self.ephemeral_ports_last);
-        let one = |index| StackConfig {
-            memory_limit_bytes: part(self.memory_limit_bytes),
-            socket_limit: part(self.socket_limit),
-            datagram_socket_limit: part(self.datagram_socket_limit),
-            orphan_limit: part(self.orphan_limit),
-            resets_per_second: (self.resets_per_second / u32::from(count)).max(1),
-            share: (count > 1).then_some(Share { index, count, key, ephemeral }),
-            ..self.clone()
-        };
-        (0..count).map(one).collect()
-    }
-}
-
 impl Share {
+    /// Share `index` of `count`. `key` is secret, and `ephemeral` the range of ports that are divided.
+    pub(crate) fn new(index: u16, count: u16, key: [u64; 2], ephemeral: (u16, u16)) -> Share {
+        Share { index, count, key, ephemeral }
+    }
     /// Its number, from 0 on.
     pub fn index(&self) -> u16 {
         self.index
@@ -171,6 +154,7 @@ fn steer_arp(packet: &[u8]) -> Steer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::StackConfig;
     use inhost_base::{Endpoint, Ipv4Addr, Ipv6Addr};
 
     fn shares(count: u16) -> Vec<Share> {

@@ -1,0 +1,179 @@
+//! What instruments see.
+
+use crate::counters::{Counters, LinkCounters};
+use crate::demux::NOWHERE;
+use crate::listener::{acceptable_of, embryos_of};
+use crate::parts::Parts;
+use crate::sockets::{ConnectionFlags, Socket, SocketId, SocketInfo, SocketKind, TcpSocketId};
+use inhost_base::{Duration, Endpoint, Instant, LinkId};
+use inhost_event::TcpPhase;
+use inhost_tcp::SoftError;
+
+/// What waits in a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Queued {
+    /// Bytes in order that the application has not read.
+    pub readable_bytes: usize,
+    /// Bytes written and never sent.
+    pub not_sent_bytes: usize,
+    /// Bytes written that the peer has not acknowledged, sent or not.
+    pub unacknowledged_bytes: usize,
+}
+
+/// What instruments see: see [`crate::Stack::instruments`].
+#[derive(Clone, Copy, Debug)]
+pub struct Instruments<'a> {
+    parts: &'a Parts,
+}
+
+impl<'a> Instruments<'a> {
+    pub(crate) fn new(parts: &'a Parts) -> Instruments<'a> {
+        Instruments { parts }
+    }
+    /// Everything about one socket.
+    pub fn info(self, socket: impl Into<SocketId>, now: Instant) -> Option<SocketInfo> {
+        let socket = socket.into();
+        self.parts.sockets.any(socket).map(|entry| self.describe(socket, entry, now))
+    }
+    /// What waits in a connection, cheaply: for applications that look after each read or write.
+    pub fn queued(self, socket: TcpSocketId) -> Option<Queued> {
+        let connection = &self.parts.sockets.tcp(socket)?.connection();
+        let unacknowledged_bytes = connection.unacknowledged_bytes();
+        Some(Queued {
+            readable_bytes: connection.readable_bytes(),
+            not_sent_bytes: connection.not_sent_bytes() as usize,
+            unacknowledged_bytes,
+        })
+    }
+    /// Bytes that a SYN which has not left will bear of what is sent before it does: none without fast open, or without
+    /// a cookie.
+    pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
+        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().syn_data_room())
+    }
+    /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
+    // spec: RFC9293 MUST-33
+    pub fn urgent_ahead(self, socket: TcpSocketId) -> Option<usize> {
+        self.parts.sockets.tcp(socket)?.connection().urgent_ahead()
+    }
+    /// The trouble of a connection that did not end it.
+    // spec: RFC9293 MUST-47
+    pub fn soft_error(self, socket: TcpSocketId) -> Option<SoftError> {
+        self.parts.sockets.tcp(socket)?.connection().soft_error()
+    }
+    /// Why a connection ended, when it did not end by both sides closing.
+    pub fn connection_error(self, socket: TcpSocketId) -> Option<inhost_tcp::ConnectionError> {
+        self.parts.sockets.tcp(socket)?.connection().error()
+    }
+    /// Bytes that a connection would take to send now, memory permitting, cheaply; 0 where there is none.
+    pub fn writable_bytes(self, socket: TcpSocketId) -> usize {
+        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().writable_bytes())
+    }
+    /// The state of a connection, cheaply.
+    pub fn phase(self, socket: TcpSocketId) -> Option<TcpPhase> {
+        Some(self.parts.sockets.tcp(socket)?.connection().phase())
+    }
+    /// Everything about every socket, those included that nobody holds any more, in order of their places.
+    pub fn sockets(self, now: Instant) -> impl Iterator<Item = SocketInfo> + 'a {
+        self.parts.sockets.iter().map(move |(key, entry)| self.describe(key, entry, now))
+    }
+    /// Places in the table of sockets, taken or free; [`Instruments::socket_at`] takes those below it.
+    pub fn socket_places(self) -> usize {
+        self.parts.sockets.places()
+    }
+    /// Everything about the socket at a place of the table, for who looks at all of them in turns.
+    pub fn socket_at(self, place: usize, now: Instant) -> Option<SocketInfo> {
+        self.info(self.parts.sockets.at_place(place)?, now)
+    }
+    /// What kind each socket is of, cheaply: for counting.
+    pub fn socket_kinds(self) -> impl Iterator<Item = SocketKind> + 'a {
+        self.parts.sockets.iter().map(|(_, entry)| kind(entry))
+    }
+    /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
+    pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpPhase>)> + 'a {
+        self.parts.sockets.iter().map(|(key, entry)| {
+            let phase = match entry {
+                Socket::Tcp(flow) => Some(flow.connection().phase()),
+                _ => None,
+            };
+            (key, kind(entry), phase)
+        })
+    }
+    /// Sockets of all kinds, closing connections included.
+    pub fn socket_count(self) -> usize {
+        self.parts.sockets.len()
+    }
+    /// What was counted on the whole host.
+    pub fn counters(self) -> &'a Counters {
+        &self.parts.counters
+    }
+    /// What was counted on a link.
+    pub fn link_counters(self, link: LinkId) -> Option<&'a LinkCounters> {
+        self.parts.links.get(usize::from(link.0)).map(|link| &link.counters)
+    }
+
+    fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {
+        let mut info = SocketInfo {
+            socket: key,
+            kind: kind(entry),
+            local: NOWHERE,
+            remote: None,
+            link: None,
+            phase: None,
+            is_held: true,
+            age: Duration::ZERO,
+            receive_queue: 0,
+            send_queue: 0,
+            tcp: None,
+        };
+        match entry {
+            Socket::Tcp(flow) => {
+                let tcp = flow.connection().info(now);
+                info.local = flow.local();
+                info.remote = Some(flow.remote());
+                info.link = Some(flow.link());
+                info.phase = Some(tcp.phase);
+                info.is_held = !flow.has(ConnectionFlags::SILENT);
+                info.age = tcp.age;
+                info.receive_queue = tcp.receive_queue_bytes;
+                info.send_queue = tcp.send_queue_bytes;
+                info.tcp = Some(tcp);
+            }
+            Socket::Listener(listener) => {
+                info.local = listener.local;
+                info.link = listener.options.link;
+                info.age = now.since(listener.opened);
+                info.receive_queue = self.parts.queues.count(acceptable_of(key.0.index()));
+                info.send_queue = self.parts.queues.count(embryos_of(key.0.index()));
+            }
+            Socket::Udp(udp) => {
+                info.local = udp.local;
+                info.remote = udp.remote;
+                info.link = udp.options.link;
+                info.is_held = !udp.is_closed();
+                info.age = now.since(udp.opened);
+                (info.receive_queue, info.send_queue) = udp.queued_bytes();
+            }
+            Socket::Echo(echo) => {
+                info.local = Endpoint { port: echo.identifier, ..NOWHERE };
+                info.age = now.since(echo.opened);
+                (info.receive_queue, info.send_queue) = echo.queued_bytes();
+            }
+            Socket::Probe(prober) => {
+                info.local = Endpoint { port: prober.port, ..NOWHERE };
+                info.age = now.since(prober.opened);
+                (info.receive_queue, info.send_queue) = prober.queued();
+            }
+        }
+        info
+    }
+}
+
+fn kind(entry: &Socket) -> SocketKind {
+    match entry {
+        Socket::Tcp(_) => SocketKind::Connection,
+        Socket::Listener(_) => SocketKind::Listener,
+        Socket::Udp(_) => SocketKind::Udp,
+        Socket::Echo(_) => SocketKind::Echo,
+        Socket::Probe(_) => SocketKind::Probe,
+    }
+}

@@ -1,0 +1,435 @@
+//! Calls of applications on TCP connections and listeners.
+
+use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
+use crate::fast_open::{FastOpenCall, Pending};
+use crate::input::can_talk;
+use crate::listener::{Listener, acceptable_of};
+use crate::options::{ConnectOptions, ListenOptions};
+use crate::parts::{Parts, ip_environment, tcp_environment};
+use crate::sockets::{
+    Accepted, ConnectionFlags, Inherited, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId,
+};
+use bytes::Bytes;
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
+use inhost_buf::Packet;
+use inhost_event::Sink;
+use inhost_tcp::{Connection, Environment, SendError, SendHow};
+use inhost_wire::ipv4::{self, Ipv4Header};
+use inhost_wire::ipv6::{self, Ipv6Header};
+use inhost_wire::protocol;
+use inhost_wire::tcp::{self, Flags, TcpHeader};
+use std::sync::Arc;
+
+/// Calls on TCP connections and listeners: see [`crate::Stack::tcp`].
+#[derive(Debug)]
+pub struct TcpSockets<'a> {
+    parts: &'a mut Parts,
+}
+
+impl<'a> TcpSockets<'a> {
+    pub(crate) fn new(parts: &'a mut Parts) -> TcpSockets<'a> {
+        TcpSockets { parts }
+    }
+    /// The same calls, for a step of another call.
+    fn again(&mut self) -> TcpSockets<'_> {
+        TcpSockets { parts: self.parts }
+    }
+
+    /// Opens a connection to `remote`. Its SYN leaves with the next [`Stack::transmit`];
+    /// [`Readiness::CONNECTED`] or [`Readiness::ERROR`] tells how it ended.
+    pub fn connect(
+        self,
+        remote: Endpoint,
+        options: ConnectOptions,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<TcpSocketId, ConnectError> {
+        self.parts.tick(now);
+        let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
+        // spec: RFC9293 MUST-46
+        if !can_talk(remote.address) || remote.port == 0 {
+            return Err(ConnectError::BadRemote);
+        }
+        // spec: RFC9293 MUST-43
+        // spec: RFC9293 MUST-44
+        let path = match &source_route {
+            Some(route) => self.parts.way_by(route, local.address, remote, link, now)?,
+            None => self.parts.ip.route(remote.address, local.address, link, now)?,
+        };
+        if self.parts.is_broadcast(&path, remote.address) {
+            return Err(ConnectError::BadRemote);
+        }
+        if self.parts.sockets.is_full() {
+            return Err(ConnectError::TooManySockets);
+        }
+        let asked = local.port;
+        let (port, name_hash) = match asked {
+            0 => {
+                let Parts { demux, sockets, config, random, .. } = &mut *self.parts;
+                let chosen = demux.choose_tcp_port(sockets, config, path.source, remote, random);
+                chosen.map(|(port, hash)| (port, Some(hash)))
+            }
+            port => Some((port, None)),
+        }
+        .ok_or(ConnectError::NoPort)?;
+        let local = Endpoint { address: path.source, port };
+        // What a host sends to itself no device brings to another shard.
+        let comes_by_device = path.link != LinkId(0);
+        if self.parts.config.share.is_some_and(|share| comes_by_device && !share.has(local, remote)) {
+            return Err(ConnectError::NoPort);
+        }
+        if local == remote || !(asked == 0 || self.parts.makes_way(local, remote, now)) {
+            return Err(ConnectError::InUse);
+        }
+        let own = tcp.map(Arc::new);
+        let open = self.parts.open(&path, local, remote, now);
+        let key = self.parts.sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
+        let config = own.as_ref().unwrap_or(&self.parts.tcp_config);
+        let mut connection =
+            Connection::connect(config, open, &mut tcp_environment!(self.parts, now, key, sink));
+        let bound = if link.is_some() { ConnectionFlags::BOUND } else { ConnectionFlags::default() };
+        let mut flags = bound;
+        if fast_open != FastOpenCall::Off {
+            let without = fast_open_without_cookie;
+            let can_wait =
+                self.parts.offer_fast_open(&mut connection, remote.address, without, open.default_mss, now);
+            if can_wait && fast_open == FastOpenCall::OnFirstSend {
+                connection.hold();
+                flags = flags.and(ConnectionFlags::DEFERRED);
+            }
+        }
+        let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
+        let key = self.parts.add_flow(flow, name_hash).ok_or(ConnectError::TooManySockets)?;
+        self.parts.source_routes.insert(key, source_route);
+        self.parts.counters.connections_opened += 1;
+        self.parts.follow(key, now);
+        Ok(key)
+    }
+
+    /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
+    /// [`ConnectOptions::fast_open`] and a cookie the first of them go with the SYN.
+    pub fn connect_with(
+        mut self,
+        remote: Endpoint,
+        options: ConnectOptions,
+        bytes: &[u8],
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(TcpSocketId, usize), ConnectError> {
+        let socket = self.again().connect(remote, options, now, sink)?;
+        Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
+    }
+    /// With [`inhost_tcp::PushPlacement::Linux`]: what was sent so far is one burst with nothing that follows, and when
+    /// it was `pushed`, PSH says so.
+    pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
+        if let Some(flow) = self.parts.sockets.tcp_mut(socket) {
+            flow.connection_mut().end_burst(pushed);
+        }
+    }
+
+    /// Listens for connections to `local`. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,
+    /// `::` for both families. An address that is still tested for a double can be listened at; callers come when the test
+    /// has passed.
+    // spec: RFC9293 MUST-41
+    // spec: RFC9293 MUST-42
+    pub fn listen(
+        self,
+        local: Endpoint,
+        options: ListenOptions,
+        now: Instant,
+    ) -> Result<ListenerId, ListenError> {
+        self.parts.tick(now);
+        if local.port == 0 && !options.any_address {
+            return Err(BindError::NoPort);
+        }
+        let is_ours = local.address.is_unspecified() || self.parts.ip.is_local_or_tentative(local.address);
+        if !is_ours && !options.any_address {
+            return Err(BindError::NotOurs);
+        }
+        let tcp = options.tcp.clone().map_or_else(|| self.parts.tcp_config.clone(), Arc::new);
+        let listener = Listener {
+            local,
+            options,
+            tcp,
+            inherited: Inherited::default(),
+            opened: now,
+            overflows: 0,
+            cookies_until: now,
+            fast_open: Pending::default(),
+        };
+        let SocketId(key) =
+            self.parts.demux.bind(&mut self.parts.sockets, Socket::Listener(Box::new(listener)))?;
+        Ok(ListenerId::of(key))
+    }
+
+    /// Takes a connection from a listener, or `None` when none waits. With [`ListenOptions::hold_syn`] its SYN is not
+    /// answered yet.
+    pub fn accept(self, listener: ListenerId, now: Instant) -> Result<Option<Accepted>, SocketError> {
+        self.parts.tick(now);
+        self.parts.sockets.listener(listener).ok_or(SocketError::NoSocket)?;
+        while let Some(place) = self.parts.queues.pop_front(acceptable_of(listener.place())) {
+            let Some(key) = self.parts.sockets.tcp_at_place(place) else { continue };
+            let Some(flow) = self.parts.sockets.tcp_mut(key) else { continue };
+            flow.clear(ConnectionFlags::UNCLAIMED);
+            let held = flow.has(ConnectionFlags::HELD);
+            let accepted = Accepted { socket: key, local: flow.local(), remote: flow.remote(), held };
+            self.parts.tell_tcp(key);
+            return Ok(Some(accepted));
+        }
+        Ok(None)
+    }
+    /// Answers the held SYN of an accepted connection; [`Readiness::CONNECTED`] follows.
+    pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        let flow = self.parts.held_flow(socket)?;
+        flow.clear(ConnectionFlags::HELD);
+        let Some(flow) = self.parts.sockets.tcp_mut(socket) else {
+            return Err(SocketError::NoSocket);
+        };
+        flow.connection_mut().release(&mut tcp_environment!(self.parts, now, socket, sink));
+        self.parts.follow(socket, now);
+        Ok(())
+    }
+    /// Ends a connection whose SYN is held. The socket is gone.
+    pub fn refuse(
+        self,
+        socket: TcpSocketId,
+        refusal: Refusal,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        let flow = self.parts.held_flow(socket)?;
+        let (link, quoted) = (flow.link(), quoted_syn(flow, now));
+        match refusal {
+            Refusal::Reset => return self.abort(socket, now, sink),
+            Refusal::Silence => {}
+            Refusal::Unreachable => {
+                let mut environment = ip_environment!(self.parts, now, sink);
+                self.parts.ip.host_unreachable(link, &quoted, &mut environment);
+            }
+        }
+        self.parts.reap(socket);
+        Ok(())
+    }
+
+    /// Takes as many of `bytes` as there is room for, pushed. An `Ok` is never 0 unless `bytes` is empty.
+    pub fn send(
+        self,
+        socket: TcpSocketId,
+        bytes: &[u8],
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        self.send_with(socket, bytes, SendHow::default(), now, sink)
+    }
+    /// As [`Stack::send`], and says how.
+    pub fn send_with(
+        self,
+        socket: TcpSocketId,
+        bytes: &[u8],
+        how: SendHow,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        let length = bytes.len();
+        self.add_to_stream(socket, length, now, sink, |connection, env| connection.send(bytes, how, env))
+    }
+    /// As [`Stack::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until the
+    /// peer has acknowledged it. The sum of each segment is made once, when it first leaves by a device that wants it.
+    pub fn lend(
+        self,
+        socket: TcpSocketId,
+        bytes: &mut Bytes,
+        how: SendHow,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        let length = bytes.len();
+        self.add_to_stream(socket, length, now, sink, |connection, env| connection.lend(bytes, how, env))
+    }
+    #[inline]
+    fn add_to_stream(
+        self,
+        socket: TcpSocketId,
+        length: usize,
+        now: Instant,
+        sink: &mut dyn Sink,
+        add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
+    ) -> Result<usize, StreamError> {
+        self.parts.tick(now);
+        if self.parts.pool.is_short_to_send() {
+            self.parts.sockets.held_tcp_mut(socket)?;
+            if self.parts.sends_more_than_its_share(socket, now, sink) {
+                self.parts.starve(socket.into(), now);
+                return Err(StreamError::WouldBlock);
+            }
+        }
+        let flow = self.parts.sockets.held_tcp_mut(socket)?;
+        let mut environment = tcp_environment!(self.parts, now, socket, sink);
+        let sent = add(flow.connection_mut(), &mut environment);
+        let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection().writable_bytes() > 0;
+        if flow.has(ConnectionFlags::DEFERRED) {
+            self.parts.undefer(socket, now, sink);
+        }
+        self.parts.follow(socket, now);
+        if lacks_memory {
+            self.parts.starve(socket.into(), now);
+        }
+        match sent {
+            Ok(0) if length > 0 => Err(StreamError::WouldBlock),
+            other => other.map_err(StreamError::from),
+        }
+    }
+    /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
+    /// Its memory is the host's; [`Stack::give_back`] releases it.
+    pub fn borrow(
+        self,
+        socket: TcpSocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Packet, StreamError> {
+        self.parts.tick(now);
+        let flow = self.parts.sockets.held_tcp_mut(socket)?;
+        let borrowed = flow.connection_mut().borrow(&mut tcp_environment!(self.parts, now, socket, sink));
+        if flow.has(ConnectionFlags::DEFERRED) {
+            self.parts.undefer(socket, now, sink);
+        }
+        self.parts.follow(socket, now);
+        borrowed.map_err(StreamError::from)
+    }
+    /// Takes back what [`Stack::borrow`] gave.
+    pub fn give_back(self, packet: Packet) {
+        self.parts.pool.give(packet);
+    }
+    /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
+    /// stream.
+    pub fn read(
+        self,
+        socket: TcpSocketId,
+        into: &mut [u8],
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, StreamError> {
+        self.parts.tick(now);
+        let flow = self.parts.sockets.held_tcp_mut(socket)?;
+        let mut environment = tcp_environment!(self.parts, now, socket, sink);
+        let read = flow.connection_mut().read(into, &mut environment);
+        if flow.has(ConnectionFlags::DEFERRED) {
+            // Whoever reads first has nothing to send with the SYN.
+            self.parts.undefer(socket, now, sink);
+        }
+        self.parts.follow(socket, now);
+        read.map_err(StreamError::from)
+    }
+    /// The first bytes that wait, as far as they lie in one piece; [`Stack::consume`] takes them.
+    pub fn front(self, socket: TcpSocketId) -> Result<&'a [u8], SocketError> {
+        Ok(self.parts.sockets.held_tcp(socket)?.connection().front())
+    }
+    /// Drops up to `bytes` from the front of what waits.
+    pub fn consume(
+        self,
+        socket: TcpSocketId,
+        bytes: usize,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        let flow = self.parts.sockets.held_tcp_mut(socket)?;
+        flow.connection_mut().consume(bytes, &mut tcp_environment!(self.parts, now, socket, sink));
+        self.parts.follow(socket, now);
+        Ok(())
+    }
+    /// Copies bytes that arrived in order without taking them.
+    pub fn peek(self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
+        self.parts.sockets.held_tcp(socket)?.connection().peek(into).map_err(StreamError::from)
+    }
+    /// Closes our side: what was sent before still goes, then a FIN. The other side can still be read.
+    pub fn shutdown(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        let flow = self.parts.sockets.held_tcp_mut(socket)?;
+        let outcome = flow.connection_mut().close(&mut tcp_environment!(self.parts, now, socket, sink));
+        self.parts.apply(socket, outcome, now, sink);
+        Ok(())
+    }
+    /// Resets the connection. The socket is gone.
+    pub fn abort(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
+        self.parts.tick(now);
+        let flow = self.parts.sockets.held_tcp(socket)?;
+        if flow.connection().outlives_abort() {
+            self.parts.close_flow(socket, now, sink);
+        } else {
+            self.parts.abort_flow(socket, now, sink);
+        }
+        Ok(())
+    }
+    /// Forgets every fast-open cookie that other hosts gave, and which of them do not take data with a SYN.
+    pub fn forget_destinations(self) {
+        self.parts.fast_open.forget_destinations();
+    }
+    /// Changes the key of the fast-open cookies that are given away. Cookies of `previous` hold, too, and no others.
+    pub fn set_fast_open_keys(self, key: [u8; 16], previous: Option<[u8; 16]>) {
+        self.parts.fast_open.set_keys(key, previous);
+    }
+
+    /// For tests of the whole host: moves the sequence numbers of a connection on, as though so many bytes had been sent
+    /// and received, with no event since; see [`inhost_tcp::Connection::jump_send_sequence`] for what the caller has to
+    /// translate. What did jump: the send space, the receive space.
+    #[doc(hidden)]
+    pub fn jump_sequence(self, socket: TcpSocketId, send_by: u64, receive_by: u64) -> (bool, bool) {
+        let Some(flow) = self.parts.sockets.tcp_mut(socket) else { return (false, false) };
+        let connection = flow.connection_mut();
+        (connection.jump_send_sequence(send_by), connection.jump_receive_sequence(receive_by))
+    }
+    /// For tests of the whole host: a connection with a sequence number that has fallen too far behind its window.
+    #[doc(hidden)]
+    pub fn stale_sequence(self) -> Option<(TcpSocketId, &'static str)> {
+        (0..self.parts.sockets.places()).find_map(|place| {
+            let id = self.parts.sockets.tcp_at_place(place)?;
+            Some((id, self.parts.sockets.tcp_mut(id)?.connection_mut().stale_sequence()?))
+        })
+    }
+}
+
+/// How a caller is refused whose SYN was held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Refusal {
+    /// As if nobody listened.
+    #[default]
+    Reset,
+    /// As if its SYN was lost: it tries again, and is held again.
+    Silence,
+    /// As a router says it that cannot reach the host (ICMP host unreachable).
+    Unreachable,
+}
+
+/// What an ICMP error quotes of a held SYN: an IP header and that of the segment, as long as they say.
+fn quoted_syn(flow: &TcpSocket, now: Instant) -> Vec<u8> {
+    let (caller, called) = (flow.remote(), flow.local());
+    let sequence = flow.connection().info(now).receive_next.back(1);
+    let mut packet = match (caller.address, called.address) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let mut bytes = vec![0; ipv6::LENGTH];
+            Ipv6Header::new(source, destination, protocol::TCP, tcp::LENGTH as u16).emit(&mut bytes);
+            bytes
+        }
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let mut bytes = vec![0; ipv4::LENGTH];
+            Ipv4Header::new(source, destination, protocol::TCP, tcp::LENGTH as u16).emit(&mut bytes);
+            bytes
+        }
+        // Two ends of one connection are of one family.
+        _ => Vec::new(),
+    };
+    let mut header = [0; tcp::LENGTH];
+    let syn = TcpHeader {
+        source_port: caller.port,
+        destination_port: called.port,
+        sequence,
+        flags: Flags::SYN,
+        ..TcpHeader::default()
+    };
+    syn.emit(&mut header);
+    packet.extend_from_slice(&header);
+    packet
+}

@@ -1,0 +1,116 @@
+//! TODO
+
+//! Calls of applications on TCP connections and listeners.
+
+use crate::error::SocketError;
+use crate::listener::{acceptable_of, embryos_of};
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{
+    AnySocketId, ConnectionFlags, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketId,
+};
+use inhost_base::{Endpoint, Instant, IpAddr};
+use inhost_event::{Sink, TcpPhase};
+use inhost_ip::Path;
+
+impl Parts {
+    /// Lets the SYN go that waited for the first data.
+    pub(crate) fn undefer(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        flow.clear(ConnectionFlags::DEFERRED);
+        flow.connection_mut().release(&mut tcp_environment!(self, now, key, sink));
+    }
+    /// Whether `address` is a broadcast address on the link that leads there.
+    pub(crate) fn is_broadcast(&self, path: &Path, address: IpAddr) -> bool {
+        self.ip.is_broadcast(path.link, address)
+    }
+    /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
+    /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of
+    /// old segments do not fit (RFC 9293 §3.4.3). Whether there is none any more.
+    pub(crate) fn makes_way(&mut self, local: Endpoint, remote: Endpoint, now: Instant) -> bool {
+        let Some(key) = self.demux.search_tcp(&self.sockets, local, remote) else { return true };
+        let Some(flow) = self.sockets.tcp(key) else { return true };
+        let next = flow.connection().info(now).send_next;
+        let (initial, _) = self.demux.initial_sequence(local, remote, now);
+        let safe = next.precedes(initial) && flow.has(ConnectionFlags::ORPHAN);
+        let gives_way = safe && flow.connection().phase() == TcpPhase::TimeWait;
+        if gives_way {
+            self.counters.time_wait_reused += 1;
+            self.reap(key);
+        }
+        gives_way
+    }
+    pub(crate) fn held_flow(&mut self, socket: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
+        let flow = self.sockets.tcp_mut(socket).ok_or(SocketError::NoSocket)?;
+        let is_held = flow.has(ConnectionFlags::HELD) && !flow.has(ConnectionFlags::SILENT);
+        if is_held { Ok(flow) } else { Err(SocketError::WrongKind) }
+    }
+    pub(crate) fn close_flow(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        self.queues.remove(key.place());
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        if flow.is_over() {
+            return self.reap(key);
+        }
+        if flow.has(ConnectionFlags::HELD) || self.closes_by_reset(key) {
+            return self.abort_flow(key, now, sink);
+        }
+        self.add_orphan(key, now, sink);
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        if flow.has(ConnectionFlags::OPTIONAL_STATE) {
+            self.linger(key, now);
+        }
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        // spec: RFC9293 SHLD-3
+        let outcome = flow.connection_mut().detach(&mut tcp_environment!(self, now, key, sink));
+        self.apply(key, outcome, now, sink);
+    }
+    pub(crate) fn close_listener(&mut self, key: ListenerId, now: Instant, sink: &mut dyn Sink) {
+        for list in [embryos_of(key.place()), acceptable_of(key.place())] {
+            while let Some(place) = self.queues.pop_front(list) {
+                if let Some(flow) = self.sockets.tcp_at_place(place) {
+                    self.abort_flow(flow, now, sink);
+                }
+            }
+        }
+        self.unbind(key.into());
+        self.sockets.remove(key.into());
+    }
+    pub(crate) fn close(
+        &mut self,
+        socket: SocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SocketError> {
+        match self.sockets.typed(socket).ok_or(SocketError::NoSocket)? {
+            AnySocketId::Tcp(id) => {
+                self.sockets.held_tcp(id)?;
+                self.close_flow(id, now, sink);
+            }
+            AnySocketId::Listener(id) => self.close_listener(id, now, sink),
+            AnySocketId::Udp(id) => self.close_udp(id, now),
+            // Nobody is left to receive the answers.
+            AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.remove_datagram_socket(socket),
+        }
+        Ok(())
+    }
+    pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
+        match self.sockets.any(socket) {
+            None => Readiness::NONE,
+            Some(Socket::Tcp(flow)) => flow.readiness(),
+            Some(Socket::Listener(_)) => {
+                let waits = self.queues.count(acceptable_of(socket.0.index())) > 0;
+                Readiness::NONE.with_if(Readiness::ACCEPTABLE, waits)
+            }
+            Some(Socket::Udp(udp)) => udp.readiness(),
+            Some(Socket::Echo(echo)) => echo.readiness(),
+            Some(Socket::Probe(prober)) => prober.readiness(),
+        }
+    }
+    pub(crate) fn endpoints(&self, socket: SocketId) -> Option<(Endpoint, Option<Endpoint>)> {
+        match self.sockets.any(socket)? {
+            Socket::Tcp(flow) => Some((flow.local(), Some(flow.remote()))),
+            Socket::Listener(listener) => Some((listener.local, None)),
+            Socket::Udp(udp) => Some((udp.local, udp.remote)),
+            Socket::Echo(_) | Socket::Probe(_) => None,
+        }
+    }
+}

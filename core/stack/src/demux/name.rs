@@ -1,0 +1,66 @@
+//! Names of sockets: the two ends by which a packet finds its socket, and their keyed hash.
+
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, SipKey};
+
+/// What a table finds sockets by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    /// The transport, or a transport with [`ANY_ADDRESS`].
+    pub(crate) protocol: u8,
+    pub(crate) local: Endpoint,
+    pub(crate) remote: Endpoint,
+}
+
+/// Added to a protocol number in the names of any-address bindings, so that they do not meet the others.
+pub(crate) const ANY_ADDRESS: u8 = 0x80;
+
+/// The other end of what has none.
+pub(crate) const NOWHERE: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
+
+/// The name of a binding.
+pub(crate) fn binding(number: u8, local: Endpoint, any_address: bool) -> Name {
+    let protocol = if any_address { number | ANY_ADDRESS } else { number };
+    Name { protocol, local, remote: NOWHERE }
+}
+
+/// The keyed hash of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct NameHash(u32);
+
+impl NameHash {
+    /// For the table, which takes its lowest bits and its highest.
+    #[inline]
+    pub(super) fn spread(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.0)
+    }
+}
+
+impl NameHash {
+    /// The hash of `name`.
+    #[inline]
+    pub(super) fn of(name: &Name, secret: &SipKey) -> NameHash {
+        NameHash((hash(secret, name) >> 32) as u32)
+    }
+}
+
+fn hash(secret: &SipKey, name: &Name) -> u64 {
+    let Name { protocol, local, remote } = *name;
+    let ports = u64::from(local.port) << 32 | u64::from(remote.port) << 16 | u64::from(protocol);
+    match (local.address, remote.address) {
+        (IpAddr::V4(local), IpAddr::V4(remote)) => {
+            secret.hash_words([u64::from(u32::from(local)) << 32 | u64::from(u32::from(remote)), ports])
+        }
+        (local, remote) => {
+            let ([a, b], [c, d]) = (halves(local), halves(remote));
+            secret.hash_words([a, b, c, d, ports])
+        }
+    }
+}
+
+pub(crate) fn halves(address: IpAddr) -> [u64; 2] {
+    let bits = match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address),
+    };
+    [(bits >> 64) as u64, bits as u64]
+}

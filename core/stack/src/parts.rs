@@ -1,0 +1,306 @@
+//! The parts of a host, side by side, so that what needs several of them borrows just those.
+
+use crate::cookie::Cookies;
+use crate::counters::{Counters, LinkCounters};
+use crate::demux::Demux;
+use crate::extras::ExtrasByPlace;
+use crate::fast_open::FastOpen;
+use crate::limit::RateLimit;
+use crate::list::Lists;
+use crate::memory::Shares;
+use crate::options::StackConfig;
+use crate::parked::Parked;
+use crate::reply::Replies;
+use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, Sockets};
+use crate::source_route::SourceRoutes;
+use crate::wheel::Wheel;
+use inhost_base::{Duration, Instant, LinkId, Random};
+use inhost_buf::{Packet, Pool};
+use inhost_event::{Drop, Event, FrameDropped, FrameReceived, Mask, Sink};
+use inhost_ip::{Ip, Received};
+use inhost_tcp::Config;
+use inhost_wire::protocol;
+use std::sync::Arc;
+
+/// Neighbours whose decision one call looks at.
+const RESOLVED_PER_CALL: usize = 64;
+/// How long a socket waits that found no memory to send.
+const FEEDING: Duration = Duration::from_millis(50);
+/// How long a flow rests whose neighbour did not answer, or whose route is gone.
+pub(crate) const REST: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) config: StackConfig,
+    pub(crate) tcp_config: Arc<Config>,
+    pub(crate) pool: Pool,
+    pub(crate) random: Random,
+    pub(crate) ip: Ip,
+    pub(crate) sockets: Sockets,
+    pub(crate) demux: Demux,
+    pub(crate) cookies: Cookies,
+    pub(crate) fast_open: FastOpen,
+    pub(crate) source_routes: SourceRoutes,
+    pub(crate) timers: Wheel,
+    /// For each link what is ready to send and what rests, and for each neighbour what waits for it.
+    pub(crate) sending: Lists,
+    pub(crate) parked: Parked,
+    /// What the application is to be told of: sockets whose readiness changed, and for each listener handshakes in
+    /// progress and connections to accept. No socket is in two of them, for nobody hears of what is not accepted.
+    pub(crate) queues: Lists,
+    /// One list: sockets that could not send for want of memory.
+    pub(crate) starved: Lists,
+    /// What nobody holds any more: UDP sockets whose last datagrams have not left, the oldest first, and connections.
+    pub(crate) closing: Lists,
+    /// What each may hold while memory is short.
+    pub(crate) shares: Shares,
+    /// When they are to try again.
+    pub(crate) feeding_at: Option<Instant>,
+    pub(crate) extras: ExtrasByPlace,
+    pub(crate) links: Vec<Link>,
+    /// When the first of their rests ends.
+    pub(crate) rests_until: Instant,
+    pub(crate) replies: Replies,
+    pub(crate) reset_limit: RateLimit,
+    pub(crate) counters: Counters,
+    pub(crate) population: Population,
+    /// The only frame lengths of a pass that a sink wants to hear of.
+    pub(crate) sent_lengths: Vec<u32>,
+    /// The latest time told.
+    pub(crate) now: Instant,
+}
+
+/// How many there are of what is limited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Population {
+    pub(crate) flows: usize,
+    pub(crate) orphans: usize,
+    pub(crate) datagram_sockets: usize,
+}
+
+/// What is kept for each link.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    pub(crate) counters: LinkCounters,
+    /// When the flows that rest try again.
+    pub(crate) rest_ends: Option<Instant>,
+    /// See [`InterfaceConfig::runs`].
+    pub(crate) runs: bool,
+    /// See [`InterfaceConfig::coalesce`].
+    pub(crate) coalesces: bool,
+}
+
+/// The list of a link's sockets that are ready to send.
+pub(crate) const fn ready_on(link: LinkId) -> usize {
+    link.0 as usize * 3
+}
+/// A list of sockets that wait for a neighbour; [`Parked`] knows for which.
+pub(crate) const fn parked_list(number: usize) -> usize {
+    number * 3 + 1
+}
+/// The list of a link's sockets that rest.
+pub(crate) const fn resting_on(link: LinkId) -> usize {
+    link.0 as usize * 3 + 2
+}
+
+/// An [`IpEnvironment`] from a host's parts, beside `ip`.
+macro_rules! ip_environment {
+    ($parts:expr, $now:expr, $sink:expr) => {
+        inhost_ip::IpEnvironment {
+            now: $now,
+            pool: &mut $parts.pool,
+            random: &mut $parts.random,
+            sink: $sink,
+        }
+    };
+}
+pub(crate) use ip_environment;
+
+/// An [`Environment`] from a host's parts, beside `sockets`.
+macro_rules! tcp_environment {
+    ($parts:expr, $now:expr, $id:expr, $sink:expr) => {
+        inhost_tcp::Environment {
+            now: $now,
+            socket: $id.key(),
+            pool: &mut $parts.pool,
+            random: &mut $parts.random,
+            sink: $sink,
+        }
+    };
+}
+pub(crate) use tcp_environment;
+
+impl Parts {
+    pub(crate) fn new(config: StackConfig, seed: [u8; 32], now: Instant) -> Parts {
+        let mut random = Random::from_seed(seed);
+        let ip = Ip::new(config.ip.clone(), &mut random);
+        Parts {
+            tcp_config: Arc::new(config.tcp.clone()),
+            pool: Pool::new(config.memory_limit_bytes),
+            ip,
+            sockets: Sockets::new(config.socket_limit),
+            demux: Demux::new(&mut random),
+            cookies: Cookies::new(&mut random),
+            fast_open: FastOpen::new(&config.fast_open, &mut random, now),
+            source_routes: SourceRoutes::default(),
+            timers: Wheel::new(now),
+            sending: Lists::new(3),
+            parked: Parked::default(),
+            queues: Lists::new(1),
+            starved: Lists::new(1),
+            closing: Lists::new(2),
+            shares: Shares::default(),
+            feeding_at: None,
+            extras: ExtrasByPlace::new(),
+            links: vec![Link::default()],
+            rests_until: Instant::FAR_FUTURE,
+            replies: Replies::default(),
+            reset_limit: RateLimit::new(config.resets_per_second, now),
+            counters: Counters::default(),
+            population: Population::default(),
+            sent_lengths: Vec::new(),
+            now,
+            random,
+            config,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_output(&self, link: LinkId) -> bool {
+        self.sending.count(ready_on(link)) > 0 || self.replies.waits(link) || self.ip.wants_transmit(link)
+    }
+    pub(crate) fn link_ids(&self) -> impl Iterator<Item = LinkId> + use<> {
+        (0..self.links.len() as u16).map(LinkId)
+    }
+    #[inline]
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+    /// Takes one frame, to its end.
+    pub(crate) fn frame(&mut self, link: LinkId, mut packet: Packet, now: Instant, sink: &mut dyn Sink) {
+        let length_bytes = packet.len() as u32;
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.received_frames += 1;
+            link.counters.received_bytes += u64::from(length_bytes);
+        }
+        sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
+        match self.ip.receive(link, &mut packet, &mut ip_environment!(self, now, sink)) {
+            Received::Handled => {}
+            Received::Dropped(why) => self.count_drop(link, why),
+            Received::Error(error) => self.network_error(&error, now, sink),
+            Received::Redirect(redirect) => self.redirected(&redirect, now, sink),
+            // Whoever stands in for other hosts does not answer pings for them yet.
+            Received::EchoRequest(_) => self.drop_frame(link, Drop::NoSocket, now, sink),
+            Received::EchoReply(reply) => self.echo_input(&reply, &mut packet, now, sink),
+            Received::Datagram(datagram) => {
+                let done = match datagram.protocol {
+                    protocol::TCP => self.tcp_input(&datagram, &mut packet, now, sink),
+                    protocol::UDP => self.udp_input(&datagram, &mut packet, now, sink),
+                    _ => {
+                        let mut environment = ip_environment!(self, now, sink);
+                        self.ip.protocol_unreachable(&datagram, &mut packet, &mut environment);
+                        Err(Drop::UnknownProtocol)
+                    }
+                };
+                if let Err(why) = done {
+                    self.drop_frame(link, why, now, sink);
+                }
+            }
+        }
+        self.pool.give(packet);
+    }
+    /// Counts and tells why a frame went no further.
+    pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
+        self.count_drop(link, why);
+        sink.emit(Mask::LINK, now, || Event::FrameDropped(FrameDropped { link, why }));
+    }
+    fn count_drop(&mut self, link: LinkId, why: Drop) {
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.dropped[why as usize] += 1;
+        }
+    }
+    /// Lets those send again whose neighbour is known now, or known not to answer.
+    #[inline(always)]
+    pub(crate) fn wake_resolved(&mut self) {
+        if self.ip.has_resolved() {
+            self.wake_some_resolved();
+        }
+    }
+    #[inline(never)]
+    fn wake_some_resolved(&mut self) {
+        for _ in 0..RESOLVED_PER_CALL {
+            let Some((link, neighbour)) = self.ip.take_resolved() else { return };
+            self.replies.wake(link);
+            let Some(list) = self.parked.take(link, neighbour) else { continue };
+            while let Some(place) = self.sending.pop_front(list) {
+                self.sending.push_back(ready_on(link), place);
+            }
+        }
+    }
+    pub(crate) fn wake_rested(&mut self, now: Instant) {
+        if self.rests_until > now {
+            return;
+        }
+        self.rests_until = Instant::FAR_FUTURE;
+        for link in (0..self.links.len() as u16).map(LinkId) {
+            let state = &mut self.links[usize::from(link.0)];
+            if state.rest_ends.is_some_and(|ends| ends <= now) {
+                state.rest_ends = None;
+                while let Some(place) = self.sending.pop_front(resting_on(link)) {
+                    self.sending.push_back(ready_on(link), place);
+                }
+            } else if let Some(ends) = state.rest_ends {
+                self.rests_until = self.rests_until.min(ends);
+            }
+        }
+    }
+    pub(crate) fn wake_starved(&mut self, now: Instant) {
+        if self.feeding_at.is_some_and(|at| at <= now) {
+            self.feeding_at = None;
+            while let Some(place) = self.starved.pop_front(0) {
+                if let Some(socket) = self.sockets.at_place(place) {
+                    self.tell_holder(socket);
+                }
+            }
+        }
+    }
+    /// Lets a socket that found no memory to send try again soon: whose memory becomes free then is not its to know.
+    pub(crate) fn starve(&mut self, socket: SocketId, now: Instant) {
+        self.starved.push_back(0, socket.0.index());
+        self.feeding_at.get_or_insert(now + FEEDING);
+    }
+    /// Sets a socket aside on `link` for a while.
+    pub(crate) fn rest(&mut self, link: LinkId, place: usize, now: Instant) {
+        self.sending.push_back(resting_on(link), place);
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            let ends = *link.rest_ends.get_or_insert(now + REST);
+            self.rests_until = self.rests_until.min(ends);
+        }
+    }
+    pub(crate) fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
+        let key = match self.sockets.at_place(place).and_then(|socket| self.sockets.typed(socket)) {
+            Some(AnySocketId::Tcp(key)) => key,
+            Some(AnySocketId::Udp(key)) => return self.closing_expired(key),
+            _ => return,
+        };
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        let mut deadline = flow.connection().deadline();
+        if flow.has(ConnectionFlags::OPTIONAL_STATE) {
+            if self.extras_expired(key, now, sink) {
+                return;
+            }
+            deadline = deadline.min(self.extras_until(key));
+        }
+        if deadline > now {
+            // It moved on since it was armed.
+            self.timers.arm(place, deadline);
+            return;
+        }
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let outcome = flow.connection_mut().timeout(&mut tcp_environment!(self, now, key, sink));
+        self.apply(key, outcome, now, sink);
+        if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
+            self.arm_extras(key);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the application and instruments are told of a socket.
+
+use crate::echo::Echo;
+use crate::listener::Listener;
+use crate::probe::Probe;
+use crate::sockets::id::{SocketId, TcpSocketId};
+use crate::udp::Udp;
+use inhost_base::{Duration, Endpoint, LinkId};
+use inhost_event::TcpPhase;
+use inhost_tcp::Connection;
+
+/// A connection handed out by [`crate::TcpSockets::accept`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Accepted {
+    /// Its socket.
+    pub socket: TcpSocketId,
+    /// Our end; on an any-address listener the end that the caller meant.
+    pub local: Endpoint,
+    /// The caller.
+    pub remote: Endpoint,
+    /// Whether its SYN is held: [`crate::TcpSockets::proceed`] or [`crate::TcpSockets::refuse`] decides.
+    pub held: bool,
+}
+
+/// What arrived with a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramInfo {
+    /// Its length in bytes; more than were copied when the place was too small, and the rest is lost.
+    pub length_bytes: usize,
+    /// The sender.
+    pub from: Endpoint,
+    /// Where it was sent to: our address, a group, a broadcast address, or any address at a gateway.
+    pub to: Endpoint,
+    /// Where it came in.
+    pub link: LinkId,
+    /// The hops it had left.
+    pub hop_limit: u8,
+}
+
+/// What arrived in answer to an echo request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EchoInfo {
+    /// Bytes of data; more than were copied when the place was too small.
+    pub length_bytes: usize,
+    /// Who answered.
+    pub from: inhost_base::IpAddr,
+    /// The number of the request.
+    pub sequence: u16,
+    /// The hops it had left.
+    pub hop_limit: u8,
+}
+
+/// The kinds of sockets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SocketKind {
+    /// A TCP connection.
+    Connection,
+    /// A TCP listener.
+    Listener,
+    /// A UDP socket.
+    Udp,
+    /// An echo socket.
+    Echo,
+    /// A probe socket.
+    Probe,
+}
+
+/// What instruments show of a socket.
+#[derive(Clone, Debug)]
+pub struct SocketInfo {
+    /// Its name.
+    pub socket: SocketId,
+    /// Its kind.
+    pub kind: SocketKind,
+    /// Our end; port 0 stands for every port, an echo socket's identifier stands in its place.
+    pub local: Endpoint,
+    /// The other end, where there is one.
+    pub remote: Option<Endpoint>,
+    /// The link that it uses or is bound to.
+    pub link: Option<LinkId>,
+    /// A connection's phase; `None` for other kinds.
+    pub phase: Option<TcpPhase>,
+    /// Whether the application still holds it.
+    pub is_held: bool,
+    /// How long it has existed.
+    pub age: Duration,
+    /// Bytes (connections, UDP) or connections (listeners) that wait for the application.
+    pub receive_queue: usize,
+    /// Bytes that wait to be sent or acknowledged, or handshakes in progress at a listener.
+    pub send_queue: usize,
+    /// Everything of a connection: windows, times, losses, both ledgers.
+    pub tcp: Option<inhost_tcp::Info>,
+}

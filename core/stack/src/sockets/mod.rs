@@ -1,0 +1,16 @@
+//! Sockets: the table, the typed identifiers, and what is told of a socket.
+
+mod id;
+mod info;
+mod option;
+mod readiness;
+mod table;
+mod tcp;
+
+pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId};
+pub use info::{Accepted, DatagramInfo, EchoInfo, SocketInfo, SocketKind};
+pub(crate) use option::Inherited;
+pub use option::{ConnectionOptions, SocketOption};
+pub use readiness::Readiness;
+pub(crate) use table::{Socket, Sockets};
+pub(crate) use tcp::{ConnectionFlags, TcpSocket};

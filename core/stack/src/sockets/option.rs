@@ -1,0 +1,94 @@
+//! What a socket can be asked while it lives (RFC 9293 §3.9.1, and what practice added).
+
+use crate::options::SynCookies;
+use inhost_base::Duration;
+use inhost_event::Sink;
+use inhost_tcp::{Config, CongestionChoice, KeepAlive};
+use std::sync::Arc;
+
+/// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
+/// it takes from then on begin with them.
+#[derive(Clone, Copy, Debug)]
+pub enum SocketOption {
+    /// Connections: hold small segments back while data is unacknowledged.
+    // spec: RFC9293 MUST-17
+    Nagle(bool),
+    /// Connections: hold back what does not fill a segment, until this is off again or
+    /// [`inhost_tcp::Config::aggregation_delay`] is over.
+    Cork(bool),
+    /// Connections: acknowledge the next segments without delay. It wears off.
+    QuickAcknowledgment(bool),
+    /// Connections: probe an idle peer.
+    // spec: RFC9293 MUST-24
+    KeepAlive(Option<KeepAlive>),
+    /// Connections: how long data may stay unacknowledged.
+    // spec: RFC9293 MUST-21
+    UserTimeout(Duration),
+    /// Connections: how long FIN-WAIT-2 lasts once the application has let go, or reads no more.
+    FinWait2(Duration),
+    /// Connections: how long what was sent survives the socket's close. `None` is as long as it takes; with a time
+    /// the peer gets a reset when it is over; with no time at all closing is resetting.
+    Linger(Option<Duration>),
+    /// Connections, UDP: the limit on what waits to be sent.
+    SendBufferLimit(usize),
+    /// Connections, UDP: the limit on what waits to be received.
+    ReceiveBufferLimit(usize),
+    /// Connections: be writable only while fewer bytes than this wait that were never sent; `None` for no such limit.
+    NotSentLowWater(Option<usize>),
+    /// Connections: the longest wait before data is acknowledged.
+    AcknowledgmentDelay(Duration),
+    /// Connections: how much may be in flight, and how that follows what the network does.
+    Congestion(CongestionChoice),
+    /// Connections: no segment leaves faster than this many bytes a second; `None` for no limit of its own.
+    MaxPacingRate(Option<u64>),
+    /// Connections: the largest payload of a segment; before the handshake also the largest that is asked for.
+    MaxSegment(u16),
+    /// Connections: retransmissions of the SYN before the call is given up.
+    SynRetries(u8),
+    /// Connections, UDP: differentiated services, six bits; it may change at any time.
+    // spec: RFC9293 MUST-48
+    // spec: RFC9293 SHLD-21
+    DifferentiatedServices(u8),
+    /// Connections, UDP: hops that packets may take, or the path's own.
+    HopLimit(Option<u8>),
+    /// Connections, UDP: whether packets are kept from being fragmented, which is what path MTU discovery needs.
+    DontFragment(bool),
+    /// Listeners: connections that may wait to be accepted.
+    Backlog(usize),
+    /// Listeners: a connection is given out when it has data, or after this time without; `None` gives it out at once.
+    DeferAccept(Option<Duration>),
+    /// Listeners: connections whose SYN's data may be taken before their handshake is done.
+    FastOpenQueue(usize),
+    /// Listeners: when SYNs are answered without keeping anything.
+    SynCookies(SynCookies),
+    /// UDP, echo: whether broadcast destinations are allowed.
+    Broadcast(bool),
+    /// UDP: whether ICMP errors are reported while not connected.
+    ReportUnconnectedErrors(bool),
+}
+
+/// The options of a connection as they stand, or what a listener's connections begin with.
+#[derive(Clone, Debug)]
+pub struct ConnectionOptions {
+    /// Everything that belongs to TCP.
+    pub tcp: Arc<Config>,
+    /// Small segments are held back by the application's wish. Never of a listener.
+    pub cork: bool,
+    /// How long what was sent survives the socket.
+    pub linger: Option<Duration>,
+    /// Differentiated services, six bits.
+    pub differentiated_services: u8,
+    /// Hops that packets may take, or `None` for the path's own.
+    pub hop_limit: Option<u8>,
+    /// Whether packets are kept from being fragmented.
+    pub dont_fragment: bool,
+}
+
+/// What a listener's connections begin with, beside TCP's own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inherited {
+    pub(crate) linger: Option<Duration>,
+    pub(crate) traffic_class: u8,
+    pub(crate) hop_limit: Option<u8>,
+    pub(crate) fragments: bool,
+}

@@ -1,0 +1,199 @@
+//! The socket table: sockets of every kind, each by the identifier of its kind.
+
+use crate::demux::{NOWHERE, Name, binding};
+use crate::echo::Echo;
+use crate::error::SocketError;
+use crate::listener::Listener;
+use crate::probe::{Probe, Prober};
+use crate::sockets::id::{
+    AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
+};
+use crate::sockets::tcp::{ConnectionFlags, TcpSocket};
+use crate::udp::Udp;
+use inhost_base::{Endpoint, LinkId, Slab};
+use inhost_buf::Pool;
+use inhost_wire::protocol;
+
+/// All sockets of a host. An identifier finds its socket while that lives, and never a later one at the same place.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    slab: Slab<Socket>,
+}
+
+/// Access to the sockets of one kind.
+macro_rules! typed_access {
+    ($kind:ident, $id:ty, $socket:ty, $at:ident, $at_mut:ident) => {
+        #[inline]
+        pub(crate) fn $at(&self, id: $id) -> Option<&$socket> {
+            match self.slab.at(id.key())? {
+                Socket::$kind(socket) => Some(socket),
+                _ => None,
+            }
+        }
+        #[inline]
+        pub(crate) fn $at_mut(&mut self, id: $id) -> Option<&mut $socket> {
+            match self.slab.at_mut(id.key())? {
+                Socket::$kind(socket) => Some(socket),
+                _ => None,
+            }
+        }
+    };
+}
+
+impl Sockets {
+    pub(crate) fn new(limit: usize) -> Sockets {
+        Sockets { slab: Slab::new(limit) }
+    }
+    typed_access!(Tcp, TcpSocketId, TcpSocket, tcp, tcp_mut);
+    typed_access!(Listener, ListenerId, Listener, listener, listener_mut);
+    typed_access!(Udp, UdpSocketId, Udp, udp, udp_mut);
+    typed_access!(Echo, EchoSocketId, Echo, echo, echo_mut);
+    typed_access!(Probe, ProbeSocketId, Prober, probe, probe_mut);
+
+    /// A connection that the application holds.
+    #[inline]
+    pub(crate) fn held_tcp(&self, id: TcpSocketId) -> Result<&TcpSocket, SocketError> {
+        self.tcp(id).filter(|flow| !flow.has(ConnectionFlags::SILENT)).ok_or(SocketError::NoSocket)
+    }
+    /// A connection that the application holds, to change.
+    #[inline]
+    pub(crate) fn held_tcp_mut(&mut self, id: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
+        self.tcp_mut(id).filter(|flow| !flow.has(ConnectionFlags::SILENT)).ok_or(SocketError::NoSocket)
+    }
+
+    /// The typed identifier of a socket of any kind.
+    #[inline]
+    pub(crate) fn typed(&self, socket: SocketId) -> Option<AnySocketId> {
+        let key = socket.0;
+        Some(match self.slab.at(key)? {
+            Socket::Tcp(_) => AnySocketId::Tcp(TcpSocketId::of(key)),
+            Socket::Listener(_) => AnySocketId::Listener(ListenerId::of(key)),
+            Socket::Udp(_) => AnySocketId::Udp(UdpSocketId::of(key)),
+            Socket::Echo(_) => AnySocketId::Echo(EchoSocketId::of(key)),
+            Socket::Probe(_) => AnySocketId::Probe(ProbeSocketId::of(key)),
+        })
+    }
+    /// The socket at a place of the table.
+    #[inline]
+    pub(crate) fn at_place(&self, place: usize) -> Option<SocketId> {
+        self.slab.key_at(place).map(SocketId)
+    }
+    /// The connection at a place of the table.
+    #[inline]
+    pub(crate) fn tcp_at_place(&self, place: usize) -> Option<TcpSocketId> {
+        let key = self.slab.key_at(place)?;
+        matches!(self.slab.at(key), Some(Socket::Tcp(_))).then_some(TcpSocketId::of(key))
+    }
+    /// A socket of any kind.
+    #[inline]
+    pub(crate) fn any(&self, socket: SocketId) -> Option<&Socket> {
+        self.slab.at(socket.0)
+    }
+
+    /// Adds a connection; when the table is full its memory goes back to `pool`.
+    #[inline]
+    pub(crate) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
+        match self.slab.insert(Socket::Tcp(flow)) {
+            Ok(key) => Some(TcpSocketId::of(key)),
+            Err(Socket::Tcp(mut flow)) => {
+                flow.connection_mut().clear(pool);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+    /// Adds a socket of any kind, or hands it back when the table is full.
+    pub(crate) fn insert(&mut self, socket: Socket) -> Result<SocketId, Socket> {
+        self.slab.insert(socket).map(SocketId)
+    }
+    /// The identifier that the next socket gets, a connection; `None` when the table is full.
+    pub(crate) fn next_tcp_id(&self) -> Option<TcpSocketId> {
+        self.slab.next_key().map(TcpSocketId::of)
+    }
+    /// Takes a socket out.
+    pub(crate) fn remove(&mut self, socket: SocketId) -> Option<Socket> {
+        self.slab.remove(socket.0)
+    }
+    /// Drops a connection where it lies.
+    pub(crate) fn discard_tcp(&mut self, id: TcpSocketId) {
+        self.slab.discard(id.key());
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.slab.is_full()
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.slab.len()
+    }
+    /// Places of the table, taken or free.
+    pub(crate) fn places(&self) -> usize {
+        self.slab.places()
+    }
+    /// All sockets, in order of their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SocketId, &Socket)> {
+        self.slab.iter().map(|(key, socket)| (SocketId(key), socket))
+    }
+}
+
+/// One entry. A connection lies in it whole; the other kinds are few, and boxed.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Connections are what there are many of.
+pub(crate) enum Socket {
+    Tcp(TcpSocket),
+    Listener(Box<Listener>),
+    Udp(Box<Udp>),
+    Echo(Box<Echo>),
+    Probe(Box<Prober>),
+}
+
+// What a million of them cost is decided here.
+const _: () = assert!(size_of::<Socket>() <= 416);
+
+impl Socket {
+    /// The name of a socket that talks with one other end.
+    pub(crate) fn flow_name(&self) -> Option<Name> {
+        match self {
+            Socket::Tcp(flow) => {
+                Some(Name { protocol: protocol::TCP, local: flow.local(), remote: flow.remote() })
+            }
+            Socket::Udp(udp) => {
+                let remote = udp.remote.filter(|_| !udp.is_closed())?;
+                Some(Name { protocol: protocol::UDP, local: udp.local, remote })
+            }
+            Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => None,
+        }
+    }
+    /// Whether it takes what is for others' addresses.
+    pub(crate) fn is_any_address(&self) -> bool {
+        match self {
+            Socket::Listener(listener) => listener.options.any_address,
+            Socket::Udp(udp) => udp.options.any_address,
+            Socket::Probe(prober) => prober.binding().2,
+            Socket::Echo(_) | Socket::Tcp(_) => false,
+        }
+    }
+    /// Whether it takes what comes in by `link`.
+    pub(crate) fn is_open_to(&self, link: LinkId) -> bool {
+        let bound = match self {
+            Socket::Listener(listener) => listener.options.link,
+            Socket::Udp(udp) => udp.options.link,
+            Socket::Tcp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
+        };
+        bound.is_none_or(|bound| bound == link)
+    }
+    /// The name of a socket that takes from anybody.
+    pub(crate) fn binding_name(&self) -> Option<Name> {
+        let (number, local, any_address) = match self {
+            Socket::Listener(listener) => (protocol::TCP, listener.local, listener.options.any_address),
+            Socket::Udp(udp) if udp.is_closed() => return None,
+            Socket::Udp(udp) => (protocol::UDP, udp.bound, udp.options.any_address),
+            Socket::Echo(echo) => {
+                let local = Endpoint { port: echo.identifier, ..NOWHERE };
+                return Some(Name { protocol: protocol::ICMPV4, local, remote: NOWHERE });
+            }
+            Socket::Probe(prober) => prober.binding(),
+            Socket::Tcp(_) => return None,
+        };
+        Some(binding(number, local, any_address))
+    }
+}

@@ -1,0 +1,319 @@
+//! A TCP socket: a connection with its two ends, its path and its flags.
+
+use crate::demux::NameHash;
+use crate::sockets::id::ListenerId;
+use crate::sockets::readiness::Readiness;
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
+use inhost_event::TcpPhase;
+use inhost_ip::Path;
+use inhost_tcp::Connection;
+use inhost_wire::direct::Direct;
+use inhost_wire::straight::Straight;
+
+/// A connection with its two ends and its path. There may be many, so small fields stand together.
+#[derive(Debug)]
+pub(crate) struct TcpSocket {
+    connection: Connection,
+    /// The hash under which it is found by its ends.
+    name_hash: NameHash,
+    /// The listener that took it; of no meaning with [`ConnectionFlags::ACTIVE`].
+    listener: Key,
+    /// The generation of IP's tables from which the path follows.
+    generation: u32,
+    local_port: u16,
+    remote_port: u16,
+    link: LinkId,
+    mtu_bytes: u16,
+    addresses: Addresses,
+    path_hop_limit: u8,
+    /// Of the source route that it keeps to.
+    option_bytes: u8,
+    flags: ConnectionFlags,
+    /// Differentiated services, shifted into place.
+    traffic_class: u8,
+    /// What the application asks for instead of the path's own.
+    hop_limit: Option<u8>,
+}
+
+/// Flags of a connection. Zero is the common case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ConnectionFlags(u16);
+
+impl ConnectionFlags {
+    /// The application has not been given it yet.
+    pub(crate) const UNCLAIMED: ConnectionFlags = ConnectionFlags(1);
+    /// Its handshake is in progress and counts in the listener's SYN queue.
+    pub(crate) const HALF_OPEN: ConnectionFlags = ConnectionFlags(1 << 1);
+    /// Its SYN is held until the application decides.
+    pub(crate) const HELD: ConnectionFlags = ConnectionFlags(1 << 2);
+    /// The application has let go of it.
+    pub(crate) const ORPHAN: ConnectionFlags = ConnectionFlags(1 << 3);
+    /// It is no longer found by its ends.
+    pub(crate) const UNLISTED: ConnectionFlags = ConnectionFlags(1 << 4);
+    /// It keeps to its link, whatever the routes say.
+    pub(crate) const BOUND: ConnectionFlags = ConnectionFlags(1 << 5);
+    /// We called.
+    pub(crate) const ACTIVE: ConnectionFlags = ConnectionFlags(1 << 6);
+    /// Its data was taken with its SYN, and its handshake is not done.
+    pub(crate) const FAST_OPEN: ConnectionFlags = ConnectionFlags(1 << 8);
+    /// Its SYN waits for the first data of the application's.
+    pub(crate) const DEFERRED: ConnectionFlags = ConnectionFlags(1 << 9);
+    /// Optional state is kept beside it: see [`crate::optional::OptionalState`].
+    pub(crate) const OPTIONAL_STATE: ConnectionFlags = ConnectionFlags(1 << 10);
+    /// Its handshake is done, and it is given out when it has data.
+    pub(crate) const AWAITS_DATA: ConnectionFlags = ConnectionFlags(1 << 11);
+    /// Its packets may be fragmented on their way.
+    pub(crate) const FRAGMENTS: ConnectionFlags = ConnectionFlags(1 << 12);
+    /// Incoming segments need a look before the connection gets them.
+    pub(crate) const CHECK_INPUT: ConnectionFlags =
+        ConnectionFlags(ConnectionFlags::HALF_OPEN.0 | ConnectionFlags::HELD.0);
+    /// Changes are nobody's business.
+    pub(crate) const SILENT: ConnectionFlags =
+        ConnectionFlags(ConnectionFlags::UNCLAIMED.0 | ConnectionFlags::ORPHAN.0);
+
+    /// Both sets.
+    pub(crate) const fn and(self, other: ConnectionFlags) -> ConnectionFlags {
+        ConnectionFlags(self.0 | other.0)
+    }
+    pub(crate) const fn any(self, of: ConnectionFlags) -> bool {
+        self.0 & of.0 != 0
+    }
+    #[must_use]
+    pub(crate) const fn without(self, other: ConnectionFlags) -> ConnectionFlags {
+        ConnectionFlags(self.0 & !other.0)
+    }
+}
+
+impl TcpSocket {
+    /// A connection from `local_port` to `remote_port` over `path`. Without a listener we called, and it is
+    /// [`ConnectionFlags::ACTIVE`].
+    #[inline]
+    pub(crate) fn new(
+        connection: Connection,
+        path: &Path,
+        local_port: u16,
+        remote_port: u16,
+        listener: Option<ListenerId>,
+        flags: ConnectionFlags,
+    ) -> TcpSocket {
+        let Path { link, next_hop, source, destination, mtu_bytes, hop_limit, option_bytes, generation } =
+            *path;
+        let active = if listener.is_none() { ConnectionFlags::ACTIVE } else { ConnectionFlags::default() };
+        TcpSocket {
+            connection,
+            name_hash: NameHash::default(),
+            listener: listener.map_or(Key::from_bits(0), ListenerId::key),
+            generation,
+            local_port,
+            remote_port,
+            link,
+            mtu_bytes,
+            addresses: Addresses::new(source, destination, next_hop),
+            path_hop_limit: hop_limit,
+            option_bytes,
+            flags: flags.and(active),
+            traffic_class: 0,
+            hop_limit: None,
+        }
+    }
+    #[inline]
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+    #[inline]
+    pub(crate) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+    /// Whether it has any of these flags.
+    #[inline]
+    pub(crate) fn has(&self, flags: ConnectionFlags) -> bool {
+        self.flags.any(flags)
+    }
+    pub(crate) fn flags(&self) -> ConnectionFlags {
+        self.flags
+    }
+    pub(crate) fn set(&mut self, flags: ConnectionFlags) {
+        self.flags = self.flags.and(flags);
+    }
+    pub(crate) fn clear(&mut self, flags: ConnectionFlags) {
+        self.flags = self.flags.without(flags);
+    }
+    pub(crate) fn put(&mut self, flags: ConnectionFlags, on: bool) {
+        if on { self.set(flags) } else { self.clear(flags) }
+    }
+    pub(crate) fn name_hash(&self) -> NameHash {
+        self.name_hash
+    }
+    pub(crate) fn set_name_hash(&mut self, hash: NameHash) {
+        self.name_hash = hash;
+    }
+    /// Differentiated services, shifted into place.
+    pub(crate) fn traffic_class(&self) -> u8 {
+        self.traffic_class
+    }
+    pub(crate) fn set_traffic_class(&mut self, traffic_class: u8) {
+        self.traffic_class = traffic_class;
+    }
+    /// The hops that the application asks for instead of the path's own.
+    pub(crate) fn hop_limit(&self) -> Option<u8> {
+        self.hop_limit
+    }
+    pub(crate) fn set_hop_limit(&mut self, hop_limit: Option<u8>) {
+        self.hop_limit = hop_limit;
+    }
+    /// Whether its path follows from IP's tables as they are at `generation`.
+    #[inline]
+    pub(crate) fn has_path_of(&self, generation: u32) -> bool {
+        self.generation == generation
+    }
+    /// Lets the path be asked for again before the next segment leaves.
+    pub(crate) fn expire_path(&mut self, generation: u32) {
+        self.generation = generation.wrapping_sub(1);
+    }
+    pub(crate) fn local(&self) -> Endpoint {
+        Endpoint { address: self.addresses.all().0, port: self.local_port }
+    }
+    pub(crate) fn remote(&self) -> Endpoint {
+        Endpoint { address: self.addresses.all().1, port: self.remote_port }
+    }
+    /// Whether a packet that came in goes from its other end to this one.
+    #[inline]
+    pub(crate) fn gets(&self, straight: &Straight<'_>) -> bool {
+        self.local_port == straight.destination_port
+            && self.remote_port == straight.source_port
+            && match &self.addresses {
+                Addresses::V4(local, remote, _) => straight.addresses_v4() == Some((*remote, *local)),
+                Addresses::Long(long) => straight.addresses() == (long.1, long.0),
+            }
+    }
+    /// The same of any segment.
+    #[inline]
+    pub(crate) fn gets_direct(&self, direct: &Direct<'_>) -> bool {
+        self.local_port == direct.destination_port()
+            && self.remote_port == direct.source_port()
+            && match &self.addresses {
+                Addresses::V4(local, remote, _) => direct.addresses_v4() == Some((*remote, *local)),
+                Addresses::Long(long) => direct.addresses() == (long.1, long.0),
+            }
+    }
+    pub(crate) fn link(&self) -> LinkId {
+        self.link
+    }
+    /// The link that the application, or the caller, fixed.
+    pub(crate) fn bound_link(&self) -> Option<LinkId> {
+        self.flags.any(ConnectionFlags::BOUND).then_some(self.link)
+    }
+    /// The listener that took it, unless we called.
+    pub(crate) fn listener(&self) -> Option<ListenerId> {
+        (!self.flags.any(ConnectionFlags::ACTIVE)).then_some(ListenerId::of(self.listener))
+    }
+    /// Whether the handshake is still to be done.
+    pub(crate) fn is_opening(&self) -> bool {
+        matches!(self.connection.phase(), TcpPhase::SynSent | TcpPhase::SynReceived)
+    }
+    /// Whether its connection is over for good.
+    pub(crate) fn is_over(&self) -> bool {
+        self.connection.phase() == TcpPhase::Closed
+    }
+    /// What the application can do, as far as it holds the socket.
+    pub(crate) fn readiness(&self) -> Readiness {
+        if self.has(ConnectionFlags::SILENT) {
+            return Readiness::NONE;
+        }
+        let connection = &self.connection;
+        let phase = connection.phase();
+        let closed = phase == TcpPhase::Closed;
+        let peer_closed = matches!(
+            phase,
+            TcpPhase::CloseWait
+                | TcpPhase::Closing
+                | TcpPhase::LastAck
+                | TcpPhase::TimeWait
+                | TcpPhase::Closed
+        );
+        let readable = connection.readable_bytes() > 0 || peer_closed;
+        let is_early = connection.is_early() || self.has(ConnectionFlags::DEFERRED);
+        let sendable = is_early || matches!(phase, TcpPhase::Established | TcpPhase::CloseWait);
+        let failed = connection.error().is_some();
+        Readiness::NONE
+            .with_if(Readiness::READABLE, readable)
+            .with_if(Readiness::WRITABLE, closed || (sendable && connection.writable_bytes() > 0))
+            .with_if(Readiness::CONNECTED, (is_early || !self.is_opening()) && !failed)
+            .with_if(Readiness::PEER_CLOSED, peer_closed)
+            .with_if(Readiness::URGENT, connection.urgent_ahead().is_some())
+            .with_if(Readiness::ERROR, failed)
+            .with_if(Readiness::CLOSED, closed)
+    }
+    /// Whether it keeps to a source route.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.option_bytes > 0
+    }
+    /// The path that its packets take.
+    pub(crate) fn path(&self) -> Path {
+        let (source, destination, next_hop) = self.addresses.all();
+        Path {
+            link: self.link,
+            next_hop,
+            source,
+            destination,
+            mtu_bytes: self.mtu_bytes,
+            hop_limit: self.path_hop_limit,
+            option_bytes: self.option_bytes,
+            generation: self.generation,
+        }
+    }
+    /// Whether its packets go to the other end without a gateway.
+    #[inline]
+    pub(crate) fn is_on_link(&self) -> bool {
+        match &self.addresses {
+            Addresses::V4(_, remote, next_hop) => remote == next_hop,
+            Addresses::Long(long) => long.1 == long.2,
+        }
+    }
+    /// Takes another path between the same ends.
+    pub(crate) fn set_path(&mut self, path: &Path) {
+        let Path {
+            link,
+            next_hop,
+            source: _,
+            destination: _,
+            mtu_bytes,
+            hop_limit,
+            option_bytes,
+            generation,
+        } = *path;
+        let (source, destination, _) = self.addresses.all();
+        self.addresses = Addresses::new(source, destination, next_hop);
+        (self.link, self.mtu_bytes) = (link, mtu_bytes);
+        (self.path_hop_limit, self.option_bytes, self.generation) = (hop_limit, option_bytes, generation);
+    }
+}
+
+/// Our address, the peer's, and where packets go first. The longer ones lie in a box, so that an entry is small where
+/// there are many.
+#[derive(Debug)]
+enum Addresses {
+    V4(Ipv4Addr, Ipv4Addr, Ipv4Addr),
+    Long(Box<(IpAddr, IpAddr, IpAddr)>),
+}
+
+impl Addresses {
+    #[inline]
+    fn new(local: IpAddr, remote: IpAddr, next_hop: IpAddr) -> Self {
+        match (local, remote, next_hop) {
+            (IpAddr::V4(local), IpAddr::V4(remote), IpAddr::V4(next_hop)) => {
+                Addresses::V4(local, remote, next_hop)
+            }
+            long => Addresses::Long(Box::new(long)),
+        }
+    }
+    #[inline]
+    fn all(&self) -> (IpAddr, IpAddr, IpAddr) {
+        match self {
+            Addresses::V4(local, remote, next_hop) => {
+                (IpAddr::V4(*local), IpAddr::V4(*remote), IpAddr::V4(*next_hop))
+            }
+            Addresses::Long(long) => **long,
+        }
+    }
+}
