@@ -1,7 +1,7 @@
 //! What follows from what a connection says has changed.
 
 use crate::listener::{CHANGED, acceptable_of, embryos_of};
-use crate::parts::{Parts, ip_environment, ready_on};
+use crate::parts::{Parts, ready_on};
 use crate::reply::Reply;
 use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};

@@ -2,7 +2,6 @@
 
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Device, Frame, Full, Offers, Packet, Pool, Shareable};
-use inhost_event::Sink;
 use std::collections::VecDeque;
 
 /// Frames that may wait.

@@ -2,9 +2,7 @@
 //! of them.
 
 use crate::demux::NOWHERE;
-use crate::echo::Echo;
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::input::Call;
 use crate::output::{Counting, Turn};
 use crate::parts::{Parts, ip_environment, ready_on};
 use crate::recent::RecentlySent;
@@ -12,7 +10,7 @@ use crate::sockets::{AnySocketId, ProbeSocketId, Readiness, Socket, SocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, LinkId, Sequence};
 use inhost_buf::{Packet, Pool, Slices};
 use inhost_event::Sink;
-use inhost_ip::{Datagram, ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
+use inhost_ip::{ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
 use inhost_tcp::Header;
 use inhost_wire::checksum::Sum;
 use inhost_wire::icmpv4::{self, Icmpv4Message};

@@ -21,18 +21,14 @@ impl Parts {
         };
         let Some(link) = link else { return self.remove_datagram_socket(key.into()) };
         self.delist_datagram_socket(key.into());
-        let Some(Socket::Udp(mut udp)) = self.sockets.remove(key.into()) else { return };
-        udp.close(&mut self.pool);
-        match self.sockets.insert(Socket::Udp(udp)) {
-            Ok(closing) => {
-                let place = closing.0.index();
-                self.closing.push_back(DATAGRAMS, place);
-                self.timers.arm(place, now + CLOSING_LIMIT);
-                self.sending.push_back(ready_on(link), place);
-            }
-            // The place that was just freed is there.
-            Err(socket) => self.discard_datagram_socket(socket),
+        if let Some(udp) = self.sockets.udp_mut(key) {
+            udp.close(&mut self.pool);
         }
+        let Some(closing) = self.sockets.renew_udp(key) else { return };
+        let place = closing.place();
+        self.closing.push_back(DATAGRAMS, place);
+        self.timers.arm(place, now + CLOSING_LIMIT);
+        self.sending.push_back(ready_on(link), place);
     }
     /// Whether there may be one more datagram socket. At the limit the oldest that is closing gives way.
     pub(crate) fn has_room_for_datagram_socket(&mut self) -> bool {

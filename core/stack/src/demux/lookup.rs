@@ -147,7 +147,7 @@ impl Demux {
     pub(crate) fn bind(&mut self, sockets: &mut Sockets, socket: Socket) -> Result<SocketId, BindError> {
         let any_address = socket.is_any_address();
         self.last_binding = None;
-        let id = sockets.insert(socket).map_err(|_| BindError::TooManySockets)?;
+        let id = sockets.insert(socket).ok_or(BindError::TooManySockets)?;
         if self.bindings.insert(sockets, id) {
             self.any_address |= any_address;
             return Ok(id);

@@ -1,9 +1,5 @@
 //! Socket identifiers: one type for each kind of socket, and one for lists that hold any kind.
 
-use crate::echo::Echo;
-use crate::listener::Listener;
-use crate::probe::Probe;
-use crate::udp::Udp;
 use core::fmt;
 use inhost_base::Key;
 

@@ -1,13 +1,8 @@
 //! What the application and instruments are told of a socket.
 
-use crate::echo::Echo;
-use crate::listener::Listener;
-use crate::probe::Probe;
 use crate::sockets::id::{SocketId, TcpSocketId};
-use crate::udp::Udp;
 use inhost_base::{Duration, Endpoint, LinkId};
 use inhost_event::TcpPhase;
-use inhost_tcp::Connection;
 
 /// A connection handed out by [`crate::TcpSockets::accept`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

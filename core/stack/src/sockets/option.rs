@@ -2,7 +2,6 @@
 
 use crate::options::SynCookies;
 use inhost_base::Duration;
-use inhost_event::Sink;
 use inhost_tcp::{Config, CongestionChoice, KeepAlive};
 use std::sync::Arc;
 

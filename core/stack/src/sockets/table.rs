@@ -4,7 +4,7 @@ use crate::demux::{NOWHERE, Name, binding};
 use crate::echo::Echo;
 use crate::error::SocketError;
 use crate::listener::Listener;
-use crate::probe::{Probe, Prober};
+use crate::probe::Prober;
 use crate::sockets::id::{
     AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
 };
@@ -102,9 +102,14 @@ impl Sockets {
             Err(_) => None,
         }
     }
-    /// Adds a socket of any kind, or hands it back when the table is full.
-    pub(crate) fn insert(&mut self, socket: Socket) -> Result<SocketId, Socket> {
-        self.slab.insert(socket).map(SocketId)
+    /// Adds a socket that holds no memory yet; `None` when the table is full.
+    pub(crate) fn insert(&mut self, socket: Socket) -> Option<SocketId> {
+        self.slab.insert(socket).ok().map(SocketId)
+    }
+    /// Gives a UDP socket another identifier: that which the application has finds nothing any more.
+    pub(crate) fn renew_udp(&mut self, id: UdpSocketId) -> Option<UdpSocketId> {
+        let socket = self.slab.remove(id.key())?;
+        self.slab.insert(socket).ok().map(UdpSocketId::of)
     }
     /// The identifier that the next socket gets, a connection; `None` when the table is full.
     pub(crate) fn next_tcp_id(&self) -> Option<TcpSocketId> {

@@ -169,14 +169,13 @@ impl Net {
     }
     pub fn listen_with(&mut self, host: usize, port: u16, options: ListenOptions) -> ListenerId {
         let local = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-        self.stacks[host].tcp().listen(local, options, self.now).unwrap().into()
+        self.stacks[host].tcp().listen(local, options, self.now).unwrap()
     }
     pub fn connect(&mut self, host: usize, to: Endpoint) -> TcpSocketId {
         self.stacks[host]
             .tcp()
             .connect(to, ConnectOptions::default(), self.now, &mut self.sinks[host])
             .unwrap()
-            .into()
     }
     /// A connection from host 0 to a new listener of host 1: the two sockets.
     pub fn connected(&mut self, port: u16) -> (TcpSocketId, TcpSocketId) {
@@ -193,7 +192,7 @@ impl Net {
             accepted.is_some() && net.stacks[0].readiness(caller).contains(Readiness::CONNECTED)
         });
         assert!(done, "no connection");
-        (caller, accepted.unwrap().socket.into())
+        (caller, accepted.unwrap().socket)
     }
     pub fn send(&mut self, host: usize, socket: TcpSocketId, bytes: &[u8]) -> usize {
         self.stacks[host].tcp().send(socket, bytes, self.now, &mut self.sinks[host]).unwrap()

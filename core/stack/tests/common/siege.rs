@@ -63,7 +63,7 @@ impl Siege {
         };
         for port in [ECHO, DISCARD, CHARGEN] {
             let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-            siege.listeners.push(siege.host.tcp().listen(any, ListenOptions::default(), now).unwrap().into());
+            siege.listeners.push(siege.host.tcp().listen(any, ListenOptions::default(), now).unwrap());
         }
         siege
     }
