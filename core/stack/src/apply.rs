@@ -1,7 +1,7 @@
 //! What follows from what a connection says has changed.
 
-use crate::listener::{CHANGED, acceptable_of, embryos_of};
-use crate::parts::{Parts, ready_on};
+use crate::listener::{acceptable_of, embryos_of};
+use crate::parts::{Parts, ip_environment};
 use crate::reply::Reply;
 use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
@@ -73,15 +73,8 @@ impl Parts {
     /// Brings a flow's timer and its place among the senders in line with its connection.
     #[inline]
     pub(crate) fn follow(&mut self, key: TcpSocketId, now: Instant) {
-        let place = key.place();
-        let Some(flow) = self.sockets.tcp(key) else { return };
-        let deadline = flow.connection().deadline();
-        // Only an earlier deadline moves the entry; a later one is found when the entry expires.
-        if deadline < self.timers.armed(place) {
-            self.timers.arm(place, deadline);
-        }
-        if flow.connection().wants_transmit(now) && self.sending.list_of(place).is_none() {
-            self.sending.push_back(ready_on(flow.link()), place);
+        if let Some(flow) = self.sockets.tcp(key) {
+            self.schedule.follow(key.place(), flow, now);
         }
     }
 
@@ -91,7 +84,7 @@ impl Parts {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let until = flow.connection().deadline();
         if flow.connection().phase() == TcpPhase::TimeWait && !flow.has(ConnectionFlags::OPTIONAL_STATE) {
-            self.timers.arm(key.place(), until);
+            self.schedule.arm(key.place(), until);
         }
     }
     /// Names a connection in the next [`Stack::ready`], unless nobody holds it.
@@ -112,10 +105,7 @@ impl Parts {
     /// Names a socket in the next [`Stack::ready`].
     #[inline]
     pub(crate) fn tell(&mut self, socket: SocketId) {
-        let place = socket.0.index();
-        if self.queues.list_of(place).is_none() {
-            self.queues.push_back(CHANGED, place);
-        }
+        self.schedule.tell(socket.0.index());
     }
 
     /// The handshake of a flow is done.
@@ -175,19 +165,15 @@ impl Parts {
         self.settle_fast_open(key, false, self.now);
         self.demux.unlist_tcp(&mut self.sockets, key);
         let place = key.place();
-        self.timers.disarm(place);
-        self.sending.remove(place);
+        self.schedule.forget(place);
         self.queues.remove(place);
         self.starved.remove(place);
-        self.closing.remove(place);
         self.source_routes.remove(place);
         if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
             self.extras.remove(&place);
         }
         if let Some(flow) = self.sockets.tcp_mut(key) {
             flow.connection_mut().clear(&mut self.pool);
-            self.population.flows -= 1;
-            self.population.orphans -= usize::from(flow.has(ConnectionFlags::ORPHAN));
             self.sockets.discard_tcp(key);
         }
     }
@@ -225,8 +211,8 @@ impl Parts {
     }
 
     /// Where the first packet of a socket goes next, for those that wait for a neighbour.
-    pub(crate) fn next_hop_of(&self, place: usize) -> Option<IpAddr> {
-        match self.sockets.any(self.sockets.at_place(place)?)? {
+    pub(crate) fn next_hop_of(&self, socket: SocketId) -> Option<IpAddr> {
+        match self.sockets.any(socket)? {
             Socket::Tcp(flow) => Some(flow.path().next_hop),
             Socket::Udp(udp) => udp.outgoing.front().map(|datagram| datagram.path.next_hop),
             Socket::Echo(echo) => echo.outgoing.front().map(|request| request.path.next_hop),
@@ -237,7 +223,7 @@ impl Parts {
     /// Frees the local end of a socket.
     pub(crate) fn unbind(&mut self, socket: SocketId) {
         self.demux.unbind(&self.sockets, socket);
-        self.queues.remove(socket.0.index());
+        self.schedule.untell(socket.0.index());
     }
     /// The listener's handshakes in progress.
     pub(crate) fn half_open(&self, listener: ListenerId) -> usize {

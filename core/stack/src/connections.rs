@@ -45,7 +45,7 @@ impl Parts {
         if is_held { Ok(flow) } else { Err(SocketError::WrongKind) }
     }
     pub(crate) fn close_flow(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
-        self.queues.remove(key.place());
+        self.schedule.untell(key.place());
         let Some(flow) = self.sockets.tcp(key) else { return };
         if flow.is_over() {
             return self.reap(key);

@@ -2,7 +2,7 @@
 
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::output::{Counting, Turn};
-use crate::parts::{Parts, ip_environment, ready_on};
+use crate::parts::{Parts, ip_environment};
 use crate::recent::RecentlySent;
 use crate::sockets::{AnySocketId, EchoInfo, EchoSocketId, Readiness, Socket, SocketId, SocketOption};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
@@ -154,7 +154,7 @@ impl<'a> EchoSockets<'a> {
         let first = echo.outgoing.is_empty();
         echo.outgoing.push_back(Request { data: copied, path, sequence });
         if first {
-            self.parts.sending.push_back(ready_on(path.link), socket.place());
+            self.parts.schedule.make_ready(path.link, socket.place());
         }
         Ok(())
     }
@@ -244,8 +244,7 @@ impl Parts {
             let identifier = echo.identifier;
             let Some(next) = echo.outgoing.front() else { return Turn::Done };
             if next.path.link != link {
-                let elsewhere = ready_on(next.path.link);
-                self.sending.push_back(elsewhere, key.place());
+                self.schedule.make_ready(next.path.link, key.place());
                 return Turn::Done;
             }
             let mut environment = ip_environment!(self, now, sink);

@@ -41,9 +41,7 @@ impl Parts {
     /// Lets the connection's timer entry expire no later than that instant.
     pub(crate) fn arm_extras(&mut self, key: TcpSocketId) {
         let (place, until) = (key.place(), self.extras_until(key));
-        if until < self.timers.armed(place) {
-            self.timers.arm(place, until);
-        }
+        self.schedule.arm_no_later(place, until);
     }
     /// The instant that was set, for the connection's timer entry.
     pub(crate) fn extras_until(&self, key: TcpSocketId) -> Instant {

@@ -293,7 +293,6 @@ impl Parts {
             self.sockets.discard_tcp(key);
             return None;
         }
-        self.population.flows += 1;
         Some(key)
     }
 

@@ -24,14 +24,11 @@ pub(crate) struct Listener {
     pub(crate) fast_open: Pending,
 }
 
-/// The list of sockets whose readiness changed.
-pub(crate) const CHANGED: usize = 0;
-
 /// The list of a listener's handshakes in progress.
 pub(crate) const fn embryos_of(place: usize) -> usize {
-    1 + place * 2
+    place * 2
 }
 /// The list of a listener's connections that can be accepted.
 pub(crate) const fn acceptable_of(place: usize) -> usize {
-    2 + place * 2
+    place * 2 + 1
 }

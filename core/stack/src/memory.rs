@@ -43,7 +43,7 @@ impl Parts {
         }
     }
     fn level_bytes(&self) -> usize {
-        let equal = self.pool.limit_bytes() / self.population.flows.max(2);
+        let equal = self.pool.limit_bytes() / self.sockets.connections().max(2);
         self.shares.level_bytes.unwrap_or(equal).max(LEAST_BYTES)
     }
     /// Whether this connection holds more than its part while memory is short. Looks at a few others meanwhile, so that

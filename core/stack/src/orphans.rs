@@ -6,8 +6,6 @@ use crate::sockets::{ConnectionFlags, TcpSocketId};
 use inhost_base::{Duration, Instant};
 use inhost_event::{Sink, TcpPhase};
 
-/// The list of `Stack::closing` with the orphans, those that were not looked at for longest first.
-pub(crate) const ORPHANS: usize = 1;
 /// Orphans that are looked at when there are too many.
 const LOOKED_AT: usize = 64;
 
@@ -17,9 +15,8 @@ impl Parts {
     pub(crate) fn add_orphan(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.set(ConnectionFlags::ORPHAN);
-        self.population.orphans += 1;
-        self.closing.push_back(ORPHANS, key.place());
-        if self.population.orphans > self.config.orphan_limit {
+        self.schedule.add_orphan(key.place());
+        if self.schedule.orphans() > self.config.orphan_limit {
             self.end_an_orphan(now, sink);
         }
     }
@@ -27,9 +24,8 @@ impl Parts {
     /// comes a connection behind a window that stays closed, and then whichever has gone longest without progress.
     fn end_an_orphan(&mut self, now: Instant, sink: &mut dyn Sink) {
         let mut worst: Option<((bool, Duration), TcpSocketId)> = None;
-        for _ in 0..LOOKED_AT.min(self.closing.count(ORPHANS)) {
-            let Some(place) = self.closing.pop_front(ORPHANS) else { break };
-            self.closing.push_back(ORPHANS, place);
+        for _ in 0..LOOKED_AT.min(self.schedule.orphans()) {
+            let Some(place) = self.schedule.next_orphan() else { break };
             let Some(key) = self.sockets.tcp_at_place(place) else { continue };
             let Some(flow) = self.sockets.tcp(key) else { continue };
             let connection = flow.connection();

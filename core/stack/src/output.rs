@@ -1,7 +1,8 @@
 //! Down through TCP and IP to the device, in one pass.
 
+use crate::fast_open::Pending;
 use crate::input::segment_limit;
-use crate::parts::{Parts, ip_environment, ready_on, tcp_environment};
+use crate::parts::{Parts, ip_environment, tcp_environment};
 use crate::reply::Reply;
 use crate::sockets::{AnySocketId, ConnectionFlags, TcpSocketId};
 use crate::stack::Transmitted;
@@ -344,7 +345,7 @@ impl Parts {
         sink: &mut dyn Sink,
     ) -> Transmitted {
         let (ip_waits, replies_wait) = (self.ip.wants_transmit(link), self.replies.waits(link));
-        if !ip_waits && !replies_wait && self.sending.count(ready_on(link)) == 0 {
+        if !ip_waits && !replies_wait && !self.schedule.has_ready(link) {
             return Transmitted::default();
         }
         let wanted = sink.mask().wants(Mask::LINK);
@@ -362,11 +363,11 @@ impl Parts {
             self.transmit_replies(link, now, budget_frames, &mut device, sink);
         }
         // No socket has more turns in a pass than there are frames to send.
-        let mut turns = self.sending.count(ready_on(link)) + budget_frames;
+        let mut turns = self.schedule.ready_count(link) + budget_frames;
         // Where frames are large, fewer of them: what one pass sends stays in the cache until it is acknowledged.
         let budget_bytes = budget_frames as u64 * PASS_BYTES_A_FRAME;
         while device.frames < budget_frames && device.bytes < budget_bytes && !device.full && turns > 0 {
-            let Some(place) = self.sending.first(ready_on(link)) else { break };
+            let Some(place) = self.schedule.first_ready(link) else { break };
             turns -= 1;
             self.turn(link, place, now, budget_frames, &mut device, sink);
         }
@@ -394,10 +395,10 @@ impl Parts {
         device: &mut Counting<'_>,
         sink: &mut dyn Sink,
     ) {
-        self.sending.remove(place);
+        self.schedule.take_sending(place);
         let Some(socket) = self.sockets.at_place(place) else { return };
         let left = budget_frames - device.frames;
-        let is_alone = self.sending.count(ready_on(link)) == 0;
+        let is_alone = !self.schedule.has_ready(link);
         let budget = match device.offers.tcp_v4 {
             true if is_alone => left.max(LARGE_SEGMENTS_PER_TURN),
             true => LARGE_SEGMENTS_PER_TURN,
@@ -418,26 +419,22 @@ impl Parts {
         // Whoever queued itself meanwhile, elsewhere for instance after a change of route, stays there.
         match turn {
             Turn::Done => {}
-            Turn::More if self.sending.list_of(place).is_none() => {
-                self.sending.push_back(ready_on(link), place);
+            Turn::More if !self.schedule.is_sending(place) => {
+                self.schedule.make_ready(link, place);
             }
             // It had its turn, as far as the device went; at the front it would have every turn of a slow device.
-            Turn::Full if device.frames > before => self.sending.push_back(ready_on(link), place),
-            Turn::Full => self.sending.push_front(ready_on(link), place),
-            Turn::Pending => self.park(link, place),
-            Turn::Unreachable => self.rest(link, place, now),
+            Turn::Full if device.frames > before => self.schedule.make_ready(link, place),
+            Turn::Full => self.schedule.make_ready_first(link, place),
+            Turn::Pending => {
+                if let Some(neighbour) = self.next_hop_of(socket) {
+                    self.schedule.wait_for_neighbour(link, neighbour, place);
+                }
+            }
+            Turn::Unreachable => self.schedule.back_off(link, place, now),
             Turn::More => {}
         }
     }
 
-    /// Sets a socket aside until its neighbour is decided.
-    fn park(&mut self, link: LinkId, place: usize) {
-        let list = match self.next_hop_of(place) {
-            Some(neighbour) => self.parked.list_of(link, neighbour, &self.sending),
-            None => return,
-        };
-        self.sending.push_back(list, place);
-    }
     fn flow_turn(
         &mut self,
         link: LinkId,
@@ -452,8 +449,7 @@ impl Parts {
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.link() != link {
-            let elsewhere = ready_on(flow.link());
-            self.sending.push_back(elsewhere, key.place());
+            self.schedule.make_ready(flow.link(), key.place());
             return Turn::Done;
         }
         let path = flow.path();

@@ -6,14 +6,12 @@ use crate::demux::Demux;
 use crate::extras::ExtrasByPlace;
 use crate::fast_open::FastOpen;
 use crate::limit::RateLimit;
-use crate::list::Lists;
 use crate::memory::Shares;
 use crate::options::StackConfig;
-use crate::parked::Parked;
 use crate::reply::Replies;
+use crate::schedule::{Lists, Schedule};
 use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, Sockets};
 use crate::source_route::SourceRoutes;
-use crate::wheel::Wheel;
 use inhost_base::{Duration, Instant, LinkId, Random};
 use inhost_buf::{Packet, Pool};
 use inhost_event::{Drop, Event, FrameDropped, FrameReceived, Mask, Sink};
@@ -26,8 +24,6 @@ use std::sync::Arc;
 const RESOLVED_PER_CALL: usize = 64;
 /// How long a socket waits that found no memory to send.
 const FEEDING: Duration = Duration::from_millis(50);
-/// How long a flow rests whose neighbour did not answer, or whose route is gone.
-pub(crate) const REST: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Parts {
@@ -41,25 +37,17 @@ pub(crate) struct Parts {
     pub(crate) cookies: Cookies,
     pub(crate) fast_open: FastOpen,
     pub(crate) source_routes: SourceRoutes,
-    pub(crate) timers: Wheel,
-    /// For each link what is ready to send and what rests, and for each neighbour what waits for it.
-    pub(crate) sending: Lists,
-    pub(crate) parked: Parked,
-    /// What the application is to be told of: sockets whose readiness changed, and for each listener handshakes in
-    /// progress and connections to accept. No socket is in two of them, for nobody hears of what is not accepted.
+    pub(crate) schedule: Schedule,
+    /// For each listener handshakes in progress and connections to accept.
     pub(crate) queues: Lists,
     /// One list: sockets that could not send for want of memory.
     pub(crate) starved: Lists,
-    /// What nobody holds any more: UDP sockets whose last datagrams have not left, the oldest first, and connections.
-    pub(crate) closing: Lists,
     /// What each may hold while memory is short.
     pub(crate) shares: Shares,
     /// When they are to try again.
     pub(crate) feeding_at: Option<Instant>,
     pub(crate) extras: ExtrasByPlace,
     pub(crate) links: Vec<Link>,
-    /// When the first of their rests ends.
-    pub(crate) rests_until: Instant,
     pub(crate) replies: Replies,
     pub(crate) reset_limit: RateLimit,
     pub(crate) counters: Counters,
@@ -82,25 +70,10 @@ pub(crate) struct Population {
 #[derive(Debug, Default)]
 pub(crate) struct Link {
     pub(crate) counters: LinkCounters,
-    /// When the flows that rest try again.
-    pub(crate) rest_ends: Option<Instant>,
     /// See [`InterfaceConfig::runs`].
     pub(crate) runs: bool,
     /// See [`InterfaceConfig::coalesce`].
     pub(crate) coalesces: bool,
-}
-
-/// The list of a link's sockets that are ready to send.
-pub(crate) const fn ready_on(link: LinkId) -> usize {
-    link.0 as usize * 3
-}
-/// A list of sockets that wait for a neighbour; [`Parked`] knows for which.
-pub(crate) const fn parked_list(number: usize) -> usize {
-    number * 3 + 1
-}
-/// The list of a link's sockets that rest.
-pub(crate) const fn resting_on(link: LinkId) -> usize {
-    link.0 as usize * 3 + 2
 }
 
 /// An [`IpEnvironment`] from a host's parts, beside `ip`.
@@ -143,17 +116,13 @@ impl Parts {
             cookies: Cookies::new(&mut random),
             fast_open: FastOpen::new(&config.fast_open, &mut random, now),
             source_routes: SourceRoutes::default(),
-            timers: Wheel::new(now),
-            sending: Lists::new(3),
-            parked: Parked::default(),
-            queues: Lists::new(1),
+            schedule: Schedule::new(now),
+            queues: Lists::new(0),
             starved: Lists::new(1),
-            closing: Lists::new(2),
             shares: Shares::default(),
             feeding_at: None,
             extras: ExtrasByPlace::new(),
             links: vec![Link::default()],
-            rests_until: Instant::FAR_FUTURE,
             replies: Replies::default(),
             reset_limit: RateLimit::new(config.resets_per_second, now),
             counters: Counters::default(),
@@ -167,7 +136,7 @@ impl Parts {
 
     #[inline]
     pub(crate) fn has_output(&self, link: LinkId) -> bool {
-        self.sending.count(ready_on(link)) > 0 || self.replies.waits(link) || self.ip.wants_transmit(link)
+        self.schedule.has_ready(link) || self.replies.waits(link) || self.ip.wants_transmit(link)
     }
     pub(crate) fn link_ids(&self) -> impl Iterator<Item = LinkId> + use<> {
         (0..self.links.len() as u16).map(LinkId)
@@ -231,27 +200,7 @@ impl Parts {
         for _ in 0..RESOLVED_PER_CALL {
             let Some((link, neighbour)) = self.ip.take_resolved() else { return };
             self.replies.wake(link);
-            let Some(list) = self.parked.take(link, neighbour) else { continue };
-            while let Some(place) = self.sending.pop_front(list) {
-                self.sending.push_back(ready_on(link), place);
-            }
-        }
-    }
-    pub(crate) fn wake_rested(&mut self, now: Instant) {
-        if self.rests_until > now {
-            return;
-        }
-        self.rests_until = Instant::FAR_FUTURE;
-        for link in (0..self.links.len() as u16).map(LinkId) {
-            let state = &mut self.links[usize::from(link.0)];
-            if state.rest_ends.is_some_and(|ends| ends <= now) {
-                state.rest_ends = None;
-                while let Some(place) = self.sending.pop_front(resting_on(link)) {
-                    self.sending.push_back(ready_on(link), place);
-                }
-            } else if let Some(ends) = state.rest_ends {
-                self.rests_until = self.rests_until.min(ends);
-            }
+            self.schedule.neighbour_resolved(link, neighbour);
         }
     }
     pub(crate) fn wake_starved(&mut self, now: Instant) {
@@ -269,14 +218,6 @@ impl Parts {
         self.starved.push_back(0, socket.0.index());
         self.feeding_at.get_or_insert(now + FEEDING);
     }
-    /// Sets a socket aside on `link` for a while.
-    pub(crate) fn rest(&mut self, link: LinkId, place: usize, now: Instant) {
-        self.sending.push_back(resting_on(link), place);
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            let ends = *link.rest_ends.get_or_insert(now + REST);
-            self.rests_until = self.rests_until.min(ends);
-        }
-    }
     pub(crate) fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
         let key = match self.sockets.at_place(place).and_then(|socket| self.sockets.typed(socket)) {
             Some(AnySocketId::Tcp(key)) => key,
@@ -293,7 +234,7 @@ impl Parts {
         }
         if deadline > now {
             // It moved on since it was armed.
-            self.timers.arm(place, deadline);
+            self.schedule.arm(place, deadline);
             return;
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return };

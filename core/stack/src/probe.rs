@@ -2,15 +2,17 @@
 //! of them.
 
 use crate::demux::NOWHERE;
+use crate::echo::Echo;
 use crate::error::{BindError, DatagramError, SocketError};
+use crate::input::Call;
 use crate::output::{Counting, Turn};
-use crate::parts::{Parts, ip_environment, ready_on};
+use crate::parts::{Parts, ip_environment};
 use crate::recent::RecentlySent;
 use crate::sockets::{AnySocketId, ProbeSocketId, Readiness, Socket, SocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, LinkId, Sequence};
 use inhost_buf::{Packet, Pool, Slices};
 use inhost_event::Sink;
-use inhost_ip::{ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
+use inhost_ip::{Datagram, ErrorKind, HeaderHow, Path, SendDatagramError, TransportError};
 use inhost_tcp::Header;
 use inhost_wire::checksum::Sum;
 use inhost_wire::icmpv4::{self, Icmpv4Message};
@@ -305,7 +307,7 @@ impl<'a> ProbeSockets<'a> {
         let Probe { number, hop_limit, .. } = *probe;
         prober.outgoing.push_back(Outgoing { message, path, number, hop_limit });
         if first {
-            self.parts.sending.push_back(ready_on(path.link), socket.place());
+            self.parts.schedule.make_ready(path.link, socket.place());
         }
         Ok(())
     }
@@ -411,7 +413,7 @@ impl Parts {
             let Some(prober) = self.sockets.probe_mut(key) else { return Turn::Done };
             let Some(next) = prober.outgoing.front() else { return Turn::Done };
             if next.path.link != link {
-                self.sending.push_back(ready_on(next.path.link), key.place());
+                self.schedule.make_ready(next.path.link, key.place());
                 return Turn::Done;
             }
             let mut how = HeaderHow::new(prober.protocol(next.path.destination));

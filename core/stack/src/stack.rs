@@ -4,7 +4,6 @@ use crate::api::{Instruments, TcpSockets};
 use crate::direct::opens_or_closes;
 use crate::echo::EchoSockets;
 use crate::error::SocketError;
-use crate::listener::CHANGED;
 use crate::loopback::{Loopback, PASS_FRAMES};
 use crate::options::StackConfig;
 use crate::parts::{Link, Parts, ip_environment};
@@ -116,7 +115,7 @@ impl Stack {
         if let Some(kept) = self.parts.links.get_mut(usize::from(link.0)) {
             *kept = Link { runs, coalesces, ..core::mem::take(kept) };
         }
-        self.parts.sending.grow(count * 3);
+        self.parts.schedule.add_links(count);
         Ok(link)
     }
     /// The memory of the host, from which drivers take packets.
@@ -202,11 +201,11 @@ impl Stack {
             self.parts.ip.timeout(&mut ip_environment!(self.parts, now, sink));
         }
         self.parts.wake_resolved();
-        self.parts.wake_rested(now);
+        self.parts.schedule.end_back_off(now);
         self.parts.wake_starved(now);
-        self.parts.timers.advance(now, TIMER_MOVES_PER_CALL);
+        self.parts.schedule.advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
-            let Some(place) = self.parts.timers.pop_due() else { break };
+            let Some(place) = self.parts.schedule.pop_due() else { break };
             self.parts.timer_expired(place, now, sink);
         }
         self.run_loopback(now, sink);
@@ -217,8 +216,7 @@ impl Stack {
         if self.loopback_waits() && !self.loopback.is_stalled() {
             return Some(self.parts.now);
         }
-        let mut soonest =
-            self.parts.timers.deadline().min(self.parts.ip.deadline()).min(self.parts.rests_until);
+        let mut soonest = self.parts.schedule.deadline().min(self.parts.ip.deadline());
         soonest = soonest.min(self.parts.feeding_at.unwrap_or(Instant::FAR_FUTURE));
         if let Some(stalled) = self.loopback.stalled_until().filter(|_| self.loopback_waits()) {
             soonest = soonest.min(stalled);
@@ -232,7 +230,7 @@ impl Stack {
         if self.has_ready() { self.next_ready() } else { None }
     }
     fn next_ready(&mut self) -> Option<(SocketId, Readiness)> {
-        while let Some(place) = self.parts.queues.pop_front(CHANGED) {
+        while let Some(place) = self.parts.schedule.pop_changed() {
             if let Some(socket) = self.parts.sockets.at_place(place) {
                 return Some((socket, self.parts.readiness(socket)));
             }
@@ -241,7 +239,7 @@ impl Stack {
     }
     /// Whether [`Stack::ready`] has something to name.
     pub fn has_ready(&self) -> bool {
-        self.parts.queues.count(CHANGED) > 0
+        self.parts.schedule.has_changed()
     }
     /// Sends what is due on `link`, at most about `budget_frames` frames: first the host's own (neighbour and
     /// control messages, resets), then that of each socket in turn, a few segments each, so that none starves.

@@ -5,7 +5,7 @@ use crate::error::{BindError, DatagramError, SocketError};
 use crate::input::can_talk;
 use crate::options::UdpOptions;
 use crate::output::{Counting, Turn};
-use crate::parts::{Parts, ip_environment, ready_on};
+use crate::parts::{Parts, ip_environment};
 use crate::recent::RecentlySent;
 use crate::sockets::{AnySocketId, DatagramInfo, Readiness, Socket, SocketId, UdpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
@@ -354,7 +354,7 @@ impl<'a> UdpSockets<'a> {
         let first = udp.outgoing.is_empty();
         udp.outgoing.push_back(Outgoing { payload, path, source_port, destination, segment_bytes });
         if first {
-            self.parts.sending.push_back(ready_on(path.link), socket.place());
+            self.parts.schedule.make_ready(path.link, socket.place());
         }
         Ok(())
     }
@@ -543,8 +543,7 @@ impl Parts {
                 }
             }
             if next.path.link != link {
-                let elsewhere = ready_on(next.path.link);
-                self.sending.push_back(elsewhere, key.place());
+                self.schedule.make_ready(next.path.link, key.place());
                 return Turn::Done;
             }
             if next.segment_bytes > 0 {

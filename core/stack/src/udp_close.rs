@@ -1,12 +1,10 @@
 //! Closing a UDP socket: what is queued still leaves.
 
-use crate::parts::{Parts, ready_on};
+use crate::parts::Parts;
 use crate::sockets::{Socket, SocketId, UdpSocketId};
 use crate::udp::Udp;
 use inhost_base::{Duration, Instant};
 
-/// The list of `Stack::closing` with UDP sockets.
-const DATAGRAMS: usize = 0;
 /// How long the datagrams of a closed socket wait for a neighbour or for a full device. An unanswered neighbour is given
 /// up before that.
 const CLOSING_LIMIT: Duration = Duration::from_secs(10);
@@ -26,14 +24,15 @@ impl Parts {
         }
         let Some(closing) = self.sockets.renew_udp(key) else { return };
         let place = closing.place();
-        self.closing.push_back(DATAGRAMS, place);
-        self.timers.arm(place, now + CLOSING_LIMIT);
-        self.sending.push_back(ready_on(link), place);
+        self.schedule.add_closing_udp(place);
+        self.schedule.arm(place, now + CLOSING_LIMIT);
+        self.schedule.make_ready(link, place);
     }
     /// Whether there may be one more datagram socket. At the limit the oldest that is closing gives way.
     pub(crate) fn has_room_for_datagram_socket(&mut self) -> bool {
         if self.population.datagram_sockets >= self.config.datagram_socket_limit
-            && let Some(oldest) = self.closing.first(DATAGRAMS).and_then(|place| self.sockets.at_place(place))
+            && let Some(oldest) =
+                self.schedule.oldest_closing_udp().and_then(|place| self.sockets.at_place(place))
         {
             self.remove_datagram_socket(oldest);
         }
@@ -57,10 +56,8 @@ impl Parts {
         let place = socket.0.index();
         self.unbind(socket);
         self.demux.unlist_udp(&self.sockets, socket);
-        self.sending.remove(place);
+        self.schedule.forget(place);
         self.starved.remove(place);
-        self.closing.remove(place);
-        self.timers.disarm(place);
     }
     fn discard_datagram_socket(&mut self, socket: Socket) {
         match socket {

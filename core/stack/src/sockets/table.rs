@@ -4,7 +4,7 @@ use crate::demux::{NOWHERE, Name, binding};
 use crate::echo::Echo;
 use crate::error::SocketError;
 use crate::listener::Listener;
-use crate::probe::Prober;
+use crate::probe::{Probe, Prober};
 use crate::sockets::id::{
     AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
 };
@@ -18,6 +18,8 @@ use inhost_wire::protocol;
 #[derive(Debug)]
 pub(crate) struct Sockets {
     slab: Slab<Socket>,
+    /// Connections among them.
+    connections: usize,
 }
 
 /// Access to the sockets of one kind.
@@ -42,7 +44,7 @@ macro_rules! typed_access {
 
 impl Sockets {
     pub(crate) fn new(limit: usize) -> Sockets {
-        Sockets { slab: Slab::new(limit) }
+        Sockets { slab: Slab::new(limit), connections: 0 }
     }
     typed_access!(Tcp, TcpSocketId, TcpSocket, tcp, tcp_mut);
     typed_access!(Listener, ListenerId, Listener, listener, listener_mut);
@@ -94,7 +96,10 @@ impl Sockets {
     #[inline]
     pub(crate) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
         match self.slab.insert(Socket::Tcp(flow)) {
-            Ok(key) => Some(TcpSocketId::of(key)),
+            Ok(key) => {
+                self.connections += 1;
+                Some(TcpSocketId::of(key))
+            }
             Err(Socket::Tcp(mut flow)) => {
                 flow.connection_mut().clear(pool);
                 None
@@ -121,11 +126,15 @@ impl Sockets {
     }
     /// Drops a connection where it lies.
     pub(crate) fn discard_tcp(&mut self, id: TcpSocketId) {
-        self.slab.discard(id.key());
+        self.connections -= usize::from(self.slab.discard(id.key()));
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.slab.is_full()
+    }
+    /// Connections, those included that nobody holds.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections
     }
     pub(crate) fn len(&self) -> usize {
         self.slab.len()

@@ -1,47 +1,51 @@
-//! Which sockets wait for which neighbour.
+//! Sockets that wait for a neighbour, by neighbour.
 
-use crate::list::Lists;
-use crate::parts::parked_list;
+use crate::schedule::list::Lists;
 use inhost_base::{IpAddr, LinkId};
 use std::collections::BTreeMap;
 
 /// Neighbours below which lists that became empty are not looked for.
 const FEW: usize = 64;
 
+/// A list of sockets that wait for a neighbour, among the lists of those that want to send.
+const fn waiting_list(number: usize) -> usize {
+    number * 3 + 1
+}
+
 /// For each neighbour that some socket waits for, the number of the list that these sockets are in. When a neighbour is
 /// decided only its own sockets are touched.
 #[derive(Debug, Default)]
-pub(crate) struct Parked {
+pub(crate) struct WaitingForNeighbours {
     numbers: BTreeMap<(LinkId, IpAddr), usize>,
     free: Vec<usize>,
     /// Neighbours at which the next look for empty lists is due.
     next_look: usize,
 }
 
-impl Parked {
+impl WaitingForNeighbours {
     /// The list of those that wait for `neighbour`.
     pub(crate) fn list_of(&mut self, link: LinkId, neighbour: IpAddr, lists: &Lists) -> usize {
         if let Some(&number) = self.numbers.get(&(link, neighbour)) {
-            return parked_list(number);
+            return waiting_list(number);
         }
         if self.numbers.len() >= self.next_look.max(FEW) {
             self.forget_empty(lists);
         }
         let number = self.free.pop().unwrap_or(self.numbers.len());
         self.numbers.insert((link, neighbour), number);
-        parked_list(number)
+        waiting_list(number)
     }
     /// The same, of a neighbour that is decided: nobody waits for it any more.
     pub(crate) fn take(&mut self, link: LinkId, neighbour: IpAddr) -> Option<usize> {
         let number = self.numbers.remove(&(link, neighbour))?;
         self.free.push(number);
-        Some(parked_list(number))
+        Some(waiting_list(number))
     }
     /// Sockets that close leave their list empty.
     fn forget_empty(&mut self, lists: &Lists) {
         let free = &mut self.free;
         self.numbers.retain(|_, number| {
-            let is_empty = lists.count(parked_list(*number)) == 0;
+            let is_empty = lists.count(waiting_list(*number)) == 0;
             if is_empty {
                 free.push(*number);
             }
@@ -62,27 +66,27 @@ mod tests {
 
     #[test]
     fn each_neighbour_has_a_list_of_its_own_and_empty_ones_are_used_again() {
-        let (mut parked, mut lists) = (Parked::default(), Lists::new(0));
+        let (mut waiting, mut lists) = (WaitingForNeighbours::default(), Lists::new(0));
         for number in 0..1000 {
-            let list = parked.list_of(LinkId(1), neighbour(number % 500), &lists);
+            let list = waiting.list_of(LinkId(1), neighbour(number % 500), &lists);
             lists.push_back(list, number as usize);
         }
-        let other = parked.list_of(LinkId(2), neighbour(7), &lists);
+        let other = waiting.list_of(LinkId(2), neighbour(7), &lists);
         assert_eq!(lists.count(other), 0);
-        let list = parked.take(LinkId(1), neighbour(7)).unwrap();
+        let list = waiting.take(LinkId(1), neighbour(7)).unwrap();
         assert_eq!(
             (lists.pop_front(list), lists.pop_front(list), lists.pop_front(list)),
             (Some(7), Some(507), None)
         );
-        assert_eq!(parked.take(LinkId(1), neighbour(7)), None);
+        assert_eq!(waiting.take(LinkId(1), neighbour(7)), None);
         // The sockets close, and others wait for other neighbours.
         (0..1000).for_each(|place| {
             lists.remove(place);
         });
         for number in 1000..100_000 {
-            let list = parked.list_of(LinkId(1), neighbour(number), &lists);
+            let list = waiting.list_of(LinkId(1), neighbour(number), &lists);
             lists.push_back(list, 0);
         }
-        assert!(parked.numbers.len() + parked.free.len() <= 1100, "lists are used again");
+        assert!(waiting.numbers.len() + waiting.free.len() <= 1100, "lists are used again");
     }
 }

@@ -1,6 +1,6 @@
 //! Timers of all sockets: arm, disarm and expiry in constant time.
 
-use crate::list::Lists;
+use super::list::Lists;
 use inhost_base::{Instant, make_room};
 
 /// Nanoseconds in a tick, as a power of two: 65.5 us.

@@ -1,0 +1,226 @@
+//! The schedule: which sockets want to send, wait, have a timer, have news for the application, or are closing.
+
+mod list;
+mod neighbours;
+mod wheel;
+
+pub(crate) use list::Lists;
+
+use crate::sockets::TcpSocket;
+use inhost_base::{Duration, Instant, IpAddr, LinkId};
+use neighbours::WaitingForNeighbours;
+use wheel::Wheel;
+
+/// How long a socket backs off whose neighbour did not answer, or whose route is gone.
+const BACK_OFF: Duration = Duration::from_secs(1);
+/// The list of sockets with news for the application.
+const CHANGED: usize = 0;
+/// The list of closed UDP sockets whose last datagrams have not left, the oldest first.
+const CLOSING_UDP: usize = 0;
+/// The list of connections that nobody holds, those that were not looked at for longest first.
+const ORPHANS: usize = 1;
+
+/// The list of a link's sockets that are ready to send.
+const fn ready_on(link: LinkId) -> usize {
+    link.0 as usize * 3
+}
+/// The list of a link's sockets that back off.
+const fn backing_off_on(link: LinkId) -> usize {
+    link.0 as usize * 3 + 2
+}
+
+/// Lists of sockets, named by their places in the table, and their timers. Every operation takes constant time.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    timers: Wheel,
+    /// For each link what is ready to send and what backs off, and for each neighbour what waits for it.
+    sending: Lists,
+    waiting: WaitingForNeighbours,
+    changed: Lists,
+    closing: Lists,
+    /// For each link when those that back off try again.
+    back_off_ends: Vec<Option<Instant>>,
+    /// The soonest of these.
+    next_back_off_end: Instant,
+}
+
+impl Schedule {
+    /// An empty schedule of a host with its loopback.
+    pub(crate) fn new(now: Instant) -> Schedule {
+        Schedule {
+            timers: Wheel::new(now),
+            sending: Lists::new(3),
+            waiting: WaitingForNeighbours::default(),
+            changed: Lists::new(1),
+            closing: Lists::new(2),
+            back_off_ends: vec![None],
+            next_back_off_end: Instant::FAR_FUTURE,
+        }
+    }
+    /// Makes room for `count` links.
+    pub(crate) fn add_links(&mut self, count: usize) {
+        self.sending.grow(count * 3);
+        if self.back_off_ends.len() < count {
+            self.back_off_ends.resize(count, None);
+        }
+    }
+    /// Takes a socket that goes away out of everything.
+    #[inline]
+    pub(crate) fn forget(&mut self, place: usize) {
+        self.timers.disarm(place);
+        self.sending.remove(place);
+        self.changed.remove(place);
+        self.closing.remove(place);
+    }
+
+    /// Sets the instant at which a socket's timer expires.
+    #[inline]
+    pub(crate) fn arm(&mut self, place: usize, at: Instant) {
+        self.timers.arm(place, at);
+    }
+    /// Lets a socket's timer expire at `at` unless it does so sooner.
+    #[inline]
+    pub(crate) fn arm_no_later(&mut self, place: usize, at: Instant) {
+        if at < self.timers.armed(place) {
+            self.timers.arm(place, at);
+        }
+    }
+    /// Brings a connection's timer and its place among the senders in line with it.
+    #[inline]
+    pub(crate) fn follow(&mut self, place: usize, flow: &TcpSocket, now: Instant) {
+        // Only an earlier deadline moves the entry; a later one is found when the entry expires.
+        self.arm_no_later(place, flow.connection().deadline());
+        if flow.connection().wants_transmit(now) && !self.is_sending(place) {
+            self.make_ready(flow.link(), place);
+        }
+    }
+    /// Moves on to `now`; at most `budget` timers are moved.
+    pub(crate) fn advance(&mut self, now: Instant, budget: usize) {
+        self.timers.advance(now, budget);
+    }
+    /// A socket whose timer has expired.
+    pub(crate) fn pop_due(&mut self) -> Option<usize> {
+        self.timers.pop_due()
+    }
+    /// When the next timer expires or back-off ends.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.timers.deadline().min(self.next_back_off_end)
+    }
+
+    /// Whether some socket is ready to send on a link.
+    #[inline]
+    pub(crate) fn has_ready(&self, link: LinkId) -> bool {
+        self.ready_count(link) > 0
+    }
+    /// Sockets that are ready to send on a link.
+    #[inline]
+    pub(crate) fn ready_count(&self, link: LinkId) -> usize {
+        self.sending.count(ready_on(link))
+    }
+    /// The socket whose turn it is to send on a link.
+    pub(crate) fn first_ready(&self, link: LinkId) -> Option<usize> {
+        self.sending.first(ready_on(link))
+    }
+    /// Whether a socket is ready to send, waits for a neighbour or backs off.
+    #[inline]
+    pub(crate) fn is_sending(&self, place: usize) -> bool {
+        self.sending.list_of(place).is_some()
+    }
+    /// Puts a socket behind all that are ready to send on a link.
+    #[inline]
+    pub(crate) fn make_ready(&mut self, link: LinkId, place: usize) {
+        self.sending.push_back(ready_on(link), place);
+    }
+    /// Puts a socket before all that are ready to send on a link.
+    pub(crate) fn make_ready_first(&mut self, link: LinkId, place: usize) {
+        self.sending.push_front(ready_on(link), place);
+    }
+    /// Takes a socket out of those that want to send.
+    pub(crate) fn take_sending(&mut self, place: usize) {
+        self.sending.remove(place);
+    }
+    /// Lets a socket wait until a neighbour is resolved.
+    pub(crate) fn wait_for_neighbour(&mut self, link: LinkId, neighbour: IpAddr, place: usize) {
+        let list = self.waiting.list_of(link, neighbour, &self.sending);
+        self.sending.push_back(list, place);
+    }
+    /// Makes those ready that waited for a neighbour.
+    pub(crate) fn neighbour_resolved(&mut self, link: LinkId, neighbour: IpAddr) {
+        let Some(list) = self.waiting.take(link, neighbour) else { return };
+        while let Some(place) = self.sending.pop_front(list) {
+            self.make_ready(link, place);
+        }
+    }
+    /// Lets a socket back off.
+    pub(crate) fn back_off(&mut self, link: LinkId, place: usize, now: Instant) {
+        self.sending.push_back(backing_off_on(link), place);
+        if let Some(ends) = self.back_off_ends.get_mut(usize::from(link.0)) {
+            let ends = *ends.get_or_insert(now + BACK_OFF);
+            self.next_back_off_end = self.next_back_off_end.min(ends);
+        }
+    }
+    /// Makes those ready whose back-off is over.
+    pub(crate) fn end_back_off(&mut self, now: Instant) {
+        if self.next_back_off_end > now {
+            return;
+        }
+        self.next_back_off_end = Instant::FAR_FUTURE;
+        for number in 0..self.back_off_ends.len() {
+            let link = LinkId(number as u16);
+            match self.back_off_ends[number] {
+                Some(ends) if ends <= now => {
+                    self.back_off_ends[number] = None;
+                    while let Some(place) = self.sending.pop_front(backing_off_on(link)) {
+                        self.make_ready(link, place);
+                    }
+                }
+                Some(ends) => self.next_back_off_end = self.next_back_off_end.min(ends),
+                None => {}
+            }
+        }
+    }
+
+    /// Notes that there is news of a socket for the application.
+    #[inline]
+    pub(crate) fn tell(&mut self, place: usize) {
+        if self.changed.list_of(place).is_none() {
+            self.changed.push_back(CHANGED, place);
+        }
+    }
+    /// Takes back that there is news of a socket.
+    pub(crate) fn untell(&mut self, place: usize) {
+        self.changed.remove(place);
+    }
+    /// Whether there is news for the application.
+    #[inline]
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed.count(CHANGED) > 0
+    }
+    /// A socket of which there is news.
+    pub(crate) fn pop_changed(&mut self) -> Option<usize> {
+        self.changed.pop_front(CHANGED)
+    }
+
+    /// Adds a closed UDP socket whose last datagrams are to leave.
+    pub(crate) fn add_closing_udp(&mut self, place: usize) {
+        self.closing.push_back(CLOSING_UDP, place);
+    }
+    /// The closed UDP socket that has waited for longest.
+    pub(crate) fn oldest_closing_udp(&self) -> Option<usize> {
+        self.closing.first(CLOSING_UDP)
+    }
+    /// Adds a connection that nobody holds.
+    pub(crate) fn add_orphan(&mut self, place: usize) {
+        self.closing.push_back(ORPHANS, place);
+    }
+    /// Connections that nobody holds.
+    pub(crate) fn orphans(&self) -> usize {
+        self.closing.count(ORPHANS)
+    }
+    /// The connection that nobody holds and that was not looked at for longest.
+    pub(crate) fn next_orphan(&mut self) -> Option<usize> {
+        let place = self.closing.pop_front(ORPHANS)?;
+        self.closing.push_back(ORPHANS, place);
+        Some(place)
+    }
+}
