@@ -1,13 +1,12 @@
 //! What follows from what a connection says has changed.
 
-use crate::listener::{acceptable_of, embryos_of};
 use crate::parts::{Parts, ip_environment};
 use crate::reply::Reply;
-use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
+use crate::sockets::{AnySocketId, ConnectionFlags, Socket, SocketId, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink, TcpPhase};
 use inhost_ip::Path;
-use inhost_tcp::{Changes, ConnectionError, Outcome, ResetReply};
+use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome, ResetReply};
 
 impl Parts {
     /// Does what `outcome` asks for: timer, output, news for the application, the end.
@@ -129,16 +128,34 @@ impl Parts {
             && let Some(listener) = listener
             && !self.defers_accept(key, listener, now)
         {
-            self.queues.push_back(acceptable_of(listener.place()), key.place());
+            self.listening.add_acceptable(listener, key);
             self.tell(listener.into());
         }
+    }
+
+    /// Learns from the answer to a call of ours.
+    fn learn_fast_open(&mut self, key: TcpSocketId, now: Instant) {
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let remote = flow.remote().address;
+        let Some(answer) = flow.connection_mut().take_fast_open_answer() else { return };
+        match answer.state {
+            FastOpenState::DataAcknowledged => self.counters.fast_opens_acknowledged += 1,
+            FastOpenState::DataRefused => self.counters.fast_opens_refused += 1,
+            _ => {}
+        }
+        let limit = self.config.fast_open.destinations_limit;
+        self.listening.fast_open().learn(remote, &answer, limit, now);
     }
 
     /// A connection is over. Its ends are free again; the entry stays for as long as the application holds it, or may
     /// still accept it.
     fn finished(&mut self, key: TcpSocketId, now: Instant) {
-        self.judge_fast_open_end(key, now);
         let Some(flow) = self.sockets.tcp(key) else { return };
+        if flow.listener().is_none() {
+            let config = &self.config.fast_open;
+            let pauses = self.listening.fast_open().judge_end(flow, config, now);
+            self.counters.fast_open_pauses += u64::from(pauses);
+        }
         let (flags, error) = (flow.flags(), flow.connection().error());
         self.settle_fast_open(key, error == Some(ConnectionError::Reset), now);
         let failed = error.is_some();
@@ -152,25 +169,17 @@ impl Parts {
             self.demux.unlist_tcp(&mut self.sockets, key);
         }
     }
-
-    /// Whether a connection that is over before it was accepted stays in its listener's queue.
-    pub(crate) fn is_given_out_all_the_same(&self, key: TcpSocketId) -> bool {
-        let Some(listener) = self.sockets.tcp(key).and_then(TcpSocket::listener) else { return false };
-        let waits = self.queues.list_of(key.place()) == Some(acceptable_of(listener.place()));
-        let wanted = self.sockets.listener(listener).is_some_and(|held| held.options.gives_out_reset);
-        waits && wanted
-    }
     /// Removes a flow and everything that refers to it.
     pub(crate) fn reap(&mut self, key: TcpSocketId) {
         self.settle_fast_open(key, false, self.now);
         self.demux.unlist_tcp(&mut self.sockets, key);
         let place = key.place();
         self.schedule.forget(place);
-        self.queues.remove(place);
+        self.listening.forget(key);
         self.starved.remove(place);
         self.source_routes.remove(place);
         if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
-            self.extras.remove(&place);
+            self.optional.forget(key);
         }
         if let Some(flow) = self.sockets.tcp_mut(key) {
             flow.connection_mut().clear(&mut self.pool);
@@ -225,12 +234,33 @@ impl Parts {
         self.demux.unbind(&self.sockets, socket);
         self.schedule.untell(socket.0.index());
     }
-    /// The listener's handshakes in progress.
-    pub(crate) fn half_open(&self, listener: ListenerId) -> usize {
-        self.queues.count(embryos_of(listener.place()))
+    /// Sets the instant at which [`Parts::optional_expired`] looks at a connection, if nothing clears it before.
+    pub(crate) fn look_at(&mut self, key: TcpSocketId, until: Instant) {
+        self.optional.set_until(&mut self.sockets, key, Some(until));
+        self.schedule.arm_no_later(key.place(), until);
     }
-    /// The listener's connections that can be accepted.
-    pub(crate) fn acceptable(&self, listener: ListenerId) -> usize {
-        self.queues.count(acceptable_of(listener.place()))
+
+    /// The instant has come: true when the connection is gone.
+    pub(crate) fn optional_expired(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> bool {
+        if now < self.optional.until(key) {
+            return false;
+        }
+        self.optional.set_until(&mut self.sockets, key, None);
+        let Some(flow) = self.sockets.tcp(key) else { return true };
+        let undelivered = matches!(
+            flow.connection().phase(),
+            TcpPhase::SynSent
+                | TcpPhase::SynReceived
+                | TcpPhase::FinWait1
+                | TcpPhase::Closing
+                | TcpPhase::LastAck
+        );
+        if flow.has(ConnectionFlags::AWAITS_DATA) {
+            self.offer_to_accept(key);
+        } else if flow.has(ConnectionFlags::ORPHAN) && undelivered {
+            self.abort_flow(key, now, sink);
+            return true;
+        }
+        false
     }
 }

@@ -3,12 +3,11 @@
 //! Calls of applications on TCP connections and listeners.
 
 use crate::error::SocketError;
-use crate::listener::{acceptable_of, embryos_of};
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
     AnySocketId, ConnectionFlags, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketId,
 };
-use inhost_base::{Endpoint, Instant, IpAddr};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_event::{Sink, TcpPhase};
 use inhost_ip::Path;
 
@@ -50,29 +49,21 @@ impl Parts {
         if flow.is_over() {
             return self.reap(key);
         }
-        if flow.has(ConnectionFlags::HELD) || self.closes_by_reset(key) {
+        if flow.has(ConnectionFlags::HELD) || self.optional.linger(key) == Some(Duration::ZERO) {
             return self.abort_flow(key, now, sink);
         }
         self.add_orphan(key, now, sink);
         let Some(flow) = self.sockets.tcp(key) else { return };
-        if flow.has(ConnectionFlags::OPTIONAL_STATE) {
-            self.linger(key, now);
+        if flow.has(ConnectionFlags::OPTIONAL_STATE)
+            && let Some(linger) = self.optional.linger(key)
+        {
+            // What is not delivered by then is lost, and the peer is told so.
+            self.look_at(key, now + linger);
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         // spec: RFC9293 SHLD-3
         let outcome = flow.connection_mut().detach(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
-    }
-    pub(crate) fn close_listener(&mut self, key: ListenerId, now: Instant, sink: &mut dyn Sink) {
-        for list in [embryos_of(key.place()), acceptable_of(key.place())] {
-            while let Some(place) = self.queues.pop_front(list) {
-                if let Some(flow) = self.sockets.tcp_at_place(place) {
-                    self.abort_flow(flow, now, sink);
-                }
-            }
-        }
-        self.unbind(key.into());
-        self.sockets.remove(key.into());
     }
     pub(crate) fn close(
         &mut self,
@@ -97,7 +88,7 @@ impl Parts {
             None => Readiness::NONE,
             Some(Socket::Tcp(flow)) => flow.readiness(),
             Some(Socket::Listener(_)) => {
-                let waits = self.queues.count(acceptable_of(socket.0.index())) > 0;
+                let waits = self.listening.acceptable(ListenerId::of(socket.0)) > 0;
                 Readiness::NONE.with_if(Readiness::ACCEPTABLE, waits)
             }
             Some(Socket::Udp(udp)) => udp.readiness(),
@@ -108,7 +99,7 @@ impl Parts {
     pub(crate) fn endpoints(&self, socket: SocketId) -> Option<(Endpoint, Option<Endpoint>)> {
         match self.sockets.any(socket)? {
             Socket::Tcp(flow) => Some((flow.local(), Some(flow.remote()))),
-            Socket::Listener(listener) => Some((listener.local, None)),
+            Socket::Listener(listener) => Some((listener.local(), None)),
             Socket::Udp(udp) => Some((udp.local, udp.remote)),
             Socket::Echo(_) | Socket::Probe(_) => None,
         }

@@ -2,7 +2,8 @@
 //! where the road of [`crate::straight`] does not take it. IP's own steps are spared for what it knows already.
 
 use crate::demux::NameHash;
-use crate::input::{Call, can_talk};
+use crate::input::can_talk;
+use crate::listen::IncomingSyn;
 use crate::parts::Parts;
 use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketId};
 use inhost_base::{Endpoint, Instant, LinkId};
@@ -63,7 +64,8 @@ impl Parts {
                 let span = (at + direct.header_bytes(), at + direct.total_bytes());
                 self.arrived(link, packet, span, mask, now, sink);
                 let name_hash = Some(name_hash);
-                let call = Call { header: &header, datagram: &datagram, least_sequence: None, name_hash };
+                let call =
+                    IncomingSyn { header: &header, datagram: &datagram, least_sequence: None, name_hash };
                 if let Err(why) = self.listener_input(listener, call, packet, now, sink) {
                     self.drop_frame(link, why, now, sink);
                 }

@@ -2,21 +2,17 @@
 //! is none.
 
 use crate::demux::NameHash;
-use crate::listener::{acceptable_of, embryos_of};
-use crate::options::SynCookies;
+use crate::listen::IncomingSyn;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
-use inhost_base::{Duration, Endpoint, Instant, IpAddr, LinkId, Sequence};
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
-use inhost_tcp::{Config, Connection, Ecn, Header, Open, Outcome, ResetReply};
+use inhost_tcp::{Ecn, Header, Open, Outcome, ResetReply};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, Segment, TcpView};
-use std::sync::Arc;
 
-/// A handshake in progress that is older than this gives way to a new one when the SYN queue is full.
-const EMBRYO_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
 /// What a peer takes that names no maximum (RFC 9293 §3.7.1).
 // spec: RFC9293 MUST-15
 const DEFAULT_MSS_V4: u16 = 536;
@@ -63,7 +59,7 @@ impl Parts {
         }
         match self.find_call_taker(datagram.link, local) {
             Some(AnySocketId::Listener(listener)) => {
-                let call = Call { header: &header, datagram, least_sequence, name_hash: None };
+                let call = IncomingSyn { header: &header, datagram, least_sequence, name_hash: None };
                 self.listener_input(listener, call, packet, now, sink)
             }
             other => {
@@ -134,7 +130,7 @@ impl Parts {
         // The last step of the handshake waits for room to be accepted in; the caller sends it again.
         let Some(listener) = listener else { return Ok(()) };
         let Some(held) = self.sockets.listener(listener) else { return Ok(()) };
-        let full = self.acceptable(listener) >= held.options.backlog.max(1);
+        let full = self.listening.acceptable(listener) >= held.backlog();
         if flags.any(ConnectionFlags::UNCLAIMED) && header.flags.ack() && full {
             return Err(Drop::QueueFull);
         }
@@ -142,7 +138,7 @@ impl Parts {
     }
 
     /// The answer where there is neither connection nor listener.
-    fn no_connection(
+    pub(crate) fn no_connection(
         &mut self,
         header: &Header,
         payload_bytes: usize,
@@ -163,124 +159,6 @@ impl Parts {
         self.sockets.typed(found)
     }
 
-    /// A segment for a listener (RFC 9293 §3.10.7.2).
-    pub(crate) fn listener_input(
-        &mut self,
-        listener: ListenerId,
-        call: Call<'_>,
-        packet: &mut Packet,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Drop> {
-        let header = call.header;
-        if header.flags.rst() {
-            return Err(Drop::NoSocket);
-        }
-        if header.flags.ack() {
-            if let Some(done) = self.take_cookie(listener, call, packet, now, sink) {
-                return done;
-            }
-            let (local, remote) = call.ends();
-            self.no_connection(header, packet.len(), call.datagram.link, local, remote, now);
-            return Err(Drop::NoSocket);
-        }
-        if !header.flags.contains(Flags::SYN) {
-            return Err(Drop::NoSocket);
-        }
-        let done = self.call(listener, call, packet, now, sink);
-        if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
-            self.counters.listen_overflows += 1;
-            if let Some(listener) = self.sockets.listener_mut(listener) {
-                listener.overflows += 1;
-            }
-        }
-        done
-    }
-
-    /// A SYN for a listener: a new connection if there is room, or else a cookie.
-    fn call(
-        &mut self,
-        listener: ListenerId,
-        call: Call<'_>,
-        packet: &mut Packet,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Drop> {
-        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
-        let (hold, config) = (held.options.hold_syn, held.tcp.clone());
-        let cookies = if hold { SynCookies::Off } else { held.options.syn_cookies };
-        // What nobody takes from the accept queue is not added to, with or without state.
-        if self.acceptable(listener) >= held.options.backlog.max(1) {
-            return Err(Drop::QueueFull);
-        }
-        let room = match cookies {
-            SynCookies::Always => Err(Drop::QueueFull),
-            SynCookies::Off | SynCookies::WhenFull => self.room_for_call(listener, now),
-        };
-        match room {
-            Ok(()) => self.begin(listener, call, packet, (hold, &config), now, sink),
-            // A cookie has no room for a source route.
-            Err(why) if cookies == SynCookies::Off || self.ip.return_route().is_some() => Err(why),
-            Err(_) => self.answer_with_cookie(listener, call, &config, now),
-        }
-    }
-    /// Whether the host can keep one more handshake of a listener's in progress.
-    fn room_for_call(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
-        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
-        if self.half_open(listener) >= held.options.syn_queue.max(1) {
-            self.make_room(listener, now)?;
-        }
-        if self.pool.is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
-    }
-    /// A new connection, from its SYN.
-    fn begin(
-        &mut self,
-        listener: ListenerId,
-        call: Call<'_>,
-        packet: &mut Packet,
-        (hold, config): (bool, &Arc<Config>),
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Drop> {
-        let (local, remote) = call.ends();
-        let path = self.way_back(&call, now)?;
-        let mut open = self.open(&path, local, remote, now);
-        if let Some(least) = call.least_sequence {
-            open.initial_sequence = open.initial_sequence.later(least);
-        }
-        let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let mut environment = tcp_environment!(self, now, key, sink);
-        let mut connection = Connection::accept(config, open, call.header, hold, &mut environment);
-        let ends = (local.address, remote.address);
-        let fast = self.judge_fast_open(listener, call.header, ends, !packet.is_empty(), now);
-        if let Some((cookie, experimental)) = fast.grants {
-            connection.grant_fast_open(cookie, experimental);
-        }
-        let mut flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::BOUND);
-        if hold {
-            flags = flags.and(ConnectionFlags::HELD);
-        }
-        flags = flags.and(match fast.accepts {
-            true => ConnectionFlags::FAST_OPEN,
-            false => ConnectionFlags::HALF_OPEN,
-        });
-        let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
-        let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
-        self.source_routes.insert(key, self.ip.return_route().copied());
-        self.counters.connections_accepted += 1;
-        self.inherit(key, listener);
-        if fast.accepts {
-            self.take_fast_open(listener, key, call.header, packet, now, sink);
-        } else if hold {
-            self.queues.push_back(acceptable_of(listener.place()), key.place());
-            self.tell(listener.into());
-        } else {
-            self.queues.push_back(embryos_of(listener.place()), key.place());
-        }
-        self.follow(key, now);
-        Ok(())
-    }
-
     /// Puts a flow into the tables; `None` when they are full or its ends are taken. `name_hash` is that of its ends,
     /// where it is known.
     #[inline]
@@ -294,22 +172,6 @@ impl Parts {
             return None;
         }
         Some(key)
-    }
-
-    /// Ends the oldest handshake in progress, when it is old enough; one that only awaits data is given out instead.
-    fn make_room(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
-        let oldest = self.queues.first(embryos_of(listener.place())).ok_or(Drop::QueueFull)?;
-        let key = self.sockets.tcp_at_place(oldest).ok_or(Drop::QueueFull)?;
-        let flow = self.sockets.tcp(key).ok_or(Drop::QueueFull)?;
-        if flow.has(ConnectionFlags::AWAITS_DATA) {
-            self.offer_to_accept(key);
-            return Ok(());
-        }
-        if flow.connection().ledgers(now).send.total() < EMBRYO_GIVES_WAY_AFTER {
-            return Err(Drop::QueueFull);
-        }
-        self.reap(key);
-        Ok(())
     }
 
     /// Lets a connection in TIME-WAIT give way to a new one of the same ends, where that is safe and somebody listens:
@@ -337,26 +199,6 @@ impl Parts {
         let (initial_sequence, timestamp_offset) = self.demux.initial_sequence(local, remote, now);
         let default_mss = if remote.address.is_ipv4() { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 };
         Open { initial_sequence, timestamp_offset, path_mtu_mss: segment_limit(path), default_mss }
-    }
-}
-
-/// A segment for a listener, and what it came in.
-#[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
-    pub(crate) header: &'a Header,
-    pub(crate) datagram: &'a Datagram,
-    /// The least initial sequence number that may be chosen, where a connection in TIME-WAIT gives way.
-    pub(crate) least_sequence: Option<Sequence>,
-    /// The hash of the two ends, where it is known.
-    pub(crate) name_hash: Option<NameHash>,
-}
-
-impl Call<'_> {
-    /// Our end and theirs.
-    pub(crate) fn ends(&self) -> (Endpoint, Endpoint) {
-        let Call { header, datagram, .. } = self;
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        (local, Endpoint { address: datagram.source, port: header.source_port })
     }
 }
 

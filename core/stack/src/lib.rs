@@ -9,21 +9,19 @@
 mod api;
 mod apply;
 mod connections;
-mod cookie;
 mod counters;
 mod datagram_run;
 mod demux;
 mod direct;
 mod echo;
 mod error;
-mod extras;
-mod fast_open;
 mod icmp;
 mod input;
 mod limit;
-mod listener;
+mod listen;
 mod loopback;
 mod memory;
+mod optional;
 mod options;
 mod options_of;
 mod orphans;
@@ -37,7 +35,6 @@ mod schedule;
 mod sockets;
 mod source_route;
 mod stack;
-mod stateless;
 mod straight;
 mod udp;
 mod udp_close;
@@ -48,7 +45,6 @@ pub use datagram_run::MAX_RUN_DATAGRAMS;
 pub use demux::{PortSelection, Share, Steer};
 pub use echo::EchoSockets;
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
-pub use fast_open::{FastOpenCall, FastOpenConfig};
 pub use inhost_base::{Endpoint, LinkId};
 pub use inhost_ip::{
     ConfigureError, DuplicateDetection, ErrorKind, Forwarding, InterfaceConfig, IpConfig, Medium, RouteError,
@@ -58,7 +54,9 @@ pub use inhost_tcp::{
     Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, KeepAlive, PathMtuProbing, SendHow,
     SoftError,
 };
-pub use options::{ConnectOptions, ListenOptions, Local, StackConfig, SynCookies, UdpOptions};
+pub use options::{
+    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
+};
 pub use probe::{Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
 pub use sockets::{
     Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,

@@ -1,7 +1,6 @@
 //! The knobs of a host and of its sockets.
 
 use crate::demux::{PortSelection, Share};
-use crate::fast_open::{FastOpenCall, FastOpenConfig};
 use inhost_base::{Duration, LinkId};
 use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;
@@ -77,6 +76,53 @@ impl StackConfig {
         };
         (0..count).map(one).collect()
     }
+}
+
+/// How the host opens connections fast; each listener and each call decides whether it does.
+#[derive(Clone, Debug)]
+pub struct FastOpenConfig {
+    /// The key of the cookies that are given away. Default: random. Hosts that share an address share it, too.
+    pub key: Option<[u8; 16]>,
+    /// How long a random key is used; for as long again its cookies still hold. Default: a day. Longer spares round
+    /// trips and keeps a stolen cookie of use.
+    pub key_life: Duration,
+    /// Destinations whose cookie is kept. Default: 1,024. Cost: some 80 bytes each.
+    pub destinations_limit: usize,
+    /// How long a destination is called without the option after two SYNs with it had to be sent again; doubled for
+    /// each that follows. Default: a minute (RFC 7413 §4.1.3.1).
+    pub destination_pause: Duration,
+    /// Believe of a peer that never said so that it takes in a segment what the path does, not 536 or 1220 bytes.
+    /// Default: no.
+    pub assumes_path_mss: bool,
+    /// How long no data goes into SYNs after a connection that began with it fell silent; it doubles with each time
+    /// that follows, at most sixfold. Default: one hour.
+    pub black_hole_pause: Duration,
+}
+
+impl Default for FastOpenConfig {
+    fn default() -> Self {
+        FastOpenConfig {
+            key: None,
+            key_life: Duration::from_secs(24 * 3600),
+            destinations_limit: 1024,
+            destination_pause: Duration::from_secs(60),
+            assumes_path_mss: false,
+            black_hole_pause: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// When a call bears data in its SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FastOpenCall {
+    /// Never.
+    #[default]
+    Off,
+    /// What is sent before the round's [`crate::Stack::transmit`] goes with the SYN, when a cookie is known; otherwise
+    /// the SYN asks for one.
+    Now,
+    /// The SYN waits for the first send, when a cookie is known: until then the socket is as if connected.
+    OnFirstSend,
 }
 
 /// What may be said about a connection before it is opened.

@@ -1,11 +1,10 @@
 //! Options of sockets: setting them, reading them, and passing them on from a listener to its connections.
 
 use crate::error::SocketError;
-use crate::listener::Listener;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
-    AnySocketId, ConnectionFlags, ConnectionOptions, Inherited, ListenerId, Socket, SocketId, SocketOption,
-    TcpSocketId, UdpSocketId,
+    AnySocketId, ConnectionFlags, ConnectionOptions, Inherited, Socket, SocketId, SocketOption, TcpSocketId,
+    UdpSocketId,
 };
 use inhost_base::Instant;
 use inhost_event::Sink;
@@ -27,7 +26,7 @@ impl Parts {
             AnySocketId::Tcp(id) => self.set_tcp_option(id, option, now, sink),
             AnySocketId::Listener(id) => {
                 let listener = self.sockets.listener_mut(id).ok_or(SocketError::NoSocket)?;
-                set_listener_option(listener, option)
+                listener.set_option(option)
             }
             AnySocketId::Udp(id) => self.set_udp_option(id, option),
             AnySocketId::Echo(id) => {
@@ -46,7 +45,7 @@ impl Parts {
         let flow = self.sockets.held_tcp_mut(id)?;
         match option {
             SocketOption::Linger(linger) => {
-                self.set_linger(id, linger);
+                self.optional.set_linger(&mut self.sockets, id, linger);
                 self.follow(id, now);
                 return Ok(());
             }
@@ -95,14 +94,14 @@ impl Parts {
             Socket::Tcp(flow) if flow.has(ConnectionFlags::SILENT) => return Err(SocketError::NoSocket),
             Socket::Tcp(flow) => {
                 let inherited = Inherited {
-                    linger: self.extras(TcpSocketId::of(socket.0)).linger,
+                    linger: self.optional.linger(TcpSocketId::of(socket.0)),
                     traffic_class: flow.traffic_class(),
                     hop_limit: flow.hop_limit(),
                     fragments: flow.has(ConnectionFlags::FRAGMENTS),
                 };
                 (flow.connection().shared_config(), flow.connection().is_corked(), inherited)
             }
-            Socket::Listener(listener) => (&listener.tcp, false, listener.inherited),
+            Socket::Listener(listener) => (listener.tcp(), false, listener.inherited()),
             _ => return Err(SocketError::WrongKind),
         };
         let Inherited { linger, traffic_class, hop_limit, fragments } = inherited;
@@ -131,49 +130,4 @@ impl Parts {
         }
         Ok(())
     }
-    /// Gives a connection what its listener was asked for.
-    pub(crate) fn inherit(&mut self, key: TcpSocketId, listener: ListenerId) {
-        let Some(held) = self.sockets.listener(listener) else { return };
-        let Inherited { linger, traffic_class, hop_limit, fragments } = held.inherited;
-        if let Some(flow) = self.sockets.tcp_mut(key) {
-            flow.set_traffic_class(traffic_class);
-            flow.set_hop_limit(hop_limit);
-            flow.put(ConnectionFlags::FRAGMENTS, fragments);
-        }
-        if linger.is_some() {
-            self.set_linger(key, linger);
-        }
-    }
-}
-
-fn set_listener_option(listener: &mut Listener, option: SocketOption) -> Result<(), SocketError> {
-    let (options, inherited) = (&mut listener.options, &mut listener.inherited);
-    let tcp = Arc::make_mut(&mut listener.tcp);
-    match option {
-        SocketOption::Nagle(on) => tcp.nagle = on,
-        SocketOption::KeepAlive(when) => tcp.keep_alive = when,
-        SocketOption::UserTimeout(limit) => tcp.user_timeout = limit,
-        SocketOption::FinWait2(limit) => tcp.fin_wait_2 = limit,
-        SocketOption::SendBufferLimit(bytes) => tcp.send_buffer_limit_bytes = bytes,
-        SocketOption::ReceiveBufferLimit(bytes) => tcp.receive_buffer_limit_bytes = bytes,
-        SocketOption::NotSentLowWater(bytes) => tcp.not_sent_low_water_bytes = bytes.unwrap_or(usize::MAX),
-        SocketOption::AcknowledgmentDelay(delay) => tcp.acknowledgment_delay = delay,
-        SocketOption::Congestion(choice) => tcp.congestion = choice,
-        SocketOption::MaxPacingRate(rate) => tcp.max_pacing_rate_bytes_per_second = rate,
-        SocketOption::MaxSegment(bytes) => tcp.mss_limit_bytes = bytes,
-        SocketOption::SynRetries(retries) => tcp.syn_answer_retries = retries,
-        SocketOption::Linger(linger) => inherited.linger = linger,
-        SocketOption::DifferentiatedServices(bits) => inherited.traffic_class = bits << 2,
-        SocketOption::HopLimit(limit) => inherited.hop_limit = limit,
-        SocketOption::DontFragment(on) => inherited.fragments = !on,
-        SocketOption::Backlog(count) => options.backlog = count,
-        SocketOption::DeferAccept(patience) => options.defer_accept = patience,
-        SocketOption::FastOpenQueue(count) => options.fast_open_queue = count,
-        SocketOption::SynCookies(when) => options.syn_cookies = when,
-        SocketOption::Cork(_)
-        | SocketOption::QuickAcknowledgment(_)
-        | SocketOption::Broadcast(_)
-        | SocketOption::ReportUnconnectedErrors(_) => return Err(SocketError::WrongKind),
-    }
-    Ok(())
 }

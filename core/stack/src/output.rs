@@ -1,6 +1,5 @@
 //! Down through TCP and IP to the device, in one pass.
 
-use crate::fast_open::Pending;
 use crate::input::segment_limit;
 use crate::parts::{Parts, ip_environment, tcp_environment};
 use crate::reply::Reply;

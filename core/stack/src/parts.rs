@@ -1,12 +1,11 @@
 //! The parts of a host, side by side, so that what needs several of them borrows just those.
 
-use crate::cookie::Cookies;
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::Demux;
-use crate::extras::ExtrasByPlace;
-use crate::fast_open::FastOpen;
 use crate::limit::RateLimit;
+use crate::listen::Listening;
 use crate::memory::Shares;
+use crate::optional::OptionalState;
 use crate::options::StackConfig;
 use crate::reply::Replies;
 use crate::schedule::{Lists, Schedule};
@@ -34,19 +33,16 @@ pub(crate) struct Parts {
     pub(crate) ip: Ip,
     pub(crate) sockets: Sockets,
     pub(crate) demux: Demux,
-    pub(crate) cookies: Cookies,
-    pub(crate) fast_open: FastOpen,
+    pub(crate) listening: Listening,
     pub(crate) source_routes: SourceRoutes,
     pub(crate) schedule: Schedule,
-    /// For each listener handshakes in progress and connections to accept.
-    pub(crate) queues: Lists,
     /// One list: sockets that could not send for want of memory.
     pub(crate) starved: Lists,
     /// What each may hold while memory is short.
     pub(crate) shares: Shares,
     /// When they are to try again.
     pub(crate) feeding_at: Option<Instant>,
-    pub(crate) extras: ExtrasByPlace,
+    pub(crate) optional: OptionalState,
     pub(crate) links: Vec<Link>,
     pub(crate) replies: Replies,
     pub(crate) reset_limit: RateLimit,
@@ -113,15 +109,13 @@ impl Parts {
             ip,
             sockets: Sockets::new(config.socket_limit),
             demux: Demux::new(&mut random),
-            cookies: Cookies::new(&mut random),
-            fast_open: FastOpen::new(&config.fast_open, &mut random, now),
+            listening: Listening::new(&config.fast_open, &mut random, now),
             source_routes: SourceRoutes::default(),
             schedule: Schedule::new(now),
-            queues: Lists::new(0),
             starved: Lists::new(1),
             shares: Shares::default(),
             feeding_at: None,
-            extras: ExtrasByPlace::new(),
+            optional: OptionalState::default(),
             links: vec![Link::default()],
             replies: Replies::default(),
             reset_limit: RateLimit::new(config.resets_per_second, now),
@@ -227,10 +221,10 @@ impl Parts {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let mut deadline = flow.connection().deadline();
         if flow.has(ConnectionFlags::OPTIONAL_STATE) {
-            if self.extras_expired(key, now, sink) {
+            if self.optional_expired(key, now, sink) {
                 return;
             }
-            deadline = deadline.min(self.extras_until(key));
+            deadline = deadline.min(self.optional.until(key));
         }
         if deadline > now {
             // It moved on since it was armed.
@@ -241,7 +235,7 @@ impl Parts {
         let outcome = flow.connection_mut().timeout(&mut tcp_environment!(self, now, key, sink));
         self.apply(key, outcome, now, sink);
         if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
-            self.arm_extras(key);
+            self.schedule.arm_no_later(place, self.optional.until(key));
         }
     }
 }

@@ -4,7 +4,6 @@
 use crate::demux::NOWHERE;
 use crate::echo::Echo;
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::input::Call;
 use crate::output::{Counting, Turn};
 use crate::parts::{Parts, ip_environment};
 use crate::recent::RecentlySent;

@@ -38,7 +38,7 @@ impl SourceRoutes {
 
 impl Parts {
     /// The way of a connection that keeps to `route`.
-    pub(crate) fn way_by(
+    pub(crate) fn route_by(
         &mut self,
         route: &SourceRoute,
         local: Option<inhost_base::IpAddr>,

@@ -2,9 +2,8 @@
 
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
-use crate::listener::{acceptable_of, embryos_of};
 use crate::parts::Parts;
-use crate::sockets::{ConnectionFlags, Socket, SocketId, SocketInfo, SocketKind, TcpSocketId};
+use crate::sockets::{ConnectionFlags, ListenerId, Socket, SocketId, SocketInfo, SocketKind, TcpSocketId};
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_event::TcpPhase;
 use inhost_tcp::SoftError;
@@ -139,11 +138,11 @@ impl<'a> Instruments<'a> {
                 info.tcp = Some(tcp);
             }
             Socket::Listener(listener) => {
-                info.local = listener.local;
-                info.link = listener.options.link;
-                info.age = now.since(listener.opened);
-                info.receive_queue = self.parts.queues.count(acceptable_of(key.0.index()));
-                info.send_queue = self.parts.queues.count(embryos_of(key.0.index()));
+                info.local = listener.local();
+                info.link = listener.options().link;
+                info.age = now.since(listener.opened());
+                info.receive_queue = self.parts.listening.acceptable(ListenerId::of(key.0));
+                info.send_queue = self.parts.listening.half_open(ListenerId::of(key.0));
             }
             Socket::Udp(udp) => {
                 info.local = udp.local;

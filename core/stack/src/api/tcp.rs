@@ -1,14 +1,11 @@
 //! Calls of applications on TCP connections and listeners.
 
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
-use crate::fast_open::{FastOpenCall, Pending};
 use crate::input::can_talk;
-use crate::listener::{Listener, acceptable_of};
-use crate::options::{ConnectOptions, ListenOptions};
+use crate::listen::Listener;
+use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::parts::{Parts, ip_environment, tcp_environment};
-use crate::sockets::{
-    Accepted, ConnectionFlags, Inherited, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId,
-};
+use crate::sockets::{Accepted, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;
@@ -53,7 +50,7 @@ impl<'a> TcpSockets<'a> {
         // spec: RFC9293 MUST-43
         // spec: RFC9293 MUST-44
         let path = match &source_route {
-            Some(route) => self.parts.way_by(route, local.address, remote, link, now)?,
+            Some(route) => self.parts.route_by(route, local.address, remote, link, now)?,
             None => self.parts.ip.route(remote.address, local.address, link, now)?,
         };
         if self.parts.is_broadcast(&path, remote.address) {
@@ -90,9 +87,14 @@ impl<'a> TcpSockets<'a> {
         let bound = if link.is_some() { ConnectionFlags::BOUND } else { ConnectionFlags::default() };
         let mut flags = bound;
         if fast_open != FastOpenCall::Off {
-            let without = fast_open_without_cookie;
-            let can_wait =
-                self.parts.offer_fast_open(&mut connection, remote.address, without, open.default_mss, now);
+            let can_wait = self.parts.listening.fast_open().prepare(
+                &mut connection,
+                remote.address,
+                fast_open_without_cookie,
+                open.default_mss,
+                &self.parts.config.fast_open,
+                now,
+            );
             if can_wait && fast_open == FastOpenCall::OnFirstSend {
                 connection.hold();
                 flags = flags.and(ConnectionFlags::DEFERRED);
@@ -147,16 +149,7 @@ impl<'a> TcpSockets<'a> {
             return Err(BindError::NotOurs);
         }
         let tcp = options.tcp.clone().map_or_else(|| self.parts.tcp_config.clone(), Arc::new);
-        let listener = Listener {
-            local,
-            options,
-            tcp,
-            inherited: Inherited::default(),
-            opened: now,
-            overflows: 0,
-            cookies_until: now,
-            fast_open: Pending::default(),
-        };
+        let listener = Listener::new(local, options, tcp, now);
         let SocketId(key) =
             self.parts.demux.bind(&mut self.parts.sockets, Socket::Listener(Box::new(listener)))?;
         Ok(ListenerId::of(key))
@@ -167,7 +160,7 @@ impl<'a> TcpSockets<'a> {
     pub fn accept(self, listener: ListenerId, now: Instant) -> Result<Option<Accepted>, SocketError> {
         self.parts.tick(now);
         self.parts.sockets.listener(listener).ok_or(SocketError::NoSocket)?;
-        while let Some(place) = self.parts.queues.pop_front(acceptable_of(listener.place())) {
+        while let Some(place) = self.parts.listening.pop_acceptable(listener) {
             let Some(key) = self.parts.sockets.tcp_at_place(place) else { continue };
             let Some(flow) = self.parts.sockets.tcp_mut(key) else { continue };
             flow.clear(ConnectionFlags::UNCLAIMED);
@@ -365,11 +358,11 @@ impl<'a> TcpSockets<'a> {
     }
     /// Forgets every fast-open cookie that other hosts gave, and which of them do not take data with a SYN.
     pub fn forget_destinations(self) {
-        self.parts.fast_open.forget_destinations();
+        self.parts.listening.fast_open().forget_destinations();
     }
     /// Changes the key of the fast-open cookies that are given away. Cookies of `previous` hold, too, and no others.
     pub fn set_fast_open_keys(self, key: [u8; 16], previous: Option<[u8; 16]>) {
-        self.parts.fast_open.set_keys(key, previous);
+        self.parts.listening.fast_open().set_keys(key, previous);
     }
 
     /// For tests of the whole host: moves the sequence numbers of a connection on, as though so many bytes had been sent

@@ -3,7 +3,7 @@
 use crate::demux::{NOWHERE, Name, binding};
 use crate::echo::Echo;
 use crate::error::SocketError;
-use crate::listener::Listener;
+use crate::listen::Listener;
 use crate::probe::{Probe, Prober};
 use crate::sockets::id::{
     AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
@@ -180,7 +180,7 @@ impl Socket {
     /// Whether it takes what is for others' addresses.
     pub(crate) fn is_any_address(&self) -> bool {
         match self {
-            Socket::Listener(listener) => listener.options.any_address,
+            Socket::Listener(listener) => listener.options().any_address,
             Socket::Udp(udp) => udp.options.any_address,
             Socket::Probe(prober) => prober.binding().2,
             Socket::Echo(_) | Socket::Tcp(_) => false,
@@ -189,7 +189,7 @@ impl Socket {
     /// Whether it takes what comes in by `link`.
     pub(crate) fn is_open_to(&self, link: LinkId) -> bool {
         let bound = match self {
-            Socket::Listener(listener) => listener.options.link,
+            Socket::Listener(listener) => listener.options().link,
             Socket::Udp(udp) => udp.options.link,
             Socket::Tcp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         };
@@ -198,7 +198,7 @@ impl Socket {
     /// The name of a socket that takes from anybody.
     pub(crate) fn binding_name(&self) -> Option<Name> {
         let (number, local, any_address) = match self {
-            Socket::Listener(listener) => (protocol::TCP, listener.local, listener.options.any_address),
+            Socket::Listener(listener) => (protocol::TCP, listener.local(), listener.options().any_address),
             Socket::Udp(udp) if udp.is_closed() => return None,
             Socket::Udp(udp) => (protocol::UDP, udp.bound, udp.options.any_address),
             Socket::Echo(echo) => {

@@ -1,9 +1,8 @@
-//! Calls answered without keeping anything: a SYN cookie goes out, and what it brings back becomes a connection like
+//! SYNs answered without state: a SYN cookie goes out, and what it brings back becomes a connection like
 //! any other (RFC 4987 §3.6). The cost of a call is constant, and it takes no memory.
 
-use crate::cookie::{Caller, Terms};
-use crate::input::Call;
-use crate::listener::embryos_of;
+use crate::listen::cookie::{Caller, Terms};
+use crate::listen::handshake::IncomingSyn;
 use crate::parts::{Parts, tcp_environment};
 use crate::reply::Reply;
 use crate::sockets::{ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
@@ -33,12 +32,12 @@ impl Parts {
     pub(crate) fn answer_with_cookie(
         &mut self,
         listener: ListenerId,
-        call: Call<'_>,
+        call: IncomingSyn<'_>,
         config: &Arc<Config>,
         now: Instant,
     ) -> Result<(), Drop> {
         let (local, remote) = call.ends();
-        let path = self.way_back(&call, now)?;
+        let path = self.route_back(&call, now)?;
         let open = self.open(&path, local, remote, now);
         let header = call.header;
         // The answer is the one that a connection would give, less what cannot be remembered for the caller.
@@ -58,7 +57,7 @@ impl Parts {
         }
         let mss = header.options.mss.unwrap_or(open.default_mss);
         let caller = Caller { local, remote, sequence: header.sequence };
-        let cookie = self.cookies.make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
+        let cookie = self.listening.cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
         // RFC 9293 §3.10.7.4: who follows a connection in TIME-WAIT begins beyond its numbers. A cookie cannot choose.
         if call.least_sequence.is_some_and(|least| cookie.precedes(least)) {
             return Err(Drop::QueueFull);
@@ -70,7 +69,7 @@ impl Parts {
         }
         self.counters.cookies_sent += 1;
         if let Some(listener) = self.sockets.listener_mut(listener) {
-            listener.cookies_until = now + LOOKED_FOR;
+            listener.expect_cookies(now + LOOKED_FOR);
         }
         Ok(())
     }
@@ -96,17 +95,17 @@ impl Parts {
     pub(crate) fn take_cookie(
         &mut self,
         listener: ListenerId,
-        call: Call<'_>,
+        call: IncomingSyn<'_>,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Option<Result<(), Drop>> {
         let header = call.header;
-        let held = self.sockets.listener(listener).filter(|held| now < held.cookies_until)?;
+        let held = self.sockets.listener(listener).filter(|held| held.expects_cookies(now))?;
         if header.flags.intersects(Flags::SYN | Flags::RST) || !header.flags.ack() {
             return None;
         }
-        let (backlog, config) = (held.options.backlog.max(1), held.tcp.clone());
+        let (backlog, config) = (held.backlog(), held.tcp().clone());
         let (local, remote) = call.ends();
         let (_, timestamp_offset) = self.demux.initial_sequence(local, remote, now);
         let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
@@ -116,13 +115,13 @@ impl Parts {
         };
         let caller = Caller { local, remote, sequence: header.sequence.back(1) };
         let cookie = header.acknowledgment.back(1);
-        let Some(mss) = self.cookies.check(caller, cookie, terms, now) else {
+        let Some(mss) = self.listening.cookies().check(caller, cookie, terms, now) else {
             self.counters.cookies_refused += 1;
             // Whoever echoes our clock was answered a moment ago. It has lost its first acknowledgment on the way and
             // will repeat what is missing, so it is not told that there is nobody.
             return terms.is_some().then_some(Err(Drop::NotCredible));
         };
-        if self.acceptable(listener) >= backlog {
+        if self.listening.acceptable(listener) >= backlog {
             // The caller believes that it is connected, and repeats what it says until there is room.
             return Some(Err(Drop::QueueFull));
         }
@@ -138,14 +137,14 @@ impl Parts {
     fn connect_by_cookie(
         &mut self,
         listener: ListenerId,
-        call: Call<'_>,
+        call: IncomingSyn<'_>,
         syn: &Header,
         config: &Arc<Config>,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, Drop> {
         let (local, remote) = call.ends();
-        let path = self.way_back(&call, now)?;
+        let path = self.route_back(&call, now)?;
         let open = Open {
             initial_sequence: call.header.acknowledgment.back(1),
             ..self.open(&path, local, remote, now)
@@ -160,21 +159,21 @@ impl Parts {
         self.counters.connections_accepted += 1;
         self.counters.cookies_accepted += 1;
         self.inherit(key, listener);
-        self.queues.push_back(embryos_of(listener.place()), key.place());
+        self.listening.add_half_open(listener, key);
         Ok(key)
     }
-    /// The way back to a caller: through the gateway by which it came.
-    pub(crate) fn way_back(&mut self, call: &Call<'_>, now: Instant) -> Result<Path, Drop> {
+    /// The route back to a caller: through the gateway by which it came.
+    pub(crate) fn route_back(&mut self, call: &IncomingSyn<'_>, now: Instant) -> Result<Path, Drop> {
         let (local, remote) = call.ends();
         let link: LinkId = call.datagram.link;
         let local = Some(local.address);
         // spec: RFC9293 MUST-53
         if let Some(route) = self.ip.return_route().copied() {
-            return self.way_by(&route, local, remote, Some(link), now).map_err(|_| Drop::BadSource);
+            return self.route_by(&route, local, remote, Some(link), now).map_err(|_| Drop::BadSource);
         }
         let gateway = self.ip.came_through(link, remote.address);
-        let way = self.ip.route_through(gateway, remote.address, local, Some(link), now);
-        way.map_err(|_| Drop::BadSource)
+        let route = self.ip.route_through(gateway, remote.address, local, Some(link), now);
+        route.map_err(|_| Drop::BadSource)
     }
 }
 

@@ -1,69 +1,18 @@
 //! Data in SYNs (RFC 7413): who gets which cookie, what other hosts gave us, and where it does not work.
 
-use crate::listener::acceptable_of;
-use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, ListenerId, TcpSocketId};
+use crate::listen::listener::Listener;
+use crate::options::FastOpenConfig;
+use crate::sockets::TcpSocket;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
-use inhost_buf::Packet;
 use inhost_event::Sink;
-use inhost_tcp::{Connection, ConnectionError, FastOpenState, Header};
+use inhost_tcp::{Connection, ConnectionError, FastOpenAnswer, FastOpenState, Header};
 use inhost_wire::tcp::FastOpenCookie;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// After so many SYNs with the option that had to be sent again a destination is called without it for a while.
 const LOSSES_FOR_PAUSE: u8 = 2;
 /// Most doublings of a pause.
 const MOST_DOUBLINGS: u8 = 6;
-/// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes
-/// its victim send one (RFC 7413 §5.1).
-const RESET_COUNTS: Duration = Duration::from_secs(60);
-
-/// How the host opens connections fast; each listener and each call decides whether it does.
-#[derive(Clone, Debug)]
-pub struct FastOpenConfig {
-    /// The key of the cookies that are given away. Default: random. Hosts that share an address share it, too.
-    pub key: Option<[u8; 16]>,
-    /// How long a random key is used; for as long again its cookies still hold. Default: a day. Longer spares round
-    /// trips and keeps a stolen cookie of use.
-    pub key_life: Duration,
-    /// Destinations whose cookie is kept. Default: 1,024. Cost: some 80 bytes each.
-    pub destinations_limit: usize,
-    /// How long a destination is called without the option after two SYNs with it had to be sent again; doubled for
-    /// each that follows. Default: a minute (RFC 7413 §4.1.3.1).
-    pub destination_pause: Duration,
-    /// Believe of a peer that never said so that it takes in a segment what the path does, not 536 or 1220 bytes.
-    /// Default: no.
-    pub assumes_path_mss: bool,
-    /// How long no data goes into SYNs after a connection that began with it fell silent; it doubles with each time
-    /// that follows, at most sixfold. Default: one hour.
-    pub black_hole_pause: Duration,
-}
-
-impl Default for FastOpenConfig {
-    fn default() -> Self {
-        FastOpenConfig {
-            key: None,
-            key_life: Duration::from_secs(24 * 3600),
-            destinations_limit: 1024,
-            destination_pause: Duration::from_secs(60),
-            assumes_path_mss: false,
-            black_hole_pause: Duration::from_secs(3600),
-        }
-    }
-}
-
-/// When a call bears data in its SYN.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FastOpenCall {
-    /// Never.
-    #[default]
-    Off,
-    /// What is sent before the round's [`crate::Stack::transmit`] goes with the SYN, when a cookie is known; otherwise
-    /// the SYN asks for one.
-    Now,
-    /// The SYN waits for the first send, when a cookie is known: until then the socket is as if connected.
-    OnFirstSend,
-}
 
 /// What the host knows.
 #[derive(Debug)]
@@ -92,10 +41,10 @@ struct Destination {
 }
 
 /// What the next SYN to a destination bears.
-pub(crate) struct Offer {
-    pub(crate) cookie: FastOpenCookie,
-    pub(crate) experimental: bool,
-    pub(crate) mss: u16,
+struct Offer {
+    cookie: FastOpenCookie,
+    experimental: bool,
+    mss: u16,
 }
 
 /// What a listener makes of a SYN.
@@ -105,23 +54,8 @@ pub(crate) struct Verdict {
     pub(crate) accepts: bool,
     /// The SYN and ACK gives this cookie.
     pub(crate) grants: Option<(FastOpenCookie, bool)>,
-}
-
-/// The connections of a listener whose data was taken before their handshake was done.
-#[derive(Debug, Default)]
-pub(crate) struct Pending {
-    count: usize,
-    /// Until when those that a reset ended still count.
-    resets: VecDeque<Instant>,
-}
-
-impl Pending {
-    fn in_progress(&mut self, now: Instant) -> usize {
-        while self.resets.front().is_some_and(|&until| until <= now) {
-            self.resets.pop_front();
-        }
-        self.count + self.resets.len()
-    }
+    /// Its data is not taken because too many other handshakes are in progress.
+    pub(crate) over_limit: bool,
 }
 
 impl FastOpen {
@@ -191,22 +125,19 @@ impl FastOpen {
             used_at: now,
         })
     }
-}
 
-impl Parts {
     /// What a listener makes of the fast-open option, or of the data, of a SYN.
     // RFC 7413 §4.1.2, §4.2.2
-    pub(crate) fn judge_fast_open(
+    pub(crate) fn judge(
         &mut self,
-        listener: ListenerId,
+        held: &mut Listener,
         syn: &Header,
         (local, remote): (IpAddr, IpAddr),
         has_data: bool,
+        (config, random): (&FastOpenConfig, &mut Random),
         now: Instant,
     ) -> Verdict {
-        let Parts { fast_open, sockets, config, random, counters, .. } = self;
-        let Some(held) = sockets.listener_mut(listener) else { return Verdict::default() };
-        let options = &held.options;
+        let options = held.options();
         if options.fast_open_queue == 0 || options.hold_syn {
             return Verdict::default();
         }
@@ -214,85 +145,38 @@ impl Parts {
             options.fast_open_without_cookie && (has_data || syn.options.fast_open.is_some());
         let (mut accepts, mut grants) = (without_cookie, None);
         if let Some(cookie) = syn.options.fast_open.filter(|_| !without_cookie) {
-            fast_open.rotate(&config.fast_open, random, now);
-            let current = cookie_for(&fast_open.key, local, remote);
-            let holds_old = fast_open.previous.is_some_and(|key| cookie == cookie_for(&key, local, remote));
+            self.rotate(config, random, now);
+            let current = cookie_for(&self.key, local, remote);
+            let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, local, remote));
             accepts = cookie == current || holds_old;
             grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
         }
-        if accepts && held.fast_open.in_progress(now) >= held.options.fast_open_queue {
-            // RFC 7413 §5.1: beyond the limit it is an ordinary call.
-            counters.fast_opens_over_limit += 1;
-            return Verdict::default();
+        if accepts && !held.begin_fast_open(now) {
+            return Verdict { over_limit: true, ..Verdict::default() };
         }
-        counters.fast_open_cookies_granted += u64::from(grants.is_some());
-        counters.fast_opens_accepted += u64::from(accepts);
-        held.fast_open.count += usize::from(accepts);
-        Verdict { accepts, grants }
+        Verdict { accepts, grants, over_limit: false }
     }
-    /// Takes the data of a SYN: the connection can be accepted before its handshake is done (RFC 7413 §4.2.2).
-    pub(crate) fn take_fast_open(
-        &mut self,
-        listener: ListenerId,
-        key: TcpSocketId,
-        syn: &Header,
-        packet: &mut Packet,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) {
-        let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        let mut environment = tcp_environment!(self, now, key, sink);
-        let outcome = flow.connection_mut().take_syn_data(syn, packet, &mut environment);
-        self.queues.push_back(acceptable_of(listener.place()), key.place());
-        self.tell(listener.into());
-        self.apply(key, outcome, now, sink);
-    }
-    /// The handshake of a connection that was opened fast is done, or the connection is over.
-    pub(crate) fn settle_fast_open(&mut self, key: TcpSocketId, was_reset: bool, now: Instant) {
-        let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        if !flow.has(ConnectionFlags::FAST_OPEN) {
-            return;
-        }
-        flow.clear(ConnectionFlags::FAST_OPEN);
-        let Some(listener) = flow.listener() else { return };
-        if let Some(held) = self.sockets.listener_mut(listener) {
-            held.fast_open.count = held.fast_open.count.saturating_sub(1);
-            if was_reset {
-                held.fast_open.resets.push_back(now + RESET_COUNTS);
-            }
-        }
-    }
-
     /// Prepares a call that may bear data in its SYN: true when the SYN may wait for that.
-    pub(crate) fn offer_fast_open(
+    pub(crate) fn prepare(
         &mut self,
         connection: &mut Connection,
         remote: IpAddr,
         without_cookie: bool,
         default_mss: u16,
+        config: &FastOpenConfig,
         now: Instant,
     ) -> bool {
-        let config = &self.config.fast_open;
         let default_mss = if config.assumes_path_mss { u16::MAX } else { default_mss };
         let pause = config.destination_pause;
-        let Some(offer) = self.fast_open.offer(remote, default_mss, pause, now) else { return false };
+        let Some(offer) = self.offer(remote, default_mss, pause, now) else { return false };
         let Offer { cookie, experimental, mss } = offer;
         let mss = if mss == 0 { default_mss } else { mss };
         connection.offer_fast_open(cookie, experimental, mss, without_cookie);
         without_cookie || !cookie.is_empty()
     }
     /// Learns from the answer to a call of ours.
-    pub(crate) fn learn_fast_open(&mut self, key: TcpSocketId, now: Instant) {
-        let limit = self.config.fast_open.destinations_limit;
-        let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        let remote = flow.remote().address;
-        let Some(answer) = flow.connection_mut().take_fast_open_answer() else { return };
-        match answer.state {
-            FastOpenState::DataAcknowledged => self.counters.fast_opens_acknowledged += 1,
-            FastOpenState::DataRefused => self.counters.fast_opens_refused += 1,
-            _ => {}
-        }
-        let known = self.fast_open.destination(remote, limit, now);
+    pub(crate) fn learn(&mut self, remote: IpAddr, answer: &FastOpenAnswer, limit: usize, now: Instant) {
+        let known = self.destination(remote, limit, now);
         (known.mss, known.used_at) = (answer.peer_mss, now);
         if let Some(cookie) = answer.cookie {
             (known.cookie, known.experimental) = (cookie, answer.experimental);
@@ -314,13 +198,9 @@ impl Parts {
         known.losses = 0;
     }
     /// Looks at the end of a call for signs of a middlebox that swallows what follows data in a SYN (RFC 7413 §4.1.3.1,
-    /// §7.3).
-    pub(crate) fn judge_fast_open_end(&mut self, key: TcpSocketId, now: Instant) {
-        let limit = self.config.fast_open.destinations_limit;
-        let Some(flow) = self.sockets.tcp(key) else { return };
-        if flow.listener().is_some() {
-            return;
-        }
+    /// §7.3). True when SYNs bear no data for a while because of it.
+    pub(crate) fn judge_end(&mut self, flow: &TcpSocket, config: &FastOpenConfig, now: Instant) -> bool {
+        let limit = config.destinations_limit;
         let (remote, error) = (flow.remote().address, flow.connection().error());
         let ended = [
             ConnectionError::TimedOut,
@@ -333,19 +213,20 @@ impl Parts {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>
             {
-                let known = self.fast_open.destination(remote, limit, now);
+                let known = self.destination(remote, limit, now);
                 known.losses = known.losses.saturating_add(1);
                 known.lost_at = now;
             }
             FastOpenState::DataAcknowledged if silent && flow.connection().received_bytes() == 0 => {
-                let pause = doubled(self.config.fast_open.black_hole_pause, self.fast_open.pauses);
-                self.fast_open.paused_until = now + pause;
-                self.fast_open.pauses = self.fast_open.pauses.saturating_add(1);
-                self.counters.fast_open_pauses += 1;
+                let pause = doubled(config.black_hole_pause, self.pauses);
+                self.paused_until = now + pause;
+                self.pauses = self.pauses.saturating_add(1);
+                return true;
             }
-            FastOpenState::DataAcknowledged if error.is_none() => self.fast_open.pauses = 0,
+            FastOpenState::DataAcknowledged if error.is_none() => self.pauses = 0,
             _ => {}
         }
+        false
     }
 }
 

@@ -1,0 +1,191 @@
+//! A segment for a listener: a SYN becomes a half-open connection, or is answered with a cookie.
+
+use crate::demux::NameHash;
+use crate::listen::fast_open::Verdict;
+use crate::options::SynCookies;
+use crate::parts::{Parts, tcp_environment};
+use crate::sockets::{ConnectionFlags, ListenerId, TcpSocket};
+use inhost_base::{Duration, Endpoint, Instant, IpAddr, Sequence};
+use inhost_buf::Packet;
+use inhost_event::{Drop, Sink};
+use inhost_ip::Datagram;
+use inhost_tcp::{Config, Connection, Header};
+use inhost_wire::tcp::Flags;
+use std::sync::Arc;
+
+/// A handshake in progress that is older than this gives way to a new one when the SYN queue is full.
+const HALF_OPEN_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
+
+/// A segment for a listener, and what it came in.
+#[derive(Clone, Copy)]
+pub(crate) struct IncomingSyn<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) datagram: &'a Datagram,
+    /// The least initial sequence number that may be chosen, where a connection in TIME-WAIT gives way.
+    pub(crate) least_sequence: Option<Sequence>,
+    /// The hash of the two ends, where it is known.
+    pub(crate) name_hash: Option<NameHash>,
+}
+
+impl IncomingSyn<'_> {
+    /// Our end and theirs.
+    pub(crate) fn ends(&self) -> (Endpoint, Endpoint) {
+        let IncomingSyn { header, datagram, .. } = self;
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        (local, Endpoint { address: datagram.source, port: header.source_port })
+    }
+}
+
+impl Parts {
+    /// A segment for a listener (RFC 9293 §3.10.7.2).
+    pub(crate) fn listener_input(
+        &mut self,
+        listener: ListenerId,
+        call: IncomingSyn<'_>,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let header = call.header;
+        if header.flags.rst() {
+            return Err(Drop::NoSocket);
+        }
+        if header.flags.ack() {
+            if let Some(done) = self.take_cookie(listener, call, packet, now, sink) {
+                return done;
+            }
+            let (local, remote) = call.ends();
+            self.no_connection(header, packet.len(), call.datagram.link, local, remote, now);
+            return Err(Drop::NoSocket);
+        }
+        if !header.flags.contains(Flags::SYN) {
+            return Err(Drop::NoSocket);
+        }
+        let done = self.handle_syn(listener, call, packet, now, sink);
+        if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
+            self.counters.listen_overflows += 1;
+            if let Some(listener) = self.sockets.listener_mut(listener) {
+                listener.count_overflow();
+            }
+        }
+        done
+    }
+
+    /// A SYN for a listener: a new connection if there is room, or else a cookie.
+    fn handle_syn(
+        &mut self,
+        listener: ListenerId,
+        call: IncomingSyn<'_>,
+        packet: &mut Packet,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
+        let (hold, config) = (held.options().hold_syn, held.tcp().clone());
+        let cookies = if hold { SynCookies::Off } else { held.options().syn_cookies };
+        // What nobody takes from the accept queue is not added to, with or without state.
+        if self.listening.acceptable(listener) >= held.backlog() {
+            return Err(Drop::QueueFull);
+        }
+        let room = match cookies {
+            SynCookies::Always => Err(Drop::QueueFull),
+            SynCookies::Off | SynCookies::WhenFull => self.room_for_syn(listener, now),
+        };
+        match room {
+            Ok(()) => self.add_half_open(listener, call, packet, (hold, &config), now, sink),
+            // A cookie has no room for a source route.
+            Err(why) if cookies == SynCookies::Off || self.ip.return_route().is_some() => Err(why),
+            Err(_) => self.answer_with_cookie(listener, call, &config, now),
+        }
+    }
+    /// Whether the host can keep one more handshake of a listener's in progress.
+    fn room_for_syn(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
+        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
+        if self.listening.half_open(listener) >= held.options().syn_queue.max(1) {
+            self.make_room(listener, now)?;
+        }
+        if self.pool.is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
+    }
+    /// A new connection, from its SYN.
+    fn add_half_open(
+        &mut self,
+        listener: ListenerId,
+        call: IncomingSyn<'_>,
+        packet: &mut Packet,
+        (hold, config): (bool, &Arc<Config>),
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Drop> {
+        let (local, remote) = call.ends();
+        let path = self.route_back(&call, now)?;
+        let mut open = self.open(&path, local, remote, now);
+        if let Some(least) = call.least_sequence {
+            open.initial_sequence = open.initial_sequence.later(least);
+        }
+        let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
+        let mut environment = tcp_environment!(self, now, key, sink);
+        let mut connection = Connection::accept(config, open, call.header, hold, &mut environment);
+        let ends = (local.address, remote.address);
+        let fast = self.judge_fast_open(listener, call.header, ends, !packet.is_empty(), now);
+        if let Some((cookie, experimental)) = fast.grants {
+            connection.grant_fast_open(cookie, experimental);
+        }
+        let mut flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::BOUND);
+        if hold {
+            flags = flags.and(ConnectionFlags::HELD);
+        }
+        flags = flags.and(match fast.accepts {
+            true => ConnectionFlags::FAST_OPEN,
+            false => ConnectionFlags::HALF_OPEN,
+        });
+        let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
+        let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
+        self.source_routes.insert(key, self.ip.return_route().copied());
+        self.counters.connections_accepted += 1;
+        self.inherit(key, listener);
+        if fast.accepts {
+            self.take_fast_open(listener, key, call.header, packet, now, sink);
+        } else if hold {
+            self.listening.add_acceptable(listener, key);
+            self.tell(listener.into());
+        } else {
+            self.listening.add_half_open(listener, key);
+        }
+        self.follow(key, now);
+        Ok(())
+    }
+
+    /// Ends the oldest handshake in progress, when it is old enough; one that only awaits data is given out instead.
+    fn make_room(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
+        let oldest = self.listening.oldest_half_open(listener).ok_or(Drop::QueueFull)?;
+        let key = self.sockets.tcp_at_place(oldest).ok_or(Drop::QueueFull)?;
+        let flow = self.sockets.tcp(key).ok_or(Drop::QueueFull)?;
+        if flow.has(ConnectionFlags::AWAITS_DATA) {
+            self.offer_to_accept(key);
+            return Ok(());
+        }
+        if flow.connection().ledgers(now).send.total() < HALF_OPEN_GIVES_WAY_AFTER {
+            return Err(Drop::QueueFull);
+        }
+        self.reap(key);
+        Ok(())
+    }
+    /// What a listener makes of the fast-open option, or of the data, of a SYN.
+    fn judge_fast_open(
+        &mut self,
+        listener: ListenerId,
+        syn: &Header,
+        ends: (IpAddr, IpAddr),
+        has_data: bool,
+        now: Instant,
+    ) -> Verdict {
+        let Parts { listening, sockets, config, random, counters, .. } = self;
+        let Some(held) = sockets.listener_mut(listener) else { return Verdict::default() };
+        let with = (&config.fast_open, random);
+        let verdict = listening.fast_open().judge(held, syn, ends, has_data, with, now);
+        counters.fast_opens_over_limit += u64::from(verdict.over_limit);
+        counters.fast_open_cookies_granted += u64::from(verdict.grants.is_some());
+        counters.fast_opens_accepted += u64::from(verdict.accepts);
+        verdict
+    }
+}

@@ -1,0 +1,142 @@
+//! A listener: its local end, its options, and what it counts.
+
+use crate::error::SocketError;
+use crate::options::ListenOptions;
+use crate::sockets::{Inherited, SocketOption};
+use inhost_base::{Duration, Endpoint, Instant};
+use inhost_tcp::Config;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes
+/// its victim send one (RFC 7413 §5.1).
+const RESET_COUNTS: Duration = Duration::from_secs(60);
+
+/// A listener. [`crate::listen::Listening`] has its SYN queue and its accept queue.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    local: Endpoint,
+    options: ListenOptions,
+    tcp: Arc<Config>,
+    /// What its connections begin with beside that.
+    inherited: Inherited,
+    opened: Instant,
+    /// SYNs that were not taken for want of room.
+    overflows: u64,
+    /// Until then an acknowledgment may bring back a cookie.
+    cookies_until: Instant,
+    fast_open: PendingFastOpens,
+}
+
+/// The connections of a listener whose data was taken before their handshake was done.
+#[derive(Debug, Default)]
+struct PendingFastOpens {
+    count: usize,
+    /// Until when those that a reset ended still count.
+    resets: VecDeque<Instant>,
+}
+
+impl PendingFastOpens {
+    fn in_progress(&mut self, now: Instant) -> usize {
+        while self.resets.front().is_some_and(|&until| until <= now) {
+            self.resets.pop_front();
+        }
+        self.count + self.resets.len()
+    }
+}
+
+impl Listener {
+    pub(crate) fn new(local: Endpoint, options: ListenOptions, tcp: Arc<Config>, now: Instant) -> Listener {
+        Listener {
+            local,
+            options,
+            tcp,
+            inherited: Inherited::default(),
+            opened: now,
+            overflows: 0,
+            cookies_until: now,
+            fast_open: PendingFastOpens::default(),
+        }
+    }
+    pub(crate) fn local(&self) -> Endpoint {
+        self.local
+    }
+    pub(crate) fn options(&self) -> &ListenOptions {
+        &self.options
+    }
+    /// How its connections behave.
+    pub(crate) fn tcp(&self) -> &Arc<Config> {
+        &self.tcp
+    }
+    /// What its connections begin with beside that.
+    pub(crate) fn inherited(&self) -> Inherited {
+        self.inherited
+    }
+    pub(crate) fn opened(&self) -> Instant {
+        self.opened
+    }
+    /// Connections that may wait to be accepted.
+    pub(crate) fn backlog(&self) -> usize {
+        self.options.backlog.max(1)
+    }
+    /// Counts a SYN that was not taken for want of room.
+    pub(crate) fn count_overflow(&mut self) {
+        self.overflows += 1;
+    }
+    /// Expects cookies to come back until `until`.
+    pub(crate) fn expect_cookies(&mut self, until: Instant) {
+        self.cookies_until = until;
+    }
+    /// Whether an acknowledgment may bring back a cookie.
+    pub(crate) fn expects_cookies(&self, now: Instant) -> bool {
+        now < self.cookies_until
+    }
+    /// Counts a connection whose data is taken before its handshake is done; false when there are too many.
+    pub(crate) fn begin_fast_open(&mut self, now: Instant) -> bool {
+        // RFC 7413 §5.1: beyond the limit it is an ordinary call.
+        let has_room = self.fast_open.in_progress(now) < self.options.fast_open_queue;
+        self.fast_open.count += usize::from(has_room);
+        has_room
+    }
+    /// The handshake of such a connection is done, or the connection is over.
+    pub(crate) fn end_fast_open(&mut self, was_reset: bool, now: Instant) {
+        self.fast_open.count = self.fast_open.count.saturating_sub(1);
+        if was_reset {
+            self.fast_open.resets.push_back(now + RESET_COUNTS);
+        }
+    }
+    /// Changes an option of the listener, or of the connections that it takes from now on.
+    pub(crate) fn set_option(&mut self, option: SocketOption) -> Result<(), SocketError> {
+        let (options, inherited) = (&mut self.options, &mut self.inherited);
+        let tcp = Arc::make_mut(&mut self.tcp);
+        match option {
+            SocketOption::Nagle(on) => tcp.nagle = on,
+            SocketOption::KeepAlive(when) => tcp.keep_alive = when,
+            SocketOption::UserTimeout(limit) => tcp.user_timeout = limit,
+            SocketOption::FinWait2(limit) => tcp.fin_wait_2 = limit,
+            SocketOption::SendBufferLimit(bytes) => tcp.send_buffer_limit_bytes = bytes,
+            SocketOption::ReceiveBufferLimit(bytes) => tcp.receive_buffer_limit_bytes = bytes,
+            SocketOption::NotSentLowWater(bytes) => {
+                tcp.not_sent_low_water_bytes = bytes.unwrap_or(usize::MAX)
+            }
+            SocketOption::AcknowledgmentDelay(delay) => tcp.acknowledgment_delay = delay,
+            SocketOption::Congestion(choice) => tcp.congestion = choice,
+            SocketOption::MaxPacingRate(rate) => tcp.max_pacing_rate_bytes_per_second = rate,
+            SocketOption::MaxSegment(bytes) => tcp.mss_limit_bytes = bytes,
+            SocketOption::SynRetries(retries) => tcp.syn_answer_retries = retries,
+            SocketOption::Linger(linger) => inherited.linger = linger,
+            SocketOption::DifferentiatedServices(bits) => inherited.traffic_class = bits << 2,
+            SocketOption::HopLimit(limit) => inherited.hop_limit = limit,
+            SocketOption::DontFragment(on) => inherited.fragments = !on,
+            SocketOption::Backlog(count) => options.backlog = count,
+            SocketOption::DeferAccept(patience) => options.defer_accept = patience,
+            SocketOption::FastOpenQueue(count) => options.fast_open_queue = count,
+            SocketOption::SynCookies(when) => options.syn_cookies = when,
+            SocketOption::Cork(_)
+            | SocketOption::QuickAcknowledgment(_)
+            | SocketOption::Broadcast(_)
+            | SocketOption::ReportUnconnectedErrors(_) => return Err(SocketError::WrongKind),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! State that only few connections have: a linger time, and an instant at which they are looked at.
+
+use crate::sockets::{ConnectionFlags, Sockets, TcpSocketId};
+use inhost_base::{Duration, Instant};
+use std::collections::BTreeMap;
+
+/// Optional state of connections, by place. Each of them bears [`ConnectionFlags::OPTIONAL_STATE`].
+#[derive(Debug, Default)]
+pub(crate) struct OptionalState {
+    by_place: BTreeMap<usize, Entry>,
+}
+
+/// One connection's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// How long what was sent survives the socket.
+    linger: Option<Duration>,
+    /// When that, or the wait for the first data, is over.
+    until: Option<Instant>,
+}
+
+impl OptionalState {
+    fn entry_mut(&mut self, sockets: &mut Sockets, id: TcpSocketId) -> &mut Entry {
+        if let Some(flow) = sockets.tcp_mut(id) {
+            flow.set(ConnectionFlags::OPTIONAL_STATE);
+        }
+        self.by_place.entry(id.place()).or_default()
+    }
+    /// How long what was sent survives the socket.
+    pub(crate) fn linger(&self, id: TcpSocketId) -> Option<Duration> {
+        self.by_place.get(&id.place())?.linger
+    }
+    pub(crate) fn set_linger(&mut self, sockets: &mut Sockets, id: TcpSocketId, linger: Option<Duration>) {
+        self.entry_mut(sockets, id).linger = linger;
+    }
+    /// When the linger time, or the wait for the first data, is over; far in the future where there is none.
+    pub(crate) fn until(&self, id: TcpSocketId) -> Instant {
+        self.by_place.get(&id.place()).and_then(|entry| entry.until).unwrap_or(Instant::FAR_FUTURE)
+    }
+    pub(crate) fn set_until(&mut self, sockets: &mut Sockets, id: TcpSocketId, until: Option<Instant>) {
+        self.entry_mut(sockets, id).until = until;
+    }
+    /// Forgets a connection that goes away.
+    pub(crate) fn forget(&mut self, id: TcpSocketId) {
+        self.by_place.remove(&id.place());
+    }
+}
