@@ -176,13 +176,13 @@ impl Parts {
         let place = key.place();
         self.schedule.forget(place);
         self.listening.forget(key);
-        self.starved.remove(place);
+        self.memory.forget(place);
         self.source_routes.remove(place);
         if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
             self.optional.forget(key);
         }
         if let Some(flow) = self.sockets.tcp_mut(key) {
-            flow.connection_mut().clear(&mut self.pool);
+            flow.connection_mut().clear(self.memory.pool_mut());
             self.sockets.discard_tcp(key);
         }
     }

@@ -3,6 +3,7 @@
 //! Calls of applications on TCP connections and listeners.
 
 use crate::error::SocketError;
+use crate::memory::Holders;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
     AnySocketId, ConnectionFlags, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketId,
@@ -103,5 +104,40 @@ impl Parts {
             Socket::Udp(udp) => Some((udp.local, udp.remote)),
             Socket::Echo(_) | Socket::Probe(_) => None,
         }
+    }
+    /// Whether a connection that receives holds more than its share while memory is short.
+    pub(crate) fn takes_more_than_its_share(
+        &mut self,
+        key: TcpSocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        self.look_at_holders(now, sink);
+        let share_bytes = self.memory.share_bytes(&self.sockets);
+        self.sockets.tcp(key).is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
+    }
+    /// Whether a connection that sends holds more than its share while memory is short.
+    pub(crate) fn sends_more_than_its_share(
+        &mut self,
+        key: TcpSocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        self.look_at_holders(now, sink);
+        let share_bytes = self.memory.send_share_bytes(&self.sockets);
+        self.sockets.tcp(key).map(TcpSocket::connection).is_some_and(|connection| {
+            connection.held_bytes() > share_bytes || connection.waits_behind_closed_window()
+        })
+    }
+    /// Looks at a few sockets while memory is short, and resets one whose peer takes nothing: what waits for it is the
+    /// memory of others.
+    fn look_at_holders(&mut self, now: Instant, sink: &mut dyn Sink) {
+        let Parts { memory, sockets, schedule, random, counters, .. } = self;
+        let mut holders = Holders { sockets, schedule, random, counters };
+        let Some(key) = memory.look_at_some(&mut holders, now, sink) else { return };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return };
+        let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));
+        self.counters.closed_windows_reset += 1;
+        self.apply(key, outcome, now, sink);
     }
 }

@@ -72,7 +72,7 @@ impl Parts {
             }
         }
         if packet.capacity() > 0 {
-            self.pool.give(packet.take());
+            self.memory.pool_mut().give(packet.take());
         }
         true
     }

@@ -145,8 +145,8 @@ impl<'a> EchoSockets<'a> {
             return Err(DatagramError::Broadcast);
         }
         let is_first = self.parts.echo_mut(socket)?.outgoing.is_empty();
-        let Some(mut copied) = self.parts.take_to_send(is_first, data.len()) else {
-            self.parts.starve(socket.into(), now);
+        let Some(mut copied) = self.parts.memory.take_to_send(is_first, data.len()) else {
+            self.parts.memory.wait(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
         copied.append(data);
@@ -173,7 +173,7 @@ impl<'a> EchoSockets<'a> {
         let (data, info) = echo.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
         echo.incoming_capacity -= data.capacity();
         inhost_buf::copy(into, data.bytes());
-        self.parts.pool.give(data);
+        self.parts.memory.pool_mut().give(data);
         Ok(info)
     }
 }
@@ -187,7 +187,11 @@ impl Parts {
         now: Instant,
         sink: &mut dyn Sink,
     ) {
-        let most = if self.pool.is_under_pressure() { self.share_bytes() } else { INCOMING_BYTES };
+        let most = if self.memory.pool().is_under_pressure() {
+            self.memory.share_bytes(&self.sockets)
+        } else {
+            INCOMING_BYTES
+        };
         let found = self.demux.find_echo(&self.sockets, reply.identifier);
         let taken = match found.and_then(|found| self.sockets.typed(found)) {
             None => Err(Drop::NoSocket),
@@ -265,7 +269,7 @@ impl Parts {
             }
             let failed = failure.is_some();
             echo.error = failure.or(echo.error);
-            self.pool.give(request.data);
+            self.memory.pool_mut().give(request.data);
             if full || failed {
                 self.tell(key.into());
             }

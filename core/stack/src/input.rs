@@ -100,7 +100,7 @@ impl Parts {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, Drop> {
-        let pressed = !packet.is_empty() && self.pool.is_under_pressure();
+        let pressed = !packet.is_empty() && self.memory.pool().is_under_pressure();
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         if flow.has(ConnectionFlags::CHECK_INPUT) {
             let (flags, listener) = (flow.flags(), flow.listener());
@@ -163,10 +163,10 @@ impl Parts {
     /// where it is known.
     #[inline]
     pub(crate) fn add_flow(&mut self, flow: TcpSocket, name_hash: Option<NameHash>) -> Option<TcpSocketId> {
-        let key = self.sockets.insert_tcp(flow, &mut self.pool)?;
+        let key = self.sockets.insert_tcp(flow, self.memory.pool_mut())?;
         if !self.demux.list_tcp(&mut self.sockets, key, name_hash) {
             if let Some(flow) = self.sockets.tcp_mut(key) {
-                flow.connection_mut().clear(&mut self.pool);
+                flow.connection_mut().clear(self.memory.pool_mut());
             }
             self.sockets.discard_tcp(key);
             return None;

@@ -4,15 +4,15 @@ use crate::counters::{Counters, LinkCounters};
 use crate::demux::Demux;
 use crate::limit::RateLimit;
 use crate::listen::Listening;
-use crate::memory::Shares;
+use crate::memory::Memory;
 use crate::optional::OptionalState;
 use crate::options::StackConfig;
 use crate::reply::Replies;
-use crate::schedule::{Lists, Schedule};
-use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, Sockets};
+use crate::schedule::Schedule;
+use crate::sockets::{AnySocketId, ConnectionFlags, Sockets};
 use crate::source_route::SourceRoutes;
-use inhost_base::{Duration, Instant, LinkId, Random};
-use inhost_buf::{Packet, Pool};
+use inhost_base::{Instant, LinkId, Random};
+use inhost_buf::Packet;
 use inhost_event::{Drop, Event, FrameDropped, FrameReceived, Mask, Sink};
 use inhost_ip::{Ip, Received};
 use inhost_tcp::Config;
@@ -21,14 +21,12 @@ use std::sync::Arc;
 
 /// Neighbours whose decision one call looks at.
 const RESOLVED_PER_CALL: usize = 64;
-/// How long a socket waits that found no memory to send.
-const FEEDING: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) config: StackConfig,
     pub(crate) tcp_config: Arc<Config>,
-    pub(crate) pool: Pool,
+    pub(crate) memory: Memory,
     pub(crate) random: Random,
     pub(crate) ip: Ip,
     pub(crate) sockets: Sockets,
@@ -36,12 +34,6 @@ pub(crate) struct Parts {
     pub(crate) listening: Listening,
     pub(crate) source_routes: SourceRoutes,
     pub(crate) schedule: Schedule,
-    /// One list: sockets that could not send for want of memory.
-    pub(crate) starved: Lists,
-    /// What each may hold while memory is short.
-    pub(crate) shares: Shares,
-    /// When they are to try again.
-    pub(crate) feeding_at: Option<Instant>,
     pub(crate) optional: OptionalState,
     pub(crate) links: Vec<Link>,
     pub(crate) replies: Replies,
@@ -77,7 +69,7 @@ macro_rules! ip_environment {
     ($parts:expr, $now:expr, $sink:expr) => {
         inhost_ip::IpEnvironment {
             now: $now,
-            pool: &mut $parts.pool,
+            pool: $parts.memory.pool_mut(),
             random: &mut $parts.random,
             sink: $sink,
         }
@@ -91,7 +83,7 @@ macro_rules! tcp_environment {
         inhost_tcp::Environment {
             now: $now,
             socket: $id.key(),
-            pool: &mut $parts.pool,
+            pool: $parts.memory.pool_mut(),
             random: &mut $parts.random,
             sink: $sink,
         }
@@ -105,16 +97,13 @@ impl Parts {
         let ip = Ip::new(config.ip.clone(), &mut random);
         Parts {
             tcp_config: Arc::new(config.tcp.clone()),
-            pool: Pool::new(config.memory_limit_bytes),
+            memory: Memory::new(config.memory_limit_bytes),
             ip,
             sockets: Sockets::new(config.socket_limit),
             demux: Demux::new(&mut random),
             listening: Listening::new(&config.fast_open, &mut random, now),
             source_routes: SourceRoutes::default(),
             schedule: Schedule::new(now),
-            starved: Lists::new(1),
-            shares: Shares::default(),
-            feeding_at: None,
             optional: OptionalState::default(),
             links: vec![Link::default()],
             replies: Replies::default(),
@@ -170,7 +159,7 @@ impl Parts {
                 }
             }
         }
-        self.pool.give(packet);
+        self.memory.pool_mut().give(packet);
     }
     /// Counts and tells why a frame went no further.
     pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
@@ -197,20 +186,15 @@ impl Parts {
             self.schedule.neighbour_resolved(link, neighbour);
         }
     }
-    pub(crate) fn wake_starved(&mut self, now: Instant) {
-        if self.feeding_at.is_some_and(|at| at <= now) {
-            self.feeding_at = None;
-            while let Some(place) = self.starved.pop_front(0) {
+    /// Lets those try again that found no memory to send.
+    pub(crate) fn retry_memory(&mut self, now: Instant) {
+        if self.memory.retries(now) {
+            while let Some(place) = self.memory.pop_waiting() {
                 if let Some(socket) = self.sockets.at_place(place) {
                     self.tell_holder(socket);
                 }
             }
         }
-    }
-    /// Lets a socket that found no memory to send try again soon: whose memory becomes free then is not its to know.
-    pub(crate) fn starve(&mut self, socket: SocketId, now: Instant) {
-        self.starved.push_back(0, socket.0.index());
-        self.feeding_at.get_or_insert(now + FEEDING);
     }
     pub(crate) fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
         let key = match self.sockets.at_place(place).and_then(|socket| self.sockets.typed(socket)) {

@@ -25,7 +25,7 @@ impl Parts {
         let mut adopted = true;
         for piece in pieces.iter_mut() {
             match next() {
-                Some(next) if self.pool.adopt(&next) => *piece = next,
+                Some(next) if self.memory.pool_mut().adopt(&next) => *piece = next,
                 _ => adopted = false,
             }
         }
@@ -33,13 +33,13 @@ impl Parts {
         if !straight {
             self.end_following(link, run, now);
             self.end_run(run, now, sink);
-            let whole = if adopted { packet.joined(pieces.iter(), &mut self.pool) } else { None };
+            let whole = if adopted { packet.joined(pieces.iter(), self.memory.pool_mut()) } else { None };
             match whole {
                 Some(whole) => self.frame(link, whole, now, sink),
                 None => self.drop_frame(link, Drop::NoMemory, now, sink),
             }
         }
-        pieces.iter_mut().for_each(|piece| self.pool.give(piece.take()));
-        self.pool.give(packet);
+        pieces.iter_mut().for_each(|piece| self.memory.pool_mut().give(piece.take()));
+        self.memory.pool_mut().give(packet);
     }
 }

@@ -295,8 +295,8 @@ impl<'a> ProbeSockets<'a> {
         let room_bytes =
             usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
         let is_first = self.parts.prober_mut(socket)?.outgoing.is_empty();
-        let Some(mut message) = self.parts.take_to_send(is_first, room_bytes) else {
-            self.parts.starve(socket.into(), now);
+        let Some(mut message) = self.parts.memory.take_to_send(is_first, room_bytes) else {
+            self.parts.memory.wait(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
         let prober = self.parts.prober_mut(socket)?;
@@ -436,7 +436,7 @@ impl Parts {
                 prober.recent.note(probed, 0, now);
             }
             prober.error = failure.or(prober.error);
-            self.pool.give(probe.message);
+            self.memory.pool_mut().give(probe.message);
             if full || failed {
                 self.tell(key.into());
             }

@@ -120,16 +120,16 @@ impl Stack {
     }
     /// The memory of the host, from which drivers take packets.
     pub fn pool(&mut self) -> &mut Pool {
-        &mut self.parts.pool
+        self.parts.memory.pool_mut()
     }
     /// The memory of the host, to look at.
     pub fn memory(&self) -> &Pool {
-        &self.parts.pool
+        self.parts.memory.pool()
     }
     /// Changes the host's memory limit. What is out stays out; nothing is added until it is below.
     pub fn set_memory_limit(&mut self, limit_bytes: usize) {
         self.parts.config.memory_limit_bytes = limit_bytes;
-        self.parts.pool.set_limit_bytes(limit_bytes);
+        self.parts.memory.pool_mut().set_limit_bytes(limit_bytes);
     }
     /// The Internet Protocol of the host, to look at.
     pub fn ip(&self) -> &Ip {
@@ -202,7 +202,7 @@ impl Stack {
         }
         self.parts.wake_resolved();
         self.parts.schedule.end_back_off(now);
-        self.parts.wake_starved(now);
+        self.parts.retry_memory(now);
         self.parts.schedule.advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
             let Some(place) = self.parts.schedule.pop_due() else { break };
@@ -217,7 +217,7 @@ impl Stack {
             return Some(self.parts.now);
         }
         let mut soonest = self.parts.schedule.deadline().min(self.parts.ip.deadline());
-        soonest = soonest.min(self.parts.feeding_at.unwrap_or(Instant::FAR_FUTURE));
+        soonest = soonest.min(self.parts.memory.retry_at().unwrap_or(Instant::FAR_FUTURE));
         if let Some(stalled) = self.loopback.stalled_until().filter(|_| self.loopback_waits()) {
             soonest = soonest.min(stalled);
         }
@@ -361,12 +361,12 @@ impl Stack {
             }
             let Stack { parts, loopback } = self;
             if parts.has_output(LOOPBACK) {
-                loopback.fill(&mut parts.pool);
+                loopback.fill(parts.memory.pool_mut());
                 let done = parts.transmit_on(LOOPBACK, now, PASS_FRAMES, loopback, sink);
                 if done.frames == 0 && done.device_full && !loopback.has_frames() {
                     loopback.stall(now);
                 }
-                loopback.empty(&mut parts.pool);
+                loopback.empty(parts.memory.pool_mut());
             }
             parts.counters.loopback_full += loopback.take_refused();
             for _ in 0..PASS_FRAMES {

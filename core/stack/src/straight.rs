@@ -40,7 +40,8 @@ impl Parts {
         let (Some(following), Some(key)) = (&mut run.following, run.key) else { return false };
         let bytes = packet.bytes();
         let (from, end) = following.payload();
-        let Parts { pool, sockets, .. } = self;
+        let Parts { memory, sockets, .. } = self;
+        let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         let ordinary = following.is_next(bytes)
             && !pool.is_under_pressure()
@@ -81,7 +82,8 @@ impl Parts {
         if run.key.is_some_and(|last| last != key) {
             self.end_run(run, now, sink);
         }
-        let Parts { ip, links, pool, random, sockets, .. } = self;
+        let Parts { ip, links, memory, random, sockets, .. } = self;
+        let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         // That the addresses are good for this link was found out when the flow's way was.
         let ordinary = !flow.has(ConnectionFlags::CHECK_INPUT)

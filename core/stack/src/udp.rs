@@ -344,8 +344,8 @@ impl<'a> UdpSockets<'a> {
         now: Instant,
     ) -> Result<(), DatagramError> {
         let is_first = self.parts.udp(socket)?.outgoing.is_empty();
-        let Some(mut payload) = self.parts.take_to_send(is_first, bytes.len().max(LEAST_BYTES)) else {
-            self.parts.starve(socket.into(), now);
+        let Some(mut payload) = self.parts.memory.take_to_send(is_first, bytes.len().max(LEAST_BYTES)) else {
+            self.parts.memory.wait(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
         payload.append(bytes);
@@ -374,7 +374,7 @@ impl<'a> UdpSockets<'a> {
         let Incoming { payload, info } = udp.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
         udp.incoming_capacity -= payload.capacity();
         inhost_buf::copy(into, payload.bytes());
-        self.parts.pool.give(payload);
+        self.parts.memory.pool_mut().give(payload);
         Ok(info)
     }
 
@@ -450,13 +450,13 @@ impl Parts {
         let mut result = Ok(());
         while !packet.is_empty() {
             let length_bytes = each.min(packet.len());
-            let Some(mut one) = self.pool.take_bare(length_bytes.max(LEAST_BYTES)) else {
+            let Some(mut one) = self.memory.pool_mut().take_bare(length_bytes.max(LEAST_BYTES)) else {
                 return Err(Drop::NoMemory);
             };
             one.append(packet.bytes().get(..length_bytes).unwrap_or(&[]));
             packet.trim_front(length_bytes);
             result = result.and(self.udp_deliver(key, &mut one, DatagramInfo { length_bytes, ..info }));
-            self.pool.give(one);
+            self.memory.pool_mut().give(one);
         }
         result
     }
@@ -479,12 +479,12 @@ impl Parts {
     }
     // spec: RFC1122 4.1.3.5-1
     fn udp_deliver(&mut self, key: UdpSocketId, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
-        let pressed = self.pool.is_under_pressure();
-        let share = self.share_bytes();
+        let pressed = self.memory.pool().is_under_pressure();
+        let share = self.memory.share_bytes(&self.sockets);
         let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         let small = packet.len() < COPY_BELOW_BYTES;
         let copied = match small {
-            true => self.pool.take_bare(packet.len().max(LEAST_BYTES)),
+            true => self.memory.pool_mut().take_bare(packet.len().max(LEAST_BYTES)),
             false => None,
         };
         let capacity = copied.as_ref().map_or(packet.capacity(), Packet::capacity);
@@ -497,7 +497,7 @@ impl Parts {
             _ => None,
         };
         if let Some(why) = refused {
-            self.pool.give(copied.unwrap_or_default());
+            self.memory.pool_mut().give(copied.unwrap_or_default());
             return Err(why);
         }
         let payload = match copied {
@@ -602,7 +602,7 @@ impl Parts {
     pub(crate) fn udp_give_up(&mut self, key: UdpSocketId, error: Option<DatagramError>) {
         let Some(udp) = self.sockets.udp_mut(key) else { return };
         if let Some(datagram) = udp.take_outgoing() {
-            self.pool.give(datagram.payload);
+            self.memory.pool_mut().give(datagram.payload);
         }
         if udp.closed {
             if udp.outgoing.is_empty() {

@@ -20,7 +20,7 @@ impl Parts {
         let Some(link) = link else { return self.remove_datagram_socket(key.into()) };
         self.delist_datagram_socket(key.into());
         if let Some(udp) = self.sockets.udp_mut(key) {
-            udp.close(&mut self.pool);
+            udp.close(self.memory.pool_mut());
         }
         let Some(closing) = self.sockets.renew_udp(key) else { return };
         let place = closing.place();
@@ -57,13 +57,13 @@ impl Parts {
         self.unbind(socket);
         self.demux.unlist_udp(&self.sockets, socket);
         self.schedule.forget(place);
-        self.starved.remove(place);
+        self.memory.forget(place);
     }
     fn discard_datagram_socket(&mut self, socket: Socket) {
         match socket {
-            Socket::Udp(udp) => udp.clear(&mut self.pool),
-            Socket::Echo(echo) => echo.clear(&mut self.pool),
-            Socket::Probe(prober) => prober.clear(&mut self.pool),
+            Socket::Udp(udp) => udp.clear(self.memory.pool_mut()),
+            Socket::Echo(echo) => echo.clear(self.memory.pool_mut()),
+            Socket::Probe(prober) => prober.clear(self.memory.pool_mut()),
             Socket::Tcp(_) | Socket::Listener(_) => return,
         }
         self.population.datagram_sockets -= 1;

@@ -251,10 +251,10 @@ impl<'a> TcpSockets<'a> {
         add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
         self.parts.tick(now);
-        if self.parts.pool.is_short_to_send() {
+        if self.parts.memory.pool().is_short_to_send() {
             self.parts.sockets.held_tcp_mut(socket)?;
             if self.parts.sends_more_than_its_share(socket, now, sink) {
-                self.parts.starve(socket.into(), now);
+                self.parts.memory.wait(socket.into(), now);
                 return Err(StreamError::WouldBlock);
             }
         }
@@ -267,7 +267,7 @@ impl<'a> TcpSockets<'a> {
         }
         self.parts.follow(socket, now);
         if lacks_memory {
-            self.parts.starve(socket.into(), now);
+            self.parts.memory.wait(socket.into(), now);
         }
         match sent {
             Ok(0) if length > 0 => Err(StreamError::WouldBlock),
@@ -293,7 +293,7 @@ impl<'a> TcpSockets<'a> {
     }
     /// Takes back what [`Stack::borrow`] gave.
     pub fn give_back(self, packet: Packet) {
-        self.parts.pool.give(packet);
+        self.parts.memory.pool_mut().give(packet);
     }
     /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
     /// stream.

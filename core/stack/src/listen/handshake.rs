@@ -104,7 +104,7 @@ impl Parts {
         if self.listening.half_open(listener) >= held.options().syn_queue.max(1) {
             self.make_room(listener, now)?;
         }
-        if self.pool.is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
+        if self.memory.pool().is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
     }
     /// A new connection, from its SYN.
     fn add_half_open(

@@ -186,6 +186,16 @@ impl Socket {
             Socket::Echo(_) | Socket::Tcp(_) => false,
         }
     }
+    /// Memory that its data pins, with the records of it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Socket::Tcp(flow) => flow.connection().held_bytes(),
+            Socket::Udp(udp) => udp.held_bytes(),
+            Socket::Echo(echo) => echo.held_bytes(),
+            Socket::Probe(prober) => prober.held_bytes(),
+            Socket::Listener(_) => 0,
+        }
+    }
     /// Whether it takes what comes in by `link`.
     pub(crate) fn is_open_to(&self, link: LinkId) -> bool {
         let bound = match self {
