@@ -223,9 +223,9 @@ impl Parts {
     pub(crate) fn next_hop_of(&self, socket: SocketId) -> Option<IpAddr> {
         match self.sockets.any(socket)? {
             Socket::Tcp(flow) => Some(flow.path().next_hop),
-            Socket::Udp(udp) => udp.outgoing.front().map(|datagram| datagram.path.next_hop),
-            Socket::Echo(echo) => echo.outgoing.front().map(|request| request.path.next_hop),
-            Socket::Probe(prober) => prober.outgoing.front().map(|probe| probe.path.next_hop),
+            Socket::Udp(udp) => udp.first().map(|datagram| datagram.path.next_hop),
+            Socket::Echo(echo) => echo.first().map(|request| request.path.next_hop),
+            Socket::Probe(prober) => prober.first().map(|probe| probe.path.next_hop),
             Socket::Listener(_) => None,
         }
     }

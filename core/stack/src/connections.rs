@@ -8,6 +8,7 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
     AnySocketId, ConnectionFlags, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketId,
 };
+use crate::udp::UdpSockets;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_event::{Sink, TcpPhase};
 use inhost_ip::Path;
@@ -78,7 +79,7 @@ impl Parts {
                 self.close_flow(id, now, sink);
             }
             AnySocketId::Listener(id) => self.close_listener(id, now, sink),
-            AnySocketId::Udp(id) => self.close_udp(id, now),
+            AnySocketId::Udp(id) => UdpSockets::new(self).close(id, now),
             // Nobody is left to receive the answers.
             AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.remove_datagram_socket(socket),
         }
@@ -101,7 +102,7 @@ impl Parts {
         match self.sockets.any(socket)? {
             Socket::Tcp(flow) => Some((flow.local(), Some(flow.remote()))),
             Socket::Listener(listener) => Some((listener.local(), None)),
-            Socket::Udp(udp) => Some((udp.local, udp.remote)),
+            Socket::Udp(udp) => Some((udp.local(), udp.remote())),
             Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Why an operation was not done: one type per operation.
 
 use core::fmt;
-use inhost_ip::{ErrorKind, RouteError};
+use inhost_ip::{ErrorKind, RouteError, SendDatagramError};
 use inhost_tcp::{ConnectionError, ReceiveError, SendError};
 
 /// Why a connection was not begun.
@@ -186,6 +186,17 @@ impl From<ReceiveError> for StreamError {
         match why {
             ReceiveError::WouldBlock => StreamError::WouldBlock,
             ReceiveError::Connection(why) => StreamError::Connection(why),
+        }
+    }
+}
+impl From<SendDatagramError> for DatagramError {
+    fn from(why: SendDatagramError) -> Self {
+        match why {
+            SendDatagramError::Pending | SendDatagramError::Full | SendDatagramError::NoMemory => {
+                DatagramError::WouldBlock
+            }
+            SendDatagramError::Unreachable => DatagramError::NoNeighbour,
+            SendDatagramError::TooLong | SendDatagramError::WouldFragment { .. } => DatagramError::TooLong,
         }
     }
 }

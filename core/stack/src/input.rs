@@ -2,6 +2,7 @@
 //! is none.
 
 use crate::demux::NameHash;
+use crate::icmp::ProbeSockets;
 use crate::listen::IncomingSyn;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
@@ -65,7 +66,7 @@ impl Parts {
             other => {
                 // Whoever sent a probe will not talk, and a reset says so (RFC 9293 §3.10.7.1).
                 if let Some(AnySocketId::Probe(probe)) = other {
-                    self.probe_tcp_input(probe, &header, local, remote);
+                    ProbeSockets::new(self).tcp_input(probe, &header, local, remote);
                 }
                 self.no_connection(&header, packet.len(), datagram.link, local, remote, now);
                 Err(Drop::NoSocket)

@@ -10,10 +10,9 @@ mod api;
 mod apply;
 mod connections;
 mod counters;
-mod datagram_run;
+mod datagram_sockets;
 mod demux;
 mod direct;
-mod echo;
 mod error;
 mod icmp;
 mod input;
@@ -28,8 +27,6 @@ mod orphans;
 mod output;
 mod parts;
 mod pieces;
-mod probe;
-mod recent;
 mod reply;
 mod schedule;
 mod sockets;
@@ -37,14 +34,12 @@ mod source_route;
 mod stack;
 mod straight;
 mod udp;
-mod udp_close;
 
 pub use api::{Instruments, Queued, Refusal, TcpSockets};
 pub use counters::{Counters, LinkCounters};
-pub use datagram_run::MAX_RUN_DATAGRAMS;
 pub use demux::{PortSelection, Share, Steer};
-pub use echo::EchoSockets;
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
+pub use icmp::{EchoSockets, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
 pub use inhost_base::{Endpoint, LinkId};
 pub use inhost_ip::{
     ConfigureError, DuplicateDetection, ErrorKind, Forwarding, InterfaceConfig, IpConfig, Medium, RouteError,
@@ -57,13 +52,12 @@ pub use inhost_tcp::{
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
 };
-pub use probe::{Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
 pub use sockets::{
     Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
     ProbeSocketId, Readiness, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId, UdpSocketId,
 };
 pub use stack::{Stack, Transmitted};
-pub use udp::UdpSockets;
+pub use udp::{MAX_RUN_DATAGRAMS, UdpSockets};
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}

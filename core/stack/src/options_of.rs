@@ -115,7 +115,7 @@ impl Parts {
         })
     }
     fn set_udp_option(&mut self, socket: UdpSocketId, option: SocketOption) -> Result<(), SocketError> {
-        let options = &mut self.udp_mut(socket)?.options;
+        let options = self.sockets.held_udp_mut(socket)?.options_mut();
         match option {
             SocketOption::SendBufferLimit(bytes) => options.send_limit_bytes = bytes,
             SocketOption::ReceiveBufferLimit(bytes) => options.receive_limit_bytes = bytes,

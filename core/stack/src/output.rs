@@ -1,10 +1,12 @@
 //! Down through TCP and IP to the device, in one pass.
 
+use crate::icmp::{EchoSockets, ProbeSockets};
 use crate::input::segment_limit;
 use crate::parts::{Parts, ip_environment, tcp_environment};
 use crate::reply::Reply;
 use crate::sockets::{AnySocketId, ConnectionFlags, TcpSocketId};
 use crate::stack::Transmitted;
+use crate::udp::UdpSockets;
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Device, Frame, Full, Large, Offers, Offload, Shareable, Slices};
 use inhost_event::{Event, FrameSent, Mask, Sink};
@@ -407,9 +409,9 @@ impl Parts {
         let before = device.frames;
         let turn = match self.sockets.typed(socket) {
             Some(AnySocketId::Tcp(id)) => self.flow_turn(link, id, now, budget, device, sink),
-            Some(AnySocketId::Udp(id)) => self.udp_turn(link, id, now, budget, device, sink),
-            Some(AnySocketId::Echo(id)) => self.echo_turn(link, id, now, budget, device, sink),
-            Some(AnySocketId::Probe(id)) => self.probe_turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Udp(id)) => UdpSockets::new(self).turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Echo(id)) => EchoSockets::new(self).turn(link, id, now, budget, device, sink),
+            Some(AnySocketId::Probe(id)) => ProbeSockets::new(self).turn(link, id, now, budget, device, sink),
             Some(AnySocketId::Listener(_)) | None => Turn::Done,
         };
         if self.sockets.any(socket).is_none() {

@@ -2,6 +2,7 @@
 
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::Demux;
+use crate::icmp::{EchoSockets, ProbeSockets};
 use crate::limit::RateLimit;
 use crate::listen::Listening;
 use crate::memory::Memory;
@@ -11,6 +12,7 @@ use crate::reply::Replies;
 use crate::schedule::Schedule;
 use crate::sockets::{AnySocketId, ConnectionFlags, Sockets};
 use crate::source_route::SourceRoutes;
+use crate::udp::UdpSockets;
 use inhost_base::{Instant, LinkId, Random};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, FrameDropped, FrameReceived, Mask, Sink};
@@ -39,19 +41,10 @@ pub(crate) struct Parts {
     pub(crate) replies: Replies,
     pub(crate) reset_limit: RateLimit,
     pub(crate) counters: Counters,
-    pub(crate) population: Population,
     /// The only frame lengths of a pass that a sink wants to hear of.
     pub(crate) sent_lengths: Vec<u32>,
     /// The latest time told.
     pub(crate) now: Instant,
-}
-
-/// How many there are of what is limited.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Population {
-    pub(crate) flows: usize,
-    pub(crate) orphans: usize,
-    pub(crate) datagram_sockets: usize,
 }
 
 /// What is kept for each link.
@@ -109,7 +102,6 @@ impl Parts {
             replies: Replies::default(),
             reset_limit: RateLimit::new(config.resets_per_second, now),
             counters: Counters::default(),
-            population: Population::default(),
             sent_lengths: Vec::new(),
             now,
             random,
@@ -143,11 +135,25 @@ impl Parts {
             Received::Redirect(redirect) => self.redirected(&redirect, now, sink),
             // Whoever stands in for other hosts does not answer pings for them yet.
             Received::EchoRequest(_) => self.drop_frame(link, Drop::NoSocket, now, sink),
-            Received::EchoReply(reply) => self.echo_input(&reply, &mut packet, now, sink),
+            Received::EchoReply(reply) => {
+                let found = self.demux.find_echo(&self.sockets, reply.identifier);
+                let taken = match found.and_then(|found| self.sockets.typed(found)) {
+                    None => Err(Drop::NoSocket),
+                    Some(AnySocketId::Probe(id)) => {
+                        ProbeSockets::new(self).echo_input(id, reply.source, reply.sequence);
+                        Ok(())
+                    }
+                    Some(AnySocketId::Echo(id)) => EchoSockets::new(self).input(id, &reply, &mut packet),
+                    Some(_) => Err(Drop::QueueFull),
+                };
+                if let Err(why) = taken {
+                    self.drop_frame(reply.link, why, now, sink);
+                }
+            }
             Received::Datagram(datagram) => {
                 let done = match datagram.protocol {
                     protocol::TCP => self.tcp_input(&datagram, &mut packet, now, sink),
-                    protocol::UDP => self.udp_input(&datagram, &mut packet, now, sink),
+                    protocol::UDP => UdpSockets::new(self).input(&datagram, &mut packet, now, sink),
                     _ => {
                         let mut environment = ip_environment!(self, now, sink);
                         self.ip.protocol_unreachable(&datagram, &mut packet, &mut environment);
@@ -199,7 +205,7 @@ impl Parts {
     pub(crate) fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
         let key = match self.sockets.at_place(place).and_then(|socket| self.sockets.typed(socket)) {
             Some(AnySocketId::Tcp(key)) => key,
-            Some(AnySocketId::Udp(key)) => return self.closing_expired(key),
+            Some(AnySocketId::Udp(key)) => return UdpSockets::new(self).closing_expired(key),
             _ => return,
         };
         let Some(flow) = self.sockets.tcp(key) else { return };

@@ -2,12 +2,11 @@
 
 use crate::api::{Instruments, TcpSockets};
 use crate::direct::opens_or_closes;
-use crate::echo::EchoSockets;
 use crate::error::SocketError;
+use crate::icmp::{EchoSockets, ProbeSockets};
 use crate::loopback::{Loopback, PASS_FRAMES};
 use crate::options::StackConfig;
 use crate::parts::{Link, Parts, ip_environment};
-use crate::probe::ProbeSockets;
 use crate::sockets::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
 use crate::straight::{Reception, Run};
 use crate::udp::UdpSockets;

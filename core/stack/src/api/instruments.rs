@@ -145,21 +145,21 @@ impl<'a> Instruments<'a> {
                 info.send_queue = self.parts.listening.half_open(ListenerId::of(key.0));
             }
             Socket::Udp(udp) => {
-                info.local = udp.local;
-                info.remote = udp.remote;
-                info.link = udp.options.link;
+                info.local = udp.local();
+                info.remote = udp.remote();
+                info.link = udp.options().link;
                 info.is_held = !udp.is_closed();
-                info.age = now.since(udp.opened);
+                info.age = now.since(udp.opened());
                 (info.receive_queue, info.send_queue) = udp.queued_bytes();
             }
             Socket::Echo(echo) => {
-                info.local = Endpoint { port: echo.identifier, ..NOWHERE };
-                info.age = now.since(echo.opened);
+                info.local = Endpoint { port: echo.identifier(), ..NOWHERE };
+                info.age = now.since(echo.opened());
                 (info.receive_queue, info.send_queue) = echo.queued_bytes();
             }
             Socket::Probe(prober) => {
-                info.local = Endpoint { port: prober.port, ..NOWHERE };
-                info.age = now.since(prober.opened);
+                info.local = Endpoint { port: prober.port(), ..NOWHERE };
+                info.age = now.since(prober.opened());
                 (info.receive_queue, info.send_queue) = prober.queued();
             }
         }

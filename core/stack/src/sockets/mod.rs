@@ -4,6 +4,7 @@ mod id;
 mod info;
 mod option;
 mod readiness;
+mod recent;
 mod table;
 mod tcp;
 
@@ -12,5 +13,6 @@ pub use info::{Accepted, DatagramInfo, EchoInfo, SocketInfo, SocketKind};
 pub(crate) use option::Inherited;
 pub use option::{ConnectionOptions, SocketOption};
 pub use readiness::Readiness;
+pub(crate) use recent::RecentlySent;
 pub(crate) use table::{Socket, Sockets};
 pub(crate) use tcp::{ConnectionFlags, TcpSocket};

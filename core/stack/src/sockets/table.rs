@@ -1,10 +1,9 @@
 //! The socket table: sockets of every kind, each by the identifier of its kind.
 
 use crate::demux::{NOWHERE, Name, binding};
-use crate::echo::Echo;
 use crate::error::SocketError;
+use crate::icmp::{Echo, Probe, Prober};
 use crate::listen::Listener;
-use crate::probe::{Probe, Prober};
 use crate::sockets::id::{
     AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
 };
@@ -20,6 +19,8 @@ pub(crate) struct Sockets {
     slab: Slab<Socket>,
     /// Connections among them.
     connections: usize,
+    /// UDP, echo and probe sockets among them.
+    datagram_sockets: usize,
 }
 
 /// Access to the sockets of one kind.
@@ -44,7 +45,7 @@ macro_rules! typed_access {
 
 impl Sockets {
     pub(crate) fn new(limit: usize) -> Sockets {
-        Sockets { slab: Slab::new(limit), connections: 0 }
+        Sockets { slab: Slab::new(limit), connections: 0, datagram_sockets: 0 }
     }
     typed_access!(Tcp, TcpSocketId, TcpSocket, tcp, tcp_mut);
     typed_access!(Listener, ListenerId, Listener, listener, listener_mut);
@@ -61,6 +62,15 @@ impl Sockets {
     #[inline]
     pub(crate) fn held_tcp_mut(&mut self, id: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
         self.tcp_mut(id).filter(|flow| !flow.has(ConnectionFlags::SILENT)).ok_or(SocketError::NoSocket)
+    }
+
+    /// A UDP socket that the application holds.
+    pub(crate) fn held_udp(&self, id: UdpSocketId) -> Result<&Udp, SocketError> {
+        self.udp(id).filter(|udp| !udp.is_closed()).ok_or(SocketError::NoSocket)
+    }
+    /// A UDP socket that the application holds, to change.
+    pub(crate) fn held_udp_mut(&mut self, id: UdpSocketId) -> Result<&mut Udp, SocketError> {
+        self.udp_mut(id).filter(|udp| !udp.is_closed()).ok_or(SocketError::NoSocket)
     }
 
     /// The typed identifier of a socket of any kind.
@@ -109,7 +119,10 @@ impl Sockets {
     }
     /// Adds a socket that holds no memory yet; `None` when the table is full.
     pub(crate) fn insert(&mut self, socket: Socket) -> Option<SocketId> {
-        self.slab.insert(socket).ok().map(SocketId)
+        let takes_datagrams = socket.takes_datagrams();
+        let key = self.slab.insert(socket).ok()?;
+        self.datagram_sockets += usize::from(takes_datagrams);
+        Some(SocketId(key))
     }
     /// Gives a UDP socket another identifier: that which the application has finds nothing any more.
     pub(crate) fn renew_udp(&mut self, id: UdpSocketId) -> Option<UdpSocketId> {
@@ -122,7 +135,9 @@ impl Sockets {
     }
     /// Takes a socket out.
     pub(crate) fn remove(&mut self, socket: SocketId) -> Option<Socket> {
-        self.slab.remove(socket.0)
+        let removed = self.slab.remove(socket.0);
+        self.datagram_sockets -= usize::from(removed.as_ref().is_some_and(Socket::takes_datagrams));
+        removed
     }
     /// Drops a connection where it lies.
     pub(crate) fn discard_tcp(&mut self, id: TcpSocketId) {
@@ -135,6 +150,10 @@ impl Sockets {
     /// Connections, those included that nobody holds.
     pub(crate) fn connections(&self) -> usize {
         self.connections
+    }
+    /// UDP, echo and probe sockets, those included that are closing.
+    pub(crate) fn datagram_sockets(&self) -> usize {
+        self.datagram_sockets
     }
     pub(crate) fn len(&self) -> usize {
         self.slab.len()
@@ -171,8 +190,8 @@ impl Socket {
                 Some(Name { protocol: protocol::TCP, local: flow.local(), remote: flow.remote() })
             }
             Socket::Udp(udp) => {
-                let remote = udp.remote.filter(|_| !udp.is_closed())?;
-                Some(Name { protocol: protocol::UDP, local: udp.local, remote })
+                let remote = udp.remote().filter(|_| !udp.is_closed())?;
+                Some(Name { protocol: protocol::UDP, local: udp.local(), remote })
             }
             Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         }
@@ -181,10 +200,13 @@ impl Socket {
     pub(crate) fn is_any_address(&self) -> bool {
         match self {
             Socket::Listener(listener) => listener.options().any_address,
-            Socket::Udp(udp) => udp.options.any_address,
+            Socket::Udp(udp) => udp.options().any_address,
             Socket::Probe(prober) => prober.binding().2,
             Socket::Echo(_) | Socket::Tcp(_) => false,
         }
+    }
+    fn takes_datagrams(&self) -> bool {
+        matches!(self, Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_))
     }
     /// Memory that its data pins, with the records of it.
     pub(crate) fn held_bytes(&self) -> usize {
@@ -200,7 +222,7 @@ impl Socket {
     pub(crate) fn is_open_to(&self, link: LinkId) -> bool {
         let bound = match self {
             Socket::Listener(listener) => listener.options().link,
-            Socket::Udp(udp) => udp.options.link,
+            Socket::Udp(udp) => udp.options().link,
             Socket::Tcp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         };
         bound.is_none_or(|bound| bound == link)
@@ -210,9 +232,9 @@ impl Socket {
         let (number, local, any_address) = match self {
             Socket::Listener(listener) => (protocol::TCP, listener.local(), listener.options().any_address),
             Socket::Udp(udp) if udp.is_closed() => return None,
-            Socket::Udp(udp) => (protocol::UDP, udp.bound, udp.options.any_address),
+            Socket::Udp(udp) => (protocol::UDP, udp.bound(), udp.options().any_address),
             Socket::Echo(echo) => {
-                let local = Endpoint { port: echo.identifier, ..NOWHERE };
+                let local = Endpoint { port: echo.identifier(), ..NOWHERE };
                 return Some(Name { protocol: protocol::ICMPV4, local, remote: NOWHERE });
             }
             Socket::Probe(prober) => prober.binding(),

@@ -1,9 +1,11 @@
 //! ICMP errors on their way to the socket whose packet they quote.
 
-use crate::error::DatagramError;
+use crate::icmp::echo::EchoSockets;
+use crate::icmp::probe::ProbeSockets;
 use crate::input::segment_limit;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ConnectionFlags, Socket, SocketId, TcpSocket, TcpSocketId};
+use crate::udp::UdpSockets;
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_event::{Drop, Sink};
 use inhost_ip::{ErrorKind, Redirect, TransportError};
@@ -18,13 +20,13 @@ impl Parts {
     pub(crate) fn network_error(&mut self, error: &TransportError, now: Instant, sink: &mut dyn Sink) {
         let local = Endpoint { address: error.quoted.source, port: error.quoted.source_port };
         let remote = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
-        if self.probe_error(error, now) {
+        if ProbeSockets::new(self).error(error, now) {
             return;
         }
         let done = match error.quoted.protocol {
             protocol::TCP => self.tcp_error(error, local, remote, now, sink),
-            protocol::UDP => self.udp_error(error, local, remote, now),
-            protocol::ICMPV4 | protocol::ICMPV6 => self.echo_error(error, now),
+            protocol::UDP => UdpSockets::new(self).error(error, local, remote, now),
+            protocol::ICMPV4 | protocol::ICMPV6 => EchoSockets::new(self).error(error, now),
             _ => Err(Drop::UnknownProtocol),
         };
         if let Err(why) = done {
@@ -62,8 +64,8 @@ impl Parts {
             Some(Socket::Tcp(flow)) => {
                 quoted.tcp_sequence.is_some_and(|sequence| flow.connection().was_sent_lately(sequence))
             }
-            Some(Socket::Udp(udp)) => udp.recent.has_lately(remote, now),
-            Some(Socket::Echo(echo)) => echo.recent.has_lately(remote, now),
+            Some(Socket::Udp(udp)) => udp.recent().has_lately(remote, now),
+            Some(Socket::Echo(echo)) => echo.recent().has_lately(remote, now),
             Some(Socket::Probe(prober)) => prober.has_sent_lately(quoted, now),
             Some(Socket::Listener(_)) | None => false,
         }
@@ -134,61 +136,4 @@ impl Parts {
         self.sockets.tcp_mut(key)?.set_path(&path);
         Some(segment_limit(&path))
     }
-
-    fn udp_error(
-        &mut self,
-        error: &TransportError,
-        local: Endpoint,
-        remote: Endpoint,
-        now: Instant,
-    ) -> Result<(), Drop> {
-        let key = match self.demux.find_connected_udp(&self.sockets, local, remote) {
-            Some(key) => key,
-            None => self.find_bound_udp(error.link, local).ok_or(Drop::NoSocket)?,
-        };
-        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
-        let packet_bytes = error.quoted.packet_length;
-        let is_credible = match (error.kind, error.mtu_bytes) {
-            // What would have passed was not refused.
-            // spec: RFC5927 7
-            (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
-                u32::from(mtu_bytes) < packet_bytes && udp.recent.has_whole(remote, packet_bytes, now)
-            }
-            _ => udp.recent.has(remote, now),
-        };
-        if !is_credible {
-            return Err(Drop::NotCredible);
-        }
-        if error.kind == ErrorKind::PacketTooBig {
-            self.ip.path_mtu_confirmed(error, now);
-        }
-        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
-        // spec: RFC1122 4.1.3.3-1
-        let all = udp.options.report_unconnected_errors;
-        let connected = udp.remote == Some(remote);
-        let is_soft = match error.kind {
-            // Whoever lets routers fragment does not care.
-            ErrorKind::PacketTooBig => !udp.options.dont_fragment && !udp.options.fragments_at_source,
-            kind => may_pass(kind),
-        };
-        let is_asked_for = all || !(is_soft && udp.options.soft_errors_on_request);
-        let reported = connected || (udp.remote.is_none() && all);
-        if !reported || !is_asked_for {
-            return Ok(());
-        }
-        udp.error = Some(DatagramError::Unreachable(error.kind));
-        self.tell(key.into());
-        Ok(())
-    }
-}
-
-/// Whether the next datagram may arrive all the same.
-fn may_pass(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::NetworkUnreachable
-            | ErrorKind::HostUnreachable
-            | ErrorKind::TimeExceeded
-            | ErrorKind::ReassemblyTimeExceeded
-    )
 }

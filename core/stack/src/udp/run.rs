@@ -2,8 +2,9 @@
 //! and its counterpart in software just above a device that lacks it.
 
 use crate::output::Counting;
-use crate::parts::{Parts, ip_environment};
+use crate::parts::ip_environment;
 use crate::sockets::UdpSocketId;
+use crate::udp::UdpSockets;
 use inhost_base::Instant;
 use inhost_buf::{Device, Frame, Full, Large, Offload, Slices};
 use inhost_event::Sink;
@@ -26,10 +27,10 @@ struct Headers {
     transport: usize,
 }
 
-impl Parts {
+impl UdpSockets<'_> {
     /// Sends the run that is first in a socket's queue: as one frame where the device cuts it, else as many of its
     /// datagrams as the device takes, at most `most`; the rest stays first. Gives the number of frames.
-    pub(crate) fn udp_run_turn(
+    pub(super) fn run_turn(
         &mut self,
         key: UdpSocketId,
         most: usize,
@@ -37,25 +38,25 @@ impl Parts {
         device: &mut Counting<'_>,
         sink: &mut dyn Sink,
     ) -> Result<usize, SendDatagramError> {
-        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
-        let Some(run) = udp.outgoing.front() else { return Ok(0) };
+        let Some(udp) = self.parts.sockets.udp_mut(key) else { return Ok(0) };
+        let Some(run) = udp.first() else { return Ok(0) };
         let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, run.payload.len());
         if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
             return Err(SendDatagramError::TooLong);
         }
         let mut how = HeaderHow::new(protocol::UDP);
-        how.dscp_ecn = udp.options.differentiated_services << 2;
-        how.hop_limit = udp.options.hop_limit;
+        how.dscp_ecn = udp.options().differentiated_services << 2;
+        how.hop_limit = udp.options().hop_limit;
         how.dont_fragment = true;
         let ports = (run.source_port, run.destination.port);
-        let link_header = match self.ip.resolve(&path, &mut ip_environment!(self, now, sink)) {
+        let link_header = match self.parts.ip.resolve(&path, &mut ip_environment!(self.parts, now, sink)) {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Err(SendDatagramError::Pending),
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
         let headers = self.run_headers(&path, link_header, &how, ports, whole_bytes)?;
-        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
-        let Some(run) = udp.outgoing.front_mut() else { return Ok(0) };
+        let Some(udp) = self.parts.sockets.udp_mut(key) else { return Ok(0) };
+        let Some((run, _)) = udp.first_mut() else { return Ok(0) };
         let frame = Frame {
             header: headers.bytes.get(..headers.length).unwrap_or(&[]),
             payload: Slices::one(run.payload.bytes()),
@@ -75,9 +76,9 @@ impl Parts {
                 (sent, sent)
             }
         };
-        self.counters.datagrams_sent += sent as u64;
+        self.parts.counters.datagrams_sent += sent as u64;
         if sent == datagrams {
-            self.udp_sent(key, now);
+            self.sent(key, now);
         } else {
             run.payload.trim_front(sent * usize::from(segment_bytes));
         }
@@ -96,7 +97,7 @@ impl Parts {
     ) -> Result<Headers, SendDatagramError> {
         let mut bytes = [0; HEADERS_BYTES];
         let length = udp::LENGTH + payload_bytes;
-        let transport = self.ip.header(path, link_header, how, length, &mut bytes);
+        let transport = self.parts.ip.header(path, link_header, how, length, &mut bytes);
         let place = bytes.get_mut(transport..).and_then(<[u8]>::first_chunk_mut::<{ udp::LENGTH }>);
         let (Some(place), Ok(length_field), 1..) = (place, u16::try_from(length), transport) else {
             return Err(SendDatagramError::TooLong);

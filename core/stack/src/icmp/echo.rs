@@ -1,0 +1,175 @@
+//! Echo sockets: ping, with identifiers that nobody can guess.
+
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::icmp::echo_socket::{Echo, Request};
+use crate::output::{Counting, Turn};
+use crate::parts::{Parts, ip_environment};
+use crate::sockets::{AnySocketId, EchoInfo, EchoSocketId, Socket, SocketId};
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
+use inhost_buf::Packet;
+use inhost_event::{Drop, Sink};
+use inhost_ip::{EchoReply, SendDatagramError, TransportError};
+
+/// Identifiers that are tried for a free one.
+const TRIES: usize = 64;
+/// The most data in a request.
+const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - 8;
+
+/// Calls on echo sockets: see [`crate::Stack::echo`].
+#[derive(Debug)]
+pub struct EchoSockets<'a> {
+    parts: &'a mut Parts,
+}
+
+impl<'a> EchoSockets<'a> {
+    pub(crate) fn new(parts: &'a mut Parts) -> EchoSockets<'a> {
+        EchoSockets { parts }
+    }
+    /// An echo socket. Answers to its requests come to it alone.
+    pub fn open(self, now: Instant) -> Result<EchoSocketId, BindError> {
+        self.parts.tick(now);
+        if !self.parts.has_room_for_datagram_socket() {
+            return Err(BindError::TooManySockets);
+        }
+        for _ in 0..TRIES {
+            let identifier = self.parts.random.private_u32() as u16;
+            let echo = Echo::new(identifier, now);
+            match self.parts.demux.bind(&mut self.parts.sockets, Socket::Echo(Box::new(echo))) {
+                Ok(SocketId(key)) => {
+                    return Ok(EchoSocketId::of(key));
+                }
+                Err(BindError::InUse) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Err(BindError::NoPort)
+    }
+    /// Asks `to` for an echo of `data`. The request leaves with the next [`Stack::transmit`].
+    pub fn send(
+        self,
+        socket: EchoSocketId,
+        to: IpAddr,
+        sequence: u16,
+        data: &[u8],
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let echo = self.parts.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
+        if let Some(error) = echo.take_error() {
+            return Err(error);
+        }
+        if echo.is_full() {
+            return Err(DatagramError::WouldBlock);
+        }
+        if data.len() > LARGEST_BYTES {
+            return Err(DatagramError::TooLong);
+        }
+        let broadcast = echo.broadcast();
+        let path = self.parts.ip.route(to, None, None, now)?;
+        if !broadcast && self.parts.is_broadcast(&path, to) {
+            return Err(DatagramError::Broadcast);
+        }
+        let is_first = self.parts.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
+        let Some(mut copied) = self.parts.memory.take_to_send(is_first, data.len()) else {
+            self.parts.memory.wait(socket.into(), now);
+            return Err(DatagramError::WouldBlock);
+        };
+        copied.append(data);
+        let echo = self.parts.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
+        let first = echo.is_idle();
+        echo.push(Request { data: copied, path, sequence });
+        if first {
+            self.parts.schedule.make_ready(path.link, socket.place());
+        }
+        Ok(())
+    }
+    /// Takes the next answer: as much of its data as `into` has room for, and what came with it.
+    pub fn receive(
+        self,
+        socket: EchoSocketId,
+        into: &mut [u8],
+        now: Instant,
+    ) -> Result<EchoInfo, DatagramError> {
+        self.parts.tick(now);
+        let Parts { sockets, memory, .. } = self.parts;
+        let echo = sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
+        echo.receive(into, memory.pool_mut())
+    }
+
+    /// Takes an answer.
+    pub(crate) fn input(self, id: EchoSocketId, reply: &EchoReply, packet: &mut Packet) -> Result<(), Drop> {
+        let Parts { memory, sockets, .. } = &mut *self.parts;
+        let share = memory.pool().is_under_pressure().then(|| memory.share_bytes(sockets));
+        let info = EchoInfo {
+            length_bytes: packet.len(),
+            from: reply.source,
+            sequence: reply.sequence,
+            hop_limit: reply.hop_limit,
+        };
+        sockets.echo_mut(id).ok_or(Drop::QueueFull)?.deliver(packet, info, share)?;
+        self.parts.tell(id.into());
+        Ok(())
+    }
+    /// Takes an error about a request; a quoted request's identifier stands where ports do.
+    pub(crate) fn error(self, error: &TransportError, now: Instant) -> Result<(), Drop> {
+        let found = self
+            .parts
+            .demux
+            .find_echo(&self.parts.sockets, error.quoted.source_port)
+            .ok_or(Drop::NoSocket)?;
+        let Some(AnySocketId::Echo(key)) = self.parts.sockets.typed(found) else {
+            return Err(Drop::NoSocket);
+        };
+        let Some(echo) = self.parts.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
+        let request = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
+        if !echo.recent().has(request, now) {
+            return Err(Drop::NotCredible);
+        }
+        echo.set_error(DatagramError::Unreachable(error.kind));
+        self.parts.tell(key.into());
+        Ok(())
+    }
+    /// Sends some of a socket's requests.
+    pub(crate) fn turn(
+        self,
+        link: LinkId,
+        key: EchoSocketId,
+        now: Instant,
+        budget: usize,
+        device: &mut Counting<'_>,
+        sink: &mut dyn Sink,
+    ) -> Turn {
+        for _ in 0..budget {
+            let Some(echo) = self.parts.sockets.echo_mut(key) else { return Turn::Done };
+            let identifier = echo.identifier();
+            let Some(next) = echo.first() else { return Turn::Done };
+            if next.path.link != link {
+                self.parts.schedule.make_ready(next.path.link, key.place());
+                return Turn::Done;
+            }
+            let mut environment = ip_environment!(self.parts, now, sink);
+            let data = next.data.bytes();
+            let sent = self.parts.ip.echo_request(
+                &next.path,
+                identifier,
+                next.sequence,
+                data,
+                &mut environment,
+                device,
+            );
+            let failure = match sent {
+                Ok(()) => None,
+                Err(SendDatagramError::Full) => return Turn::Full,
+                Err(SendDatagramError::Pending) => return Turn::Pending,
+                Err(why) => Some(DatagramError::from(why)),
+            };
+            if echo.finish_first(failure, now, self.parts.memory.pool_mut()) {
+                self.parts.tell(key.into());
+            }
+        }
+        match self.parts.sockets.echo(key) {
+            Some(echo) if !echo.is_idle() => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+}

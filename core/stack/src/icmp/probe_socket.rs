@@ -1,0 +1,315 @@
+//! A probe socket: its method, its queues, and how its probes are written and known again.
+
+use crate::demux::NOWHERE;
+use crate::error::DatagramError;
+use crate::icmp::echo_socket::Echo;
+use crate::sockets::{Readiness, RecentlySent};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
+use inhost_buf::{Packet, Pool};
+use inhost_ip::{Datagram, ErrorKind, Path};
+use inhost_tcp::Header;
+use inhost_wire::checksum::Sum;
+use inhost_wire::icmpv4::{self, Icmpv4Message};
+use inhost_wire::icmpv6::Icmpv6Message;
+use inhost_wire::protocol;
+use inhost_wire::quoted::Quoted;
+use inhost_wire::tcp::{Flags, Segment};
+use inhost_wire::udp::{self, UdpHeader};
+use std::collections::VecDeque;
+
+/// Probes, and answers, that a socket may hold.
+const QUEUED: usize = 256;
+/// Ports that the calls of one socket come from, each in turn: every call is a connection of its own to who answers.
+pub(crate) const CALL_PORTS: u16 = 8192;
+/// What a probe is filled with.
+static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+/// The window that a call offers.
+const CALL_WINDOW: u16 = 5840;
+
+/// What a probe looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeMethod {
+    /// An ICMP echo request. All have the same identifier and checksum, so that routers that share out the load by
+    /// these send them the same way.
+    Echo,
+    /// A UDP datagram, to this port and as many more as the probe's number says.
+    Datagram {
+        /// The port of number 0.
+        port: u16,
+    },
+    /// A TCP SYN to this port, each from a port of its own. A connection that it opens is reset at once.
+    Call {
+        /// The port that is called.
+        port: u16,
+    },
+}
+
+/// One probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Where it would go.
+    pub to: IpAddr,
+    /// What its answer is known by.
+    pub number: u16,
+    /// Hops that it may take.
+    pub hop_limit: u8,
+    /// Its length with its IP header; made longer where its headers need more.
+    pub packet_bytes: u16,
+}
+
+/// An answer to a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProbeAnswer {
+    /// The probe's number.
+    pub number: u16,
+    /// Whom the probe was for.
+    pub to: IpAddr,
+    /// Who answers.
+    pub from: IpAddr,
+    /// What.
+    pub news: ProbeNews,
+}
+
+/// What became of a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProbeNews {
+    /// It arrived, and its destination answers: an echo, a datagram, a SYN accepted.
+    Answered,
+    /// It arrived, and its destination refuses the connection.
+    Refused,
+    /// It came to grief on its way, or where it arrived.
+    Error {
+        /// Why.
+        kind: ErrorKind,
+        /// The largest packet that would have gone on, where `kind` is [`ErrorKind::PacketTooBig`].
+        mtu_bytes: Option<u16>,
+    },
+}
+
+/// A probe socket.
+#[derive(Debug)]
+pub(crate) struct Prober {
+    method: ProbeMethod,
+    /// The identifier or source port of all probes, or the first port that calls come from.
+    port: u16,
+    /// Of calls; nobody can guess it.
+    sequence: Sequence,
+    opened: Instant,
+    incoming: VecDeque<ProbeAnswer>,
+    outgoing: VecDeque<Outgoing>,
+    /// Where its probes went, and their numbers.
+    recent: RecentlySent,
+    error: Option<DatagramError>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) message: Packet,
+    pub(crate) path: Path,
+    pub(crate) number: u16,
+    pub(crate) hop_limit: u8,
+}
+
+impl Prober {
+    pub(crate) fn new(method: ProbeMethod, port: u16, sequence: Sequence, now: Instant) -> Prober {
+        Prober {
+            method,
+            port,
+            sequence,
+            opened: now,
+            incoming: VecDeque::new(),
+            outgoing: VecDeque::new(),
+            recent: RecentlySent::new(QUEUED),
+            error: None,
+        }
+    }
+    /// The identifier or source port of all probes, or the first port that calls come from.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+    pub(crate) fn opened(&self) -> Instant {
+        self.opened
+    }
+    /// The error that waits to be reported, which counts as reported then.
+    pub(crate) fn take_error(&mut self) -> Option<DatagramError> {
+        self.error.take()
+    }
+    /// Whether there is no room for another probe.
+    pub(crate) fn is_full(&self) -> bool {
+        self.outgoing.len() >= QUEUED
+    }
+    /// Whether no probe waits to be sent.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+    /// The probe that is sent next.
+    pub(crate) fn first(&self) -> Option<&Outgoing> {
+        self.outgoing.front()
+    }
+    /// Queues a probe.
+    pub(crate) fn push(&mut self, probe: Outgoing) {
+        self.outgoing.push_back(probe);
+    }
+    /// Is done with the first probe, which has left or failed with `failure`. Whether there is news for the application.
+    pub(crate) fn finish_first(
+        &mut self,
+        failure: Option<DatagramError>,
+        now: Instant,
+        pool: &mut Pool,
+    ) -> bool {
+        let full = self.is_full();
+        let Some(probe) = self.outgoing.pop_front() else { return false };
+        if failure.is_none() {
+            let probed = Endpoint { address: probe.path.destination, port: self.told_apart(probe.number) };
+            self.recent.note(probed, 0, now);
+        }
+        self.error = failure.or(self.error);
+        pool.give(probe.message);
+        full || failure.is_some()
+    }
+    /// Takes an answer; false when there is no room for it.
+    pub(crate) fn deliver(&mut self, answer: ProbeAnswer) -> bool {
+        let has_room = self.incoming.len() < QUEUED;
+        if has_room {
+            self.incoming.push_back(answer);
+        }
+        has_room
+    }
+    /// Takes the next answer for the application.
+    pub(crate) fn receive(&mut self) -> Result<ProbeAnswer, DatagramError> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.incoming.pop_front().ok_or(DatagramError::WouldBlock)
+    }
+    /// The number of the probe that `quoted` is, if it was sent.
+    pub(crate) fn sent_number(&self, quoted: &Quoted, now: Instant) -> Option<u16> {
+        self.quoted_number(quoted)
+            .filter(|&number| self.recent.has(Endpoint { address: quoted.destination, port: number }, now))
+    }
+    /// What the answer to a call says that was a probe, from port `other` to port `own`.
+    pub(crate) fn call_answer(&self, header: &Header, own: u16, other: u16) -> Option<(u16, ProbeNews)> {
+        // The SYN is one number, and what it bore may count as well.
+        let acknowledged = header.acknowledgment.since(self.sequence);
+        let answers = header.flags.ack() && (1..=1 + u32::from(u16::MAX)).contains(&acknowledged);
+        let number = self.number_of(own, other).filter(|_| answers)?;
+        let news = match header.flags {
+            flags if flags.rst() => ProbeNews::Refused,
+            flags if flags.contains(Flags::SYN) => ProbeNews::Answered,
+            _ => return None,
+        };
+        Some((number, news))
+    }
+    pub(crate) fn readiness(&self) -> Readiness {
+        let failed = self.error.is_some();
+        Readiness::NONE
+            .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
+            .with_if(Readiness::WRITABLE, failed || self.outgoing.len() < QUEUED)
+            .with_if(Readiness::ERROR, failed)
+    }
+    /// Memory that it pins.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.outgoing.iter().map(|probe| probe.message.capacity()).sum()
+    }
+    /// Answers that wait for the application, and bytes that wait for the link.
+    pub(crate) fn queued(&self) -> (usize, usize) {
+        (self.incoming.len(), self.outgoing.iter().map(|probe| probe.message.len()).sum())
+    }
+    pub(crate) fn clear(self, pool: &mut Pool) {
+        self.outgoing.into_iter().for_each(|probe| pool.give(probe.message));
+    }
+    /// Under which it stands in the table of bindings.
+    pub(crate) fn binding(&self) -> (u8, Endpoint, bool) {
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        match self.method {
+            ProbeMethod::Echo => (protocol::ICMPV4, Endpoint { port: self.port, ..NOWHERE }, false),
+            ProbeMethod::Datagram { .. } => {
+                (protocol::UDP, Endpoint { address: any, port: self.port }, false)
+            }
+            // It takes what comes to any port that nobody else has.
+            ProbeMethod::Call { .. } => (protocol::TCP, Endpoint { address: any, port: 0 }, true),
+        }
+    }
+    pub(crate) fn protocol(&self, to: IpAddr) -> u8 {
+        match self.method {
+            ProbeMethod::Echo if to.is_ipv4() => protocol::ICMPV4,
+            ProbeMethod::Echo => protocol::ICMPV6,
+            ProbeMethod::Datagram { .. } => protocol::UDP,
+            ProbeMethod::Call { .. } => protocol::TCP,
+        }
+    }
+    /// A probe's number, as far as its answer can tell it.
+    fn told_apart(&self, number: u16) -> u16 {
+        if matches!(self.method, ProbeMethod::Call { .. }) { number % CALL_PORTS } else { number }
+    }
+    /// The number of the probe that `quoted` may be.
+    // spec: RFC5927 4
+    fn quoted_number(&self, quoted: &Quoted) -> Option<u16> {
+        self.number_of(quoted.source_port, quoted.destination_port)
+            .filter(|_| self.protocol(quoted.destination) == quoted.protocol)
+            .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == self.sequence))
+    }
+    /// Whether `quoted` was sent just now.
+    pub(crate) fn has_sent_lately(&self, quoted: &Quoted, now: Instant) -> bool {
+        self.quoted_number(quoted).is_some_and(|number| {
+            self.recent.has_lately(Endpoint { address: quoted.destination, port: number }, now)
+        })
+    }
+    /// The number of the probe that went from port `own` to port `other`.
+    pub(crate) fn number_of(&self, own: u16, other: u16) -> Option<u16> {
+        match self.method {
+            // What stands for ports in an echo request.
+            ProbeMethod::Echo => (own == self.port).then_some(other),
+            ProbeMethod::Datagram { port } => (own == self.port).then_some(other.wrapping_sub(port)),
+            ProbeMethod::Call { port } => {
+                let number = own.wrapping_sub(self.port);
+                (other == port && number < CALL_PORTS).then_some(number)
+            }
+        }
+    }
+    /// Writes the transport's part of a probe; its length, 0 when it does not fit.
+    pub(crate) fn write(&self, probe: &Probe, path: &Path, into: &mut [u8]) -> usize {
+        let (source, destination, number) = (path.source, path.destination, probe.number);
+        let data_bytes = |header_bytes: usize| {
+            usize::from(probe.packet_bytes).saturating_sub(path.ip_header_bytes() + header_bytes)
+        };
+        match self.method {
+            ProbeMethod::Echo => {
+                let mut data = ZEROS;
+                let data = data.get_mut(..data_bytes(icmpv4::LENGTH)).unwrap_or_default();
+                if let Some((front, _)) = data.split_first_chunk_mut::<2>() {
+                    *front = (!number).to_be_bytes();
+                }
+                let identifier = self.port;
+                match (source, destination) {
+                    (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                        let echo = Icmpv6Message::EchoRequest { identifier, sequence: number, data };
+                        echo.emit(source, destination, into)
+                    }
+                    _ => Icmpv4Message::EchoRequest { identifier, sequence: number, data }.emit(into),
+                }
+            }
+            ProbeMethod::Datagram { port } => {
+                let data = ZEROS.get(..data_bytes(udp::LENGTH)).unwrap_or_default();
+                let Some(place) = into.get_mut(..udp::LENGTH + data.len()) else { return 0 };
+                place.fill(0);
+                let header =
+                    UdpHeader { source_port: self.port, destination_port: port.wrapping_add(number) };
+                header.emit(source, destination, data.len(), Sum::of(data), place);
+                udp::LENGTH + data.len()
+            }
+            ProbeMethod::Call { port } => {
+                let segment = Segment {
+                    source_port: self.port + number % CALL_PORTS,
+                    destination_port: port,
+                    sequence: self.sequence,
+                    flags: Flags::SYN,
+                    window: CALL_WINDOW,
+                    payload: ZEROS.get(..data_bytes(inhost_wire::tcp::LENGTH)).unwrap_or_default(),
+                    ..Segment::default()
+                };
+                segment.emit(source, destination, into)
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! UDP sockets (RFC 768): connected and not, with the checksum always on.
+
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::options::UdpOptions;
+use crate::parts::Parts;
+use crate::sockets::{DatagramInfo, Socket, SocketId, UdpSocketId};
+use crate::udp::socket::{LEAST_BYTES, Outgoing};
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
+use inhost_ip::Path;
+use inhost_wire::large::segments;
+use inhost_wire::udp;
+
+mod close;
+mod errors;
+mod input;
+mod output;
+mod run;
+mod socket;
+
+pub use run::MAX_RUN_DATAGRAMS;
+pub(crate) use socket::Udp;
+
+/// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
+const LONGEST_BYTES: usize = u16::MAX as usize;
+/// Calls on UDP sockets: see [`crate::Stack::udp`].
+#[derive(Debug)]
+pub struct UdpSockets<'a> {
+    parts: &'a mut Parts,
+}
+
+impl<'a> UdpSockets<'a> {
+    pub(crate) fn new(parts: &'a mut Parts) -> UdpSockets<'a> {
+        UdpSockets { parts }
+    }
+    /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
+    /// 0 for one that the host chooses, and on an any-address socket for every port. An address that is still tested for
+    /// a double can be bound; datagrams come and go when the test has passed.
+    // spec: RFC1122 4.1.3.5-2
+    pub fn bind(
+        mut self,
+        local: Endpoint,
+        options: UdpOptions,
+        now: Instant,
+    ) -> Result<UdpSocketId, BindError> {
+        self.parts.tick(now);
+        if !self.parts.has_room_for_datagram_socket() {
+            return Err(BindError::TooManySockets);
+        }
+        let Endpoint { address, port } = local;
+        if !address.is_unspecified() && !options.any_address && !self.can_bind(address, options.broadcast) {
+            return Err(BindError::NotOurs);
+        }
+        let port = match port {
+            0 if options.any_address => 0,
+            0 => self.choose_port(address).ok_or(BindError::NoPort)?,
+            port => port,
+        };
+        let local = Endpoint { address, port };
+        let takes_group = address.is_multicast() || self.is_broadcast_somewhere(address);
+        let udp = Udp::new(local, options, takes_group, now);
+        let SocketId(key) = self.parts.demux.bind(&mut self.parts.sockets, Socket::Udp(Box::new(udp)))?;
+        Ok(UdpSocketId::of(key))
+    }
+
+    /// Connects a UDP socket: it sends to `remote`, takes datagrams from nowhere else, and hears of ICMP errors. Its
+    /// source address is chosen now. A connected socket can be connected anew.
+    pub fn connect(
+        mut self,
+        socket: UdpSocketId,
+        remote: Endpoint,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let udp = self.held(socket)?;
+        let (bound, link, any_address) = (udp.bound(), udp.options().link, udp.options().any_address);
+        if any_address {
+            return Err(SocketError::WrongKind.into());
+        }
+        if remote.port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        let source = (!bound.address.is_unspecified()).then_some(bound.address);
+        let path = self.parts.ip.route(remote.address, source, link, now)?;
+        let local = Endpoint { address: path.source, port: bound.port };
+        self.parts.demux.unlist_udp(&self.parts.sockets, socket.into());
+        let udp = self.held_mut(socket)?;
+        udp.connect(local, remote);
+        if self.parts.demux.list_udp(&self.parts.sockets, socket) {
+            return Ok(());
+        }
+        let udp = self.held_mut(socket)?;
+        udp.disconnect();
+        Err(DatagramError::InUse)
+    }
+
+    /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
+    /// that open. It is queued and leaves with the next [`Stack::transmit`].
+    pub fn send_to(
+        mut self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.queue_to(socket, (bytes, 0), to, from, now)
+    }
+    /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
+    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`Stack::udp_send_to`] would. They are queued
+    /// together and leave with the next [`Stack::transmit`], as one frame where the device cuts it. None of them is ever
+    /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
+    /// [`DatagramError::TooLong`].
+    ///
+    /// What fits one datagram is sent as one, with all that its socket's options say.
+    ///
+    /// # Errors
+    /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
+    /// those of [`Stack::udp_send_to`]. Nothing of the run is sent then.
+    pub fn send_run(
+        mut self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        segment_bytes: u16,
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        if segment_bytes == 0 || bytes.len() <= usize::from(segment_bytes) {
+            return match segment_bytes {
+                0 if !bytes.is_empty() => Err(DatagramError::TooLong),
+                _ => self.queue_to(socket, (bytes, 0), to, from, now),
+            };
+        }
+        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_RUN_DATAGRAMS {
+            return Err(DatagramError::TooLong);
+        }
+        self.queue_to(socket, (bytes, segment_bytes), to, from, now)
+    }
+    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: what a host may say on a link that has given
+    /// it no address yet (RFC 2131 §4.1). The socket is bound to its port at any address.
+    pub fn send_unaddressed(
+        mut self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        link: LinkId,
+        port: u16,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let udp = self.held_mut(socket)?;
+        if !udp.local().address.is_unspecified() || udp.local().port == 0 || port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > largest_bytes(udp.local().address) {
+            return Err(DatagramError::TooLong);
+        }
+        if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
+            udp.wait_for_room();
+            return Err(DatagramError::WouldBlock);
+        }
+        let source_port = udp.local().port;
+        let path = self.parts.ip.route_unaddressed(link)?;
+        let destination = Endpoint { address: path.destination, port };
+        self.queue(socket, (bytes, 0), (path, source_port, destination), now)
+    }
+
+    /// As [`UdpSockets::send_to`], with the bytes of each datagram where they are several, else 0.
+    fn queue_to(
+        mut self,
+        socket: UdpSocketId,
+        (bytes, segment_bytes): (&[u8], u16),
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.parts.tick(now);
+        let udp = self.held(socket)?;
+        let (error, has_room) = (udp.error(), udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
+        let (local, options) = (udp.local(), udp.options());
+        let (link, any_address) = (options.link, options.any_address);
+        let (broadcast_allowed, takes_group) = (options.broadcast, udp.takes_group());
+        let (dont_fragment, beyond_path_mtu) = (options.dont_fragment, options.beyond_path_mtu);
+        let destination = to.or(udp.remote()).ok_or(DatagramError::NoDestination)?;
+        if destination.port == 0 || destination.address.is_unspecified() {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > largest_bytes(destination.address) {
+            return Err(DatagramError::TooLong);
+        }
+        let source = source_of(local, from, (any_address, takes_group))?;
+        let address = (!source.address.is_unspecified()).then_some(source.address);
+        let path = self.parts.ip.route(destination.address, address, link, now)?;
+        if !broadcast_allowed && self.parts.is_broadcast(&path, destination.address) {
+            return Err(DatagramError::Broadcast);
+        }
+        let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
+        let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
+        if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
+            return Err(DatagramError::TooLong);
+        }
+        // A call that could not be done anyway tells nothing of earlier ones.
+        if let Some(error) = error {
+            self.held_mut(socket)?.take_error();
+            return Err(error);
+        }
+        if !has_room {
+            self.held_mut(socket)?.wait_for_room();
+            return Err(DatagramError::WouldBlock);
+        }
+        self.queue(socket, (bytes, segment_bytes), (path, source.port, destination), now)
+    }
+    fn queue(
+        mut self,
+        socket: UdpSocketId,
+        (bytes, segment_bytes): (&[u8], u16),
+        (path, source_port, destination): (Path, u16, Endpoint),
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        let is_first = self.held(socket)?.is_idle();
+        let Some(mut payload) = self.parts.memory.take_to_send(is_first, bytes.len().max(LEAST_BYTES)) else {
+            self.parts.memory.wait(socket.into(), now);
+            return Err(DatagramError::WouldBlock);
+        };
+        payload.append(bytes);
+        let udp = self.held_mut(socket)?;
+        let first = udp.is_idle();
+        udp.push(Outgoing { payload, path, source_port, destination, segment_bytes });
+        if first {
+            self.parts.schedule.make_ready(path.link, socket.place());
+        }
+        Ok(())
+    }
+
+    /// Takes the next datagram: as much of it as `into` has room for, and what came with it.
+    pub fn receive_from(
+        self,
+        socket: UdpSocketId,
+        into: &mut [u8],
+        now: Instant,
+    ) -> Result<DatagramInfo, DatagramError> {
+        self.parts.tick(now);
+        let Parts { sockets, memory, .. } = self.parts;
+        let udp = sockets.held_udp_mut(socket)?;
+        udp.receive(into, memory.pool_mut())
+    }
+
+    /// The error that waits to be reported, which counts as reported then.
+    pub fn take_error(
+        mut self,
+        socket: UdpSocketId,
+        now: Instant,
+    ) -> Result<Option<DatagramError>, SocketError> {
+        self.parts.tick(now);
+        Ok(self.held_mut(socket)?.take_error())
+    }
+
+    fn held(&self, socket: UdpSocketId) -> Result<&Udp, SocketError> {
+        self.parts.sockets.held_udp(socket)
+    }
+    fn held_mut(&mut self, socket: UdpSocketId) -> Result<&mut Udp, SocketError> {
+        self.parts.sockets.held_udp_mut(socket)
+    }
+    fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
+        address.is_multicast()
+            || self.parts.ip.is_local_or_tentative(address)
+            || (broadcast && self.is_broadcast_somewhere(address))
+    }
+    fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
+        self.parts.link_ids().any(|link| self.parts.ip.is_broadcast(link, address))
+    }
+    fn choose_port(&mut self, address: IpAddr) -> Option<u16> {
+        let Parts { demux, config, sockets, random, .. } = &mut *self.parts;
+        demux.choose_udp_port(sockets, config, address, random)
+    }
+}
+
+/// The most that a datagram to `address` carries.
+fn largest_bytes(address: IpAddr) -> usize {
+    let counted_bytes = if address.is_ipv4() { inhost_wire::ipv4::LENGTH } else { 0 };
+    LONGEST_BYTES - counted_bytes - udp::LENGTH
+}
+
+fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(inhost_base::Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+/// The end to send from, of what the socket has and what is asked for.
+// spec: RFC1122 4.1.3.6-2
+fn source_of(
+    local: Endpoint,
+    from: Option<Endpoint>,
+    (any_address, takes_group): (bool, bool),
+) -> Result<Endpoint, DatagramError> {
+    // Neither a group that the socket listens to nor a broadcast address can be a source.
+    let local = match takes_group {
+        true => Endpoint { address: unspecified_like(local.address), ..local },
+        false => local,
+    };
+    let Some(from) = from else {
+        return if local.port == 0 { Err(DatagramError::NotOurs) } else { Ok(local) };
+    };
+    let address = if from.address.is_unspecified() { local.address } else { from.address };
+    let port = if from.port == 0 { local.port } else { from.port };
+    let port_fits = port != 0 && (local.port == 0 || port == local.port);
+    let address_fits = any_address || local.address.is_unspecified() || address == local.address;
+    if port_fits && address_fits { Ok(Endpoint { address, port }) } else { Err(DatagramError::NotOurs) }
+}
