@@ -1,6 +1,6 @@
 //! What follows from what a connection says has changed.
 
-use crate::parts::{Parts, ip_environment};
+use crate::parts::Parts;
 use crate::reply::Reply;
 use crate::sockets::{AnySocketId, ConnectionFlags, Socket, SocketId, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};

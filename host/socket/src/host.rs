@@ -12,8 +12,8 @@ use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device};
 use inhost_event::{Ignore, Sink, TcpPhase};
 use inhost_stack::{
-    self as stack, AnySocketId, ConnectOptions, ListenOptions, ListenerId, ProbeMethod, Readiness, SendHow,
-    SocketError, SocketId, SocketKind, SocketOption, Stack, TcpSocketId, Transmitted, UdpOptions,
+    self as stack, AnySocketId, ConnectOptions, ListenOptions, ProbeMethod, Readiness, SendHow, SocketError,
+    SocketId, SocketKind, SocketOption, Stack, TcpSocketId, Transmitted, UdpOptions,
 };
 
 use crate::doorbell::Doorbell;

@@ -2,11 +2,10 @@
 
 use crate::demux::NOWHERE;
 use crate::error::DatagramError;
-use crate::icmp::echo_socket::Echo;
 use crate::sockets::{Readiness, RecentlySent};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
 use inhost_buf::{Packet, Pool};
-use inhost_ip::{Datagram, ErrorKind, Path};
+use inhost_ip::{ErrorKind, Path};
 use inhost_tcp::Header;
 use inhost_wire::checksum::Sum;
 use inhost_wire::icmpv4::{self, Icmpv4Message};

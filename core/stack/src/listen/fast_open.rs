@@ -4,7 +4,6 @@ use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
 use crate::sockets::TcpSocket;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
-use inhost_event::Sink;
 use inhost_tcp::{Connection, ConnectionError, FastOpenAnswer, FastOpenState, Header};
 use inhost_wire::tcp::FastOpenCookie;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::demux::{NOWHERE, Name, binding};
 use crate::error::SocketError;
-use crate::icmp::{Echo, Probe, Prober};
+use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
 use crate::sockets::id::{
     AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,

@@ -96,7 +96,7 @@ impl<'a> UdpSockets<'a> {
     /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
     /// that open. It is queued and leaves with the next [`Stack::transmit`].
     pub fn send_to(
-        mut self,
+        self,
         socket: UdpSocketId,
         bytes: &[u8],
         to: Option<Endpoint>,
@@ -117,7 +117,7 @@ impl<'a> UdpSockets<'a> {
     /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
     /// those of [`Stack::udp_send_to`]. Nothing of the run is sent then.
     pub fn send_run(
-        mut self,
+        self,
         socket: UdpSocketId,
         bytes: &[u8],
         segment_bytes: u16,
