@@ -40,8 +40,7 @@ impl Connection {
         for (start, end) in buffers.reassembly.recent() {
             // What is acknowledged with it stands in the first place only, where it tells of what came twice.
             let is_ahead = self.receive.next.precedes(start);
-            let is_other = buffers.reassembly.duplicate != Some((start, end));
-            if blocks.len() < most && (is_ahead || blocks.is_empty() || (tells_held_fins && is_other)) {
+            if blocks.len() < most && (is_ahead || blocks.is_empty() || tells_held_fins) {
                 blocks.push((start, end));
             }
         }
