@@ -27,8 +27,6 @@ pub(crate) struct Reassembly {
     recent: inhost_wire::Bounded<Sequence, RECENT>,
     /// What came again and was not told yet (RFC 2883 §4).
     pub duplicate: Option<(Sequence, Sequence)>,
-    /// It was told by the first burst of those that are leaving.
-    pub duplicate_told: bool,
     /// FINs that came ahead, and where the peer's stream ends by the first that is reached.
     fins: inhost_wire::Bounded<Fin, FINS>,
 }
@@ -61,16 +59,7 @@ struct Run {
 impl Reassembly {
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Reassembly {
-            runs,
-            recent,
-            duplicate,
-            fins,
-            duplicate_told: _,
-            places: _,
-            capacity_bytes: _,
-            bytes: _,
-        } = self;
+        let Reassembly { runs, recent, duplicate, fins, places: _, capacity_bytes: _, bytes: _ } = self;
         for Run { start, end, packets: _ } in runs {
             visit("the start of a run", start);
             visit("the end of a run", end);

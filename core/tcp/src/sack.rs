@@ -1,6 +1,5 @@
 //! The SACK option that we send (RFC 2018 §4, RFC 2883 §4).
 
-use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::phase::Allows;
 use crate::{Connection, Header};
@@ -13,7 +12,7 @@ impl Connection {
     // spec: RFC2018 4-1, 4-3
     pub(crate) fn add_sack(&self, header: &mut Header) {
         if self.has_sack_news() {
-            header.options.sack = self.sack_blocks(false);
+            header.options.sack = self.sack_blocks();
         }
     }
     // spec: RFC2018 4-2
@@ -22,25 +21,21 @@ impl Connection {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
             && self.marks.has(Marks::SACK)
     }
-    /// `whole`: with what came twice though a burst that is leaving has told that already.
     // spec: RFC2018 4-5, 4-6
-    fn sack_blocks(&self, whole: bool) -> SackBlocks {
+    fn sack_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
         let most = MAX_SACK_BLOCKS - usize::from(self.marks.has(Marks::TIMESTAMPS));
         if let Some(duplicate) = buffers.reassembly.duplicate
             && self.config.duplicate_sack
-            && (whole || !buffers.reassembly.duplicate_told)
         {
             blocks.push(duplicate);
         }
-        // The acknowledgment of the peer's FIN tells what Linux forgets after it: other FINs, too, that were held.
-        let tells_held_fins = self.is_adaptive() && self.phase.peer_has_closed();
         for (start, end) in buffers.reassembly.recent() {
             // What is acknowledged with it stands in the first place only, where it tells of what came twice.
             let is_ahead = self.receive.next.precedes(start);
-            if blocks.len() < most && (is_ahead || blocks.is_empty() || tells_held_fins) {
+            if blocks.len() < most && (is_ahead || blocks.is_empty()) {
                 blocks.push((start, end));
             }
         }
@@ -53,7 +48,7 @@ impl Connection {
         if !self.has_sack_news() {
             return segment;
         }
-        match self.sack_blocks(true).len() as u32 {
+        match self.sack_blocks().len() as u32 {
             0 => segment,
             blocks => segment.saturating_sub(4 + 8 * blocks).max(1),
         }
@@ -64,22 +59,10 @@ impl Connection {
             self.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }
-    /// The option left with new data up to `end`: what came twice is told by the segments of one of Linux's bursts, and
-    /// by none that follow it (RFC 2883 §4), whose size was settled with it.
-    #[cold]
-    pub(crate) fn sack_left_with_burst(&mut self, end: Sequence) {
-        if self.config.push == PushPlacement::Linux
-            && let Some(buffers) = &mut self.buffers
-            && buffers.burst.end.at_or_before(end)
-        {
-            buffers.reassembly.duplicate_told = true;
-        }
-    }
     /// The option left.
     pub(crate) fn sack_told(&mut self, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.duplicate = None;
-            buffers.reassembly.duplicate_told = false;
             if self.phase.peer_has_closed() {
                 buffers.reassembly.clear(pool);
             }

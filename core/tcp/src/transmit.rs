@@ -686,13 +686,9 @@ impl Connection {
         if header.flags.ack() {
             self.acknowledgment_left(next, header.window);
         }
-        if !header.options.sack.is_empty() {
-            match next {
-                Next::Data(data) if data.again.is_none() && self.is_adaptive() => {
-                    self.sack_left_with_burst(data.start + lent);
-                }
-                _ => self.sack_told(env.pool),
-            }
+        let is_burst = self.is_adaptive() && matches!(next, Next::Data(Data { again: None, .. }));
+        if !header.options.sack.is_empty() && !is_burst {
+            self.sack_told(env.pool);
         }
         if header.flags.urg() {
             self.marks.clear(Marks::ANNOUNCE_URGENT);

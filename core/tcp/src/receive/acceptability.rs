@@ -125,23 +125,10 @@ impl Connection {
             || (header.sequence + (length - 1)).within(next, window)
             || (header.sequence.precedes(next) && self.receive.edge.precedes(header.sequence + length))
     }
-    /// Whether header prediction takes this on Linux, where marks count as well: what came twice before is still told.
-    #[cold]
-    fn is_predicted_by_linux(&self, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        self.is_adaptive()
-            && self.phase == TcpPhase::Established
-            && header.plain().is_some()
-            && header.sequence == self.receive.next
-            && u32::from(header.window) << self.send.scale == self.send.window
-            && self.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
-    }
     fn cut_to_window(&mut self, arrival: &mut Arrival<'_>) {
         let header = arrival.header;
         arrival.start = header.sequence + u32::from(header.flags.syn());
-        let is_news =
-            arrival.bears_stream() && !(self.marks.has(Marks::ECN) && self.is_predicted_by_linux(arrival));
-        if let Some(buffers) = self.buffers.as_mut().filter(|_| is_news) {
+        if let Some(buffers) = self.buffers.as_mut().filter(|_| arrival.bears_stream()) {
             buffers.reassembly.duplicate = None;
         }
         if arrival.start.precedes(self.receive.next) {
