@@ -24,7 +24,7 @@ impl Parts {
     /// Takes a datagram socket out of everything that refers to it.
     pub(crate) fn delist_datagram_socket(&mut self, socket: SocketId) {
         let place = socket.0.index();
-        self.unbind(socket);
+        self.demux.unbind(&self.sockets, socket);
         self.demux.unlist_udp(&self.sockets, socket);
         self.schedule.forget(place);
         self.memory.forget(place);

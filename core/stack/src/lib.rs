@@ -7,32 +7,22 @@
 #![forbid(unsafe_code)]
 
 mod api;
-mod apply;
-mod connections;
 mod counters;
 mod datagram_sockets;
 mod demux;
-mod direct;
 mod error;
 mod icmp;
 mod input;
-mod limit;
+mod links;
 mod listen;
-mod loopback;
 mod memory;
-mod optional;
 mod options;
-mod options_of;
-mod orphans;
 mod output;
 mod parts;
-mod pieces;
-mod reply;
 mod schedule;
 mod sockets;
-mod source_route;
 mod stack;
-mod straight;
+mod tcp;
 mod udp;
 
 pub use api::{Instruments, Queued, Refusal, TcpSockets};
@@ -52,11 +42,12 @@ pub use inhost_tcp::{
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
 };
+pub use output::Transmitted;
 pub use sockets::{
     Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
     ProbeSocketId, Readiness, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId, UdpSocketId,
 };
-pub use stack::{Stack, Transmitted};
+pub use stack::Stack;
 pub use udp::{MAX_RUN_DATAGRAMS, UdpSockets};
 
 /// A stack may move to another thread, with everything in it.

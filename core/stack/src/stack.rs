@@ -1,14 +1,13 @@
 //! The host as its driver sees it: a round, sequenced over the host's parts.
 
 use crate::api::{Instruments, TcpSockets};
-use crate::direct::opens_or_closes;
 use crate::error::SocketError;
 use crate::icmp::{EchoSockets, ProbeSockets};
-use crate::loopback::{Loopback, PASS_FRAMES};
+use crate::input::Reception;
 use crate::options::StackConfig;
-use crate::parts::{Link, Parts, ip_environment};
-use crate::sockets::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
-use crate::straight::{Reception, Run};
+use crate::output::{Loopback, PASS_FRAMES, Transmitted, transmit};
+use crate::parts::{Parts, ip_environment, tcp_environment};
+use crate::sockets::{AnySocketId, ConnectionFlags, ConnectionOptions, Readiness, SocketId, SocketOption};
 use crate::udp::UdpSockets;
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device, Pool};
@@ -23,6 +22,9 @@ const TIMER_MOVES_PER_CALL: usize = 8192;
 /// Passes over the loopback of one call. What is left makes the deadline pass at once.
 const LOOPBACK_PASSES_PER_CALL: usize = 16;
 const LOOPBACK: LinkId = LinkId(0);
+
+/// Neighbours whose decision one call looks at.
+const RESOLVED_PER_CALL: usize = 64;
 
 /// A whole host: interfaces, neighbours, routes, connections, sockets, and their timers.
 ///
@@ -86,17 +88,6 @@ pub struct Stack {
     loopback: Loopback,
 }
 
-/// What one [`Stack::transmit`] did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Transmitted {
-    /// Frames that the device accepted.
-    pub frames: usize,
-    /// Whether more could be sent: the budget was spent, or the device was full.
-    pub more: bool,
-    /// Whether the device was full.
-    pub device_full: bool,
-}
-
 impl Stack {
     /// A host with its loopback and nothing else. `seed` is all its randomness: entropy in production.
     pub fn new(config: StackConfig, seed: [u8; 32], now: Instant) -> Stack {
@@ -107,13 +98,7 @@ impl Stack {
         let mut environment = ip_environment!(self.parts, now, &mut Ignore);
         let (runs, coalesces) = (config.runs, config.coalesce);
         let link = self.parts.ip.add_interface(config, &mut environment)?;
-        let count = usize::from(link.0) + 1;
-        if self.parts.links.len() < count {
-            self.parts.links.resize_with(count, Link::default);
-        }
-        if let Some(kept) = self.parts.links.get_mut(usize::from(link.0)) {
-            *kept = Link { runs, coalesces, ..core::mem::take(kept) };
-        }
+        let count = self.parts.links.add(link, runs, coalesces);
         self.parts.schedule.add_links(count);
         Ok(link)
     }
@@ -157,41 +142,10 @@ impl Stack {
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         self.parts.tick(now);
         if !batch.is_empty() {
-            self.receive_batch(link, batch, now, sink);
+            Reception::new(&mut self.parts, link, now, sink).batch(batch);
         }
-        self.parts.wake_resolved();
+        self.wake_resolved();
         self.run_loopback(now, sink);
-    }
-    fn receive_batch(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
-        let (mask, mut run) = (sink.mask(), Run::default());
-        let coalesces = self.parts.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces);
-        while let Some(mut packet) = batch.pop() {
-            if self.parts.following_input(&mut packet, &mut run) {
-                continue;
-            }
-            let reception = Reception { link, mask, more: coalesces && !batch.is_empty(), now };
-            if packet.pieces() > 0 {
-                self.parts.pieces_input(reception, packet, &mut || batch.pop(), &mut run, sink);
-                if !coalesces {
-                    self.parts.end_run(&mut run, now, sink);
-                }
-                continue;
-            }
-            let straight = if opens_or_closes(&packet) {
-                self.parts.end_following(link, &mut run, now);
-                false
-            } else {
-                self.parts.straight_input(reception, &mut packet, &mut [], &mut run, sink)
-            };
-            if !straight || !coalesces {
-                self.parts.end_run(&mut run, now, sink);
-            }
-            if !straight && !self.parts.direct_input(link, &mut packet, mask, now, sink) {
-                self.parts.frame(link, packet, now, sink);
-            }
-        }
-        self.parts.end_following(link, &mut run, now);
-        self.parts.end_run(&mut run, now, sink);
     }
     /// Does what is due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
@@ -199,13 +153,13 @@ impl Stack {
         if self.parts.ip.deadline() <= now {
             self.parts.ip.timeout(&mut ip_environment!(self.parts, now, sink));
         }
-        self.parts.wake_resolved();
+        self.wake_resolved();
         self.parts.schedule.end_back_off(now);
-        self.parts.retry_memory(now);
+        self.retry_memory(now);
         self.parts.schedule.advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
             let Some(place) = self.parts.schedule.pop_due() else { break };
-            self.parts.timer_expired(place, now, sink);
+            self.timer_expired(place, now, sink);
         }
         self.run_loopback(now, sink);
     }
@@ -254,9 +208,9 @@ impl Stack {
         self.run_loopback(now, sink);
         let done = match link {
             LOOPBACK => Transmitted::default(),
-            _ => self.parts.transmit_on(link, now, budget_frames, device, sink),
+            _ => transmit(&mut self.parts, link, now, budget_frames, device, sink),
         };
-        self.parts.wake_resolved();
+        self.wake_resolved();
         done
     }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
@@ -265,11 +219,11 @@ impl Stack {
     }
     /// The links for which [`Stack::wants_transmit`] holds.
     pub fn links_wanting_transmit(&self) -> impl Iterator<Item = LinkId> + '_ {
-        (1..self.parts.links.len() as u16).map(LinkId).filter(|&link| self.parts.has_output(link))
+        self.parts.links.ids().skip(1).filter(|&link| self.parts.has_output(link))
     }
     /// The links of the host, the loopback included.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
-        self.parts.link_ids()
+        self.parts.links.ids()
     }
     /// Lets go of the socket, whatever it is. A connection finishes by itself: what was sent still goes and is sent
     /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read it is reset
@@ -361,7 +315,7 @@ impl Stack {
             let Stack { parts, loopback } = self;
             if parts.has_output(LOOPBACK) {
                 loopback.fill(parts.memory.pool_mut());
-                let done = parts.transmit_on(LOOPBACK, now, PASS_FRAMES, loopback, sink);
+                let done = transmit(parts, LOOPBACK, now, PASS_FRAMES, loopback, sink);
                 if done.frames == 0 && done.device_full && !loopback.has_frames() {
                     loopback.stall(now);
                 }
@@ -370,15 +324,66 @@ impl Stack {
             parts.counters.loopback_full += loopback.take_refused();
             for _ in 0..PASS_FRAMES {
                 let Some(packet) = loopback.pop() else { break };
+                let mut reception = Reception::new(parts, LOOPBACK, now, sink);
                 if packet.pieces() == 0 {
-                    parts.frame(LOOPBACK, packet, now, sink);
-                    continue;
+                    reception.frame(packet);
+                } else {
+                    reception.scattered(packet, false, &mut || loopback.pop());
+                    reception.end_run();
                 }
-                let mut run = Run::default();
-                let reception = Reception { link: LOOPBACK, mask: sink.mask(), more: false, now };
-                parts.pieces_input(reception, packet, &mut || loopback.pop(), &mut run, sink);
-                parts.end_run(&mut run, now, sink);
             }
+        }
+    }
+    /// Lets those send again whose neighbour is known now, or known not to answer.
+    #[inline(always)]
+    fn wake_resolved(&mut self) {
+        if self.parts.ip.has_resolved() {
+            self.wake_some_resolved();
+        }
+    }
+    #[inline(never)]
+    fn wake_some_resolved(&mut self) {
+        for _ in 0..RESOLVED_PER_CALL {
+            let Some((link, neighbour)) = self.parts.ip.take_resolved() else { return };
+            self.parts.replies.wake(link);
+            self.parts.schedule.neighbour_resolved(link, neighbour);
+        }
+    }
+    /// Lets those try again that found no memory to send.
+    fn retry_memory(&mut self, now: Instant) {
+        if self.parts.memory.retries(now) {
+            while let Some(place) = self.parts.memory.pop_waiting() {
+                if let Some(socket) = self.parts.sockets.at_place(place) {
+                    self.parts.tell_holder(socket);
+                }
+            }
+        }
+    }
+    fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
+        let key = match self.parts.sockets.at_place(place).and_then(|socket| self.parts.sockets.typed(socket))
+        {
+            Some(AnySocketId::Tcp(key)) => key,
+            Some(AnySocketId::Udp(key)) => return UdpSockets::new(&mut self.parts).closing_expired(key),
+            _ => return,
+        };
+        let Some(flow) = self.parts.sockets.tcp(key) else { return };
+        let mut deadline = flow.connection().deadline();
+        if flow.has(ConnectionFlags::OPTIONAL_STATE) {
+            if self.parts.optional_expired(key, now, sink) {
+                return;
+            }
+            deadline = deadline.min(self.parts.optional.until(key));
+        }
+        if deadline > now {
+            // It moved on since it was armed.
+            self.parts.schedule.arm(place, deadline);
+            return;
+        }
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return };
+        let outcome = flow.connection_mut().timeout(&mut tcp_environment!(self.parts, now, key, sink));
+        self.parts.apply(key, outcome, now, sink);
+        if self.parts.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
+            self.parts.schedule.arm_no_later(place, self.parts.optional.until(key));
         }
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Instruments<'a> {
     }
     /// What was counted on a link.
     pub fn link_counters(self, link: LinkId) -> Option<&'a LinkCounters> {
-        self.parts.links.get(usize::from(link.0)).map(|link| &link.counters)
+        self.parts.links.counters(link)
     }
 
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {

@@ -1,11 +1,11 @@
 //! Calls of applications on TCP connections and listeners.
 
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
-use crate::input::can_talk;
 use crate::listen::Listener;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::parts::{Parts, ip_environment, tcp_environment};
 use crate::sockets::{Accepted, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
+use crate::tcp::can_talk;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;

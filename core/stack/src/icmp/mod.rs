@@ -1,8 +1,7 @@
-//! ICMP: echo and probe sockets, and errors received.
+//! ICMP: echo and probe sockets.
 
 mod echo;
 mod echo_socket;
-mod errors;
 mod probe;
 mod probe_socket;
 

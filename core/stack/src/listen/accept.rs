@@ -89,7 +89,8 @@ impl Parts {
                 self.abort_flow(flow, now, sink);
             }
         }
-        self.unbind(id.into());
+        self.demux.unbind(&self.sockets, id.into());
+        self.schedule.untell(id.place());
         self.sockets.remove(id.into());
     }
 }

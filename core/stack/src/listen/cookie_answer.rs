@@ -3,8 +3,8 @@
 
 use crate::listen::cookie::{Caller, Terms};
 use crate::listen::handshake::IncomingSyn;
+use crate::output::Reply;
 use crate::parts::{Parts, tcp_environment};
-use crate::reply::Reply;
 use crate::sockets::{ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::{Packet, Slices};

@@ -9,7 +9,7 @@ use crate::sockets::id::{
 };
 use crate::sockets::tcp::{ConnectionFlags, TcpSocket};
 use crate::udp::Udp;
-use inhost_base::{Endpoint, LinkId, Slab};
+use inhost_base::{Endpoint, IpAddr, LinkId, Slab};
 use inhost_buf::Pool;
 use inhost_wire::protocol;
 
@@ -203,6 +203,16 @@ impl Socket {
             Socket::Udp(udp) => udp.options().any_address,
             Socket::Probe(prober) => prober.binding().2,
             Socket::Echo(_) | Socket::Tcp(_) => false,
+        }
+    }
+    /// Where its next packet goes first, for those that wait for a neighbour.
+    pub(crate) fn next_hop(&self) -> Option<IpAddr> {
+        match self {
+            Socket::Tcp(flow) => Some(flow.path().next_hop),
+            Socket::Udp(udp) => udp.first().map(|datagram| datagram.path.next_hop),
+            Socket::Echo(echo) => echo.first().map(|request| request.path.next_hop),
+            Socket::Probe(prober) => prober.first().map(|probe| probe.path.next_hop),
+            Socket::Listener(_) => None,
         }
     }
     fn takes_datagrams(&self) -> bool {

@@ -1,9 +1,9 @@
 //! UDP datagrams that come in.
 
 use crate::icmp::ProbeSockets;
-use crate::input::can_talk;
 use crate::parts::{Parts, ip_environment};
 use crate::sockets::{AnySocketId, DatagramInfo, UdpSocketId};
+use crate::tcp::can_talk;
 use crate::udp::UdpSockets;
 use crate::udp::socket::LEAST_BYTES;
 use inhost_base::{Endpoint, Instant, LinkId};

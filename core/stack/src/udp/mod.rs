@@ -266,7 +266,7 @@ impl<'a> UdpSockets<'a> {
             || (broadcast && self.is_broadcast_somewhere(address))
     }
     fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
-        self.parts.link_ids().any(|link| self.parts.ip.is_broadcast(link, address))
+        self.parts.links.ids().any(|link| self.parts.ip.is_broadcast(link, address))
     }
     fn choose_port(&mut self, address: IpAddr) -> Option<u16> {
         let Parts { demux, config, sockets, random, .. } = &mut *self.parts;

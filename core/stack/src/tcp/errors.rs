@@ -1,77 +1,15 @@
-//! ICMP errors on their way to the socket whose packet they quote.
+//! ICMP errors about TCP segments.
 
-use crate::icmp::echo::EchoSockets;
-use crate::icmp::probe::ProbeSockets;
-use crate::input::segment_limit;
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, Socket, SocketId, TcpSocket, TcpSocketId};
-use crate::udp::UdpSockets;
-use inhost_base::{Endpoint, Instant, LinkId};
+use crate::sockets::{ConnectionFlags, TcpSocket, TcpSocketId};
+use crate::tcp::segment::segment_limit;
+use inhost_base::{Endpoint, Instant};
 use inhost_event::{Drop, Sink};
-use inhost_ip::{ErrorKind, Redirect, TransportError};
+use inhost_ip::{ErrorKind, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
-use inhost_wire::protocol;
-use inhost_wire::quoted::Quoted;
 
 impl Parts {
-    /// Hands an error to the socket that it concerns.
-    // spec: RFC9293 MUST-54
-    // spec: RFC1122 3.2.2.1-3
-    pub(crate) fn network_error(&mut self, error: &TransportError, now: Instant, sink: &mut dyn Sink) {
-        let local = Endpoint { address: error.quoted.source, port: error.quoted.source_port };
-        let remote = Endpoint { address: error.quoted.destination, port: error.quoted.destination_port };
-        if ProbeSockets::new(self).error(error, now) {
-            return;
-        }
-        let done = match error.quoted.protocol {
-            protocol::TCP => self.tcp_error(error, local, remote, now, sink),
-            protocol::UDP => UdpSockets::new(self).error(error, local, remote, now),
-            protocol::ICMPV4 | protocol::ICMPV6 => EchoSockets::new(self).error(error, now),
-            _ => Err(Drop::UnknownProtocol),
-        };
-        if let Err(why) = done {
-            self.drop_frame(error.link, why, now, sink);
-        }
-    }
-
-    /// Takes a router's word for a better first hop, if it quotes what was sent just now: a router that forwards a packet
-    /// by a detour says so at once.
-    // spec: RFC5927 4
-    // spec: RFC1122 3.2.2.2-2
-    pub(crate) fn redirected(&mut self, redirect: &Redirect, now: Instant, sink: &mut dyn Sink) {
-        let done = match self.was_sent_lately(redirect.link, &redirect.quoted, now) {
-            true => self.ip.redirect_confirmed(redirect, now),
-            false => Err(Drop::NotCredible),
-        };
-        if let Err(why) = done {
-            self.drop_frame(redirect.link, why, now, sink);
-        }
-    }
-    /// Whether a packet like the quoted one has left within the last seconds.
-    fn was_sent_lately(&mut self, link: LinkId, quoted: &Quoted, now: Instant) -> bool {
-        let local = Endpoint { address: quoted.source, port: quoted.source_port };
-        let remote = Endpoint { address: quoted.destination, port: quoted.destination_port };
-        let Parts { demux, sockets, ip, .. } = self;
-        let found = match quoted.protocol {
-            protocol::ICMPV4 | protocol::ICMPV6 => demux.find_echo(sockets, quoted.source_port),
-            protocol::TCP => demux.search_tcp(sockets, local, remote).map(SocketId::from),
-            protocol::UDP => demux.find_connected_udp(sockets, local, remote).map(SocketId::from),
-            _ => None,
-        };
-        let found = found.or_else(|| demux.find_binding(sockets, ip, quoted.protocol, link, local));
-        let Some(found) = found else { return false };
-        match sockets.any(found) {
-            Some(Socket::Tcp(flow)) => {
-                quoted.tcp_sequence.is_some_and(|sequence| flow.connection().was_sent_lately(sequence))
-            }
-            Some(Socket::Udp(udp)) => udp.recent().has_lately(remote, now),
-            Some(Socket::Echo(echo)) => echo.recent().has_lately(remote, now),
-            Some(Socket::Probe(prober)) => prober.has_sent_lately(quoted, now),
-            Some(Socket::Listener(_)) | None => false,
-        }
-    }
-
-    fn tcp_error(
+    pub(crate) fn tcp_error(
         &mut self,
         error: &TransportError,
         local: Endpoint,

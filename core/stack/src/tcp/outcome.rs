@@ -1,11 +1,9 @@
 //! What follows from what a connection says has changed.
 
-use crate::parts::Parts;
-use crate::reply::Reply;
-use crate::sockets::{AnySocketId, ConnectionFlags, Socket, SocketId, TcpSocketId};
-use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
+use crate::parts::{Parts, ip_environment};
+use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, TcpSocketId};
+use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink, TcpPhase};
-use inhost_ip::Path;
 use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome, ResetReply};
 
 impl Parts {
@@ -56,7 +54,7 @@ impl Parts {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let (link, path) = (flow.link(), flow.path());
         if let Some(why) = outcome.dropped {
-            self.drop_frame(link, why, now, sink);
+            self.links.drop_frame(link, why, now, sink);
         }
         if let Some(reply) = outcome.reset {
             self.reset_flow(key, reply);
@@ -186,12 +184,11 @@ impl Parts {
             self.sockets.discard_tcp(key);
         }
     }
-
     /// Queues a connection's own reset.
-    pub(crate) fn reset_flow(&mut self, key: TcpSocketId, reply: ResetReply) {
+    pub(crate) fn reset_flow(&mut self, key: TcpSocketId, reset: ResetReply) {
         let Some(flow) = self.sockets.tcp(key) else { return };
-        let (path, local, remote) = (flow.path(), flow.local(), flow.remote());
-        self.queue_reset(path, local, remote, reply);
+        let fits = self.replies.push_reset(flow.path(), flow.local(), flow.remote(), reset);
+        self.counters.resets_limited += u64::from(!fits);
     }
     /// Answers a segment that came in on `link` with a reset, as far as the rate allows.
     pub(crate) fn answer_with_reset(
@@ -202,37 +199,15 @@ impl Parts {
         reply: ResetReply,
         now: Instant,
     ) {
-        if !self.reset_limit.admit(now, &mut self.random) {
+        if !self.replies.admits_reset(now, &mut self.random) {
             self.counters.resets_limited += 1;
             return;
         }
         // What came in by a link is answered by it, the loopback's own included.
         if let Ok(path) = self.ip.route(remote.address, Some(local.address), Some(link), now) {
-            self.queue_reset(path, local, remote, reply);
+            let fits = self.replies.push_reset(path, local, remote, reply);
+            self.counters.resets_limited += u64::from(!fits);
         }
-    }
-    fn queue_reset(&mut self, path: Path, local: Endpoint, remote: Endpoint, reply: ResetReply) {
-        let mut header = reply.header();
-        (header.source_port, header.destination_port) = (local.port, remote.port);
-        if !self.replies.push(Reply { path, header }) {
-            self.counters.resets_limited += 1;
-        }
-    }
-
-    /// Where the first packet of a socket goes next, for those that wait for a neighbour.
-    pub(crate) fn next_hop_of(&self, socket: SocketId) -> Option<IpAddr> {
-        match self.sockets.any(socket)? {
-            Socket::Tcp(flow) => Some(flow.path().next_hop),
-            Socket::Udp(udp) => udp.first().map(|datagram| datagram.path.next_hop),
-            Socket::Echo(echo) => echo.first().map(|request| request.path.next_hop),
-            Socket::Probe(prober) => prober.first().map(|probe| probe.path.next_hop),
-            Socket::Listener(_) => None,
-        }
-    }
-    /// Frees the local end of a socket.
-    pub(crate) fn unbind(&mut self, socket: SocketId) {
-        self.demux.unbind(&self.sockets, socket);
-        self.schedule.untell(socket.0.index());
     }
     /// Sets the instant at which [`Parts::optional_expired`] looks at a connection, if nothing clears it before.
     pub(crate) fn look_at(&mut self, key: TcpSocketId, until: Instant) {

@@ -1,15 +1,16 @@
 //! Segments that no connection sends: resets in answer to segments for which there is none, a connection's last word,
 //! and answers to SYNs of which nothing is kept.
 
-use inhost_base::LinkId;
+use crate::output::limit::RateLimit;
+use inhost_base::{Endpoint, Instant, LinkId, Random};
 use inhost_ip::Path;
-use inhost_tcp::Header;
+use inhost_tcp::{Header, ResetReply};
 use std::collections::VecDeque;
 
 /// Replies that may wait on one link to be sent: what a few batches of frames bring.
 const WAITING_PER_LINK: usize = 4 * inhost_buf::Batch::LIMIT;
 /// Replies that may wait on one link for a neighbour each.
-const PARKED_PER_LINK: usize = 64;
+const NEIGHBOUR_WAITS_PER_LINK: usize = 64;
 
 /// A segment without data, to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +24,37 @@ pub(crate) struct Reply {
 struct Queues {
     ready: VecDeque<Reply>,
     /// Those whose neighbour is being asked for.
-    parked: VecDeque<Reply>,
+    waiting: VecDeque<Reply>,
 }
 
 /// The replies of all links.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Replies {
     links: Vec<Queues>,
+    /// On resets in answer to segments for which there is no connection.
+    reset_limit: RateLimit,
 }
 
 impl Replies {
+    pub(crate) fn new(resets_per_second: u32, now: Instant) -> Replies {
+        Replies { links: Vec::new(), reset_limit: RateLimit::new(resets_per_second, now) }
+    }
+    /// Whether the rate allows a reset in answer to a segment.
+    pub(crate) fn admits_reset(&mut self, now: Instant, random: &mut Random) -> bool {
+        self.reset_limit.admit(now, random)
+    }
+    /// Adds a reset from `local` to `remote`, unless too many replies wait.
+    pub(crate) fn push_reset(
+        &mut self,
+        path: Path,
+        local: Endpoint,
+        remote: Endpoint,
+        reset: ResetReply,
+    ) -> bool {
+        let mut header = reset.header();
+        (header.source_port, header.destination_port) = (local.port, remote.port);
+        self.push(Reply { path, header })
+    }
     /// Adds one, unless too many wait.
     pub(crate) fn push(&mut self, reply: Reply) -> bool {
         let place = usize::from(reply.path.link.0);
@@ -62,20 +84,20 @@ impl Replies {
         }
     }
     /// Sets one aside until its neighbour is known; the oldest goes when too many are.
-    pub(crate) fn park(&mut self, reply: Reply) {
+    pub(crate) fn wait_for_neighbour(&mut self, reply: Reply) {
         if let Some(queues) = self.links.get_mut(usize::from(reply.path.link.0)) {
-            if queues.parked.len() >= PARKED_PER_LINK {
-                queues.parked.pop_front();
+            if queues.waiting.len() >= NEIGHBOUR_WAITS_PER_LINK {
+                queues.waiting.pop_front();
             }
-            queues.parked.push_back(reply);
+            queues.waiting.push_back(reply);
         }
     }
     /// Lets those on `link` try again that were set aside.
     pub(crate) fn wake(&mut self, link: LinkId) {
         if let Some(queues) = self.links.get_mut(usize::from(link.0)) {
             let room = (2 * WAITING_PER_LINK).saturating_sub(queues.ready.len());
-            let count = queues.parked.len().min(room);
-            queues.ready.extend(queues.parked.drain(..count));
+            let count = queues.waiting.len().min(room);
+            queues.ready.extend(queues.waiting.drain(..count));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! TODO
+//! How connections begin, close and share memory; and what can be asked of a socket of any kind.
 
 //! Calls of applications on TCP connections and listeners.
 

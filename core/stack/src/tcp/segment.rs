@@ -1,9 +1,6 @@
-//! TCP segments on their way up: what must be checked before a connection sees them, and what is answered when there
-//! is none.
+//! A segment for a connection: what is checked before the connection gets it, and new connections in the tables.
 
 use crate::demux::NameHash;
-use crate::icmp::ProbeSockets;
-use crate::listen::IncomingSyn;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId, Sequence};
@@ -12,7 +9,7 @@ use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
 use inhost_tcp::{Ecn, Header, Open, Outcome, ResetReply};
 use inhost_wire::protocol;
-use inhost_wire::tcp::{Flags, Segment, TcpView};
+use inhost_wire::tcp::Flags;
 
 /// What a peer takes that names no maximum (RFC 9293 §3.7.1).
 // spec: RFC9293 MUST-15
@@ -20,60 +17,6 @@ const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
 
 impl Parts {
-    /// Takes a segment; an error says why it went no further.
-    pub(crate) fn tcp_input(
-        &mut self,
-        datagram: &Datagram,
-        packet: &mut Packet,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Drop> {
-        // spec: RFC9293 MUST-57
-        if !datagram.to_unicast {
-            return Err(Drop::NotForUs);
-        }
-        // spec: RFC9293 MUST-63
-        if !can_talk(datagram.source) {
-            return Err(Drop::BadSource);
-        }
-        let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
-        // spec: RFC9293 MUST-3
-        if !packet.checksum.is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
-            return Err(Drop::Checksum);
-        }
-        let header = Segment::parse(&view).header();
-        let header_bytes = view.header_length();
-        if header.source_port == 0 || header.destination_port == 0 {
-            return Err(Drop::Malformed);
-        }
-        let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        let remote = Endpoint { address: datagram.source, port: header.source_port };
-        packet.trim_front(header_bytes);
-
-        let mut least_sequence = None;
-        if let Some(key) = self.demux.find_tcp(&self.sockets, local, remote) {
-            self.demux.note_tcp(key);
-            match self.yield_time_wait(key, &header, datagram.link) {
-                Some(sequence) => least_sequence = Some(sequence),
-                None => return self.flow_input(key, &header, packet, datagram, now, sink),
-            }
-        }
-        match self.find_call_taker(datagram.link, local) {
-            Some(AnySocketId::Listener(listener)) => {
-                let call = IncomingSyn { header: &header, datagram, least_sequence, name_hash: None };
-                self.listener_input(listener, call, packet, now, sink)
-            }
-            other => {
-                // Whoever sent a probe will not talk, and a reset says so (RFC 9293 §3.10.7.1).
-                if let Some(AnySocketId::Probe(probe)) = other {
-                    ProbeSockets::new(self).tcp_input(probe, &header, local, remote);
-                }
-                self.no_connection(&header, packet.len(), datagram.link, local, remote, now);
-                Err(Drop::NoSocket)
-            }
-        }
-    }
-
     pub(crate) fn flow_input(
         &mut self,
         key: TcpSocketId,
@@ -178,7 +121,12 @@ impl Parts {
     /// Lets a connection in TIME-WAIT give way to a new one of the same ends, where that is safe and somebody listens:
     /// the least initial sequence number that the new one may choose.
     // spec: RFC9293 MAY-2
-    fn yield_time_wait(&mut self, key: TcpSocketId, header: &Header, link: LinkId) -> Option<Sequence> {
+    pub(crate) fn yield_time_wait(
+        &mut self,
+        key: TcpSocketId,
+        header: &Header,
+        link: LinkId,
+    ) -> Option<Sequence> {
         if !header.flags.contains(Flags::SYN) {
             return None;
         }

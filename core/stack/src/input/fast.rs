@@ -1,46 +1,24 @@
-//! The straight road of a frame to its connection: one look at the headers, one look-up, one set of marks. It takes
-//! what an established connection gets unless something is out of the ordinary; everything else, and everything
-//! doubtful, is left untouched for the general road (DEC §4).
+//! The fast path of a frame to its connection: one look at the headers, one look-up, one set of flags. It takes what an
+//! established connection gets unless something is out of the ordinary; everything else is left untouched for the slow
+//! path (DEC §4).
 
+use crate::input::Reception;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ConnectionFlags, TcpSocketId};
-use inhost_base::{Endpoint, Instant, LinkId};
+use inhost_base::Endpoint;
 use inhost_buf::{Checksum, Packet};
-use inhost_event::{Event, FrameReceived, Mask, Sink};
-use inhost_tcp::{Environment, Outcome};
+use inhost_event::{Event, FrameReceived, Mask};
+use inhost_tcp::Environment;
 use inhost_wire::straight::{Following, Straight};
 
-/// Segments for one connection that came one after another: what follows from them is done once, after the last.
-#[derive(Debug, Default)]
-pub(crate) struct Run {
-    key: Option<TcpSocketId>,
-    outcome: Outcome,
-    /// What the next segment looks like, if it is like the last.
-    following: Option<Following>,
-    /// Segments that were, and the bytes of their frames.
-    followed: u32,
-    followed_bytes: u64,
-}
-
-/// What a batch of frames is received for.
-#[derive(Clone, Copy)]
-pub(crate) struct Reception {
-    pub(crate) link: LinkId,
-    /// What the sink wants to hear of.
-    pub(crate) mask: Mask,
-    /// Whether the next segment may belong to the run.
-    pub(crate) more: bool,
-    pub(crate) now: Instant,
-}
-
-impl Parts {
+impl Reception<'_> {
     /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
     #[inline(always)]
-    pub(crate) fn following_input(&mut self, packet: &mut Packet, run: &mut Run) -> bool {
-        let (Some(following), Some(key)) = (&mut run.following, run.key) else { return false };
+    pub(super) fn following_input(&mut self, packet: &mut Packet) -> bool {
+        let (Some(following), Some(key)) = (&mut self.run.following, self.run.key) else { return false };
         let bytes = packet.bytes();
         let (from, end) = following.payload();
-        let Parts { memory, sockets, .. } = self;
+        let Parts { memory, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         let ordinary = following.is_next(bytes)
@@ -50,42 +28,35 @@ impl Parts {
         if !ordinary {
             return false;
         }
-        run.followed_bytes += packet.len() as u64;
+        self.run.followed_bytes += packet.len() as u64;
         packet.truncate(end);
         packet.trim_front(from);
         flow.connection_mut().receive_following(packet.take(), pool);
         following.advance();
-        run.followed += 1;
+        self.run.followed += 1;
         true
     }
     /// Takes a frame that came in by a link and continues `run`, or begins another. Where there are `pieces`, `packet` has
     /// the headers alone, and they have the payload. False leaves the packets as they were.
     #[inline(always)]
-    pub(crate) fn straight_input(
-        &mut self,
-        reception: Reception,
-        packet: &mut Packet,
-        pieces: &mut [Packet],
-        run: &mut Run,
-        sink: &mut dyn Sink,
-    ) -> bool {
-        let Reception { link, mask, more, now } = reception;
-        self.end_following(link, run, now);
-        let Some(at) = self.ip.plain_offset(link, packet.bytes()) else { return false };
+    pub(super) fn fast_input(&mut self, packet: &mut Packet, pieces: &mut [Packet], more: bool) -> bool {
+        let (link, mask, now) = (self.link, self.mask, self.now);
+        self.end_following();
+        let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(straight) = Straight::of_headers(bytes) else { return false };
         if !is_complete(&straight, bytes, pieces) {
             return false;
         }
-        let Some(key) = self.straight_flow(run, &straight) else { return false };
-        self.demux.note_tcp(key);
-        if run.key.is_some_and(|last| last != key) {
-            self.end_run(run, now, sink);
+        let Some(key) = self.fast_flow(&straight) else { return false };
+        self.parts.demux.note_tcp(key);
+        if self.run.key.is_some_and(|last| last != key) {
+            self.end_run();
         }
-        let Parts { ip, links, memory, random, sockets, .. } = self;
+        let Parts { ip, links, memory, random, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
-        // That the addresses are good for this link was found out when the flow's way was.
+        // That the addresses are good for this link was checked when the flow's path was found.
         let ordinary = !flow.has(ConnectionFlags::CHECK_INPUT)
             && flow.has_path_of(ip.generation())
             && flow.link() == link
@@ -95,28 +66,32 @@ impl Parts {
         if !ordinary {
             return false;
         }
-        run.key = Some(key);
+        self.run.key = Some(key);
         let length_bytes = length_of(packet, pieces) as u32;
-        if let Some(link) = links.get_mut(usize::from(link.0)) {
-            link.counters.received_frames += 1;
-            link.counters.received_bytes += u64::from(length_bytes);
-        }
+        links.count_received(link, 1, u64::from(length_bytes));
         ip.count_delivered(link, 1);
         if mask.wants(Mask::LINK) {
-            sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
+            self.sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
         }
         let Straight { header, header_bytes, total_bytes, .. } = straight;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
         if more && untold && pieces.is_empty() && flow.connection().may_be_followed(straight.payload_bytes())
         {
-            run.following = Following::new(packet.bytes(), at, &straight);
+            self.run.following = Following::new(packet.bytes(), at, &straight);
         }
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
+        let sink = &mut *self.sink;
         let mut environment = Environment { now, socket: key.key(), pool: &mut *pool, random, sink };
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
-        flow.connection_mut().receive_predicted(&header, payload, tells, &mut environment, &mut run.outcome);
+        flow.connection_mut().receive_predicted(
+            &header,
+            payload,
+            tells,
+            &mut environment,
+            &mut self.run.outcome,
+        );
         if packet.capacity() > 0 {
             pool.give(packet.take());
         }
@@ -124,8 +99,8 @@ impl Parts {
     }
     /// The connection that a packet is for: mostly that of the last, be it of the batch before.
     #[inline]
-    fn straight_flow(&self, run: &Run, straight: &Straight<'_>) -> Option<TcpSocketId> {
-        match run.key.or(self.demux.last_flow()) {
+    fn fast_flow(&self, straight: &Straight<'_>) -> Option<TcpSocketId> {
+        match self.run.key.or(self.parts.demux.last_flow()) {
             Some(key) if self.is_flow_of(key, straight) => Some(key),
             _ => self.look_up_flow(straight),
         }
@@ -135,41 +110,43 @@ impl Parts {
         let (source, destination) = straight.addresses();
         let local = Endpoint { address: destination, port: straight.destination_port };
         let remote = Endpoint { address: source, port: straight.source_port };
-        let hash = self.demux.tcp_hash(local, remote);
-        self.demux.find_tcp_hashed(&self.sockets, hash, |flow| flow.gets(straight))
+        let hash = self.parts.demux.tcp_hash(local, remote);
+        self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, |flow| flow.gets(straight))
     }
     #[inline]
     fn is_flow_of(&self, key: TcpSocketId, straight: &Straight<'_>) -> bool {
-        match self.sockets.tcp(key) {
+        match self.parts.sockets.tcp(key) {
             Some(flow) => flow.gets(straight) && !flow.has(ConnectionFlags::UNLISTED),
             None => false,
         }
     }
     /// Brings the connection in line with the segments that followed one another by `link`.
     #[inline]
-    pub(crate) fn end_following(&mut self, link: LinkId, run: &mut Run, now: Instant) {
-        let Some(following) = run.following.take() else { return };
-        let segments = core::mem::take(&mut run.followed);
-        let frame_bytes = core::mem::take(&mut run.followed_bytes);
-        let Some(flow) = run.key.and_then(|key| self.sockets.tcp_mut(key)) else { return };
+    pub(super) fn end_following(&mut self) {
+        let Some(following) = self.run.following.take() else { return };
+        let segments = core::mem::take(&mut self.run.followed);
+        let frame_bytes = core::mem::take(&mut self.run.followed_bytes);
+        let Some(flow) = self.run.key.and_then(|key| self.parts.sockets.tcp_mut(key)) else { return };
         if segments > 0 {
-            flow.connection_mut().received_following(following.header(), now);
-            if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-                link.counters.received_frames += u64::from(segments);
-                link.counters.received_bytes += frame_bytes;
-            }
-            self.ip.count_delivered(link, u64::from(segments));
+            flow.connection_mut().received_following(following.header(), self.now);
+            self.parts.links.count_received(self.link, u64::from(segments), frame_bytes);
+            self.parts.ip.count_delivered(self.link, u64::from(segments));
         }
     }
     /// Does what the segments of `run` made due. Nothing else may happen to its flow before that.
     #[inline]
-    pub(crate) fn end_run(&mut self, run: &mut Run, now: Instant, sink: &mut dyn Sink) {
-        let Some(key) = run.key.take() else { return };
-        self.demux.note_tcp(key);
-        let outcome = core::mem::take(&mut run.outcome);
-        let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        flow.connection_mut().received_predicted(&mut tcp_environment!(self, now, key, sink));
-        self.apply(key, outcome, now, sink);
+    pub(crate) fn end_run(&mut self) {
+        let Some(key) = self.run.key.take() else { return };
+        self.parts.demux.note_tcp(key);
+        let outcome = core::mem::take(&mut self.run.outcome);
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return };
+        flow.connection_mut().received_predicted(&mut tcp_environment!(
+            self.parts,
+            self.now,
+            key,
+            &mut *self.sink
+        ));
+        self.parts.apply(key, outcome, self.now, &mut *self.sink);
     }
 }
 

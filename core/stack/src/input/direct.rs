@@ -1,30 +1,24 @@
-//! From a frame to its connection, or listener, in one step: any TCP segment in a packet without IP options or fragments,
-//! where the road of [`crate::straight`] does not take it. IP's own steps are spared for what it knows already.
+//! The direct path of a TCP segment to its connection or listener, from any packet without IP options or fragments that
+//! the fast path leaves. IP's own steps are spared for what it knows already.
 
 use crate::demux::NameHash;
-use crate::input::can_talk;
+use crate::input::Reception;
 use crate::listen::IncomingSyn;
-use crate::parts::Parts;
 use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketId};
-use inhost_base::{Endpoint, Instant, LinkId};
+use crate::tcp::can_talk;
+use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Checksum, Packet};
-use inhost_event::{Event, FrameReceived, Mask, Sink};
+use inhost_event::{Event, FrameReceived, Mask};
 use inhost_ip::Datagram;
 use inhost_wire::direct::Direct;
 use inhost_wire::tcp::{Flags, TcpHeader};
 use inhost_wire::{ipv4, protocol};
 
-impl Parts {
+impl Reception<'_> {
     /// Takes a frame that came in on `link`. False leaves the packet as it was.
-    pub(crate) fn direct_input(
-        &mut self,
-        link: LinkId,
-        packet: &mut Packet,
-        mask: Mask,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) -> bool {
-        let Some(at) = self.ip.plain_offset(link, packet.bytes()) else { return false };
+    pub(super) fn direct_input(&mut self, packet: &mut Packet) -> bool {
+        let (link, now) = (self.link, self.now);
+        let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = Direct::of(bytes) else { return false };
         if packet.checksum == Checksum::Unknown && !direct.checksum_ok(bytes) {
@@ -32,23 +26,23 @@ impl Parts {
         }
         match self.direct_flow(&direct) {
             Ok(key) => {
-                // That the addresses are good for this link was found out when the flow's way was.
-                let is_known = self
-                    .sockets
-                    .tcp(key)
-                    .is_some_and(|flow| flow.has_path_of(self.ip.generation()) && flow.link() == link);
+                // That the addresses are good for this link was checked when the flow's path was found.
+                let is_known =
+                    self.parts.sockets.tcp(key).is_some_and(|flow| {
+                        flow.has_path_of(self.parts.ip.generation()) && flow.link() == link
+                    });
                 // A SYN may mean that a connection in TIME-WAIT is to give way.
                 if !is_known || direct.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN {
                     return false;
                 }
                 let (header, ecn) = (direct.header(), direct.ecn());
                 let span = (at + direct.header_bytes(), at + direct.total_bytes());
-                self.ip.count_delivered(link, 1);
-                self.arrived(link, packet, span, mask, now, sink);
-                self.demux.note_tcp(key);
-                match self.flow_segment(key, &header, packet, ecn, now, sink) {
-                    Ok(outcome) => self.apply(key, outcome, now, sink),
-                    Err(why) => self.drop_frame(link, why, now, sink),
+                self.parts.ip.count_delivered(link, 1);
+                self.arrived(packet, span);
+                self.parts.demux.note_tcp(key);
+                match self.parts.flow_segment(key, &header, packet, ecn, now, &mut *self.sink) {
+                    Ok(outcome) => self.parts.apply(key, outcome, now, &mut *self.sink),
+                    Err(why) => self.parts.links.drop_frame(link, why, now, &mut *self.sink),
                 }
             }
             Err(name_hash) => {
@@ -58,21 +52,21 @@ impl Parts {
                 let header = direct.header();
                 let datagram = datagram_of(link, &direct);
                 let Some(listener) = self.called(&header, &datagram) else { return false };
-                if !self.ip.receives_directly(packet.bytes(), at, &datagram) {
+                if !self.parts.ip.receives_directly(packet.bytes(), at, &datagram) {
                     return false;
                 }
                 let span = (at + direct.header_bytes(), at + direct.total_bytes());
-                self.arrived(link, packet, span, mask, now, sink);
+                self.arrived(packet, span);
                 let name_hash = Some(name_hash);
                 let call =
                     IncomingSyn { header: &header, datagram: &datagram, least_sequence: None, name_hash };
-                if let Err(why) = self.listener_input(listener, call, packet, now, sink) {
-                    self.drop_frame(link, why, now, sink);
+                if let Err(why) = self.parts.listener_input(listener, call, packet, now, &mut *self.sink) {
+                    self.parts.links.drop_frame(link, why, now, &mut *self.sink);
                 }
             }
         }
         if packet.capacity() > 0 {
-            self.memory.pool_mut().give(packet.take());
+            self.parts.memory.pool_mut().give(packet.take());
         }
         true
     }
@@ -83,28 +77,19 @@ impl Parts {
             return None;
         }
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        match self.find_call_taker(datagram.link, local)? {
+        match self.parts.find_call_taker(datagram.link, local)? {
             AnySocketId::Listener(listener) => Some(listener),
             _ => None,
         }
     }
     /// Counts and tells of a frame, and leaves the segment's payload, which lies `from..to` in it.
-    fn arrived(
-        &mut self,
-        link: LinkId,
-        packet: &mut Packet,
-        (from, to): (usize, usize),
-        mask: Mask,
-        now: Instant,
-        sink: &mut dyn Sink,
-    ) {
+    fn arrived(&mut self, packet: &mut Packet, (from, to): (usize, usize)) {
+        let link = self.link;
         let length_bytes = packet.len() as u32;
-        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
-            link.counters.received_frames += 1;
-            link.counters.received_bytes += u64::from(length_bytes);
-        }
-        if mask.wants(Mask::LINK) {
-            sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
+        self.parts.links.count_received(link, 1, u64::from(length_bytes));
+        if self.mask.wants(Mask::LINK) {
+            self.sink
+                .emit(Mask::LINK, self.now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
         }
         packet.truncate(to);
         packet.trim_front(from);
@@ -113,21 +98,21 @@ impl Parts {
     #[inline]
     fn direct_flow(&self, direct: &Direct<'_>) -> Result<TcpSocketId, NameHash> {
         let is_it = |flow: &TcpSocket| flow.gets_direct(direct);
-        if let Some(id) = self.demux.last_tcp(&self.sockets, is_it) {
+        if let Some(id) = self.parts.demux.last_tcp(&self.parts.sockets, is_it) {
             return Ok(id);
         }
         let (source, destination) = direct.addresses();
         let local = Endpoint { address: destination, port: direct.destination_port() };
         let remote = Endpoint { address: source, port: direct.source_port() };
-        let hash = self.demux.tcp_hash(local, remote);
-        self.demux.find_tcp_hashed(&self.sockets, hash, is_it).ok_or(hash)
+        let hash = self.parts.demux.tcp_hash(local, remote);
+        self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, is_it).ok_or(hash)
     }
 }
 
 /// Whether a packet is TCP's with SYN, FIN or RST, as far as a glance at its usual place tells: whatever this says, some
-/// road takes it.
+/// path takes it.
 #[inline]
-pub(crate) fn opens_or_closes(packet: &Packet) -> bool {
+pub(super) fn opens_or_closes(packet: &Packet) -> bool {
     const FLAGS_AT: usize = ipv4::LENGTH + 13;
     let flags = (Flags::SYN | Flags::FIN | Flags::RST).bits() as u8;
     match packet.bytes() {

@@ -1,0 +1,42 @@
+//! Frames in several packets, which another host of this program sent, or this one to itself: the payload was not copied,
+//! but lies where its sender keeps it.
+
+use crate::input::Reception;
+use inhost_buf::{Packet, Slices};
+use inhost_event::Drop;
+
+impl Reception<'_> {
+    /// Takes a frame whose headers are in `packet`, and whose payload is in the packets that `next` gives. Only the fast
+    /// path takes it as it lies; for every other it is copied together.
+    #[inline(never)]
+    pub(crate) fn scattered(
+        &mut self,
+        mut packet: Packet,
+        more: bool,
+        next: &mut dyn FnMut() -> Option<Packet>,
+    ) {
+        let mut pieces: [Packet; Slices::MOST] = Default::default();
+        let count = packet.pieces().min(Slices::MOST);
+        let pieces = &mut pieces[..count];
+        let mut adopted = true;
+        for piece in pieces.iter_mut() {
+            match next() {
+                Some(next) if self.parts.memory.pool_mut().adopt(&next) => *piece = next,
+                _ => adopted = false,
+            }
+        }
+        let is_taken = adopted && self.fast_input(&mut packet, pieces, more);
+        if !is_taken {
+            self.end_following();
+            self.end_run();
+            let whole =
+                if adopted { packet.joined(pieces.iter(), self.parts.memory.pool_mut()) } else { None };
+            match whole {
+                Some(whole) => self.frame(whole),
+                None => self.parts.links.drop_frame(self.link, Drop::NoMemory, self.now, &mut *self.sink),
+            }
+        }
+        pieces.iter_mut().for_each(|piece| self.parts.memory.pool_mut().give(piece.take()));
+        self.parts.memory.pool_mut().give(packet);
+    }
+}

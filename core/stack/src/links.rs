@@ -1,0 +1,99 @@
+//! What is kept of each link beside IP: its counters, and what its device can do.
+
+use crate::counters::LinkCounters;
+use inhost_base::{Instant, LinkId};
+use inhost_event::{Drop, Event, FrameDropped, FrameSent, Mask, Sink};
+
+/// One link.
+#[derive(Debug, Default)]
+struct Link {
+    counters: LinkCounters,
+    /// See [`inhost_ip::InterfaceConfig::runs`].
+    runs: bool,
+    /// See [`inhost_ip::InterfaceConfig::coalesce`].
+    coalesces: bool,
+}
+
+/// The links of a host, the loopback first.
+#[derive(Debug)]
+pub(crate) struct Links {
+    links: Vec<Link>,
+    /// The lengths of the frames of a pass, when a sink wants to be told of them; empty between passes.
+    sent_lengths: Vec<u32>,
+}
+
+impl Links {
+    /// The loopback alone.
+    pub(crate) fn new() -> Links {
+        Links { links: vec![Link::default()], sent_lengths: Vec::new() }
+    }
+    /// Adds a link, and gives how many there are.
+    pub(crate) fn add(&mut self, link: LinkId, runs: bool, coalesces: bool) -> usize {
+        let count = usize::from(link.0) + 1;
+        if self.links.len() < count {
+            self.links.resize_with(count, Link::default);
+        }
+        if let Some(kept) = self.links.get_mut(usize::from(link.0)) {
+            (kept.runs, kept.coalesces) = (runs, coalesces);
+        }
+        count
+    }
+    pub(crate) fn ids(&self) -> impl Iterator<Item = LinkId> + use<> {
+        (0..self.links.len() as u16).map(LinkId)
+    }
+    pub(crate) fn counters(&self, link: LinkId) -> Option<&LinkCounters> {
+        self.links.get(usize::from(link.0)).map(|link| &link.counters)
+    }
+    /// Whether segments of one connection that come one after another are taken together.
+    pub(crate) fn coalesces(&self, link: LinkId) -> bool {
+        self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces)
+    }
+    /// Whether several segments may be given to the device as one frame.
+    pub(crate) fn takes_runs(&self, link: LinkId) -> bool {
+        self.links.get(usize::from(link.0)).is_none_or(|link| link.runs)
+    }
+    /// Counts frames that came in.
+    #[inline]
+    pub(crate) fn count_received(&mut self, link: LinkId, frames: u64, bytes: u64) {
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.received_frames += frames;
+            link.counters.received_bytes += bytes;
+        }
+    }
+    /// Counts frames that have left.
+    #[inline]
+    pub(crate) fn count_sent(&mut self, link: LinkId, frames: u64, bytes: u64) {
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.sent_frames += frames;
+            link.counters.sent_bytes += bytes;
+        }
+    }
+    /// Counts a frame that went no further.
+    pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop) {
+        if let Some(link) = self.links.get_mut(usize::from(link.0)) {
+            link.counters.dropped[why as usize] += 1;
+        }
+    }
+    /// Counts and tells why a frame went no further.
+    pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
+        self.count_drop(link, why);
+        sink.emit(Mask::LINK, now, || Event::FrameDropped(FrameDropped { link, why }));
+    }
+    /// A place for the lengths of the frames of a pass.
+    pub(crate) fn take_lengths(&mut self) -> Vec<u32> {
+        core::mem::take(&mut self.sent_lengths)
+    }
+    /// Tells of the frames of a pass, whose lengths are in the place that was taken.
+    pub(crate) fn tell_sent(
+        &mut self,
+        link: LinkId,
+        mut lengths: Vec<u32>,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) {
+        for length_bytes in lengths.drain(..) {
+            sink.emit(Mask::LINK, now, || Event::FrameSent(FrameSent { link, length_bytes }));
+        }
+        self.sent_lengths = lengths;
+    }
+}

@@ -1,0 +1,107 @@
+//! A connection's turn to send.
+
+use crate::output::Pass;
+use crate::output::device::Turn;
+use crate::output::segments::Segments;
+use crate::parts::{ip_environment, tcp_environment};
+use crate::sockets::{ConnectionFlags, TcpSocketId};
+use crate::tcp::segment_limit;
+use inhost_ip::{HeaderHow, Resolution, RouteError};
+use inhost_wire::protocol;
+
+impl Pass<'_> {
+    pub(super) fn flow_turn(&mut self, key: TcpSocketId, budget: usize) -> Turn {
+        let (link, now) = (self.link, self.now);
+        if let Err(why) = self.refresh_path(key) {
+            return self.flow_unreachable(key, why != RouteError::Tentative);
+        }
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
+        if flow.link() != link {
+            self.parts.schedule.make_ready(flow.link(), key.place());
+            return Turn::Done;
+        }
+        let path = flow.path();
+        let link_header =
+            match self.parts.ip.resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink)) {
+                Resolution::Ready(link_header) => link_header,
+                Resolution::Pending => return Turn::Pending,
+                Resolution::Failed => return self.flow_unreachable(key, true),
+            };
+        let mut how = HeaderHow::new(protocol::TCP);
+        how.dont_fragment = !flow.has(ConnectionFlags::FRAGMENTS);
+        how.dscp_ecn = flow.traffic_class();
+        // spec: RFC9293 MUST-49
+        how.hop_limit = flow.hop_limit();
+        let (local_port, remote_port) = (flow.local().port, flow.remote().port);
+        let options = if flow.is_routed() { self.parts.routed_options(key, &path, now) } else { None };
+        let runs = self.parts.links.takes_runs(link);
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
+        let mut output = Segments {
+            ip: &mut self.parts.ip,
+            device: &mut self.device,
+            path: &path,
+            link_header,
+            how,
+            options: options.as_ref(),
+            local_port,
+            remote_port,
+            runs,
+        };
+        let mut environment = tcp_environment!(self.parts, self.now, key, &mut *self.sink);
+        let before = output.device.frames();
+        let outcome = flow.connection_mut().transmit(&mut environment, budget, &mut output);
+        let stuck = output.device.frames() == before;
+        let more = flow.connection().wants_transmit(now);
+        self.parts.apply(key, outcome, self.now, &mut *self.sink);
+        match more {
+            _ if self.device.is_full() => Turn::Full,
+            // A segment that cannot be made, whatever the reason, must not keep the driver busy.
+            true if stuck => Turn::Unreachable,
+            true => Turn::More,
+            false => Turn::Done,
+        }
+    }
+
+    /// Asks for the route again when the tables have changed since.
+    fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
+        let now = self.now;
+        let generation = self.parts.ip.generation();
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Ok(()) };
+        if flow.has_path_of(generation) {
+            return Ok(());
+        }
+        let (remote, local) = (flow.remote().address, flow.local().address);
+        // Whoever called through another gateway than the preferred one is answered through it while it lives.
+        let gateway = flow.listener().map(|_| flow.path().next_hop);
+        // spec: RFC9293 MUST-45
+        let bound = flow.bound_link();
+        let path = match self.parts.source_routes.of(key.place()) {
+            Some(route) => self.parts.ip.route_by(&route, remote, Some(local), bound, now)?,
+            None => self.parts.ip.route_through(gateway, remote, Some(local), bound, now)?,
+        };
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Ok(()) };
+        let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
+        flow.set_path(&path);
+        if shrunk_or_grown {
+            let mut environment = tcp_environment!(self.parts, self.now, key, &mut *self.sink);
+            flow.connection_mut().set_path_mtu_mss(segment_limit(&path), &mut environment);
+        }
+        Ok(())
+    }
+
+    /// Tells a connection that its first hop does not answer: that ends an attempt to open, and nothing else.
+    fn flow_unreachable(&mut self, key: TcpSocketId, ends_opening: bool) -> Turn {
+        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
+        if flow.is_opening() && !ends_opening {
+            return Turn::Unreachable;
+        }
+        let outcome = flow.connection_mut().cannot_leave(&mut tcp_environment!(
+            self.parts,
+            self.now,
+            key,
+            &mut *self.sink
+        ));
+        self.parts.apply(key, outcome, self.now, &mut *self.sink);
+        Turn::Unreachable
+    }
+}

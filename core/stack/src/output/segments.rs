@@ -1,0 +1,264 @@
+//! Segments to frames: headers are written once, the payload stays where it lies.
+
+use crate::output::device::Counting;
+use inhost_buf::{Device, Frame, Full, Large, Offload, Shareable, Slices};
+use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path};
+use inhost_tcp::{Blocked, Ecn, Header, PlainHeader, SegmentOutput};
+use inhost_wire::checksum::{Sum, pseudo_header};
+use inhost_wire::large::{Cut, TCP_CHECKSUM_OFFSET, sum_of};
+use inhost_wire::straight::{Ends, Written};
+use inhost_wire::{ethernet, ipv4, protocol, tcp};
+
+/// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.
+const LARGE_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
+/// Room for the largest headers: link, IP and TCP with all options.
+const HEADERS_BYTES: usize = ethernet::LENGTH + IP_BYTES + tcp::MAX_LENGTH;
+/// Room for the largest headers with nothing out of the ordinary: link, IPv6 and TCP with timestamps.
+const PLAIN_BYTES: usize = 96;
+/// The longest IP header: IPv4 with all options, which is more than IPv6.
+const IP_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
+
+/// Puts link and IP headers before segments and gives them to the device: each header is written once, the payload
+/// stays where it lies.
+pub(super) struct Segments<'a, 'b> {
+    pub(super) ip: &'a mut Ip,
+    pub(super) device: &'a mut Counting<'b>,
+    pub(super) path: &'a Path,
+    pub(super) link_header: LinkHeader,
+    pub(super) how: HeaderHow,
+    pub(super) options: Option<&'a HeaderOptions>,
+    pub(super) local_port: u16,
+    pub(super) remote_port: u16,
+    /// See [`inhost_ip::InterfaceConfig::runs`].
+    pub(super) runs: bool,
+}
+
+impl Segments<'_, '_> {
+    /// Writes all headers of a segment with `payload_bytes` to the front of `scratch`, the checksum apart; gives where
+    /// the transport header begins and the length of all.
+    // spec: RFC9293 SHLD-22
+    fn headers(
+        &mut self,
+        header: &Header,
+        payload_bytes: usize,
+        ecn: Ecn,
+        scratch: &mut [u8; HEADERS_BYTES],
+    ) -> Option<(usize, usize)> {
+        let tcp_bytes = header.length();
+        let how = HeaderHow { dscp_ecn: self.how.dscp_ecn | ecn.bits(), ..self.how };
+        let segment_bytes = tcp_bytes + payload_bytes;
+        let front =
+            self.ip.header_with(self.path, self.link_header, &how, self.options, segment_bytes, scratch);
+        let place = scratch.get_mut(front..front + tcp_bytes)?;
+        if front == 0 || header.emit(place) != tcp_bytes {
+            return None;
+        }
+        let (ports, _) = place.split_first_chunk_mut::<4>()?;
+        ports[..2].copy_from_slice(&self.local_port.to_be_bytes());
+        ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
+        Some((front, front + tcp_bytes))
+    }
+    /// The same for a header with nothing out of the ordinary, written straight; gives what stands before the IP header
+    /// and what was written.
+    #[inline(always)]
+    fn plain_headers(
+        &self,
+        header: &PlainHeader,
+        payload_bytes: usize,
+        ecn: Ecn,
+        scratch: &mut [u8],
+    ) -> Option<(usize, Written)> {
+        let link = self.link_header.bytes();
+        let ends = self.plain_ends(ecn)?;
+        scratch.get_mut(..link.len())?.copy_from_slice(link);
+        let written = ends.emit(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
+        Some((link.len(), written))
+    }
+    /// The same for any header, where IP has nothing to add.
+    fn any_headers(
+        &self,
+        header: &Header,
+        payload_bytes: usize,
+        ecn: Ecn,
+        scratch: &mut [u8],
+    ) -> Option<(usize, Written)> {
+        let link = self.link_header.bytes();
+        let ends = self.plain_ends(ecn)?;
+        scratch.get_mut(..link.len())?.copy_from_slice(link);
+        let written = ends.emit_any(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
+        Some((link.len(), written))
+    }
+    /// Whose packets they are, where nothing is to be asked of IP for them.
+    #[inline(always)]
+    fn plain_ends(&self, ecn: Ecn) -> Option<Ends> {
+        if !self.takes_runs() || self.how.flow_label != 0 {
+            return None;
+        }
+        Some(Ends {
+            source: self.path.source,
+            destination: self.path.destination,
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            dscp_ecn: self.how.dscp_ecn | ecn.bits(),
+            hop_limit: self.how.hop_limit.unwrap_or(self.path.hop_limit).max(1),
+        })
+    }
+    /// A segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
+    // spec: RFC9293 MUST-2
+    #[inline(always)]
+    fn framed<'f>(
+        &self,
+        front: usize,
+        written: &Written,
+        payload: Slices<'f>,
+        scratch: &'f mut [u8],
+    ) -> Frame<'f> {
+        let (transport, end) = (front + written.ip_bytes, front + written.header_bytes);
+        let (field, offload) = if self.device.features().checksum {
+            let transport_offset = transport as u16;
+            let offload = Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET };
+            (written.pseudo_sum.folded(), offload)
+        } else {
+            let headers = written.pseudo_sum.combine(written.header_sum, false);
+            (headers.combine(sum_of(&payload), false).finish(), Offload::None)
+        };
+        let at = transport + usize::from(TCP_CHECKSUM_OFFSET);
+        if let Some(place) = scratch.get_mut(at..at + 2) {
+            place.copy_from_slice(&field.to_be_bytes());
+        }
+        Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload }
+    }
+    /// Sends a segment whose headers IP writes.
+    fn through_ip(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        let Some((front, end)) = self.headers(header, payload.len(), ecn, &mut scratch) else {
+            return Err(Blocked::Link);
+        };
+        let pseudo = self.pseudo(end - front + payload.len());
+        let offload = if self.device.features().checksum {
+            leave_checksum(scratch.get_mut(front..end), pseudo);
+            let transport_offset = front as u16;
+            Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET }
+        } else {
+            tcp::fill_checksum(scratch.get_mut(front..end).unwrap_or_default(), pseudo, sum_of(&payload));
+            Offload::None
+        };
+        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+    }
+    fn pseudo(&self, segment_bytes: usize) -> Sum {
+        pseudo_header(self.path.source, self.path.destination, protocol::TCP, segment_bytes as u32)
+    }
+    /// Whether a run may be one large frame: its pieces differ in nothing that only IP knows.
+    fn takes_runs(&self) -> bool {
+        self.runs && self.how.dont_fragment && self.options.is_none()
+    }
+    fn kind(&self) -> Large {
+        if self.path.destination.is_ipv4() { Large::TcpV4 } else { Large::TcpV6 }
+    }
+    /// Sends what a device without large frames would have cut, piece by piece; the bytes that it took.
+    fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Blocked> {
+        let offers = self.device.features();
+        let mut cut = Cut::new(frame, self.link_header.bytes().len()).ok_or(Blocked::Link)?;
+        let mut taken = 0;
+        for index in 0..cut.count() {
+            let sum = sums.get(index).copied().flatten();
+            let payload = cut.payload(index).with_sum(sum);
+            let piece = match offers.checksum {
+                true => cut.frame_without_sum(index, payload),
+                false => cut.frame(index, payload, sum_of(&payload)),
+            };
+            match self.device.transmit(&piece) {
+                Ok(()) => taken += payload.len() as u32,
+                Err(Full) if taken > 0 => break,
+                Err(Full) => return Err(Blocked::Link),
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// Puts the folded sum of a pseudo-header where the device will put the checksum.
+fn leave_checksum(place: Option<&mut [u8]>, pseudo: Sum) {
+    let field = place.and_then(|place| place.get_mut(usize::from(TCP_CHECKSUM_OFFSET)..));
+    if let Some((field, _)) = field.and_then(<[u8]>::split_first_chunk_mut::<2>) {
+        *field = pseudo.folded().to_be_bytes();
+    }
+}
+
+impl SegmentOutput for Segments<'_, '_> {
+    // spec: RFC9293 MUST-2
+    fn segment(&mut self, header: &Header, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        if let Some(plain) = header.plain() {
+            return self.plain(&plain, payload, ecn);
+        }
+        let mut scratch = [0; HEADERS_BYTES];
+        match self.any_headers(header, payload.len(), ecn, &mut scratch) {
+            Some((front, written)) => {
+                let frame = self.framed(front, &written, payload, &mut scratch);
+                self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+            }
+            None => self.through_ip(header, payload, ecn),
+        }
+    }
+    #[inline]
+    fn plain(&mut self, header: &PlainHeader, payload: Slices<'_>, ecn: Ecn) -> Result<(), Blocked> {
+        let mut scratch = [0; PLAIN_BYTES];
+        match self.plain_headers(header, payload.len(), ecn, &mut scratch) {
+            Some((front, written)) => {
+                let frame = self.framed(front, &written, payload, &mut scratch);
+                self.device.transmit(&frame).map_err(|Full| Blocked::Link)
+            }
+            None => self.through_ip(&header.full(), payload, ecn),
+        }
+    }
+    fn shared(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        shareable: Shareable<'_>,
+        ecn: Ecn,
+    ) -> Result<(), Blocked> {
+        let mut scratch = [0; PLAIN_BYTES];
+        let plain = header.plain();
+        match plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch)) {
+            Some((front, written)) => {
+                let frame = self.framed(front, &written, payload, &mut scratch);
+                self.device.transmit_shared(&frame, shareable).map_err(|Full| Blocked::Link)
+            }
+            None => self.segment(header, payload, ecn),
+        }
+    }
+    fn wants_sums(&self) -> bool {
+        !self.device.features().checksum
+    }
+    fn shares(&self) -> bool {
+        self.device.features().sharing
+    }
+    fn large_bytes(&self) -> u32 {
+        if self.takes_runs() { LARGE_BYTES } else { 0 }
+    }
+    fn large(
+        &mut self,
+        header: &Header,
+        payload: Slices<'_>,
+        segment_bytes: u16,
+        sums: &[Option<u16>],
+        ecn: Ecn,
+    ) -> Result<u32, Blocked> {
+        let mut scratch = [0; HEADERS_BYTES];
+        let plain = header.plain();
+        let plain = plain.and_then(|plain| self.plain_headers(&plain, payload.len(), ecn, &mut scratch));
+        let plain = plain.map(|(front, written)| (front + written.ip_bytes, front + written.header_bytes));
+        let headers = plain.or_else(|| self.headers(header, payload.len(), ecn, &mut scratch));
+        let Some((front, end)) = headers else { return Err(Blocked::Link) };
+        leave_checksum(scratch.get_mut(front..end), self.pseudo(end - front + payload.len()));
+        let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset: front as u16 };
+        let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
+        if !self.device.features().cuts(self.kind()) {
+            return self.cut(&frame, sums);
+        }
+        self.device.transmit(&frame).map_err(|Full| Blocked::Link)?;
+        Ok(payload.len() as u32)
+    }
+}
