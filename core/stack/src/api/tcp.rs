@@ -50,10 +50,13 @@ impl<'a> TcpSockets<'a> {
         // spec: RFC9293 MUST-43
         // spec: RFC9293 MUST-44
         let path = match &source_route {
-            Some(route) => self.parts.route_by(route, local.address, remote, link, now)?,
+            Some(route) => {
+                let Parts { source_routes, ip, .. } = &mut *self.parts;
+                source_routes.path_by(ip, route, (local.address, remote.address), link, now)?
+            }
             None => self.parts.ip.route(remote.address, local.address, link, now)?,
         };
-        if self.parts.is_broadcast(&path, remote.address) {
+        if self.parts.ip.is_broadcast(path.link, remote.address) {
             return Err(ConnectError::BadRemote);
         }
         if self.parts.sockets.is_full() {

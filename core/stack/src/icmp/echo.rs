@@ -66,7 +66,7 @@ impl<'a> EchoSockets<'a> {
         }
         let broadcast = echo.broadcast();
         let path = self.parts.ip.route(to, None, None, now)?;
-        if !broadcast && self.parts.is_broadcast(&path, to) {
+        if !broadcast && self.parts.ip.is_broadcast(path.link, to) {
             return Err(DatagramError::Broadcast);
         }
         let is_first = self.parts.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();

@@ -68,7 +68,7 @@ impl<'a> ProbeSockets<'a> {
             return Err(SocketError::Invalid.into());
         }
         let path = self.parts.ip.route(probe.to, None, None, now)?;
-        if probe.to.is_multicast() || self.parts.is_broadcast(&path, probe.to) {
+        if probe.to.is_multicast() || self.parts.ip.is_broadcast(path.link, probe.to) {
             return Err(DatagramError::Broadcast);
         }
         // The longest header of the three methods.

@@ -60,7 +60,7 @@ impl Reception<'_> {
                 let name_hash = Some(name_hash);
                 let call =
                     IncomingSyn { header: &header, datagram: &datagram, least_sequence: None, name_hash };
-                if let Err(why) = self.parts.listener_input(listener, call, packet, now, &mut *self.sink) {
+                if let Err(why) = call.input(self.parts, listener, packet, now, &mut *self.sink) {
                     self.parts.links.drop_frame(link, why, now, &mut *self.sink);
                 }
             }

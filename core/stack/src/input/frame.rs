@@ -109,7 +109,7 @@ impl Reception<'_> {
         match self.parts.find_call_taker(datagram.link, local) {
             Some(AnySocketId::Listener(listener)) => {
                 let call = IncomingSyn { header: &header, datagram, least_sequence, name_hash: None };
-                self.parts.listener_input(listener, call, packet, now, &mut *self.sink)
+                call.input(self.parts, listener, packet, now, &mut *self.sink)
             }
             other => {
                 // Whoever sent a probe will not talk, and a reset says so (RFC 9293 §3.10.7.1).

@@ -27,21 +27,22 @@ impl SegmentOutput for First {
     }
 }
 
-impl Parts {
+impl IncomingSyn<'_> {
     /// Answers a SYN with a cookie.
     pub(crate) fn answer_with_cookie(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
-        call: IncomingSyn<'_>,
         config: &Arc<Config>,
         now: Instant,
     ) -> Result<(), Drop> {
-        let (local, remote) = call.ends();
-        let path = self.route_back(&call, now)?;
-        let open = self.open(&path, local, remote, now);
-        let header = call.header;
+        let (local, remote) = self.ends();
+        let path = self.route_back(parts, now)?;
+        let open = parts.open(&path, local, remote, now);
+        let header = self.header;
         // The answer is the one that a connection would give, less what cannot be remembered for the caller.
-        let mut answer = self.first_answer(listener, config, open, header, now).ok_or(Drop::NotCredible)?;
+        let mut answer =
+            self.first_answer(parts, listener, config, open, header, now).ok_or(Drop::NotCredible)?;
         let terms = answer.options.timestamps.map(|_| Terms {
             scale: header.options.window_scale.filter(|_| answer.options.window_scale.is_some()),
             sack: answer.options.sack_permitted,
@@ -57,25 +58,26 @@ impl Parts {
         }
         let mss = header.options.mss.unwrap_or(open.default_mss);
         let caller = Caller { local, remote, sequence: header.sequence };
-        let cookie = self.listening.cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
+        let cookie = parts.listening.cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
         // RFC 9293 §3.10.7.4: who follows a connection in TIME-WAIT begins beyond its numbers. A cookie cannot choose.
-        if call.least_sequence.is_some_and(|least| cookie.precedes(least)) {
+        if self.least_sequence.is_some_and(|least| cookie.precedes(least)) {
             return Err(Drop::QueueFull);
         }
         answer.sequence = cookie;
         (answer.source_port, answer.destination_port) = (local.port, remote.port);
-        if !self.replies.push(Reply { path, header: answer }) {
+        if !parts.replies.push(Reply { path, header: answer }) {
             return Err(Drop::QueueFull);
         }
-        self.counters.cookies_sent += 1;
-        if let Some(listener) = self.sockets.listener_mut(listener) {
+        parts.counters.cookies_sent += 1;
+        if let Some(listener) = parts.sockets.listener_mut(listener) {
             listener.expect_cookies(now + LOOKED_FOR);
         }
         Ok(())
     }
     /// The SYN and ACK that a connection would send.
     fn first_answer(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
         config: &Arc<Config>,
         open: Open,
@@ -83,7 +85,7 @@ impl Parts {
         now: Instant,
     ) -> Option<Header> {
         // Nobody hears of a connection that is none.
-        let mut environment = tcp_environment!(self, now, listener, &mut Ignore);
+        let mut environment = tcp_environment!(parts, now, listener, &mut Ignore);
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
         let mut first = First(None);
         connection.transmit(&mut environment, 1, &mut first);
@@ -93,21 +95,21 @@ impl Parts {
 
     /// An acknowledgment for a listener: the answer to a cookie of ours, perhaps. `None` when it is not.
     pub(crate) fn take_cookie(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
-        call: IncomingSyn<'_>,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Option<Result<(), Drop>> {
-        let header = call.header;
-        let held = self.sockets.listener(listener).filter(|held| held.expects_cookies(now))?;
+        let header = self.header;
+        let held = parts.sockets.listener(listener).filter(|held| held.expects_cookies(now))?;
         if header.flags.intersects(Flags::SYN | Flags::RST) || !header.flags.ack() {
             return None;
         }
         let (backlog, config) = (held.backlog(), held.tcp().clone());
-        let (local, remote) = call.ends();
-        let (_, timestamp_offset) = self.demux.initial_sequence(local, remote, now);
+        let (local, remote) = self.ends();
+        let (_, timestamp_offset) = parts.demux.initial_sequence(local, remote, now);
         let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
         let terms = match header.options.timestamps {
             Some((_, echo)) => Some(Terms::of_echo(echo, stamp)?),
@@ -115,64 +117,66 @@ impl Parts {
         };
         let caller = Caller { local, remote, sequence: header.sequence.back(1) };
         let cookie = header.acknowledgment.back(1);
-        let Some(mss) = self.listening.cookies().check(caller, cookie, terms, now) else {
-            self.counters.cookies_refused += 1;
+        let Some(mss) = parts.listening.cookies().check(caller, cookie, terms, now) else {
+            parts.counters.cookies_refused += 1;
             // Whoever echoes our clock was answered a moment ago. It has lost its first acknowledgment on the way and
             // will repeat what is missing, so it is not told that there is nobody.
             return terms.is_some().then_some(Err(Drop::NotCredible));
         };
-        if self.listening.acceptable(listener) >= backlog {
+        if parts.listening.acceptable(listener) >= backlog {
             // The caller believes that it is connected, and repeats what it says until there is room.
             return Some(Err(Drop::QueueFull));
         }
         let syn = syn_of(header, mss, terms);
-        let connected = self.connect_by_cookie(listener, call, &syn, &config, now, sink);
+        let connected = self.connect_by_cookie(parts, listener, &syn, &config, now, sink);
         let key = match connected {
             Ok(key) => key,
             Err(why) => return Some(Err(why)),
         };
-        Some(self.flow_input(key, header, packet, call.datagram, now, sink))
+        Some(parts.flow_input(key, header, packet, self.datagram, now, sink))
     }
     /// A connection as if `syn` had come in and been answered.
     fn connect_by_cookie(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
-        call: IncomingSyn<'_>,
         syn: &Header,
         config: &Arc<Config>,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, Drop> {
-        let (local, remote) = call.ends();
-        let path = self.route_back(&call, now)?;
+        let (local, remote) = self.ends();
+        let path = self.route_back(parts, now)?;
         let open = Open {
-            initial_sequence: call.header.acknowledgment.back(1),
-            ..self.open(&path, local, remote, now)
+            initial_sequence: self.header.acknowledgment.back(1),
+            ..parts.open(&path, local, remote, now)
         };
-        let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let mut environment = tcp_environment!(self, now, key, sink);
+        let key = parts.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
+        let mut environment = tcp_environment!(parts, now, key, sink);
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
         connection.answered(&mut environment);
         let flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::HALF_OPEN).and(ConnectionFlags::BOUND);
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
-        let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
-        self.counters.connections_accepted += 1;
-        self.counters.cookies_accepted += 1;
-        self.inherit(key, listener);
-        self.listening.add_half_open(listener, key);
+        let key = parts.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;
+        parts.counters.connections_accepted += 1;
+        parts.counters.cookies_accepted += 1;
+        parts.inherit(key, listener);
+        parts.listening.add_half_open(listener, key);
         Ok(key)
     }
     /// The route back to a caller: through the gateway by which it came.
-    pub(crate) fn route_back(&mut self, call: &IncomingSyn<'_>, now: Instant) -> Result<Path, Drop> {
-        let (local, remote) = call.ends();
-        let link: LinkId = call.datagram.link;
+    pub(crate) fn route_back(self, parts: &mut Parts, now: Instant) -> Result<Path, Drop> {
+        let (local, remote) = self.ends();
+        let link: LinkId = self.datagram.link;
         let local = Some(local.address);
         // spec: RFC9293 MUST-53
-        if let Some(route) = self.ip.return_route().copied() {
-            return self.route_by(&route, local, remote, Some(link), now).map_err(|_| Drop::BadSource);
+        if let Some(route) = parts.ip.return_route().copied() {
+            let Parts { source_routes, ip, .. } = parts;
+            let path = source_routes.path_by(ip, &route, (local, remote.address), Some(link), now);
+            return path.map_err(|_| Drop::BadSource);
         }
-        let gateway = self.ip.came_through(link, remote.address);
-        let route = self.ip.route_through(gateway, remote.address, local, Some(link), now);
+        let gateway = parts.ip.came_through(link, remote.address);
+        let route = parts.ip.route_through(gateway, remote.address, local, Some(link), now);
         route.map_err(|_| Drop::BadSource)
     }
 }

@@ -36,35 +36,35 @@ impl IncomingSyn<'_> {
     }
 }
 
-impl Parts {
+impl IncomingSyn<'_> {
     /// A segment for a listener (RFC 9293 §3.10.7.2).
-    pub(crate) fn listener_input(
-        &mut self,
+    pub(crate) fn input(
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
-        call: IncomingSyn<'_>,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
-        let header = call.header;
+        let header = self.header;
         if header.flags.rst() {
             return Err(Drop::NoSocket);
         }
         if header.flags.ack() {
-            if let Some(done) = self.take_cookie(listener, call, packet, now, sink) {
+            if let Some(done) = self.take_cookie(parts, listener, packet, now, sink) {
                 return done;
             }
-            let (local, remote) = call.ends();
-            self.no_connection(header, packet.len(), call.datagram.link, local, remote, now);
+            let (local, remote) = self.ends();
+            parts.no_connection(header, packet.len(), self.datagram.link, local, remote, now);
             return Err(Drop::NoSocket);
         }
         if !header.flags.contains(Flags::SYN) {
             return Err(Drop::NoSocket);
         }
-        let done = self.handle_syn(listener, call, packet, now, sink);
+        let done = self.handle_syn(parts, listener, packet, now, sink);
         if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
-            self.counters.listen_overflows += 1;
-            if let Some(listener) = self.sockets.listener_mut(listener) {
+            parts.counters.listen_overflows += 1;
+            if let Some(listener) = parts.sockets.listener_mut(listener) {
                 listener.count_overflow();
             }
         }
@@ -73,60 +73,60 @@ impl Parts {
 
     /// A SYN for a listener: a new connection if there is room, or else a cookie.
     fn handle_syn(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
-        call: IncomingSyn<'_>,
         packet: &mut Packet,
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
-        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
+        let Some(held) = parts.sockets.listener(listener) else { return Err(Drop::NoSocket) };
         let (hold, config) = (held.options().hold_syn, held.tcp().clone());
         let cookies = if hold { SynCookies::Off } else { held.options().syn_cookies };
         // What nobody takes from the accept queue is not added to, with or without state.
-        if self.listening.acceptable(listener) >= held.backlog() {
+        if parts.listening.acceptable(listener) >= held.backlog() {
             return Err(Drop::QueueFull);
         }
         let room = match cookies {
             SynCookies::Always => Err(Drop::QueueFull),
-            SynCookies::Off | SynCookies::WhenFull => self.room_for_syn(listener, now),
+            SynCookies::Off | SynCookies::WhenFull => self.room_for_syn(parts, listener, now),
         };
         match room {
-            Ok(()) => self.add_half_open(listener, call, packet, (hold, &config), now, sink),
+            Ok(()) => self.add_half_open(parts, listener, packet, (hold, &config), now, sink),
             // A cookie has no room for a source route.
-            Err(why) if cookies == SynCookies::Off || self.ip.return_route().is_some() => Err(why),
-            Err(_) => self.answer_with_cookie(listener, call, &config, now),
+            Err(why) if cookies == SynCookies::Off || parts.ip.return_route().is_some() => Err(why),
+            Err(_) => self.answer_with_cookie(parts, listener, &config, now),
         }
     }
     /// Whether the host can keep one more handshake of a listener's in progress.
-    fn room_for_syn(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
-        let Some(held) = self.sockets.listener(listener) else { return Err(Drop::NoSocket) };
-        if self.listening.half_open(listener) >= held.options().syn_queue.max(1) {
-            self.make_room(listener, now)?;
+    fn room_for_syn(self, parts: &mut Parts, listener: ListenerId, now: Instant) -> Result<(), Drop> {
+        let Some(held) = parts.sockets.listener(listener) else { return Err(Drop::NoSocket) };
+        if parts.listening.half_open(listener) >= held.options().syn_queue.max(1) {
+            self.make_room(parts, listener, now)?;
         }
-        if self.memory.pool().is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
+        if parts.memory.pool().is_under_pressure() { Err(Drop::NoMemory) } else { Ok(()) }
     }
     /// A new connection, from its SYN.
     fn add_half_open(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
-        call: IncomingSyn<'_>,
         packet: &mut Packet,
         (hold, config): (bool, &Arc<Config>),
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
-        let (local, remote) = call.ends();
-        let path = self.route_back(&call, now)?;
-        let mut open = self.open(&path, local, remote, now);
-        if let Some(least) = call.least_sequence {
+        let (local, remote) = self.ends();
+        let path = self.route_back(parts, now)?;
+        let mut open = parts.open(&path, local, remote, now);
+        if let Some(least) = self.least_sequence {
             open.initial_sequence = open.initial_sequence.later(least);
         }
-        let key = self.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let mut environment = tcp_environment!(self, now, key, sink);
-        let mut connection = Connection::accept(config, open, call.header, hold, &mut environment);
+        let key = parts.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
+        let mut environment = tcp_environment!(parts, now, key, sink);
+        let mut connection = Connection::accept(config, open, self.header, hold, &mut environment);
         let ends = (local.address, remote.address);
-        let fast = self.judge_fast_open(listener, call.header, ends, !packet.is_empty(), now);
+        let fast = self.judge_fast_open(parts, listener, self.header, ends, !packet.is_empty(), now);
         if let Some((cookie, experimental)) = fast.grants {
             connection.grant_fast_open(cookie, experimental);
         }
@@ -139,47 +139,48 @@ impl Parts {
             false => ConnectionFlags::HALF_OPEN,
         });
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
-        let key = self.add_flow(flow, call.name_hash).ok_or(Drop::QueueFull)?;
-        self.source_routes.insert(key, self.ip.return_route().copied());
-        self.counters.connections_accepted += 1;
-        self.inherit(key, listener);
+        let key = parts.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;
+        parts.source_routes.insert(key, parts.ip.return_route().copied());
+        parts.counters.connections_accepted += 1;
+        parts.inherit(key, listener);
         if fast.accepts {
-            self.take_fast_open(listener, key, call.header, packet, now, sink);
+            parts.take_fast_open(listener, key, self.header, packet, now, sink);
         } else if hold {
-            self.listening.add_acceptable(listener, key);
-            self.tell(listener.into());
+            parts.listening.add_acceptable(listener, key);
+            parts.tell(listener.into());
         } else {
-            self.listening.add_half_open(listener, key);
+            parts.listening.add_half_open(listener, key);
         }
-        self.follow(key, now);
+        parts.follow(key, now);
         Ok(())
     }
 
     /// Ends the oldest handshake in progress, when it is old enough; one that only awaits data is given out instead.
-    fn make_room(&mut self, listener: ListenerId, now: Instant) -> Result<(), Drop> {
-        let oldest = self.listening.oldest_half_open(listener).ok_or(Drop::QueueFull)?;
-        let key = self.sockets.tcp_at_place(oldest).ok_or(Drop::QueueFull)?;
-        let flow = self.sockets.tcp(key).ok_or(Drop::QueueFull)?;
+    fn make_room(self, parts: &mut Parts, listener: ListenerId, now: Instant) -> Result<(), Drop> {
+        let oldest = parts.listening.oldest_half_open(listener).ok_or(Drop::QueueFull)?;
+        let key = parts.sockets.tcp_at_place(oldest).ok_or(Drop::QueueFull)?;
+        let flow = parts.sockets.tcp(key).ok_or(Drop::QueueFull)?;
         if flow.has(ConnectionFlags::AWAITS_DATA) {
-            self.offer_to_accept(key);
+            parts.offer_to_accept(key);
             return Ok(());
         }
         if flow.connection().ledgers(now).send.total() < HALF_OPEN_GIVES_WAY_AFTER {
             return Err(Drop::QueueFull);
         }
-        self.reap(key);
+        parts.reap(key);
         Ok(())
     }
     /// What a listener makes of the fast-open option, or of the data, of a SYN.
     fn judge_fast_open(
-        &mut self,
+        self,
+        parts: &mut Parts,
         listener: ListenerId,
         syn: &Header,
         ends: (IpAddr, IpAddr),
         has_data: bool,
         now: Instant,
     ) -> Verdict {
-        let Parts { listening, sockets, config, random, counters, .. } = self;
+        let Parts { listening, sockets, config, random, counters, .. } = parts;
         let Some(held) = sockets.listener_mut(listener) else { return Verdict::default() };
         let with = (&config.fast_open, random);
         let verdict = listening.fast_open().judge(held, syn, ends, has_data, with, now);

@@ -33,7 +33,10 @@ impl Pass<'_> {
         // spec: RFC9293 MUST-49
         how.hop_limit = flow.hop_limit();
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
-        let options = if flow.is_routed() { self.parts.routed_options(key, &path, now) } else { None };
+        let options = match flow.is_routed() {
+            true => self.parts.source_routes.header_options(&self.parts.ip, key, &path, now),
+            false => None,
+        };
         let runs = self.parts.links.takes_runs(link);
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
         let mut output = Segments {

@@ -9,9 +9,8 @@ use crate::sockets::{
     AnySocketId, ConnectionFlags, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketId,
 };
 use crate::udp::UdpSockets;
-use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_base::{Duration, Endpoint, Instant};
 use inhost_event::{Sink, TcpPhase};
-use inhost_ip::Path;
 
 impl Parts {
     /// Lets the SYN go that waited for the first data.
@@ -19,10 +18,6 @@ impl Parts {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.clear(ConnectionFlags::DEFERRED);
         flow.connection_mut().release(&mut tcp_environment!(self, now, key, sink));
-    }
-    /// Whether `address` is a broadcast address on the link that leads there.
-    pub(crate) fn is_broadcast(&self, path: &Path, address: IpAddr) -> bool {
-        self.ip.is_broadcast(path.link, address)
     }
     /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
     /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of

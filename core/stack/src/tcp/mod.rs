@@ -8,7 +8,8 @@ mod orphans;
 mod outcome;
 mod segment;
 mod source_route;
+mod source_routes;
 
 pub(crate) use optional::OptionalState;
 pub(crate) use segment::{can_talk, segment_limit};
-pub(crate) use source_route::SourceRoutes;
+pub(crate) use source_routes::SourceRoutes;

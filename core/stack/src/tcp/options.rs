@@ -4,7 +4,6 @@ use crate::error::SocketError;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
     AnySocketId, ConnectionFlags, ConnectionOptions, Inherited, Socket, SocketId, SocketOption, TcpSocketId,
-    UdpSocketId,
 };
 use inhost_base::Instant;
 use inhost_event::Sink;
@@ -28,7 +27,7 @@ impl Parts {
                 let listener = self.sockets.listener_mut(id).ok_or(SocketError::NoSocket)?;
                 listener.set_option(option)
             }
-            AnySocketId::Udp(id) => self.set_udp_option(id, option),
+            AnySocketId::Udp(id) => self.sockets.held_udp_mut(id)?.set_option(option),
             AnySocketId::Echo(id) => {
                 self.sockets.echo_mut(id).ok_or(SocketError::NoSocket)?.set_option(option)
             }
@@ -113,21 +112,5 @@ impl Parts {
             hop_limit,
             dont_fragment: !fragments,
         })
-    }
-    fn set_udp_option(&mut self, socket: UdpSocketId, option: SocketOption) -> Result<(), SocketError> {
-        let options = self.sockets.held_udp_mut(socket)?.options_mut();
-        match option {
-            SocketOption::SendBufferLimit(bytes) => options.send_limit_bytes = bytes,
-            SocketOption::ReceiveBufferLimit(bytes) => options.receive_limit_bytes = bytes,
-            SocketOption::DifferentiatedServices(bits) => options.differentiated_services = bits,
-            SocketOption::HopLimit(limit) => options.hop_limit = limit,
-            SocketOption::Broadcast(on) => options.broadcast = on,
-            SocketOption::ReportUnconnectedErrors(on) => options.report_unconnected_errors = on,
-            SocketOption::DontFragment(on) => {
-                (options.dont_fragment, options.fragments_at_source) = (on, false);
-            }
-            _ => return Err(SocketError::WrongKind),
-        }
-        Ok(())
     }
 }

@@ -190,7 +190,7 @@ impl<'a> UdpSockets<'a> {
         let source = source_of(local, from, (any_address, takes_group))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
         let path = self.parts.ip.route(destination.address, address, link, now)?;
-        if !broadcast_allowed && self.parts.is_broadcast(&path, destination.address) {
+        if !broadcast_allowed && self.parts.ip.is_broadcast(path.link, destination.address) {
             return Err(DatagramError::Broadcast);
         }
         let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);

@@ -1,8 +1,8 @@
 //! A UDP socket: its ends, its options and its queues.
 
-use crate::error::DatagramError;
+use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
-use crate::sockets::{DatagramInfo, Readiness, RecentlySent};
+use crate::sockets::{DatagramInfo, Readiness, RecentlySent, SocketOption};
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool};
 use inhost_event::Drop;
@@ -98,8 +98,21 @@ impl Udp {
     pub(crate) fn options(&self) -> &UdpOptions {
         &self.options
     }
-    pub(crate) fn options_mut(&mut self) -> &mut UdpOptions {
-        &mut self.options
+    pub(crate) fn set_option(&mut self, option: SocketOption) -> Result<(), SocketError> {
+        let options = &mut self.options;
+        match option {
+            SocketOption::SendBufferLimit(bytes) => options.send_limit_bytes = bytes,
+            SocketOption::ReceiveBufferLimit(bytes) => options.receive_limit_bytes = bytes,
+            SocketOption::DifferentiatedServices(bits) => options.differentiated_services = bits,
+            SocketOption::HopLimit(limit) => options.hop_limit = limit,
+            SocketOption::Broadcast(on) => options.broadcast = on,
+            SocketOption::ReportUnconnectedErrors(on) => options.report_unconnected_errors = on,
+            SocketOption::DontFragment(on) => {
+                (options.dont_fragment, options.fragments_at_source) = (on, false);
+            }
+            _ => return Err(SocketError::WrongKind),
+        }
+        Ok(())
     }
     pub(crate) fn opened(&self) -> Instant {
         self.opened
