@@ -7,7 +7,7 @@ use inhost_tcp::{ConnectionError, ReceiveError, SendError};
 /// Why a connection was not begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectError {
-    /// There is no way to the remote address.
+    /// There is no route to the remote address.
     Route(RouteError),
     /// The remote end cannot be called: a group, a broadcast address, an unspecified address, or port 0.
     BadRemote,
@@ -123,7 +123,7 @@ impl From<SocketError> for StreamError {
 pub enum DatagramError {
     /// Not now: readiness will tell.
     WouldBlock,
-    /// There is no way to the destination.
+    /// There is no route to the destination.
     Route(RouteError),
     /// The socket is not connected, and no destination was given.
     NoDestination,
@@ -133,7 +133,7 @@ pub enum DatagramError {
     TooLong,
     /// The address to send from is not the socket's.
     NotOurs,
-    /// An earlier datagram came to grief on its way, and a router or the other end said so. Reported once.
+    /// An earlier datagram was lost or refused, and a router or the other end reported it. Reported once.
     Unreachable(ErrorKind),
     /// The neighbour that leads there did not answer to an earlier datagram. Reported once.
     NoNeighbour,

@@ -178,8 +178,8 @@ pub struct ListenOptions {
     /// Listen to every destination address of links with [`inhost_ip::InterfaceConfig::any_address`], also those that
     /// are not ours, and with port 0 to every port. For gateways. Default: no.
     pub any_address: bool,
-    /// Hand connections out by [`crate::Stack::accept`] before their SYN is answered; [`crate::Stack::proceed`] then
-    /// answers and [`crate::Stack::refuse`] resets. Default: no.
+    /// Hand connections out by [`crate::TcpSockets::accept`] before their SYN is answered; [`crate::TcpSockets::proceed`] then
+    /// answers and [`crate::TcpSockets::refuse`] resets. Default: no.
     pub hold_syn: bool,
     /// Give out connections that the peer reset while they waited to be accepted, as Linux does. Default: no.
     pub gives_out_reset: bool,

@@ -11,7 +11,6 @@ use crate::schedule::Schedule;
 use crate::sockets::Sockets;
 use crate::tcp::{OptionalState, SourceRoutes};
 use inhost_base::{Instant, LinkId, Random};
-use inhost_event::Sink;
 use inhost_ip::Ip;
 use inhost_tcp::Config;
 use std::sync::Arc;

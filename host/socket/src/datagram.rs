@@ -78,7 +78,7 @@ impl UdpSocket {
     pub async fn send_between(&self, bytes: &[u8], ends: Ends) -> Result<(), DatagramError> {
         poll_fn(|context| self.poll_send(context, bytes, ends)).await
     }
-    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: see [`stack::Stack::udp_send_unaddressed`].
+    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: see [`stack::UdpSockets::send_unaddressed`].
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
         poll_fn(|context| {
             let send =
@@ -89,7 +89,7 @@ impl UdpSocket {
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each to `to`, or to the connected end, in one go: at most 64 of
     /// them and 65,507 bytes, none of which is ever fragmented. A device that cuts gets them as one frame; see
-    /// [`stack::Stack::udp_send_run`].
+    /// [`stack::UdpSockets::send_run`].
     pub async fn send_run(
         &self,
         bytes: &[u8],
@@ -206,7 +206,7 @@ impl ProbeSocket {
     pub fn socket(&self) -> ProbeSocketId {
         self.socket
     }
-    /// Sends a probe; see [`stack::Stack::probe_send`].
+    /// Sends a probe; see [`stack::ProbeSockets::send`].
     pub async fn send(&self, probe: &Probe) -> Result<(), DatagramError> {
         poll_fn(|context| {
             let sent = self.host.core(|core| core.stack.probe().send(self.socket, probe, core.now));

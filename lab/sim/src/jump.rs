@@ -1,7 +1,7 @@
 //! Jumps in sequence space: a host's connections use other numbers than the wire, and nobody else notices.
 //!
 //! A connection is moved on by as many numbers as gigabytes of data would take, and no byte moves
-//! ([`inhost_stack::Stack::jump_sequence`]). From then on every frame is translated where it leaves the host and where
+//! ([`inhost_stack::TcpSockets::jump_sequence`]). From then on every frame is translated where it leaves the host and where
 //! it enters it: sequence and acknowledgment numbers and SACK blocks, in segments and in what ICMP errors quote of them.
 //! Checksums are updated and not made anew, so that what was wrong stays wrong.
 //!

@@ -32,8 +32,8 @@ impl<'a> TcpSockets<'a> {
         TcpSockets { parts: self.parts }
     }
 
-    /// Opens a connection to `remote`. Its SYN leaves with the next [`Stack::transmit`];
-    /// [`Readiness::CONNECTED`] or [`Readiness::ERROR`] tells how it ended.
+    /// Opens a connection to `remote`. Its SYN leaves with the next [`crate::Stack::transmit`];
+    /// [`crate::Readiness::CONNECTED`] or [`crate::Readiness::ERROR`] tells how it ended.
     pub fn connect(
         self,
         remote: Endpoint,
@@ -174,7 +174,7 @@ impl<'a> TcpSockets<'a> {
         }
         Ok(None)
     }
-    /// Answers the held SYN of an accepted connection; [`Readiness::CONNECTED`] follows.
+    /// Answers the held SYN of an accepted connection; [`crate::Readiness::CONNECTED`] follows.
     pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         self.parts.tick(now);
         let flow = self.parts.held_flow(socket)?;
@@ -219,7 +219,7 @@ impl<'a> TcpSockets<'a> {
     ) -> Result<usize, StreamError> {
         self.send_with(socket, bytes, SendHow::default(), now, sink)
     }
-    /// As [`Stack::send`], and says how.
+    /// As [`TcpSockets::send`], and says how.
     pub fn send_with(
         self,
         socket: TcpSocketId,
@@ -231,7 +231,7 @@ impl<'a> TcpSockets<'a> {
         let length = bytes.len();
         self.add_to_stream(socket, length, now, sink, |connection, env| connection.send(bytes, how, env))
     }
-    /// As [`Stack::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until the
+    /// As [`TcpSockets::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until the
     /// peer has acknowledged it. The sum of each segment is made once, when it first leaves by a device that wants it.
     pub fn lend(
         self,
@@ -278,7 +278,7 @@ impl<'a> TcpSockets<'a> {
         }
     }
     /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
-    /// Its memory is the host's; [`Stack::give_back`] releases it.
+    /// Its memory is the host's; [`TcpSockets::give_back`] releases it.
     pub fn borrow(
         self,
         socket: TcpSocketId,
@@ -294,7 +294,7 @@ impl<'a> TcpSockets<'a> {
         self.parts.follow(socket, now);
         borrowed.map_err(StreamError::from)
     }
-    /// Takes back what [`Stack::borrow`] gave.
+    /// Takes back what [`TcpSockets::borrow`] gave.
     pub fn give_back(self, packet: Packet) {
         self.parts.memory.pool_mut().give(packet);
     }
@@ -318,7 +318,7 @@ impl<'a> TcpSockets<'a> {
         self.parts.follow(socket, now);
         read.map_err(StreamError::from)
     }
-    /// The first bytes that wait, as far as they lie in one piece; [`Stack::consume`] takes them.
+    /// The first bytes that wait, as far as they lie in one piece; [`TcpSockets::consume`] takes them.
     pub fn front(self, socket: TcpSocketId) -> Result<&'a [u8], SocketError> {
         Ok(self.parts.sockets.held_tcp(socket)?.connection().front())
     }

@@ -44,7 +44,7 @@ impl<'a> EchoSockets<'a> {
         }
         Err(BindError::NoPort)
     }
-    /// Asks `to` for an echo of `data`. The request leaves with the next [`Stack::transmit`].
+    /// Asks `to` for an echo of `data`. The request leaves with the next [`crate::Stack::transmit`].
     pub fn send(
         self,
         socket: EchoSocketId,

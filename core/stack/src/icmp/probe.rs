@@ -53,7 +53,7 @@ impl<'a> ProbeSockets<'a> {
         }
         Err(BindError::InUse)
     }
-    /// Sends a probe. It leaves with the next [`Stack::transmit`], whole, as long as the link takes it: what is known
+    /// Sends a probe. It leaves with the next [`crate::Stack::transmit`], whole, as long as the link takes it: what is known
     /// of the path behind it does not count, and no router is to fragment it.
     pub fn send(self, socket: ProbeSocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
         self.parts.tick(now);

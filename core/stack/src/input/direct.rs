@@ -70,7 +70,7 @@ impl Reception<'_> {
         }
         true
     }
-    /// The listener that a SYN calls. Whatever else is for no connection is left for the general road.
+    /// The listener that a SYN calls. Whatever else is for no connection is left for the slow path.
     fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<ListenerId> {
         let has_ports = header.source_port != 0 && header.destination_port != 0;
         if !has_ports || !can_talk(datagram.source) {

@@ -1,6 +1,6 @@
 //! What follows from what a connection says has changed.
 
-use crate::parts::{Parts, ip_environment};
+use crate::parts::Parts;
 use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, TcpSocketId};
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink, TcpPhase};
@@ -84,14 +84,14 @@ impl Parts {
             self.schedule.arm(key.place(), until);
         }
     }
-    /// Names a connection in the next [`Stack::ready`], unless nobody holds it.
+    /// Names a connection in the next [`crate::Stack::ready`], unless nobody holds it.
     #[inline]
     pub(crate) fn tell_tcp(&mut self, key: TcpSocketId) {
         if !self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::SILENT)) {
             self.tell(key.into());
         }
     }
-    /// Names a socket of any kind in the next [`Stack::ready`], unless nobody holds it.
+    /// Names a socket of any kind in the next [`crate::Stack::ready`], unless nobody holds it.
     pub(crate) fn tell_holder(&mut self, socket: SocketId) {
         match self.sockets.typed(socket) {
             Some(AnySocketId::Tcp(key)) => self.tell_tcp(key),
@@ -99,7 +99,7 @@ impl Parts {
             None => {}
         }
     }
-    /// Names a socket in the next [`Stack::ready`].
+    /// Names a socket in the next [`crate::Stack::ready`].
     #[inline]
     pub(crate) fn tell(&mut self, socket: SocketId) {
         self.schedule.tell(socket.0.index());
@@ -118,10 +118,10 @@ impl Parts {
             self.settle_fast_open(key, false, now);
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        let was_embryo = flow.has(ConnectionFlags::HALF_OPEN);
+        let was_half_open = flow.has(ConnectionFlags::HALF_OPEN);
         flow.clear(ConnectionFlags::HALF_OPEN);
         let (unclaimed, listener) = (flow.has(ConnectionFlags::UNCLAIMED), flow.listener());
-        if was_embryo
+        if was_half_open
             && unclaimed
             && let Some(listener) = listener
             && !self.defers_accept(key, listener, now)

@@ -94,7 +94,7 @@ impl<'a> UdpSockets<'a> {
     }
 
     /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
-    /// that open. It is queued and leaves with the next [`Stack::transmit`].
+    /// that open. It is queued and leaves with the next [`crate::Stack::transmit`].
     pub fn send_to(
         self,
         socket: UdpSocketId,
@@ -106,8 +106,8 @@ impl<'a> UdpSockets<'a> {
         self.queue_to(socket, (bytes, 0), to, from, now)
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
-    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`Stack::udp_send_to`] would. They are queued
-    /// together and leave with the next [`Stack::transmit`], as one frame where the device cuts it. None of them is ever
+    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
+    /// together and leave with the next [`crate::Stack::transmit`], as one frame where the device cuts it. None of them is ever
     /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
     /// [`DatagramError::TooLong`].
     ///
@@ -115,7 +115,7 @@ impl<'a> UdpSockets<'a> {
     ///
     /// # Errors
     /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
-    /// those of [`Stack::udp_send_to`]. Nothing of the run is sent then.
+    /// those of [`UdpSockets::send_to`]. Nothing of the run is sent then.
     pub fn send_run(
         self,
         socket: UdpSocketId,
