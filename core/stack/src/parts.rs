@@ -15,6 +15,8 @@ use inhost_ip::Ip;
 use inhost_tcp::Config;
 use std::sync::Arc;
 
+/// What a host is made of. Each part owns its state and keeps it private; this has no state or rule of its own, but where a
+/// rule needs several parts at once, it takes all of them.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) config: StackConfig,

@@ -102,6 +102,7 @@ impl Parts {
         }
     }
     /// Whether a connection that receives holds more than its share while memory is short.
+    #[cold]
     pub(crate) fn takes_more_than_its_share(
         &mut self,
         key: TcpSocketId,
@@ -113,6 +114,7 @@ impl Parts {
         self.sockets.tcp(key).is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
     }
     /// Whether a connection that sends holds more than its share while memory is short.
+    #[cold]
     pub(crate) fn sends_more_than_its_share(
         &mut self,
         key: TcpSocketId,

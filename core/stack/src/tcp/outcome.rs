@@ -50,6 +50,7 @@ impl Parts {
     }
 
     /// The part of it that few segments ask for.
+    #[inline(never)]
     fn apply_rare(&mut self, key: TcpSocketId, outcome: &Outcome, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let (link, path) = (flow.link(), flow.path());
@@ -147,6 +148,7 @@ impl Parts {
 
     /// A connection is over. Its ends are free again; the entry stays for as long as the application holds it, or may
     /// still accept it.
+    #[inline(never)]
     fn finished(&mut self, key: TcpSocketId, now: Instant) {
         let Some(flow) = self.sockets.tcp(key) else { return };
         if flow.listener().is_none() {
