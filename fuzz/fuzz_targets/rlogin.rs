@@ -1,4 +1,4 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    inhost_remote::fuzz::fuzz_rlogin(bytes);
+    inhost_rcommands::fuzz::fuzz_rlogin(bytes);
 });

@@ -3,7 +3,7 @@
 mod asking;
 mod ftp;
 mod lookup;
-mod remote;
+mod rcommands;
 #[cfg(test)]
 mod tests;
 mod tftp;
@@ -13,7 +13,7 @@ pub use asking::{Asking, Finger, Whois};
 use clap::{Args, Parser, Subcommand};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
-pub use remote::{Calling, Rcp, Rlogin, Rsh};
+pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 use std::path::PathBuf;
 pub use tftp::{Tftp, TftpCommand, TftpOptions};
 pub use traceroute::{Method, Traceroute};
@@ -58,13 +58,13 @@ pub enum Command {
     #[command(after_help = asking::FINGER_EXAMPLES)]
     Finger(Finger),
     /// Log in to another host as rlogin does
-    #[command(after_help = remote::RLOGIN_EXAMPLES)]
+    #[command(after_help = rcommands::RLOGIN_EXAMPLES)]
     Rlogin(Rlogin),
     /// Run a command on another host
-    #[command(after_help = remote::RSH_EXAMPLES)]
+    #[command(after_help = rcommands::RSH_EXAMPLES)]
     Rsh(Rsh),
     /// Copy files to and from another host
-    #[command(after_help = remote::RCP_EXAMPLES)]
+    #[command(after_help = rcommands::RCP_EXAMPLES)]
     Rcp(Rcp),
     /// Show a running host: interfaces, sockets, and where each connection's time goes
     #[command(after_help = NETSTAT_EXAMPLES)]

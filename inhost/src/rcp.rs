@@ -5,8 +5,8 @@ use crate::connection::Connection;
 use crate::failure::{Failure, print_error};
 use crate::reserved::{self, Caller, local_user};
 use futures_lite::future::or;
-use inhost_remote::rcp::{Expected, Folder, Options, Report, fetch, send};
-use inhost_remote::rsh::{PORT, Request, begin_alone};
+use inhost_rcommands::rcp::{Expected, Folder, Options, Report, fetch, send};
+use inhost_rcommands::rsh::{PORT, Request, begin_alone};
 use inhost_runtime::{Signal, Signals};
 use std::path::PathBuf;
 

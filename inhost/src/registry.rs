@@ -16,7 +16,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_tftp::service::Tftp>(),
     Kind::of::<inhost_names::service::NameServer>(),
     Kind::of::<inhost_finger::service::Finger>(),
-    Kind::of::<inhost_little::Little>(),
+    Kind::of::<inhost_inetd::Little>(),
 ];
 
 /// What was opened and read for a service.

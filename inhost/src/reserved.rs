@@ -8,7 +8,7 @@ use crate::through::{Way, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_names::{Names, check_host};
-use inhost_remote::rsh::RESERVED_PORTS;
+use inhost_rcommands::rsh::RESERVED_PORTS;
 use inhost_runtime::control::{CallOptions, Client, ListenerClient};
 use inhost_runtime::{AsyncFd, Reactor};
 use inhost_socket::{ConnectError, Host, Listener};

@@ -4,7 +4,7 @@ use crate::args::Rlogin;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::reserved::{self, local_user};
-use inhost_remote::rlogin::{End, Opening, PORT, run as session};
+use inhost_rcommands::rlogin::{End, Opening, PORT, run as session};
 use inhost_telnet::driver::TerminalUi;
 use inhost_telnet::terminal::Terminal;
 

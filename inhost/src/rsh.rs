@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::reserved::{self, Caller, local_user};
 use futures_lite::future::{or, pending, try_zip};
 use futures_lite::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use inhost_remote::rsh::{PORT, Request, begin, begin_alone, first_word, send_port};
+use inhost_rcommands::rsh::{PORT, Request, begin, begin_alone, first_word, send_port};
 use inhost_runtime::{Signal, Signals};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -11,7 +11,7 @@ use inhost_names::{Names, check_host};
 use inhost_runtime::{Signal, Signals};
 use inhost_socket::Host;
 use inhost_stack::ProbeMethod;
-use inhost_trace::{Config, Event, Hop, Outcome, TraceError};
+use inhost_traceroute::{Config, Event, Hop, Outcome, TraceError};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -96,7 +96,7 @@ async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(),
     }
     let news = News::default();
     let tracing = async {
-        let done = inhost_trace::run(host, method, config, to, |event| news.add(event.clone())).await;
+        let done = inhost_traceroute::run(host, method, config, to, |event| news.add(event.clone())).await;
         news.end();
         done
     };

@@ -3,7 +3,7 @@
 use crate::args::{Method, Traceroute};
 use inhost_base::IpAddr;
 use inhost_stack::ErrorKind;
-use inhost_trace::{Hop, Mtu, Outcome};
+use inhost_traceroute::{Hop, Mtu, Outcome};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -127,7 +127,7 @@ pub fn outcome_json(outcome: Outcome) -> Value {
 mod tests {
     use super::*;
     use inhost_base::Duration;
-    use inhost_trace::Reply;
+    use inhost_traceroute::Reply;
 
     #[test]
     fn a_line_names_who_answers_once_and_the_mtu_where_it_changes() {

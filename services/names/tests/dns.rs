@@ -1,6 +1,6 @@
 //! Names on two hosts: one asks and connects, the other is name server and destination.
 
-#[path = "../../little/tests/network/mod.rs"]
+#[path = "../../inetd/tests/network/mod.rs"]
 mod network;
 
 use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};

@@ -1,6 +1,6 @@
 //! A forwarder between a client and name servers, on two hosts: servers that answer, lie, cut, hide and die.
 
-#[path = "../../little/tests/network/mod.rs"]
+#[path = "../../inetd/tests/network/mod.rs"]
 mod network;
 
 use futures_lite::future;

@@ -1,6 +1,6 @@
 //! Names of the link: one host asks, the other has the name.
 
-#[path = "../../little/tests/network/mod.rs"]
+#[path = "../../inetd/tests/network/mod.rs"]
 mod network;
 
 use hickory_resolver::proto::op::{Message, OpCode};

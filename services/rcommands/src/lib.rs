@@ -9,7 +9,7 @@
 //! opens connections and never knows the time.
 //!
 //! ```
-//! use inhost_remote::answer::{Answer, Said};
+//! use inhost_rcommands::answer::{Answer, Said};
 //! let mut answer = Answer::default();
 //! let mut input: &[u8] = b"\x01Permission denied.\n";
 //! assert_eq!(answer.take(&mut input), Some(Said::Warning("Permission denied.".into())));

@@ -9,7 +9,7 @@
 //! ```
 //! use inhost_base::{Duration, Instant, IpAddr};
 //! use inhost_stack::{ErrorKind, ProbeAnswer, ProbeNews};
-//! use inhost_trace::{Config, Event, Trace};
+//! use inhost_traceroute::{Config, Event, Trace};
 //!
 //! let to: IpAddr = "192.0.2.7".parse().unwrap();
 //! let config = Config { probes_per_hop: 1, last_hop: 1, ..Config::default() };

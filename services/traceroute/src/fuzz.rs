@@ -9,7 +9,7 @@ use inhost_stack::{ErrorKind, Probe, ProbeAnswer, ProbeNews};
 const MOST_PROBES: usize = 8192;
 
 /// One input, to a trace that measures.
-pub fn fuzz_trace(input: &[u8]) {
+pub fn fuzz_traceroute(input: &[u8]) {
     let [hops, tries, parallel, rest @ ..] = input else { return };
     let to = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
     let config = Config {

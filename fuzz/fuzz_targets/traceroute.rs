@@ -1,4 +1,4 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    inhost_trace::fuzz::fuzz_trace(bytes);
+    inhost_traceroute::fuzz::fuzz_traceroute(bytes);
 });

@@ -6,7 +6,7 @@ use futures_lite::future::zip;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::{Callers, Rate};
 use inhost_event::SendCause;
-use inhost_little::{Counters, Little, LittleConfig, Pattern, serve};
+use inhost_inetd::{Counters, Little, LittleConfig, Pattern, serve};
 use inhost_socket::Host;
 use inhost_stack::{SocketInfo, UdpOptions};
 use network::Network;

@@ -7,5 +7,5 @@ use replay::replay;
 
 #[test]
 fn the_corpus_holds() {
-    replay("trace", inhost_trace::fuzz::fuzz_trace);
+    replay("traceroute", inhost_traceroute::fuzz::fuzz_traceroute);
 }

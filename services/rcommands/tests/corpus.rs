@@ -7,10 +7,10 @@ use replay::replay;
 
 #[test]
 fn the_corpus_of_rlogin_holds() {
-    replay("rlogin", inhost_remote::fuzz::fuzz_rlogin);
+    replay("rlogin", inhost_rcommands::fuzz::fuzz_rlogin);
 }
 
 #[test]
 fn the_corpus_of_rcp_holds() {
-    replay("rcp", inhost_remote::fuzz::fuzz_rcp);
+    replay("rcp", inhost_rcommands::fuzz::fuzz_rcp);
 }
