@@ -25,13 +25,12 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+mod codec;
 pub mod driver;
 pub mod fuzz;
 pub mod identity;
 pub mod lease;
 mod link_local;
-mod reply;
-mod request;
 pub mod saved;
 pub mod stateless;
 

@@ -94,10 +94,15 @@ impl Kept {
             "name_server" if settings.name_servers.len() < limits::NAME_SERVERS => {
                 settings.name_servers.extend(parsed::<Ipv4Addr>(value));
             }
-            "search" if settings.search.len() < limits::SEARCH_DOMAINS && crate::reply::is_domain(value) => {
+            "search"
+                if settings.search.len() < limits::SEARCH_DOMAINS
+                    && crate::codec::reply::is_domain(value) =>
+            {
                 settings.search.push(value.to_owned());
             }
-            "mtu" => settings.mtu_bytes = parsed(value).filter(|&mtu| mtu >= crate::reply::LEAST_MTU_BYTES),
+            "mtu" => {
+                settings.mtu_bytes = parsed(value).filter(|&mtu| mtu >= crate::codec::reply::LEAST_MTU_BYTES)
+            }
             _ => {}
         }
     }

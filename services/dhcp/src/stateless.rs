@@ -212,7 +212,7 @@ impl Said {
                         .filter(|a| !a.is_multicast() && !a.is_unspecified() && !a.is_loopback());
                     said.information.name_servers = usable.take(limits::NAME_SERVERS).collect();
                 }
-                option::SEARCH => said.information.search = crate::reply::domains(value),
+                option::SEARCH => said.information.search = crate::codec::reply::domains(value),
                 option::REFRESH => said.refresh_s = word(),
                 option::LONGEST_WAIT => said.longest_wait_s = word(),
                 _ => {}

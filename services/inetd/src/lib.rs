@@ -6,7 +6,7 @@
 //! and no answer is much longer than its question.
 //!
 //! ```
-//! use inhost_inetd::{Daytime, Pattern};
+//! use inhost_inetd::{Daytime, Pattern, Daytime};
 //! let mut line = [0; 8];
 //! Pattern::new().fill(&mut line);
 //! assert_eq!(&line, br##" !"#$%&'"##);
@@ -14,12 +14,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod chargen;
-mod daytime;
-mod serve;
+mod codec;
+mod driver;
+mod server;
 pub mod service;
-mod stream;
 
-pub use chargen::{LINE_BYTES, LINE_CHARACTERS, Pattern};
-pub use daytime::Daytime;
-pub use serve::{Counters, Little, LittleConfig, ServeError, Service, serve};
+pub use codec::{Daytime, LINE_BYTES, LINE_CHARACTERS, Pattern};
+pub use server::{Counters, Little, LittleConfig, ServeError, Service, serve};

@@ -3,7 +3,7 @@
 //! Whoever does not see the question has to guess 16 bits of its identifier, its port (which the stack draws), and the
 //! case of each letter of its name (draft-vixie-dnsext-dns0x20): RFC 5452.
 
-use crate::message;
+use crate::codec;
 use hickory_resolver::proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_resolver::proto::rr::{DNSClass, Name, RecordType};
 use inhost_base::Random;
@@ -138,7 +138,7 @@ impl Asked {
             // Whatever it counts is not there.
             reply[4..HEADER_BYTES].fill(0);
         }
-        message::read(&reply)
+        codec::read(&reply)
     }
 }
 

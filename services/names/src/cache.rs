@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::asked::Question;
-use crate::message;
+use crate::codec;
 use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
 use inhost_base::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct Entry {
 
 impl Entry {
     fn answer(&self) -> Option<Answer> {
-        let message = message::read(&self.message)?;
+        let message = codec::read(&self.message)?;
         Some(Answer {
             code: self.code,
             records: message.answers,

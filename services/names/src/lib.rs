@@ -15,21 +15,21 @@
 #![forbid(unsafe_code)]
 
 mod answer;
-mod ask;
 mod asked;
 mod bridge;
 mod cache;
+mod codec;
 mod connect;
 mod denial;
+mod driver;
 mod error;
-mod exchange;
 pub mod forward;
 pub mod fuzz;
 mod health;
 mod hosts;
 mod local;
+mod machine;
 pub mod mdns;
-mod message;
 mod race;
 mod records;
 mod resolve;
@@ -39,18 +39,18 @@ pub mod service;
 pub use answer::{
     ALIASES_LIMIT, Answer, NEGATIVE_LIMIT, RECORDS_LIMIT, TIME_TO_LIVE_LIMIT, Useless, code_name, shown,
 };
-pub use ask::Asker;
 pub use asked::{Misfit, Question, UDP_ANSWER_BYTES};
 pub use cache::Cache;
+pub use driver::Asker;
 pub use error::{ConnectByNameError, LookUpError};
-pub use exchange::{
-    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISFITS_LIMIT, Outcome, QUESTION_LIMIT, Report, Transport,
-};
 pub use health::{FIRST_REST, Health, LONGEST_REST, SERVERS_REMEMBERED};
 /// The format of messages, names and records, which is hickory's.
 pub use hickory_resolver::proto;
 pub use hosts::Hosts;
 pub use local::{LOCAL_TIME_TO_LIVE_SECONDS, reverse_name};
+pub use machine::{
+    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISFITS_LIMIT, Outcome, QUESTION_LIMIT, Report, Transport,
+};
 pub use race::{Family, Race, RaceConfig, Step};
 pub use records::{Looked, RecordsRequest, Source, data_shown, kinds_of};
 pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};

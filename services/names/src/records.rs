@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::asked::Question;
-use crate::exchange::{Attempt, Failed, Outcome, Transport};
+use crate::machine::{Attempt, Failed, Outcome, Transport};
 use crate::mdns::{self, MdnsReport};
 use crate::{LookUpError, Names, local, reverse_name};
 use futures_lite::future;

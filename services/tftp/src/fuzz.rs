@@ -3,10 +3,10 @@
 
 use inhost_base::{Duration, Endpoint, Instant};
 
-use crate::desk::{Desk, DeskLimits, Rights, Verdict};
-use crate::options::{Limits, Options, WINDOW_BYTES_LIMIT};
-use crate::packet::{Mode, Packet, Request};
-use crate::transfer::{Settings, Transfer};
+use crate::codec::options::{Limits, Options, WINDOW_BYTES_LIMIT};
+use crate::codec::{Mode, Packet, Request};
+use crate::machine::{Settings, Transfer};
+use crate::server::{Desk, DeskLimits, Rights, Verdict};
 
 /// Octets of a file that is sent: some blocks, and a part of one.
 const FILE_BYTES: usize = 3_001;

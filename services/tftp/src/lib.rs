@@ -47,25 +47,19 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod desk;
+mod codec;
 pub mod driver;
 #[doc(hidden)]
 pub mod fuzz;
-mod netascii;
-mod numbering;
-mod options;
-mod packet;
-mod receiver;
-mod sender;
+mod machine;
+mod server;
 pub mod service;
-mod timer;
-mod transfer;
 
-pub use desk::{Desk, DeskLimits, Rights, Verdict, told};
-pub use numbering::Rollover;
-pub use options::{
+pub use codec::options::{
     BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, Options, Terms, WINDOW_BYTES_LIMIT, WINDOW_LIMIT,
 };
-pub use packet::{ErrorCode, HEADER_BYTES, Malformed, Mode, Packet, REQUEST_BYTES, Request};
-pub use timer::{FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT};
-pub use transfer::{Settings, Summary, Transfer, TransferError};
+pub use codec::{ErrorCode, HEADER_BYTES, Malformed, Mode, Packet, REQUEST_BYTES, Request};
+pub use machine::numbering::Rollover;
+pub use machine::timer::{FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT};
+pub use machine::{Settings, Summary, Transfer, TransferError};
+pub use server::{Desk, DeskLimits, Rights, Verdict, told};

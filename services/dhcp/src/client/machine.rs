@@ -4,10 +4,10 @@ use super::action::{Action, Datagram, News, Way};
 use super::status::{Remembered, Status};
 use super::{Config, timing};
 use crate::SERVER_PORT;
+use crate::codec::reply::{Grant, Kind, Refused, Reply};
+use crate::codec::request::{Asker, Request};
 use crate::lease::Lease;
 use crate::link_local::{LinkLocal, Step};
-use crate::reply::{Grant, Kind, Refused, Reply};
-use crate::request::{Asker, Request};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr};
 use std::collections::VecDeque;
 

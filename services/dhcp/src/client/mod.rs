@@ -19,7 +19,7 @@ mod machine;
 mod status;
 mod timing;
 
-pub use crate::reply::Refused;
+pub use crate::codec::reply::Refused;
 pub use action::{Action, Datagram, News, Way};
 pub use machine::Client;
 pub use status::{Remembered, Status};

@@ -1,7 +1,7 @@
 //! Clients over TCP (RFC 7766): questions are read, and replies written in whatever order they come.
 
-use super::serve::{Back, Shared, decide};
-use crate::ask::read_message;
+use super::server::{Back, Shared, decide};
+use crate::driver::read_message;
 use futures_lite::future::or;
 use inhost_base::{Duration, IpAddr};
 use inhost_common::network;

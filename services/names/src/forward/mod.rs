@@ -7,11 +7,11 @@ mod clients;
 mod connection;
 mod machine;
 mod reply;
-mod serve;
+mod server;
 
 pub use clients::ClientLimits;
 pub use machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
-pub use serve::{Forwarding, Home, ServeError, serve};
+pub use server::{Forwarding, Home, ServeError, serve};
 
 #[cfg(test)]
 mod tests;

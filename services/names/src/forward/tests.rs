@@ -1,7 +1,7 @@
 use super::machine::FAILURE_KEPT_FOR;
 use super::*;
 use crate::answer::{Answer, Useless};
-use crate::exchange::{Failed, Report};
+use crate::machine::{Failed, Report};
 use crate::{Hosts, Question};
 use hickory_resolver::proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, SOA, TXT};

@@ -5,10 +5,10 @@
 //! one-shot: it leaves from a port of its own, and the answer comes to it alone. What is asked again leaves from mDNS's
 //! own port, with what is known already, and is answered to all; answers to others' questions count as well.
 
-mod ask;
+mod driver;
 mod machine;
 
-pub use ask::ask;
+pub use driver::ask;
 pub use machine::{Asking, GROUPS, MDNS_PORT, MdnsAction, MdnsQuery, MdnsReport};
 
 use hickory_resolver::proto::rr::Name;

@@ -2,7 +2,7 @@
 //! future that any executor may poll, and time, streams and terminals come through the traits here.
 
 mod client;
-mod serve;
+mod server;
 mod services;
 
 use std::future::Future;
@@ -15,7 +15,7 @@ use inhost_base::Instant;
 pub use inhost_common::{Clock, Urgent};
 
 pub use client::{ClientEnd, Connect, Connected, TerminalChange, TerminalUi, run_client};
-pub use serve::{SessionEnd, serve_session};
+pub use server::{SessionEnd, serve_session};
 pub use services::{HostServices, Services, SessionEvent, ShellSettings};
 
 /// How often a driver that has stopped reading looks for urgent data that was announced meanwhile.

@@ -10,10 +10,10 @@ use inhost_common::LocalFuture;
 use inhost_common::storage::{Outcome, Sink, Source, StorageError};
 
 use super::{Clock, Datagrams};
-use crate::desk::told;
-use crate::options::BLOCK_BYTES_LIMITS;
-use crate::packet::{ErrorCode, HEADER_BYTES};
-use crate::transfer::{Summary, Transfer, TransferError};
+use crate::codec::options::BLOCK_BYTES_LIMITS;
+use crate::codec::{ErrorCode, HEADER_BYTES};
+use crate::machine::{Summary, Transfer, TransferError};
+use crate::server::told;
 
 /// Octets that are read or written at a time.
 const CHUNK_BYTES: usize = 256 * 1024;

@@ -5,8 +5,8 @@ use inhost_common::storage::{Storage, StorageError, Store, VirtualPath};
 
 use super::carry::{Arriving, Progress, carry};
 use super::{Clock, Datagrams};
-use crate::packet::{ErrorCode, Mode, Request};
-use crate::transfer::{Settings, Summary, Transfer, TransferError};
+use crate::codec::{ErrorCode, Mode, Request};
+use crate::machine::{Settings, Summary, Transfer, TransferError};
 
 /// Permission bits that a file which came does not get.
 const UMASK: u32 = 0o022;

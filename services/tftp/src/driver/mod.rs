@@ -3,7 +3,7 @@
 
 mod carry;
 mod client;
-mod serve;
+mod server;
 
 use std::task::{Context, Poll};
 
@@ -13,7 +13,7 @@ use inhost_socket::{Ends, UdpSocket};
 pub use carry::{Arriving, Progress, carry};
 pub use client::{get, put};
 pub use inhost_common::Clock;
-pub use serve::{Server, ServerConfig, ServerEvent, serve};
+pub use server::{Server, ServerConfig, ServerEvent, serve};
 
 /// A socket for datagrams: the host's own, or any other.
 pub trait Datagrams {

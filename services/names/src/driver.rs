@@ -2,8 +2,8 @@
 
 use crate::answer::Useless;
 use crate::asked::Question;
-use crate::exchange::{Action, Exchange, Failed, QUESTION_LIMIT, Report};
 use crate::health::Health;
+use crate::machine::{Action, Exchange, Failed, QUESTION_LIMIT, Report};
 use crate::mdns::{self, MdnsReport};
 use futures_lite::future;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Random};

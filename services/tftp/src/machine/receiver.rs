@@ -2,11 +2,11 @@
 
 use inhost_base::Instant;
 
-use crate::netascii::Decoder;
-use crate::numbering::Rollover;
-use crate::options::Terms;
-use crate::packet::Mode;
-use crate::timer::{GaveUp, Timer};
+use crate::codec::Mode;
+use crate::codec::netascii::Decoder;
+use crate::codec::options::Terms;
+use crate::machine::numbering::Rollover;
+use crate::machine::timer::{GaveUp, Timer};
 
 /// What a block did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

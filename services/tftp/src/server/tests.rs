@@ -1,6 +1,6 @@
 use super::*;
-use crate::options::Options;
-use crate::packet::Mode;
+use crate::codec::Mode;
+use crate::codec::options::Options;
 
 const SERVER: Endpoint = Endpoint { address: IpAddr::V4(inhost_base::Ipv4Addr::new(10, 9, 0, 2)), port: 69 };
 const NOW: Instant = Instant::from_millis(5_000);

@@ -11,10 +11,10 @@ use inhost_socket::{Ends, Host, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 
 use super::carry::{Arriving, Progress, carry};
-use crate::desk::{Client, Desk, DeskLimits, Rights, Verdict, told};
-use crate::options::{BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, WINDOW_BYTES_LIMIT};
-use crate::packet::{ErrorCode, Packet, REQUEST_BYTES, Request};
-use crate::transfer::{Settings, Summary, Transfer, TransferError};
+use crate::codec::options::{BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, WINDOW_BYTES_LIMIT};
+use crate::codec::{ErrorCode, Packet, REQUEST_BYTES, Request};
+use crate::machine::{Settings, Summary, Transfer, TransferError};
+use crate::server::{Client, Desk, DeskLimits, Rights, Verdict, told};
 
 /// Permission bits that a file which came does not get.
 const UMASK: u32 = 0o022;

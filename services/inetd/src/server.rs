@@ -1,6 +1,6 @@
 //! The services on a host: listeners, limits, and one local task for each socket and connection.
 
-use crate::stream::{self, Progress};
+use crate::driver::{self, Progress};
 use crate::{Daytime, LINE_BYTES, Pattern};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
@@ -246,15 +246,15 @@ async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Servi
     let work = async {
         // How the peer ended it is the peer's affair.
         let _ = match service {
-            Service::Echo => stream::echo(&mut stream, &moved).await,
-            Service::Discard => stream::discard(&mut stream, &moved).await,
-            Service::Daytime => stream::daytime(&mut stream, Daytime::new((shared.unix_seconds)())).await,
-            Service::Chargen => stream::chargen(&mut stream, &moved).await,
+            Service::Echo => driver::echo(&mut stream, &moved).await,
+            Service::Discard => driver::discard(&mut stream, &moved).await,
+            Service::Daytime => driver::daytime(&mut stream, Daytime::new((shared.unix_seconds)())).await,
+            Service::Chargen => driver::chargen(&mut stream, &moved).await,
         };
         true
     };
     let limit = match service {
-        Service::Daytime => stream::DAYTIME_CLOSE.min(shared.config.idle_limit),
+        Service::Daytime => driver::DAYTIME_CLOSE.min(shared.config.idle_limit),
         _ => shared.config.idle_limit,
     };
     let idle = async {

@@ -2,10 +2,10 @@
 
 use super::connection::{Owed, Places, connection};
 use super::machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
-use crate::ask::Asker;
 use crate::asked::Question;
-use crate::exchange::Report;
+use crate::driver::Asker;
 use crate::hosts::Hosts;
+use crate::machine::Report;
 use crate::records::{Looked, Source};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};

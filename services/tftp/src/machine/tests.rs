@@ -6,7 +6,7 @@ mod transitions;
 use inhost_base::Duration;
 
 use super::*;
-use crate::numbering::Rollover;
+use crate::machine::numbering::Rollover;
 use network::{CLIENT, Network, SERVER, pattern};
 
 const NOW: Instant = Instant::from_millis(1_000);

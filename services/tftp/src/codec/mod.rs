@@ -1,9 +1,12 @@
 //! The six kinds of packets (RFC 1350 §5, RFC 2347), checked once and written once.
 
+pub(crate) mod netascii;
+pub(crate) mod options;
+
 use inhost_common::Cleaner;
 use std::fmt;
 
-use crate::options::Options;
+use crate::codec::options::Options;
 
 /// A request is one datagram of at most so many octets (RFC 2347).
 pub const REQUEST_BYTES: usize = 512;
@@ -216,7 +219,7 @@ fn request(is_write: bool, length: usize, rest: &[u8]) -> Result<Request, Malfor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numbering::Rollover;
+    use crate::machine::numbering::Rollover;
 
     #[test]
     fn each_kind_there_and_back() {

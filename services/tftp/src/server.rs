@@ -6,7 +6,7 @@ use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_common::storage::{StorageError, VirtualPath, is_partial};
 use inhost_common::{Guard, Rate, network};
 
-use crate::packet::{ErrorCode, Malformed, Packet, Request};
+use crate::codec::{ErrorCode, Malformed, Packet, Request};
 
 /// Requests that one address has answered, and all together.
 const REQUESTS_EACH: Rate = Rate { burst: 64, per_second: 32 };

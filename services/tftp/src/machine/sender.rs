@@ -2,11 +2,11 @@
 
 use inhost_base::{Duration, Instant};
 
-use crate::netascii;
-use crate::numbering::Rollover;
-use crate::options::Terms;
-use crate::packet::{HEADER_BYTES, Mode, Packet};
-use crate::timer::{GaveUp, Timer};
+use crate::codec::netascii;
+use crate::codec::options::Terms;
+use crate::codec::{HEADER_BYTES, Mode, Packet};
+use crate::machine::numbering::Rollover;
+use crate::machine::timer::{GaveUp, Timer};
 
 /// Octets that are asked for beyond the window, so that the disk is ahead of the network.
 const AHEAD_BYTES: usize = 256 * 1024;

@@ -2,8 +2,8 @@
 
 use inhost_base::Duration;
 
-use crate::numbering::Rollover;
-use crate::timer::LONGEST_TIMEOUT;
+use crate::machine::numbering::Rollover;
+use crate::machine::timer::LONGEST_TIMEOUT;
 
 /// How long a server goes on talking to somebody who has sent a request and nothing else.
 pub(super) const UNMET_PATIENCE: Duration = Duration::from_secs(10);

@@ -1,5 +1,10 @@
 //! One transfer, as either end has it.
 
+pub(crate) mod numbering;
+mod receiver;
+mod sender;
+pub(crate) mod timer;
+
 mod outcome;
 mod settings;
 
@@ -7,11 +12,11 @@ use std::collections::VecDeque;
 
 use inhost_base::{Endpoint, Instant};
 
-use crate::options::{Limits, Options, Terms};
-use crate::packet::{ErrorCode, Mode, Packet, Request};
-use crate::receiver::{Arrived, Receiver};
-use crate::sender::{Acknowledged, Sender};
-use crate::timer::Timer;
+use crate::codec::options::{Limits, Options, Terms};
+use crate::codec::{ErrorCode, Mode, Packet, Request};
+use crate::machine::receiver::{Arrived, Receiver};
+use crate::machine::sender::{Acknowledged, Sender};
+use crate::machine::timer::Timer;
 
 pub use outcome::{Summary, TransferError};
 pub use settings::Settings;

@@ -3,7 +3,7 @@
 use inhost_base::Duration;
 
 use super::super::*;
-use crate::packet::HEADER_BYTES;
+use crate::codec::HEADER_BYTES;
 
 pub const CLIENT: Endpoint =
     Endpoint { address: inhost_base::IpAddr::V4(inhost_base::Ipv4Addr::new(10, 9, 0, 1)), port: 2000 };

@@ -4,8 +4,8 @@ use std::fmt;
 
 use inhost_base::Endpoint;
 
-use crate::options::Options;
-use crate::packet::ErrorCode;
+use crate::codec::ErrorCode;
+use crate::codec::options::Options;
 
 /// A transfer that went well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
