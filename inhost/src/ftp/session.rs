@@ -53,7 +53,7 @@ impl Opener {
         let trust = match (needs_trust, options.insecure) {
             (false, _) => None,
             (true, true) => Some(Trust::Anybody),
-            (true, false) => Some(Trust::Authorities(authorities(options)?)),
+            (true, false) => Some(authorities(options)?),
         };
         Ok(Opener {
             network: Rc::new(network),
@@ -132,9 +132,10 @@ pub fn credentials(url: &Url, options: &FtpOptions) -> Result<Credentials, Failu
     Ok(Credentials { user, password })
 }
 
-fn authorities(options: &FtpOptions) -> Result<Vec<u8>, Failure> {
+fn authorities(options: &FtpOptions) -> Result<Trust, Failure> {
     if let Some(path) = &options.ca {
         return std::fs::read(path)
+            .map(|pem| Trust::from_pem(&pem))
             .map_err(|e| Failure::usage(format!("cannot read --ca {}: {e}", path.display())));
     }
     let found = rustls_native_certs::load_native_certs();
@@ -143,24 +144,5 @@ fn authorities(options: &FtpOptions) -> Result<Vec<u8>, Failure> {
             "the system trusts no certificate authority; name one with --ca FILE",
         ));
     }
-    Ok(found.certs.iter().flat_map(|certificate| pem(certificate)).collect())
-}
-
-/// A certificate as PEM writes it.
-fn pem(der: &[u8]) -> Vec<u8> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = b"-----BEGIN CERTIFICATE-----\n".to_vec();
-    for line in der.chunks(48) {
-        for three in line.chunks(3) {
-            let word = three.iter().fold(0u32, |word, &octet| word << 8 | u32::from(octet));
-            let word = word << (8 * (3 - three.len()));
-            for place in 0..4 {
-                let letter = ALPHABET[(word >> (18 - 6 * place) & 63) as usize];
-                text.push(if place <= three.len() { letter } else { b'=' });
-            }
-        }
-        text.push(b'\n');
-    }
-    text.extend_from_slice(b"-----END CERTIFICATE-----\n");
-    text
+    Ok(Trust::Authorities(found.certs))
 }

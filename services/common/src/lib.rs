@@ -5,7 +5,7 @@
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;
-//! - [`trust`]: which files are believed;
+//! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
 //! - [`text`]: strangers' text for terminals and logs;
 //! - `users` (feature `users`, with Argon2): who may log in;
 //! - `storage` (feature `storage`, with cap-std): files below one directory.
@@ -19,6 +19,7 @@ pub mod clock;
 pub mod denials;
 pub mod future;
 pub mod guard;
+pub mod replace;
 pub mod service;
 #[cfg(feature = "storage")]
 pub mod storage;
@@ -35,5 +36,6 @@ pub use clock::Clock;
 pub use denials::{Attempt, DenialLimits, Denials};
 pub use future::LocalFuture;
 pub use guard::{Guard, Rate};
+pub use replace::replace;
 pub use text::Cleaner;
 pub use urgent::Urgent;

@@ -12,8 +12,8 @@ mod password;
 use std::cell::RefCell;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use argon2::password_hash::PasswordHasher;
@@ -153,18 +153,8 @@ impl Users {
 
     /// Writes the file anew, with mode 0600.
     pub fn write(&self, path: &Path) -> Result<(), UserError> {
-        let mut new = path.as_os_str().to_owned();
-        new.push(".new");
-        let new = PathBuf::from(new);
-        let write = || {
-            let mut file =
-                fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
-            file.write_all(self.to_text().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, path)
-        };
-        write().map_err(|error| UserError::File(path.to_owned(), error))
+        let written = crate::replace(path, self.to_text().as_bytes());
+        written.map_err(|error| UserError::File(path.to_owned(), error))
     }
 
     /// Adds a user. It takes as long as a verification: Argon2id with 19 MiB and two passes (OWASP's

@@ -3,8 +3,8 @@
 use crate::saved::LONGEST_BYTES;
 use std::fs::{self, File};
 use std::future::Future;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
@@ -54,24 +54,11 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Writes beside, and renames when all of it is on the disk.
+/// Puts a text in the place of another, in a folder that is made where there is none.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // Two hosts that share a folder do not write the same file at once.
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    let written =
-        options.write(true).create(true).truncate(true).mode(0o600).open(&beside).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&beside, path)
-        });
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written?;
-    File::open(folder)?.sync_all()
+    inhost_common::replace(path, bytes)
 }
 
 #[cfg(test)]

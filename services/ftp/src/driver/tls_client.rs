@@ -22,11 +22,18 @@ const TICKETS: usize = 16;
 /// Whose certificates count.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those that these authorities have signed, and these themselves, in PEM: servers of one's own often sign theirs
+    /// Those that these authorities have signed, and these themselves: servers of one's own often sign theirs
     /// themselves.
-    Authorities(Vec<u8>),
+    Authorities(Vec<CertificateDer<'static>>),
     /// Any: encrypted, and to whomever.
     Anybody,
+}
+
+impl Trust {
+    /// The authorities of a text in PEM; what is no certificate is passed over.
+    pub fn from_pem(pem: &[u8]) -> Trust {
+        Trust::Authorities(CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect())
+    }
 }
 
 /// One control connection's TLS, and that of its data connections, which resume it.
@@ -48,8 +55,8 @@ impl TlsClient {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
                 .with_no_client_auth(),
-            Trust::Authorities(pem) => {
-                let known: Vec<_> = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect();
+            Trust::Authorities(known) => {
+                let known = known.clone();
                 let mut roots = RootCertStore::empty();
                 let (taken, _) = roots.add_parsable_certificates(known.iter().cloned());
                 if taken == 0 {

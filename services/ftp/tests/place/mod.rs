@@ -174,7 +174,7 @@ impl World {
         let network = Rc::new(HostNetwork::new(&self.host));
         let at = Endpoint::new(HERE, PORT);
         let stream = self.host.connect(at).await.unwrap();
-        let trust = Trust::Authorities(self.certificate.clone().into_bytes());
+        let trust = Trust::from_pem(self.certificate.as_bytes());
         let tls = tls.then(|| TlsClient::new("127.0.0.1", &trust).unwrap());
         let mut client =
             Connection::open(network, self.host.clone(), stream, (HERE.into(), at), tls, false).await?;
