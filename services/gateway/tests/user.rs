@@ -681,8 +681,15 @@ fn the_service_knows_the_outer_caller_of_all_that_is_forwarded() {
 #[test]
 fn names_are_asked_of_the_systems_servers_and_of_the_next_when_one_is_silent() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let (port, thread) = udp_echo();
-    let tcp = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    // A port that is free for datagrams may be taken for connections.
+    let (tcp, port, thread) = loop {
+        let (port, thread) = udp_echo();
+        if let Ok(tcp) = TcpListener::bind(("127.0.0.1", port)) {
+            break (tcp, port, thread);
+        }
+        UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"stop", ("127.0.0.1", port)).unwrap();
+        thread.join().unwrap();
+    };
     let tcp = std::thread::spawn(move || echo(tcp.accept().unwrap().0).unwrap());
     let config = GatewayConfig {
         resolvers: vec![silent.local_addr().unwrap().into(), Endpoint::new([127, 0, 0, 1], port)],
