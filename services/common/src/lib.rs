@@ -1,7 +1,7 @@
 //! What services share: the accept loop, admission and limits for each outer caller, users, storage, the clock, and
 //! strangers' text made fit for a terminal.
 //!
-//! - [`accept`], [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
+//! - [`accept`](mod@accept), [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;

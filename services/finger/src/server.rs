@@ -45,7 +45,7 @@ pub struct Facts {
 pub enum Decision {
     /// The answer.
     Answer(String),
-    /// The answer is about these people; their notes are to be read for [`describe`].
+    /// The answer is about these people; their notes are to be read for [`Policy::describe`].
     Describe(Vec<Person>),
     /// The query goes to another host, and its answer back.
     Forward(Endpoint, Request),
