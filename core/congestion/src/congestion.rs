@@ -1,9 +1,9 @@
 //! A connection's congestion control: one small enum, and what all algorithms share.
 
 use crate::cubic::Cubic;
+use crate::cubic_in_segments::{self, CubicInSegments};
 use crate::first_window::FirstWindow;
 use crate::hystart::HyStart;
-use crate::linux::{self, LinuxCubic};
 use crate::new_reno::NewReno;
 use crate::prior::Prior;
 use crate::usage::Usage;
@@ -17,8 +17,8 @@ pub enum CongestionChoice {
     /// RFC 9438, its first slow start by RFC 9406.
     #[default]
     Cubic,
-    /// CUBIC as Linux reckons it, in whole segments and with Linux's HyStart: for the `linux` profile.
-    CubicLinux,
+    /// CUBIC computed in whole segments and milliseconds, with its own HyStart: what Linux does.
+    CubicInSegments,
     /// RFC 5681's window with RFC 6582's recovery.
     NewReno,
     /// Somebody's own, made for each connection.
@@ -47,7 +47,7 @@ enum Algorithm {
     /// CUBIC in its first slow start.
     CubicStart(Box<HyStart>),
     Cubic(Box<Cubic>),
-    CubicLinux(Option<Box<LinuxCubic>>),
+    CubicInSegments(Option<Box<CubicInSegments>>),
     Custom(Box<Own>),
 }
 
@@ -62,7 +62,7 @@ impl Algorithm {
         match choice {
             CongestionChoice::NewReno => Algorithm::NewReno(NewReno::default(), Prior::default()),
             CongestionChoice::Cubic => Algorithm::CubicNew,
-            CongestionChoice::CubicLinux => Algorithm::CubicLinux(None),
+            CongestionChoice::CubicInSegments => Algorithm::CubicInSegments(None),
             CongestionChoice::Custom(make) => {
                 Algorithm::Custom(Box::new(Own { controller: make(), prior: Prior::default() }))
             }
@@ -90,7 +90,7 @@ impl Congestion {
     /// CUBIC begins at its plateau.
     pub fn tidy(&mut self) {
         match &mut self.algorithm {
-            Algorithm::CubicLinux(state) => *state = None,
+            Algorithm::CubicInSegments(state) => *state = None,
             Algorithm::CubicStart(_) | Algorithm::Cubic(_) => self.algorithm = Algorithm::CubicNew,
             Algorithm::NewReno(..) | Algorithm::CubicNew | Algorithm::Custom(_) => {}
         }
@@ -114,7 +114,7 @@ impl Congestion {
         let (before, after) = (u64::from(window.segment_bytes.max(1)), u64::from(segment_bytes.max(1)));
         let bytes = u64::from(window.window_bytes) * after.min(before) / before;
         let bytes = match self.algorithm {
-            Algorithm::CubicLinux(_) => bytes / after * after,
+            Algorithm::CubicInSegments(_) => bytes / after * after,
             _ => bytes,
         };
         window.segment_bytes = after as u32;
@@ -130,7 +130,7 @@ impl Congestion {
         match &self.algorithm {
             Algorithm::NewReno(..) => "newreno",
             Algorithm::CubicNew | Algorithm::CubicStart(_) | Algorithm::Cubic(_) => "cubic",
-            Algorithm::CubicLinux(_) => "cubic",
+            Algorithm::CubicInSegments(_) => "cubic",
             Algorithm::Custom(own) => own.controller.name(),
         }
     }
@@ -149,7 +149,7 @@ impl Congestion {
     pub fn resumed(&mut self, idle: Duration, now: Instant) {
         match &mut self.algorithm {
             Algorithm::Cubic(cubic) => cubic.resume(now),
-            Algorithm::CubicLinux(Some(cubic)) => cubic.resumed(idle, now),
+            Algorithm::CubicInSegments(Some(cubic)) => cubic.resumed(idle, now),
             _ => {}
         }
     }
@@ -161,7 +161,7 @@ impl Congestion {
         let grows = self.usage.allows_growth(window);
         match &mut self.algorithm {
             Algorithm::Custom(own) => own.controller.acknowledged(window, acknowledged, grows),
-            Algorithm::CubicLinux(state) => {
+            Algorithm::CubicInSegments(state) => {
                 let cubic = state.get_or_insert_default();
                 cubic.measured(window, acknowledged);
                 if grows && !acknowledged.recovering {
@@ -214,7 +214,7 @@ impl Congestion {
         let window = &mut self.window;
         match &mut self.algorithm {
             Algorithm::NewReno(state, _) => state.lost(window, in_flight_bytes),
-            Algorithm::CubicLinux(state) => state.get_or_insert_default().lost(window),
+            Algorithm::CubicInSegments(state) => state.get_or_insert_default().lost(window),
             Algorithm::Custom(own) => own.controller.lost(window, in_flight_bytes, now),
             algorithm => cubic_of(algorithm).lost(window),
         }
@@ -227,7 +227,7 @@ impl Congestion {
         let window = &mut self.window;
         self.to_one_segment = match &mut self.algorithm {
             Algorithm::NewReno(state, _) => state.marked(window, in_flight_bytes),
-            Algorithm::CubicLinux(state) => {
+            Algorithm::CubicInSegments(state) => {
                 state.get_or_insert_default().lost(window);
                 false
             }
@@ -256,7 +256,7 @@ impl Congestion {
         }
         match &mut self.algorithm {
             Algorithm::NewReno(..) => {}
-            Algorithm::CubicLinux(state) => state.get_or_insert_default().timed_out(),
+            Algorithm::CubicInSegments(state) => state.get_or_insert_default().timed_out(),
             Algorithm::Custom(own) if !again => {
                 own.controller.timed_out(&mut self.window, in_flight_bytes, now);
             }
@@ -288,14 +288,14 @@ impl Congestion {
             // RFC 9438 §4.9.2: the window is past that already, and what was learned since stands. Linux takes the
             // threshold all the same.
             // spec: RFC9438 4.9-2
-            if let Algorithm::CubicLinux(_) = self.algorithm {
+            if let Algorithm::CubicInSegments(_) = self.algorithm {
                 window.threshold_bytes = window.threshold_bytes.max(prior.threshold_bytes);
             }
             return true;
         }
         window.window_bytes = prior.window_bytes;
         match &mut self.algorithm {
-            Algorithm::CubicLinux(_) => {
+            Algorithm::CubicInSegments(_) => {
                 window.threshold_bytes = window.threshold_bytes.max(prior.threshold_bytes);
                 return true;
             }
@@ -320,9 +320,9 @@ impl Congestion {
             *prior = Prior::default();
         }
         match &mut self.algorithm {
-            Algorithm::CubicLinux(_) => {
+            Algorithm::CubicInSegments(_) => {
                 let initial = self.initial_bytes(segments);
-                linux::restart(&mut self.window, initial, idle, retransmission_timeout);
+                cubic_in_segments::restart(&mut self.window, initial, idle, retransmission_timeout);
                 return;
             }
             Algorithm::CubicStart(_) => self.algorithm = Algorithm::CubicNew,
@@ -348,7 +348,7 @@ impl Congestion {
     fn initial_bytes(&self, segments: u8) -> u32 {
         match self.algorithm {
             // Linux counts segments whatever their size.
-            Algorithm::CubicLinux(_) => u32::from(segments.max(1)) * self.window.segment_bytes,
+            Algorithm::CubicInSegments(_) => u32::from(segments.max(1)) * self.window.segment_bytes,
             _ => initial_window_bytes(segments, self.window.segment_bytes),
         }
     }
@@ -356,7 +356,7 @@ impl Congestion {
         let CongestionWindow { window_bytes, threshold_bytes, .. } = self.window;
         let prior = match &mut self.algorithm {
             Algorithm::NewReno(_, prior) => prior,
-            Algorithm::CubicLinux(state) => &mut state.get_or_insert_default().prior,
+            Algorithm::CubicInSegments(state) => &mut state.get_or_insert_default().prior,
             Algorithm::Custom(own) => &mut own.prior,
             algorithm => &mut cubic_of(algorithm).prior,
         };
@@ -366,7 +366,7 @@ impl Congestion {
         match &mut self.algorithm {
             Algorithm::NewReno(_, prior) => Some(prior),
             Algorithm::Cubic(cubic) => Some(&mut cubic.prior),
-            Algorithm::CubicLinux(cubic) => cubic.as_mut().map(|cubic| &mut cubic.prior),
+            Algorithm::CubicInSegments(cubic) => cubic.as_mut().map(|cubic| &mut cubic.prior),
             Algorithm::Custom(own) => Some(&mut own.prior),
             Algorithm::CubicNew | Algorithm::CubicStart(_) => None,
         }

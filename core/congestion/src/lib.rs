@@ -42,9 +42,9 @@
 mod congestion;
 mod controller;
 mod cubic;
+mod cubic_in_segments;
 mod first_window;
 mod hystart;
-mod linux;
 mod new_reno;
 mod pacer;
 mod prior;

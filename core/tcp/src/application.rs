@@ -88,7 +88,7 @@ impl Connection {
         let end = self.end_of_queue();
         if how.urgent && taken == length && taken > 0 {
             self.send.urgent = end;
-            if !self.config.urgent_goes_with_data {
+            if !self.config.policy.urgent_goes_with_data {
                 self.marks.set(Marks::ANNOUNCE_URGENT);
             }
         }
@@ -110,7 +110,7 @@ impl Connection {
         }
         let held = !pushed || self.marks.has(Marks::CORKED);
         // What is out lets go of what is held back, sooner or later.
-        if taken > 0 && held && !(self.config.aggregates_for_timeout && self.has_outstanding()) {
+        if taken > 0 && held && !(self.config.policy.cork_lasts_rto && self.has_outstanding()) {
             self.aggregate(env.now);
         }
         self.settle_sending(env);
@@ -127,7 +127,7 @@ impl Connection {
         let origin = if self.phase.opens() { 0 } else { self.send.next.since(self.send.unacknowledged) };
         Cells { origin: origin as usize, segment_bytes, summed }
     }
-    /// With [`crate::PushPlacement::Linux`]: what is queued so far ends a burst, and `pushed` bears PSH.
+    /// With [`crate::PushPlacement::WritesAndHalfWindows`]: what is queued so far ends a burst, and `pushed` bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
         let (end, unacknowledged) = (self.end_of_queue(), self.send.unacknowledged);
         if let Some(buffers) = &mut self.buffers {
@@ -138,7 +138,7 @@ impl Connection {
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
     pub(crate) fn aggregate(&mut self, now: Instant) {
-        let delay = match self.config.aggregates_for_timeout {
+        let delay = match self.config.policy.cork_lasts_rto {
             true => self.round_trip.base_timeout(&self.config),
             false => self.config.aggregation_delay,
         };
@@ -299,7 +299,7 @@ impl Connection {
             _ => {}
         }
         if !self.phase.opens() && self.phase.has_fin_outstanding() {
-            if self.config.push != PushPlacement::Linux {
+            if self.config.policy.push != PushPlacement::WritesAndHalfWindows {
                 self.send.push = self.stream_end();
             }
             self.marks.clear(Marks::HELD_UP);
@@ -383,17 +383,19 @@ impl Connection {
             timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
             urgent_pointer: self
                 .config
-                .resets_tell_marks
+                .policy
+                .resets_carry_urg_and_ece
                 .then(|| self.urgent_pointer_from(sequence))
                 .flatten(),
-            echoes_congestion: self.config.resets_tell_marks && self.marks.has(Marks::ECHO_CONGESTION),
+            echoes_congestion: self.config.policy.resets_carry_urg_and_ece
+                && self.marks.has(Marks::ECHO_CONGESTION),
         }
     }
 
     /// Lets what was sent without push go now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.queued_bytes() > 0 {
-            if self.config.push == PushPlacement::Linux && !self.phase.opens() {
+            if self.config.policy.push == PushPlacement::WritesAndHalfWindows && !self.phase.opens() {
                 // It goes, and bears PSH only where that was asked for.
                 self.release_small();
             } else {

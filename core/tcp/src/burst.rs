@@ -7,10 +7,10 @@
 
 use crate::Connection;
 use crate::buffers::Buffers;
-use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::numbers::Visit;
 use crate::phase::Allows;
+use crate::policy::PushPlacement;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 
@@ -109,13 +109,13 @@ impl Connection {
     /// at `first_end`.
     #[inline]
     pub(crate) fn pushes(&self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
-        match self.config.push {
+        match self.config.policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
                 let pushed = start.precedes(self.send.push) && self.send.push.at_or_before(end);
                 pushed || end == self.stream_end()
             }
-            PushPlacement::Linux => {
+            PushPlacement::WritesAndHalfWindows => {
                 let burst = self.burst_of(start, first_end);
                 let follows = burst.start.precedes(start) || first_end.precedes(end);
                 (end == burst.end && follows) || self.ends_write(end)
@@ -125,7 +125,7 @@ impl Connection {
     /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
     /// the largest window from the last; within it, bursts of half that window count.
     pub(crate) fn push_half_window(&mut self, start: Sequence, end: Sequence) {
-        if self.config.push != PushPlacement::Linux || self.phase.opens() {
+        if self.config.policy.push != PushPlacement::WritesAndHalfWindows || self.phase.opens() {
             return;
         }
         let (unacknowledged, half) = (self.send.unacknowledged, self.send.largest_window / 2);
@@ -154,7 +154,7 @@ impl Connection {
     /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
     #[inline]
     pub(crate) fn keep_sent_push(&mut self) {
-        if self.config.push != PushPlacement::Linux {
+        if self.config.policy.push != PushPlacement::WritesAndHalfWindows {
             return;
         }
         let (unacknowledged, push) = (self.send.unacknowledged, self.send.push);
@@ -174,7 +174,7 @@ impl Connection {
         // While urgent data is out, each segment is a burst of its own.
         let single = self.send.unacknowledged.precedes(self.send.urgent);
         let mut most = if single { segment } else { self.burst_room(segment) * segment };
-        if self.config.halves_small_windows {
+        if self.config.policy.mss_at_most_half_window {
             // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
             let waited = buffers.released.is_some_and(|to| start.precedes(to));
             let pieces = (self.window_bound() / segment).max(1) << u32::from(waited);
@@ -197,7 +197,7 @@ impl Connection {
     /// their way.
     fn burst_room(&self, segment: u32) -> u32 {
         let window = self.congestion.window.window_bytes;
-        let room = match self.config.window_counts_segments {
+        let room = match self.config.policy.congestion_window_counts_segments {
             true => self.room_in_segments(),
             false => window.saturating_sub(self.in_flight_bytes()) / segment,
         };
@@ -250,14 +250,14 @@ impl Connection {
     /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
     #[inline]
     pub(crate) fn release_small(&mut self) {
-        if self.config.push == PushPlacement::Linux && !self.marks.has(Marks::CORKED) {
+        if self.config.policy.push == PushPlacement::WritesAndHalfWindows && !self.marks.has(Marks::CORKED) {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {
                 buffers.released = Some(end);
             }
         }
     }
-    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::Linux`].
+    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::WritesAndHalfWindows`].
     #[inline(never)]
     pub(crate) fn burst_leaves(&mut self, start: Sequence, end: Sequence) {
         let burst = self.burst_of(start, end);
@@ -273,7 +273,7 @@ impl Connection {
     }
     /// A repair from `start` to `end` left.
     pub(crate) fn burst_left_again(&mut self, start: Sequence, end: Sequence) {
-        if self.config.push == PushPlacement::Linux {
+        if self.config.policy.push == PushPlacement::WritesAndHalfWindows {
             let burst = self.burst_again(start, end);
             self.buffers_mut().burst_again = burst;
         }

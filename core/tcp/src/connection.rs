@@ -295,7 +295,7 @@ impl Connection {
             _ => newer_number,
         };
         // A distance that no earlier segment of ours can bridge.
-        let distance = match self.config.small_last_states {
+        let distance = match self.config.policy.minimal_last_states {
             true => SMALL_STATE_DISTANCE,
             false => self.send.largest_window.max(0xffff),
         };
@@ -308,7 +308,7 @@ impl Connection {
     pub(crate) fn enter(&mut self, phase: TcpPhase, env: &mut Environment<'_>) {
         if phase == TcpPhase::Established {
             let crossed = self.marks.has(Marks::ACTIVE) && self.phase == TcpPhase::SynReceived;
-            self.promptness.opened(crossed && self.config.answers_crossing_syn, env.now);
+            self.promptness.opened(crossed && self.config.policy.answers_crossing_syn, env.now);
         }
         let from = core::mem::replace(&mut self.phase, phase);
         let socket = env.socket;
@@ -334,7 +334,7 @@ impl Connection {
             buffers.flight.clear();
             buffers.tail_probe.end();
             (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
-            if error.is_some() && !self.config.keeps_received_after_reset {
+            if error.is_some() && !self.config.policy.received_data_survives_reset {
                 buffers.receive.clear(env.pool);
             }
         }

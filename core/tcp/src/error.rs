@@ -11,11 +11,11 @@ pub enum ConnectionError {
     /// The peer reset the connection.
     Reset,
     /// The peer had ended its stream, and then reset the connection: a broken pipe to Linux
-    /// ([`Config::reset_after_end_is_closed`](crate::Config::reset_after_end_is_closed)).
+    /// ([`Config::reset_after_fin_is_closed`](crate::Config::reset_after_fin_is_closed)).
     ResetAfterEnd,
     /// Both had ended their streams, and then the peer reset the connection: what was read is whole, and Linux tells
     /// whoever writes or asks
-    /// ([`Config::reset_after_end_is_closed`](crate::Config::reset_after_end_is_closed)).
+    /// ([`Config::reset_after_fin_is_closed`](crate::Config::reset_after_fin_is_closed)).
     ResetAtEnd,
     /// The peer did not answer within the user timeout, or the connect timeout.
     TimedOut,
@@ -24,7 +24,7 @@ pub enum ConnectionError {
     /// While opening, the network said that the destination cannot be reached.
     Unreachable,
     /// The peer did not answer in time, after a router or the peer's host had not understood a header of ours: a protocol
-    /// error to Linux ([`Config::soft_errors_name_timeouts`](crate::Config::soft_errors_name_timeouts)).
+    /// error to Linux ([`Policy::soft_errors_name_timeouts`](crate::Policy::soft_errors_name_timeouts)).
     ParameterProblem,
     /// Our side aborted it.
     Aborted,

@@ -20,7 +20,7 @@ impl Connection {
             return outcome;
         }
         match error.kind {
-            kind if self.is_handshake_of_a_listener() && self.config.soft_errors_end_handshakes => {
+            kind if self.is_handshake_of_a_listener() && self.config.policy.soft_errors_end_handshakes => {
                 if self.forgets_caller(kind) {
                     self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
                 }
@@ -28,7 +28,7 @@ impl Connection {
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkErrorKind::Soft(soft) => {
                 self.note(soft, &mut outcome);
-                if soft == SoftError::Unreachable && self.config.errors_revert_back_off {
+                if soft == SoftError::Unreachable && self.config.policy.icmp_reverts_back_off {
                     self.revert_back_off(error.sequence, env.now);
                 }
             }
@@ -69,7 +69,7 @@ impl Connection {
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
     /// (RFC 5927 §4.1).
     pub fn is_in_flight(&self, sequence: Sequence) -> bool {
-        let next = self.config.errors_may_quote_next && !self.is_handshake_of_a_listener();
+        let next = self.config.policy.icmp_may_quote_snd_nxt && !self.is_handshake_of_a_listener();
         let in_flight = self.send.next.since(self.send.unacknowledged) + u32::from(next);
         sequence.within(self.send.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
     }
@@ -133,12 +133,12 @@ impl Connection {
         }
         self.congestion.resize(self.effective_mss());
         if self.has_outstanding() {
-            if self.config.narrow_path_is_loss {
+            if self.config.policy.smaller_mtu_is_loss {
                 self.marks.set(Marks::REPAIRS_ONLY);
             }
             let longest = self.segment_bytes();
             self.send_refused_again(longest);
-            if self.config.narrow_path_is_loss && !self.recover_by_path() {
+            if self.config.policy.smaller_mtu_is_loss && !self.recover_by_path() {
                 return;
             }
             self.arm_retransmission(now);

@@ -63,6 +63,7 @@ mod orphan;
 mod outcome;
 mod pace;
 mod phase;
+mod policy;
 mod probe;
 mod promptness;
 mod reassembly;
@@ -80,7 +81,7 @@ mod transmit;
 mod urgent;
 mod window;
 
-pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing, PushPlacement};
+pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
 pub use connection::Connection;
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
@@ -91,6 +92,7 @@ pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
 pub use outcome::{Blocked, Changes, Outcome, ResetReply, SegmentOutput, SendHow};
+pub use policy::{DelayedAck, Policy, PushPlacement};
 
 #[cfg(test)]
 mod tests;

@@ -128,7 +128,7 @@ impl Connection {
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
-        let crossed = self.marks.has(Marks::ACTIVE) && self.config.answers_crossing_syn;
+        let crossed = self.marks.has(Marks::ACTIVE) && self.config.policy.answers_crossing_syn;
         let answering = self.phase == TcpPhase::SynReceived && !crossed;
         let timestamps = if answering { self.marks.has(Marks::TIMESTAMPS) } else { self.config.timestamps };
         let (fast_open, fast_open_experimental) = self.fast_open_option();
@@ -200,7 +200,7 @@ impl Connection {
             self.config.ecn == EcnMode::Request && ece && !cwr
         } else {
             let asked = !self.marks.has(Marks::ACTIVE)
-                || !self.config.answers_crossing_syn
+                || !self.config.policy.answers_crossing_syn
                 || (self.config.ecn == EcnMode::Request && self.round_trip.backoff == 0);
             self.config.ecn != EcnMode::Off && ece && cwr && asked
         };
@@ -226,7 +226,7 @@ impl Connection {
         let most = self.peer_mss.min(self.path_mss).min(self.searched_mss()).max(LEAST_MSS);
         let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
-        if self.config.halves_small_windows { self.halved_by_window(size, options) } else { size }
+        if self.config.policy.mss_at_most_half_window { self.halved_by_window(size, options) } else { size }
     }
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
@@ -241,7 +241,7 @@ impl Connection {
         self.send.push = self.send.push.later(self.send.unacknowledged);
         self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
         self.recovery = Recovery::new(self.send.unacknowledged);
-        if self.config.halves_small_windows && !self.marks.has(Marks::ACTIVE) {
+        if self.config.policy.mss_at_most_half_window && !self.marks.has(Marks::ACTIVE) {
             // What the SYN said does not count there.
             self.send.largest_window = self.send.window;
         }
@@ -252,7 +252,7 @@ impl Connection {
         self.congestion.open(segments, self.effective_mss());
         if self.marks.has(Marks::SYN_REPEATED) {
             self.round_trip.after_lost_syn();
-            if self.marks.has(Marks::ACTIVE) && self.config.repeated_syn_is_reduction {
+            if self.marks.has(Marks::ACTIVE) && self.config.policy.retransmitted_syn_sets_cwr {
                 self.tell_of_reduction();
             }
         }
@@ -260,11 +260,11 @@ impl Connection {
         self.retransmit_at = Instant::FAR_FUTURE;
         self.progress_at = env.now;
         self.receive_mss = self.receive_mss.min(self.path_mss);
-        if self.config.challenge_interval.is_some() && !self.marks.has(Marks::ACTIVE) {
+        if self.config.policy.challenge_interval.is_some() && !self.marks.has(Marks::ACTIVE) {
             // What its handshake was answered is no business of the connection.
             self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
         }
-        if self.is_adaptive() {
+        if self.acks_adapt() {
             // A peer that takes little is thought to send little.
             let own = self.segment_bytes().min(u32::from(self.receive_mss)) as u16;
             self.receive_mss = own.max(LEAST_HALVED_BYTES);
@@ -275,7 +275,7 @@ impl Connection {
             self.enter(TcpPhase::FinWait1, env);
             if self.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
-            } else if self.config.answers_crossing_syn {
+            } else if self.config.policy.answers_crossing_syn {
                 self.marks.set(Marks::APART);
             }
         }
@@ -326,7 +326,7 @@ impl Connection {
             if !flags.rst() {
                 outcome.reset = Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
             }
-            if let Some(retry) = self.config.crossed_syn_retry
+            if let Some(retry) = self.config.policy.bad_syn_ack_retry
                 && self.round_trip.backoff == 0
             {
                 self.retransmit_at = env.now + retry;
@@ -372,7 +372,7 @@ impl Connection {
         self.take_urgent(arrival, outcome);
         let is_fast_open =
             matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
-        if !self.config.drops_data_of_syn_answers || is_fast_open {
+        if !self.config.policy.syn_ack_data_is_dropped || is_fast_open {
             self.take_data(arrival, env, outcome);
         }
     }

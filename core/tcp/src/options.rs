@@ -25,7 +25,7 @@ impl Connection {
     pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {
         if !on
             && self.send.next.precedes(self.stream_end())
-            && self.config.push == crate::PushPlacement::Linux
+            && self.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
         {
             // Linux lets go of whatever is held back.
             self.marks.set(Marks::OVERRIDE);
@@ -43,7 +43,7 @@ impl Connection {
     pub fn set_user_timeout(&mut self, user_timeout: Duration, env: &mut Environment<'_>) {
         self.change(env, |config| config.user_timeout = user_timeout);
         // Where patience counts from a retransmission, the timer that runs is left alone.
-        if !self.config.patience_from_retransmission && self.retransmit_at != Instant::FAR_FUTURE {
+        if !self.config.policy.user_timeout_from_retransmission && self.retransmit_at != Instant::FAR_FUTURE {
             self.arm_retransmission(env.now);
         }
     }

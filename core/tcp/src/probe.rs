@@ -87,7 +87,7 @@ impl Connection {
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
     pub(crate) fn arm_tail_probe(&mut self, advances: bool, now: Instant) {
-        if self.config.tail_probes_are_whole {
+        if self.config.policy.tail_probes_are_full_segments {
             return self.arm_whole_tail_probe(advances, now);
         }
         let (allowed, smoothed, retransmit_at) =
@@ -127,7 +127,7 @@ impl Connection {
         let reads = self.config.tail_loss_probe && self.config.rack && self.marks.has(Marks::SACK);
         reads
             && self.phase != TcpPhase::SynReceived
-            && match self.config.tail_probes_are_whole {
+            && match self.config.policy.tail_probes_are_full_segments {
                 true => {
                     matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
                         && !self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
@@ -139,7 +139,7 @@ impl Connection {
     // spec: RFC8985 7.3-1
     pub(crate) fn skip_tail_probe(&mut self, now: Instant) {
         self.arm_retransmission(now);
-        if self.config.tail_probes_are_whole
+        if self.config.policy.tail_probes_are_full_segments
             && let Some(at) = self.timeout_of_oldest()
         {
             let soonest = now + self.config.recovery_timer_slack;
@@ -160,7 +160,7 @@ impl Connection {
                 return;
             }
         }
-        if self.config.tail_probes_are_whole && self.tail_probe(self.stream_end()).is_none() {
+        if self.config.policy.tail_probes_are_full_segments && self.tail_probe(self.stream_end()).is_none() {
             return;
         }
         self.marks.set(Marks::TAIL_PROBE);

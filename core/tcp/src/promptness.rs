@@ -1,6 +1,6 @@
-//! How soon data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): after a fixed wait, or as Linux finds it out.
+//! How soon data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): after a fixed delay, or one that adapts.
 //!
-//! With [`crate::Config::quick_acknowledgments`] the first segments of a connection, and those after a silence, are
+//! With [`DelayedAck::Adaptive`] the first segments of a connection, and those after a silence, are
 //! acknowledged at once, because the peer is in slow start and counts acknowledgments. After that an acknowledgment
 //! waits about as long as the pause between segments, so that it meets the next. Where the application answers within
 //! that time, the exchange is a conversation, and acknowledgments wait for the answers.
@@ -8,12 +8,13 @@
 use crate::Connection;
 use crate::marks::Marks;
 use crate::open::TIMESTAMPS_BYTES;
+use crate::policy::DelayedAck;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
 
 /// The wait that a connection begins with, and the least in a stream, in milliseconds.
 const LEAST_DELAY_MS: u16 = 40;
-/// The shortest that one waits, as Linux leaves even that to a timer.
+/// The shortest that one waits, because even that is left to a timer.
 const TICK: Duration = Duration::from_millis(1);
 /// The longest that an acknowledgment waits in a conversation, or for the end of a write to be read.
 const MOST_DELAY_MS: u16 = 200;
@@ -134,13 +135,13 @@ impl Promptness {
 }
 
 impl Connection {
-    pub(crate) fn is_adaptive(&self) -> bool {
-        self.config.quick_acknowledgments > 0
+    pub(crate) fn acks_adapt(&self) -> bool {
+        self.config.policy.delayed_ack == DelayedAck::Adaptive
     }
     /// Data came in order: what its coming tells about the pace.
     #[inline]
     pub(crate) fn note_data(&mut self, coming: Coming, now: Instant) {
-        if self.is_adaptive() {
+        if self.acks_adapt() {
             return self.adapt_to(coming, now);
         }
         self.promptness.data_at_ms = millis(now);
@@ -212,7 +213,7 @@ impl Connection {
     }
     /// Something came that is no ordinary next segment: the peer wants to hear of each, up to so many.
     pub(crate) fn hurry_acknowledgments(&mut self, most: u8) {
-        if !self.is_adaptive() {
+        if !self.acks_adapt() {
             return;
         }
         let window = self.receive.edge.since(self.receive.next);
@@ -224,7 +225,7 @@ impl Connection {
     #[inline]
     pub(crate) fn note_answer(&mut self, now: Instant) {
         let answers_handshake = self.marks.has(Marks::ACTIVE) && self.marks.has(Marks::ACKNOWLEDGE);
-        if self.is_adaptive() && self.promptness.delay_ms == 0 && answers_handshake {
+        if self.acks_adapt() && self.promptness.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
             self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
         }
@@ -236,7 +237,7 @@ impl Connection {
     /// The other's SYN answered ours: the last step of the handshake goes now, or with what the application says first
     /// where it has asked for that.
     pub(crate) fn acknowledge_handshake(&mut self, now: Instant) {
-        if self.is_adaptive() && self.promptness.is_conversation() {
+        if self.acks_adapt() && self.promptness.is_conversation() {
             self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
             self.marks.set(Marks::SCHEDULED);
             self.receive.acknowledged = self.receive.next;
@@ -280,7 +281,7 @@ impl Connection {
     }
     /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
     pub(crate) fn may_delay_fin(&self) -> bool {
-        self.is_adaptive() && self.phase == TcpPhase::Established
+        self.acks_adapt() && self.phase == TcpPhase::Established
     }
     /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
     pub(crate) fn schedule_for_fin(&mut self) {
@@ -303,7 +304,7 @@ impl Connection {
     }
     /// The wait was for nothing: the next one is longer in a stream, and the conversation is over.
     pub(crate) fn waited_in_vain(&mut self) {
-        if !self.is_adaptive() {
+        if !self.acks_adapt() {
             return;
         }
         let timeout = self.round_trip.base_timeout(&self.config).as_millis().min(60_000) as u16;
@@ -320,7 +321,7 @@ impl Connection {
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
     #[inline]
     pub(crate) fn acknowledge_what_was_read(&mut self) {
-        if !self.is_adaptive() || !self.marks.has(Marks::SCHEDULED) {
+        if !self.acks_adapt() || !self.marks.has(Marks::SCHEDULED) {
             return;
         }
         let waiting = self.receive.next.since(self.receive.acknowledged);
@@ -339,7 +340,7 @@ impl Connection {
     /// The application wants acknowledgments at once, or with its answers.
     pub(crate) fn set_promptness(&mut self, quick: bool) {
         self.promptness.converse(!quick);
-        if self.is_adaptive() {
+        if self.acks_adapt() {
             let counts = matches!(self.phase, TcpPhase::Established | TcpPhase::CloseWait);
             if quick && counts {
                 let count = self.promptness.pushes().max(1);

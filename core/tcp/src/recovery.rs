@@ -221,7 +221,7 @@ impl Connection {
         if !repairing {
             self.enter_recovery(&heard, env.now);
         }
-        if !repairing || !self.config.window_counts_segments {
+        if !repairing || !self.config.policy.congestion_window_counts_segments {
             self.move_window(&Delivery::default(), &heard, true, self.recovery.state, env.now);
         }
         self.tell_window(env);
@@ -425,7 +425,7 @@ impl Connection {
             }
         }
         let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
-        let in_order = heard.advanced_bytes > 0 || self.grows_out_of_order(delivered);
+        let in_order = heard.advanced_bytes > 0 || self.congestion_window_grows_on_sack(delivered);
         if !in_order || (reduced && !self.recovery.reduces()) {
             // What ends a reduction leaves the window at the threshold.
             return;
@@ -438,8 +438,8 @@ impl Connection {
         self.grow(bytes, heard, now);
     }
     /// Whether what was delivered out of order counts as in order, for that is how the path is.
-    fn grows_out_of_order(&self, delivered: u32) -> bool {
-        self.config.grows_out_of_order
+    fn congestion_window_grows_on_sack(&self, delivered: u32) -> bool {
+        self.config.policy.congestion_window_grows_on_sack
             && delivered > 0
             && self.reordering_segments() > u32::from(self.config.reordering_segments)
     }
@@ -474,7 +474,7 @@ impl Connection {
             // spec: RFC5681 4.3-4a
             // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
             RecoveryState::Recovery => {
-                matches!(self.config.congestion, inhost_congestion::CongestionChoice::CubicLinux)
+                matches!(self.config.congestion, inhost_congestion::CongestionChoice::CubicInSegments)
             }
             _ => false,
         };
@@ -540,7 +540,7 @@ impl Connection {
     /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
     pub(crate) fn send_refused_again(&mut self, longer_than: u32) {
         if let Some(buffers) = &mut self.buffers {
-            if self.config.narrow_path_is_loss {
+            if self.config.policy.smaller_mtu_is_loss {
                 buffers.flight.lose_bursts_over(longer_than);
             } else {
                 buffers.flight.lose_all(|record| record.bytes() > longer_than);

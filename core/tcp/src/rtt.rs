@@ -71,10 +71,10 @@ impl RoundTrip {
         let Some(sample) = measured.or(echoed) else { return };
         let ends_round = self.until.precedes(acknowledgment);
         let counts = ends_round || self.backoff > 0 || self.smoothed == Duration::ZERO;
-        if !counts && !config.measures_every_acknowledgment {
+        if !counts && !config.policy.rtt_sample_for_each_ack {
             return;
         }
-        if config.variation_falls_slowly {
+        if config.policy.rttvar_falls_slowly {
             return self.sample_slowly(sample, ends_round, next, config);
         }
         self.until = next;

@@ -1,10 +1,10 @@
 //! Segments that leave together: a run of full ones is decided on, and given to the device, once. In the flight each
 //! stands for itself, so that a loss of one is a loss of one.
 
-use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::Blocked;
 use crate::phase::Allows;
+use crate::policy::PushPlacement;
 use crate::transmit::{Data, Next};
 use crate::{Connection, Ecn, Header, SegmentOutput};
 use inhost_base::{Instant, Sequence};
@@ -48,7 +48,7 @@ impl Connection {
     /// `sendable_bytes`, for each segment in its turn.
     fn run_length(&self, data: Data, step: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.stream_end().since(data.start);
-        let window = match self.config.window_counts_segments {
+        let window = match self.config.policy.congestion_window_counts_segments {
             true => self.room_in_segments().saturating_mul(step),
             false => self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes()),
         };
@@ -61,7 +61,7 @@ impl Connection {
             let paced = u32::try_from(buffers.pacer.room_bytes(step, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(step).saturating_mul(step));
         }
-        if self.config.push == PushPlacement::Linux {
+        if self.config.policy.push == PushPlacement::WritesAndHalfWindows {
             room = room.min(self.burst_of(data.start, data.start + data.length).end.since(data.start));
         }
         let full = (unsent.min(room) / step).clamp(1, most) * step;
@@ -97,7 +97,7 @@ impl Connection {
         in_flight: u32,
         now: Instant,
     ) {
-        if self.config.push == PushPlacement::Linux {
+        if self.config.policy.push == PushPlacement::WritesAndHalfWindows {
             self.burst_leaves(start, end);
             self.buffers_mut().flight.sent(start, record_end, in_flight, now);
             self.burst_left(end);

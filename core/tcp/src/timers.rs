@@ -68,7 +68,7 @@ impl Connection {
     #[inline]
     pub(crate) fn arm_retransmission(&mut self, now: Instant) {
         self.retransmit_at = now + self.patience_of_one();
-        if self.phase.opens() || !self.config.patience_from_retransmission {
+        if self.phase.opens() || !self.config.policy.user_timeout_from_retransmission {
             self.bound_by_patience(now);
         }
     }
@@ -108,7 +108,7 @@ impl Connection {
     #[inline]
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
         self.marks.set(Marks::SCHEDULED);
-        if self.is_adaptive() {
+        if self.acks_adapt() {
             return self.schedule_adaptive(now);
         }
         let waiting = self.receive.next.since(self.receive.acknowledged);
@@ -158,7 +158,7 @@ impl Connection {
             buffers.aggregate_until = Instant::FAR_FUTURE;
             self.marks.clear(Marks::HELD_UP);
             self.send.push = self.stream_end();
-            if self.config.aggregates_for_timeout {
+            if self.config.policy.cork_lasts_rto {
                 self.override_small();
             } else if self.marks.has(Marks::CORKED) {
                 self.marks.set(Marks::OVERRIDE);
@@ -175,7 +175,7 @@ impl Connection {
     fn override_small(&mut self) {
         self.marks.set(Marks::OVERRIDE);
         if let Some(buffers) = &mut self.buffers {
-            buffers.tail_probe.persists = self.config.tail_probes_are_whole;
+            buffers.tail_probe.persists = self.config.policy.tail_probes_are_full_segments;
         }
     }
     /// The timers of what is in flight that are not the last resort.
@@ -224,7 +224,7 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        let said = self.soft_error.filter(|_| self.config.soft_errors_name_timeouts);
+        let said = self.soft_error.filter(|_| self.config.policy.soft_errors_name_timeouts);
         let error = match said {
             Some(SoftError::Unreachable | SoftError::Prohibited | SoftError::TimeExceeded) => {
                 ConnectionError::Unreachable
@@ -244,7 +244,10 @@ impl Connection {
         if refused && !self.has_outstanding() {
             return self.fire_refusal(env, outcome);
         }
-        if self.config.patience_from_retransmission && self.round_trip.backoff == 0 && !self.phase.opens() {
+        if self.config.policy.user_timeout_from_retransmission
+            && self.round_trip.backoff == 0
+            && !self.phase.opens()
+        {
             self.progress_at = now;
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
@@ -259,13 +262,16 @@ impl Connection {
         if self.phase.opens() {
             self.marks.set(Marks::SYNCHRONISE);
         } else if self.send.window == 0
-            && !(self.config.empty_window_probes && self.has_outstanding())
+            && !(self.config.policy.window_probes_are_empty && self.has_outstanding())
             && (self.has_outstanding() || self.queued_bytes() > 0 || self.phase.has_fin_outstanding())
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.marks.set(Marks::PROBE);
             let is_urgent = self.send.next.precedes(self.send.urgent);
-            if self.config.empty_window_probes && self.config.urgent_goes_with_data && is_urgent {
+            if self.config.policy.window_probes_are_empty
+                && self.config.policy.urgent_goes_with_data
+                && is_urgent
+            {
                 self.marks.set(Marks::ANNOUNCE_URGENT);
             }
         } else if self.has_outstanding() {

@@ -2,10 +2,10 @@
 //! send ledger.
 
 use crate::buffers::Buffers;
-use crate::config::PushPlacement;
 use crate::marks::Marks;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
+use crate::policy::PushPlacement;
 use crate::run::lend_run;
 use crate::{Connection, Ecn, Environment, Header, RecoveryState};
 use inhost_base::{Instant, Sequence};
@@ -141,7 +141,7 @@ impl Connection {
         let length = self.sendable_bytes(unsent)?;
         if length == unsent
             && self.phase.has_fin_outstanding()
-            && self.config.empty_window_probes
+            && self.config.policy.window_probes_are_empty
             && send.next + length == self.send_edge()
         {
             // The FIN that goes with it takes a number, too.
@@ -154,8 +154,9 @@ impl Connection {
     /// of the window, was not repeated.
     fn ends_before_open(&self) -> bool {
         let reads = !self.marks.has(Marks::RECEIVE_CLOSED);
-        let is_full = self.config.window_counts_segments && self.marks.has(Marks::SYN_REPEATED);
-        let waits = is_full || (reads && self.config.answers_crossing_syn);
+        let is_full =
+            self.config.policy.congestion_window_counts_segments && self.marks.has(Marks::SYN_REPEATED);
+        let waits = is_full || (reads && self.config.policy.answers_crossing_syn);
         self.may_end_before_open()
             && !waits
             && self.send.next == self.syn_sequence() + 1
@@ -171,7 +172,7 @@ impl Connection {
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub(crate) fn is_window_shut(&self) -> bool {
-        self.config.empty_window_probes && !self.send.next.precedes(self.send_edge())
+        self.config.policy.window_probes_are_empty && !self.send.next.precedes(self.send_edge())
     }
     fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
         Ok(Data { start: self.send.next, length, fin, step: 0, again: None })
@@ -189,7 +190,7 @@ impl Connection {
             let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
             let closed = if send.window == 0 {
                 SendCause::ClosedWindow
-            } else if full && self.config.push == PushPlacement::Linux {
+            } else if full && self.config.policy.push == PushPlacement::WritesAndHalfWindows {
                 // Where both windows are full at once, Linux names its own.
                 SendCause::CongestionWindow
             } else {
@@ -226,7 +227,7 @@ impl Connection {
     /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
     #[inline]
     fn is_congestion_window_full(&self, length: u32) -> bool {
-        if self.config.window_counts_segments {
+        if self.config.policy.congestion_window_counts_segments {
             return self.is_full_of_segments();
         }
         let in_flight = self.in_flight_bytes();
@@ -236,7 +237,7 @@ impl Connection {
     }
     /// Whether the congestion window counts segments, and has no room for one more.
     fn is_full_of_segments(&self) -> bool {
-        self.config.window_counts_segments && self.room_in_segments() == 0
+        self.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
     }
     /// Segments for which the congestion window has room, where it counts them.
     #[inline(never)]
@@ -248,7 +249,7 @@ impl Connection {
     /// Bytes thought to be in the network, as the congestion window counts them.
     #[inline]
     pub(crate) fn counted_in_flight_bytes(&self) -> u32 {
-        match self.config.window_counts_segments {
+        match self.config.policy.congestion_window_counts_segments {
             true => self.segments_on_their_way().saturating_mul(self.segment_bytes()),
             false => self.in_flight_bytes(),
         }
@@ -272,15 +273,16 @@ impl Connection {
         if self.marks.has(Marks::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
             return true;
         }
-        let from = if self.config.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
+        let from =
+            if self.config.policy.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
         let is_urgent = from.precedes(self.send.urgent);
-        let overrides = self.config.urgent_goes_with_data && is_urgent;
+        let overrides = self.config.policy.urgent_goes_with_data && is_urgent;
         let holds = self.marks.has(Marks::CORKED) && !overrides;
         if holds && length == unsent && !self.phase.has_fin_outstanding() {
             return false;
         }
         let end = self.send.next + length;
-        if length < unsent && self.config.fills_windows {
+        if length < unsent && self.config.policy.fills_window_behind_full_segments {
             return self.buffers.as_ref().is_some_and(|buffers| buffers.burst.ends_with(self.send.next, end));
         }
         if length < unsent {
@@ -295,7 +297,7 @@ impl Connection {
     /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
     fn may_override_cuts(&self) -> bool {
         let persists = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
-        !self.config.fills_windows || persists
+        !self.config.policy.fills_window_behind_full_segments || persists
     }
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
@@ -316,29 +318,30 @@ impl Connection {
     /// The first of what is lost, if the congestion window allows.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
     fn data_again(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
-        if self.send.window == 0 && !self.config.empty_window_probes {
+        if self.send.window == 0 && !self.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
         let segment = self.payload_limit();
         let fin_is_out = end.precedes(self.send.next);
-        let Some((start, to)) =
-            buffers.flight.lost_run(segment + u32::from(fin_is_out), self.config.acknowledgments_move_cuts)
+        let Some((start, to)) = buffers
+            .flight
+            .lost_run(segment + u32::from(fin_is_out), self.config.policy.partial_acks_recut_segments)
         else {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         };
         let mut fin = fin_is_out && end.precedes(to);
         let mut length = to.since(start) - u32::from(fin);
-        if buffers.flight.refused && to == self.send.next && !fin && !self.config.narrow_path_is_loss {
+        if buffers.flight.refused && to == self.send.next && !fin && !self.config.policy.smaller_mtu_is_loss {
             // What was refused, as a probe is, goes together with what follows it.
             length = end.since(start);
         }
-        if fin && length == segment && self.config.acknowledgments_move_cuts {
+        if fin && length == segment && self.config.policy.partial_acks_recut_segments {
             // A FIN that left alone is not joined to a segment that is full.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= segment;
         length = length.min(segment);
-        let probes = self.config.empty_window_probes;
+        let probes = self.config.policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
             // What was refused stays within what is offered now.
             let edge = self.send_edge();
@@ -357,7 +360,7 @@ impl Connection {
             length = length.min(room);
         }
         let in_flight = self.in_flight_bytes();
-        let fits = match self.config.window_counts_segments {
+        let fits = match self.config.policy.congestion_window_counts_segments {
             true => self.room_in_segments() > 0,
             false => in_flight + length <= self.congestion.window.window_bytes,
         };
@@ -383,12 +386,12 @@ impl Connection {
             let whole = unsent.min(self.payload_limit());
             let length = whole.min(edge.since(next));
             let fin = length == unsent && self.phase.has_fin_outstanding();
-            if length == whole || !self.config.tail_probes_are_whole {
+            if length == whole || !self.config.policy.tail_probes_are_full_segments {
                 return Some(Data { start: next, length, fin, step: 0, again: None });
             }
         }
         let last = self.buffers.as_ref()?.flight.last()?;
-        if self.config.tail_probes_are_whole
+        if self.config.policy.tail_probes_are_full_segments
             && edge.at_or_before(last.start)
             && last.start != self.send.unacknowledged
         {
@@ -398,7 +401,10 @@ impl Connection {
         let fin = end.precedes(last.end);
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
-        if self.config.tail_probes_are_whole && last.start.precedes(edge) && edge.precedes(data_end) {
+        if self.config.policy.tail_probes_are_full_segments
+            && last.start.precedes(edge)
+            && edge.precedes(data_end)
+        {
             // The window was taken back: as much as it takes now.
             let length = length.min(edge.since(last.start));
             let again = Some(RetransmittedWhy::TailProbe);
@@ -409,7 +415,7 @@ impl Connection {
     }
     /// Whether a closed window is due to be probed by an old number.
     fn probes_empty(&self) -> bool {
-        self.config.empty_window_probes
+        self.config.policy.window_probes_are_empty
             && self.marks.has(Marks::PROBE)
             && self.send.window == 0
             && !self.has_outstanding()
@@ -499,7 +505,7 @@ impl Connection {
             }
         }
         // Whoever comes to the end of the budget, or of the link's room, would send more.
-        if self.is_adaptive() && first != self.send.next && self.has_sack_news() {
+        if self.acks_adapt() && first != self.send.next && self.has_sack_news() {
             // All segments of a burst have told the same.
             self.sack_told(env.pool);
         }
@@ -529,7 +535,7 @@ impl Connection {
         let next = self.send.next;
         let arms = match &self.buffers {
             // A probe does not ask for another.
-            Some(buffers) if self.config.tail_probes_are_whole => {
+            Some(buffers) if self.config.policy.tail_probes_are_full_segments => {
                 first != next && !buffers.tail_probe.ends_at(next)
             }
             Some(buffers) => first != next || buffers.tail_probe.at == Instant::FAR_FUTURE,
@@ -576,7 +582,7 @@ impl Connection {
     }
     /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
     fn is_rounded(&self, beyond_bytes: u32) -> bool {
-        let scales = self.config.numbers_pass_rounded_edges && self.marks.has(Marks::SCALING);
+        let scales = self.config.policy.sequence_may_pass_rounded_window && self.marks.has(Marks::SCALING);
         scales && beyond_bytes < 1 << self.receive.scale
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
@@ -600,7 +606,9 @@ impl Connection {
                 header.sequence = data.start;
                 let end = data.start + data.length;
                 let pushed = match data.again {
-                    Some(_) if self.config.push == PushPlacement::Linux => self.pushes_again(data.start, end),
+                    Some(_) if self.config.policy.push == PushPlacement::WritesAndHalfWindows => {
+                        self.pushes_again(data.start, end)
+                    }
                     _ => self.pushes(data.start, data.first_end(), end),
                 };
                 if data.length > 0 && pushed {
@@ -618,7 +626,7 @@ impl Connection {
                 }
             }
             Next::Acknowledge
-                if self.phase.opens() && self.send.window == 0 && self.config.answers_crossing_syn =>
+                if self.phase.opens() && self.send.window == 0 && self.config.policy.answers_crossing_syn =>
             {
                 // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
                 header.sequence = self.send.unacknowledged;
@@ -645,7 +653,10 @@ impl Connection {
                         && self.marks.has(Marks::ACTIVE)
                         && self.receive.edge == self.receive.next;
                     self.history_mut().retransmitted_segments += u32::from(!answers_first);
-                    if !(answers_first && self.round_trip.backoff == 0 && self.config.answers_crossing_syn) {
+                    if !(answers_first
+                        && self.round_trip.backoff == 0
+                        && self.config.policy.answers_crossing_syn)
+                    {
                         // Otherwise what acknowledges it answers this one, not the SYN before.
                         self.marks.clear(Marks::SYN_TIMED);
                     }
@@ -665,7 +676,7 @@ impl Connection {
                 let running = self.retransmit_at;
                 self.arm_retransmission(now);
                 let crossed = self.phase == TcpPhase::SynReceived && self.marks.has(Marks::ACTIVE);
-                if crossed && self.config.answers_crossing_syn && running > now {
+                if crossed && self.config.policy.answers_crossing_syn && running > now {
                     // The timer of our first SYN goes on.
                     self.retransmit_at = self.retransmit_at.min(running);
                 }
@@ -686,7 +697,7 @@ impl Connection {
         if header.flags.ack() {
             self.acknowledgment_left(next, header.window);
         }
-        let is_burst = self.is_adaptive() && matches!(next, Next::Data(Data { again: None, .. }));
+        let is_burst = self.acks_adapt() && matches!(next, Next::Data(Data { again: None, .. }));
         if !header.options.sack.is_empty() && !is_burst {
             self.sack_told(env.pool);
         }
@@ -716,7 +727,7 @@ impl Connection {
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.receive.acknowledged = self.receive.next;
         let offered = match next {
-            Next::Synchronise if self.config.syn_tells_whole_window => self.window_space(),
+            Next::Synchronise if self.config.policy.syn_advertises_whole_window => self.window_space(),
             Next::Synchronise => u32::from(window_field),
             _ => u32::from(window_field) << self.receive.scale,
         };
@@ -771,7 +782,7 @@ impl Connection {
         }
         let all_sent = !self.send.next.precedes(self.stream_end());
         if let Some(buffers) = &mut self.buffers
-            && (all_sent || self.config.aggregates_for_timeout)
+            && (all_sent || self.config.policy.cork_lasts_rto)
         {
             buffers.aggregate_until = Instant::FAR_FUTURE;
             buffers.tail_probe.persists &= overrides;

@@ -33,7 +33,7 @@ impl Connection {
             return;
         }
         let first = header.sequence + u32::from(header.flags.syn());
-        let least = u16::from(self.config.zero_urgent_pointer_counts);
+        let least = u16::from(self.config.policy.zero_urgent_pointer_counts);
         let mark = first + u32::from(header.urgent_pointer.max(least));
         if self.receive.urgent.precedes(mark) && self.read_position().precedes(mark) {
             self.receive.urgent = mark;

@@ -95,7 +95,7 @@ impl Connection {
         if !self.phase.expects_data() {
             return;
         }
-        if self.config.doubled_window_updates {
+        if self.config.policy.window_updates_on_doubling {
             let held = self.receive.edge.since(self.receive.next);
             let space = self.space();
             let advance = self.edge_advance(&space);

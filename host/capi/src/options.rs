@@ -476,7 +476,7 @@ fn tcp_number(socket: &Socket, tcp: Option<&Info>, option: c_int) -> Result<i32,
 /// The name of a congestion control in the sixteen bytes that C gives it.
 fn congestion_name(choice: CongestionChoice) -> Vec<u8> {
     let name = match choice {
-        CongestionChoice::Cubic | CongestionChoice::CubicLinux => "cubic",
+        CongestionChoice::Cubic | CongestionChoice::CubicInSegments => "cubic",
         CongestionChoice::NewReno => "reno",
         CongestionChoice::Custom(_) => "custom",
     };

@@ -38,7 +38,7 @@ pub(crate) fn tcp_config() -> TcpConfig {
         config.restart_after_idle = value;
     }
     if let Some(name) = read("tcp_congestion_control") {
-        config.congestion = congestion(&name).unwrap_or(CongestionChoice::CubicLinux);
+        config.congestion = congestion(&name).unwrap_or(CongestionChoice::CubicInSegments);
     }
     if let Some(segments) = number("tcp_min_tso_segs") {
         config.least_burst_segments = segments.clamp(1, u64::from(u16::MAX)) as u16;
@@ -150,7 +150,7 @@ fn fast_open_key(text: &str) -> Option<[u8; 16]> {
 /// that ask for nothing.
 pub(crate) fn congestion(name: &str) -> Option<CongestionChoice> {
     match name {
-        "cubic" => Some(CongestionChoice::CubicLinux),
+        "cubic" => Some(CongestionChoice::CubicInSegments),
         "reno" => Some(CongestionChoice::NewReno),
         _ => None,
     }

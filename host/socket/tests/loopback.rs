@@ -10,7 +10,7 @@ use inhost_socket::{
 };
 use inhost_stack::{
     CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
-    UdpOptions,
+    TcpPolicy, UdpOptions,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -457,7 +457,10 @@ fn any_number_of_tasks_may_wait_for_one_thing_and_the_host_comes_to_rest() {
 
 #[test]
 fn what_came_before_a_reset_is_read_by_another_thread_to_its_end() {
-    let tcp = TcpConfig { keeps_received_after_reset: true, ..TcpConfig::default() };
+    let tcp = TcpConfig {
+        policy: TcpPolicy { received_data_survives_reset: true, ..TcpPolicy::default() },
+        ..TcpConfig::default()
+    };
     let config = StackConfig { tcp, ..StackConfig::default() };
     let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
@@ -491,7 +494,10 @@ enum Peer {
 #[test]
 fn what_another_thread_wrote_arrives_though_it_read_nothing() {
     for peer in [Peer::Greets, Peer::Echoes] {
-        let tcp = TcpConfig { keeps_received_after_reset: true, ..TcpConfig::default() };
+        let tcp = TcpConfig {
+            policy: TcpPolicy { received_data_survives_reset: true, ..TcpPolicy::default() },
+            ..TcpConfig::default()
+        };
         let config = StackConfig { tcp, ..StackConfig::default() };
         let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
         let listener = host.listen(here(7), ListenOptions::default()).unwrap();

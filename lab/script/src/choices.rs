@@ -1,7 +1,7 @@
 //! The choices of the `linux` profile, each of which can be undone alone, to see what it is for and what guards it.
 
 use inhost_stack::{IpConfig, ListenOptions, StackConfig, UdpOptions};
-use inhost_tcp::Config;
+use inhost_tcp::{Config, Policy};
 
 /// What a host of our own begins with.
 pub struct Setup<'a> {
@@ -32,14 +32,20 @@ impl Choice {
 }
 
 macro_rules! of_tcp {
-    ($($field:ident)*) => {
-        /// The choices of TCP's configuration.
-        pub const OF_TCP: &[&str] = &[$(stringify!($field)),*];
+    (config $($field:ident)* ; policy $($choice:ident)*) => {
+        /// What the profile sets beside TCP's policy.
+        pub const OF_CONFIG: &[&str] = &[$(stringify!($field)),*];
+        /// The choices of TCP's policy.
+        pub const OF_POLICY: &[&str] = &[$(stringify!($choice)),*];
         /// All of them.
         pub static ALL: &[Choice] = &[
             $(Choice {
                 name: stringify!($field),
                 undo: |setup| setup.config.tcp.$field = Config::rfc().$field,
+            },)*
+            $(Choice {
+                name: stringify!($choice),
+                undo: |setup| setup.config.tcp.policy.$choice = Policy::rfc().$choice,
             },)*
             Choice { name: "gives_out_reset", undo: |setup| setup.listen.gives_out_reset = false },
             Choice {
@@ -63,18 +69,25 @@ macro_rules! of_tcp {
 }
 
 of_tcp! {
-    send_buffer_limit_bytes not_sent_low_water_bytes send_buffer_initial_bytes receive_buffer_limit_bytes
-    receive_buffer_initial_bytes quick_acknowledgments push user_timeout syn_retries syn_answer_retries
-    syn_linear_timeouts max_retransmission_timeout empty_window_probes keeps_received_after_reset
-    reset_after_end_is_closed soft_errors_name_timeouts soft_errors_end_handshakes unread_is_unknown
-    answers_crossing_syn crossed_syn_retry drops_data_of_syn_answers needs_acknowledgment_flag
-    resets_bad_handshakes accepts_what_is_not_acknowledged urgent_goes_with_data patience_from_retransmission
-    halves_small_windows same_numbers_widen_windows aggregates_for_timeout challenge_interval
-    syn_tells_whole_window doubled_window_updates measures_every_acknowledgment variation_falls_slowly
-    recovery_timer_slack grows_out_of_order timestamps_required rto_restart congestion pacing path_mtu_probing
-    window_counts_segments acknowledgments_move_cuts tail_probes_are_whole fills_windows errors_may_quote_next
-    answer_must_be_echoed believes_resets_at_fin numbers_pass_rounded_edges old_acknowledgments_tell_nothing
-    pure_acknowledgments_pass_paws small_last_states window_growth_bytes narrow_path_is_loss
-    errors_revert_back_off repeated_syn_is_reduction resets_tell_marks marks_need_data_out
-    zero_urgent_pointer_counts
+    config
+        send_buffer_limit_bytes not_sent_low_water_bytes send_buffer_initial_bytes
+        receive_buffer_limit_bytes receive_buffer_initial_bytes user_timeout syn_retries
+        syn_answer_retries syn_linear_timeouts max_retransmission_timeout recovery_timer_slack
+        timestamps_required rto_restart congestion pacing path_mtu_probing window_growth_bytes
+        quick_acknowledgments
+    ;
+    policy
+        push congestion_window_counts_segments congestion_window_grows_on_sack
+        partial_acks_recut_segments fills_window_behind_full_segments mss_at_most_half_window
+        cork_lasts_rto window_probes_are_empty tail_probes_are_full_segments
+        sequence_may_pass_rounded_window urgent_goes_with_data retransmitted_syn_sets_cwr
+        resets_carry_urg_and_ece rtt_sample_for_each_ack rttvar_falls_slowly
+        user_timeout_from_retransmission soft_errors_name_timeouts icmp_may_quote_snd_nxt
+        icmp_reverts_back_off smaller_mtu_is_loss delayed_ack same_sequence_only_widens_window
+        syn_advertises_whole_window window_updates_on_doubling ece_needs_data_in_flight
+        zero_urgent_pointer_counts segments_need_ack_flag unacknowledged_range_is_acceptable
+        old_acks_update_nothing pure_acks_pass_paws challenge_interval handshake_ack_needs_echo
+        bad_handshakes_are_reset syn_ack_data_is_dropped bad_syn_ack_retry answers_crossing_syn
+        soft_errors_end_handshakes received_data_survives_reset reset_after_fin_is_closed
+        reset_at_fin_is_valid unread_data_has_no_connection minimal_last_states
 }

@@ -2,10 +2,10 @@
 //! choices there is a script that does not hold without it.
 
 use inhost_script::Offloads;
-use inhost_script::choices::{ALL, OF_TCP};
+use inhost_script::choices::{ALL, OF_CONFIG, OF_POLICY};
 use inhost_script::language::{HostSetting, KernelNote, Place, Profile, Script};
 use inhost_script::suite::{self, Verdict};
-use inhost_tcp::Config;
+use inhost_tcp::{Config, Policy};
 use std::path::Path;
 
 /// Timers of the profile are two milliseconds coarser, which these scripts see and a kernel's tolerance hides.
@@ -15,9 +15,9 @@ const OPEN: &[(&str, &str)] = &[];
 /// What no script shows, and what guards it in its place.
 const NOT_SHOWN: &[(&str, &str)] = &[
     ("send_buffer_limit_bytes", "a limit that megabytes on their way come to; the figure is tcp_wmem's"),
-    ("syn_tells_whole_window", "inhost-tcp tests::linux: a kernel's windows follow its memory"),
-    ("doubled_window_updates", "inhost-tcp tests::windows and tests::linux, for the same reason"),
-    ("grows_out_of_order", "inhost-tcp tests::linux: it takes a path known to reorder"),
+    ("syn_advertises_whole_window", "inhost-tcp tests::linux: a kernel's windows follow its memory"),
+    ("window_updates_on_doubling", "inhost-tcp tests::windows and tests::linux, for the same reason"),
+    ("congestion_window_grows_on_sack", "inhost-tcp tests::linux: it takes a path known to reorder"),
     ("errors_have_precedence", "inhost-ip tests/icmp.rs: a script sees no services of an ICMP error"),
 ];
 
@@ -88,8 +88,7 @@ fn each_choice_of_the_linux_profile_has_a_script_that_fails_without_it() {
 /// The table of choices is whole: it names just the fields in which the two profiles differ.
 #[test]
 fn every_choice_of_tcp_is_listed() {
-    let fields = |config: Config| {
-        let text = format!("{config:#?}");
+    let fields = |text: String| {
         let mut fields = Vec::new();
         for line in text.lines() {
             match line.strip_prefix("    ").filter(|line| !line.starts_with(' ')) {
@@ -103,12 +102,24 @@ fn every_choice_of_tcp_is_listed() {
         }
         fields
     };
-    let (rfc, linux) = (fields(Config::rfc()), fields(Config::linux()));
-    let name = |field: &String| field.split(':').next().unwrap().to_owned();
-    let mut different: Vec<String> =
-        rfc.iter().zip(&linux).filter(|(rfc, linux)| rfc != linux).map(|(field, _)| name(field)).collect();
-    let mut listed: Vec<String> = OF_TCP.iter().map(|name| (*name).to_owned()).collect();
-    different.sort();
-    listed.sort();
-    assert_eq!(different, listed);
+    let different = |rfc: String, linux: String| {
+        let name = |field: String| field.split(':').next().unwrap().to_owned();
+        let pairs = fields(rfc).into_iter().zip(fields(linux));
+        let mut different: Vec<String> =
+            pairs.filter(|(rfc, linux)| rfc != linux).map(|(field, _)| name(field)).collect();
+        different.sort();
+        different
+    };
+    let listed = |names: &[&str]| {
+        let mut listed: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        listed.sort();
+        listed
+    };
+    let of_policy = different(format!("{:#?}", Policy::rfc()), format!("{:#?}", Policy::linux()));
+    assert_eq!(of_policy, listed(OF_POLICY));
+    let (rfc, linux) = (
+        Config { policy: Policy::rfc(), ..Config::rfc() },
+        Config { policy: Policy::rfc(), ..Config::linux() },
+    );
+    assert_eq!(different(format!("{rfc:#?}"), format!("{linux:#?}")), listed(OF_CONFIG));
 }

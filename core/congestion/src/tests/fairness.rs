@@ -44,7 +44,7 @@ fn jain(choice: CongestionChoice, flows: usize) -> f64 {
 
 #[test]
 fn ten_flows_share_alike() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let index = jain(choice, 10);
         println!("{choice:?}: {index:.3}");
         assert!(index >= 0.95, "{choice:?}: {index}");

@@ -1,9 +1,9 @@
 //! Each algorithm against its RFC, without a connection.
 
 mod cubic;
+mod cubic_in_segments;
 mod fairness;
 mod hystart;
-mod linux;
 mod pacing;
 mod rates;
 mod reductions;

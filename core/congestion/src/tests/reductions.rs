@@ -46,7 +46,7 @@ fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
 // spec: RFC9438 4.6-3, 5.8-1
 #[test]
 fn a_window_that_is_not_in_use_does_not_grow() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::opened(choice);
         sender.send(5);
         sender.acknowledge(5000, ROUND_TRIP);
@@ -69,7 +69,7 @@ fn a_window_that_is_not_in_use_does_not_grow() {
 
 #[test]
 fn nothing_grows_while_fast_recovery_moves_the_window() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 20);
         sender.fill();
         sender.congestion.lost(20_000, sender.now);
@@ -97,7 +97,7 @@ fn a_loss_leaves_half_or_seven_tenths_and_a_mark_more() {
     for (choice, lost, marked) in [
         (CongestionChoice::NewReno, 50_000, 80_000),
         (CongestionChoice::Cubic, 70_000, 85_000),
-        (CongestionChoice::CubicLinux, 70_000, 70_000),
+        (CongestionChoice::CubicInSegments, 70_000, 70_000),
     ] {
         let mut sender = Sender::avoiding(choice, 100);
         sender.congestion.lost(100_000, sender.now);
@@ -114,7 +114,7 @@ fn a_loss_leaves_half_or_seven_tenths_and_a_mark_more() {
 // spec: RFC5681 3.1-12
 #[test]
 fn no_reduction_goes_below_two_segments() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 2);
         sender.congestion.lost(1000, sender.now);
         assert_eq!(sender.threshold(), 2000, "{choice:?}");
@@ -143,7 +143,7 @@ fn a_time_out_leaves_one_segment_and_a_second_keeps_the_threshold() {
 
 #[test]
 fn an_undone_reduction_leaves_no_trace() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 100);
         let before = sender.congestion.window;
         sender.congestion.lost(100_000, sender.now);
@@ -187,7 +187,7 @@ fn idleness_brings_the_window_back_to_the_initial_one() {
 // spec: RFC5681 3.1-5; RFC4821 4-6, 4-7
 #[test]
 fn smaller_segments_are_as_many_and_larger_ones_are_no_more_bytes() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 10);
         sender.congestion.resize(600);
         assert_eq!(sender.window(), 6000, "{choice:?}");
@@ -221,7 +221,7 @@ fn marks_lower_the_window_to_one_segment_and_the_threshold_to_two() {
 // spec: RFC5681 3.1-6
 #[test]
 fn the_first_threshold_is_above_any_window() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicLinux] {
+    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         assert_eq!(Sender::opened(choice).threshold(), 1 << 30, "{choice:?}: RFC 7323 §2.3");
     }
 }
@@ -272,7 +272,7 @@ fn a_new_segment_size_never_leaves_less_than_a_segment() {
     let mut sender = Sender::avoiding(CongestionChoice::NewReno, 1);
     sender.congestion.resize(1400);
     assert_eq!(sender.window(), 1400);
-    let mut sender = Sender::avoiding(CongestionChoice::CubicLinux, 8);
+    let mut sender = Sender::avoiding(CongestionChoice::CubicInSegments, 8);
     sender.congestion.resize(500);
     assert_eq!(sender.window(), 4000, "segments count");
 }

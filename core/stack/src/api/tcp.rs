@@ -124,7 +124,7 @@ impl<'a> TcpSockets<'a> {
         let socket = self.again().connect(remote, options, now, sink)?;
         Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
     }
-    /// With [`inhost_tcp::PushPlacement::Linux`]: what was sent so far is one burst with nothing that follows, and when
+    /// With [`inhost_tcp::PushPlacement::WritesAndHalfWindows`]: what was sent so far is one burst with nothing that follows, and when
     /// it was `pushed`, PSH says so.
     pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
         if let Some(flow) = self.parts.sockets.tcp_mut(socket) {

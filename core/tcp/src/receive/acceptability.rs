@@ -25,7 +25,7 @@ impl Connection {
     ) -> bool {
         if let Some(why) = self.fails_paws(arrival, env) {
             outcome.dropped = Some(why);
-            let is_silent = self.config.pure_acknowledgments_pass_paws
+            let is_silent = self.config.policy.pure_acks_pass_paws
                 && arrival.is_pure()
                 && arrival.header.sequence.precedes(self.receive.next);
             if !is_silent {
@@ -36,12 +36,12 @@ impl Connection {
         }
         if self.phase == TcpPhase::SynReceived
             && is_repeated_syn(arrival.header, self.receive.initial)
-            && !(self.marks.has(Marks::ACTIVE) && self.config.answers_crossing_syn)
+            && !(self.marks.has(Marks::ACTIVE) && self.config.policy.answers_crossing_syn)
         {
             outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
             // bears beside comes again.
-            let limited = self.config.challenge_interval.is_some() && !self.may_challenge(env);
+            let limited = self.config.policy.challenge_interval.is_some() && !self.may_challenge(env);
             if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) && !limited {
                 self.marks.set(Marks::SYNCHRONISE);
             }
@@ -81,7 +81,7 @@ impl Connection {
         }
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;
-        let most = i32::from(self.config.pure_acknowledgments_pass_paws && !self.phase.opens());
+        let most = i32::from(self.config.policy.pure_acks_pass_paws && !self.phase.opens());
         (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
@@ -89,7 +89,7 @@ impl Connection {
         let header = arrival.header;
         let timeout = self.round_trip.base_timeout(&self.config).as_millis() as i64;
         let window = u32::from(header.window) << self.send.scale;
-        self.config.pure_acknowledgments_pass_paws
+        self.config.policy.pure_acks_pass_paws
             && arrival.is_pure()
             && header.sequence == self.receive.next
             && header.acknowledgment == self.send.unacknowledged
@@ -107,7 +107,7 @@ impl Connection {
             arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
         let next = self.receive.next;
         let window = self.receive.edge.since(next);
-        let touches = self.config.accepts_what_is_not_acknowledged
+        let touches = self.config.policy.unacknowledged_range_is_acceptable
             && (self.phase != TcpPhase::SynReceived || self.marks.has(Marks::ACTIVE))
             && self.receive.acknowledged.at_or_before(header.sequence + length)
             && (header.sequence + length).at_or_before(next);

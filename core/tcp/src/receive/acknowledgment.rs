@@ -82,7 +82,7 @@ impl Connection {
             self.challenge(env, outcome);
             return false;
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
-            if acknowledgment == unacknowledged && self.config.errors_may_quote_next {
+            if acknowledgment == unacknowledged && self.config.policy.icmp_may_quote_snd_nxt {
                 self.soft_error = None;
             }
             let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
@@ -132,7 +132,7 @@ impl Connection {
     // spec: RFC7323 3.2-3
     pub(crate) fn measure_syn(&mut self, header: &Header, now: Instant) {
         // What a timestamp measures is told apart from what a repeated SYN left in doubt.
-        if self.marks.has(Marks::SYN_REPEATED) && !self.config.measures_every_acknowledgment {
+        if self.marks.has(Marks::SYN_REPEATED) && !self.config.policy.rtt_sample_for_each_ack {
             return;
         }
         let measured = self.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
@@ -167,7 +167,7 @@ impl Connection {
             sack: (self.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
             congestion: self.marks.has(Marks::ECN)
                 && header.flags.ece()
-                && (self.has_outstanding() || !self.config.marks_need_data_out),
+                && (self.has_outstanding() || !self.config.policy.ece_needs_data_in_flight),
         }
     }
     /// Takes what a segment says about what is out.
@@ -299,7 +299,7 @@ impl Connection {
         }
         let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
-        if self.config.acknowledgments_move_cuts {
+        if self.config.policy.partial_acks_recut_segments {
             buffers.flight.count_whole(before, bounds.segment_bytes, &mut delivery);
         }
         if let Some(sample) = delivery.newest_round_trip {
@@ -386,7 +386,7 @@ impl Connection {
     pub(super) fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
         if !self.has_outstanding() {
             self.retransmit_at = Instant::FAR_FUTURE;
-            if self.config.aggregates_for_timeout && self.queued_bytes() > 0 {
+            if self.config.policy.cork_lasts_rto && self.queued_bytes() > 0 {
                 self.aggregate(now);
             }
             if let Some(buffers) = &mut self.buffers {
@@ -438,7 +438,7 @@ impl Connection {
         let window = u32::from(header.window) << self.send.scale;
         // One that is not believed changes nothing.
         let same_window = window == self.send.window
-            || (self.config.same_numbers_widen_windows
+            || (self.config.policy.same_sequence_only_widens_window
                 && self.send.narrows_again(header.sequence, header.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.has_outstanding() && same_window && empty && self.send.window > 0
@@ -464,7 +464,7 @@ impl Connection {
             // The peer answers probes: it may keep its window closed as long as it likes.
             self.progress_at = now;
         }
-        if self.config.empty_window_probes && !self.has_outstanding() {
+        if self.config.policy.window_probes_are_empty && !self.has_outstanding() {
             self.restart_persist_timer(now);
         }
         let send = &mut self.send;
@@ -474,7 +474,9 @@ impl Connection {
             return;
         }
         let window = u32::from(field) << send.scale;
-        if self.config.same_numbers_widen_windows && send.narrows_again(sequence, acknowledgment, window) {
+        if self.config.policy.same_sequence_only_widens_window
+            && send.narrows_again(sequence, acknowledgment, window)
+        {
             return;
         }
         send.window = window;
@@ -482,7 +484,7 @@ impl Connection {
         send.window_acknowledgment = acknowledgment;
         if send.largest_window < window {
             send.largest_window = window;
-            if self.config.halves_small_windows {
+            if self.config.policy.mss_at_most_half_window {
                 self.resize_to_window();
             }
         }
@@ -506,7 +508,7 @@ impl Connection {
     /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
     fn window_opened(&mut self, now: Instant) {
         self.marks.clear(Marks::PROBE);
-        if self.config.empty_window_probes && self.has_outstanding() {
+        if self.config.policy.window_probes_are_empty && self.has_outstanding() {
             // What is out was sent again, and is watched over, with the window closed, too.
             return;
         }

@@ -4,6 +4,7 @@ use super::Arrival;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
+use crate::policy::DelayedAck;
 use crate::promptness::{Coming, QUICK_AFTER_TROUBLE};
 use crate::reassembly::Room;
 use crate::window::tighten;
@@ -36,7 +37,9 @@ impl Connection {
         }
         if !self.phase.expects_data() {
             // After the peer's FIN there is nothing more to take.
-            if self.config.unread_is_unknown && arrival.header.sequence.precedes(self.receive.next) {
+            if self.config.policy.unread_data_has_no_connection
+                && arrival.header.sequence.precedes(self.receive.next)
+            {
                 self.take_behind_fin(arrival, env, outcome);
             }
             return;
@@ -125,14 +128,14 @@ impl Connection {
         if tells
             && buffers.reassembly.ends_by(next + joined)
             && buffers.reassembly.duplicate.is_none()
-            && self.config.quick_acknowledgments > 0
+            && self.config.policy.delayed_ack == DelayedAck::Adaptive
             && self.phase != TcpPhase::Established
         {
             // Linux acknowledges the FIN before it forgets what lay ahead.
             buffers.reassembly.duplicate = before;
         }
         let is_filled = buffers.reassembly.is_empty();
-        if is_filled || !self.is_adaptive() {
+        if is_filled || !self.acks_adapt() {
             self.marks.set(Marks::ACKNOWLEDGE);
         }
         joined
@@ -148,7 +151,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         self.marks.set(Marks::SCHEDULED);
-        if !self.is_adaptive() {
+        if !self.acks_adapt() {
             self.marks.set(Marks::ACKNOWLEDGE);
             self.duplicates_due = self.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
         } else if self.marks.has(Marks::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
@@ -158,7 +161,7 @@ impl Connection {
             outcome.dropped = Some(Drop::NoMemory);
             return;
         }
-        if self.is_adaptive() {
+        if self.acks_adapt() {
             self.measure_segments(arrival.coming());
         }
         // What was offered fits the buffer in force, unless that has shrunk since: then it comes again.
@@ -191,7 +194,9 @@ impl Connection {
     /// Whether a FIN says that data is on its way for which nobody is left, as Linux has it.
     fn is_fin_of_unread(&self, arrival: &Arrival<'_>) -> bool {
         let is_closed = matches!(self.phase, TcpPhase::FinWait1 | TcpPhase::FinWait2);
-        is_closed && self.config.unread_is_unknown && self.receive.next.precedes(arrival.start)
+        is_closed
+            && self.config.policy.unread_data_has_no_connection
+            && self.receive.next.precedes(arrival.start)
     }
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
@@ -218,7 +223,7 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        outcome.reset = if self.config.unread_is_unknown {
+        outcome.reset = if self.config.policy.unread_data_has_no_connection {
             ResetReply::to(arrival.header, arrival.payload.len())
         } else {
             Some(self.last_word(env.now))
@@ -235,11 +240,11 @@ impl Connection {
         if self.may_delay_fin() {
             self.schedule_for_fin();
         }
-        if self.phase == TcpPhase::FinWait1 && self.is_adaptive() {
+        if self.phase == TcpPhase::FinWait1 && self.acks_adapt() {
             self.marks.set(Marks::APART);
         }
         // Where its acknowledgment goes at once, Linux still tells what came beyond it.
-        let tells = self.is_adaptive() && self.phase != TcpPhase::Established;
+        let tells = self.acks_adapt() && self.phase != TcpPhase::Established;
         if let Some(buffers) = &mut self.buffers
             && buffers.reassembly.has_news()
             && !tells
@@ -257,7 +262,7 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     pub(crate) fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
-        if self.config.small_last_states && !self.is_small() {
+        if self.config.policy.minimal_last_states && !self.is_small() {
             self.challenges = 0;
         }
         self.enter(TcpPhase::TimeWait, env);

@@ -11,7 +11,7 @@ use inhost_event::{Drop, TcpPhase};
 impl Connection {
     /// Whether this is all that is left.
     pub(crate) fn is_small(&self) -> bool {
-        self.config.small_last_states
+        self.config.policy.minimal_last_states
             && match self.phase {
                 TcpPhase::TimeWait => true,
                 TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
@@ -21,7 +21,7 @@ impl Connection {
     /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
     /// socket by then.
     pub fn outlives_abort(&self) -> bool {
-        self.config.small_last_states && self.phase == TcpPhase::TimeWait
+        self.config.policy.minimal_last_states && self.phase == TcpPhase::TimeWait
     }
     /// A segment for it.
     pub(super) fn arrive_in_small(

@@ -115,7 +115,7 @@ impl Connection {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_acknowledgment(arrival, env, outcome);
-            if self.config.answers_crossing_syn {
+            if self.config.policy.answers_crossing_syn {
                 self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
                 self.marks.set(Marks::SCHEDULED);
                 self.note_repeated(arrival.header.sequence, arrival.header.sequence + 1);
@@ -123,12 +123,12 @@ impl Connection {
             }
             return;
         }
-        if self.config.resets_bad_handshakes && self.ends_bad_handshake(arrival, env, outcome) {
+        if self.config.policy.bad_handshakes_are_reset && self.ends_bad_handshake(arrival, env, outcome) {
             return;
         }
         let answers = self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
-            && self.config.needs_acknowledgment_flag
+            && self.config.policy.segments_need_ack_flag
             && !answers
         {
             outcome.dropped = Some(Drop::OutOfWindow);
@@ -149,7 +149,7 @@ impl Connection {
             return;
         }
         // Only where something depends on it.
-        let was_plain = (self.is_adaptive() || self.config.old_acknowledgments_tell_nothing)
+        let was_plain = (self.acks_adapt() || self.config.policy.old_acks_update_nothing)
             && self.is_plain_acknowledgment(arrival);
         let (before, is_old) = (self.phase, arrival.header.acknowledgment.precedes(self.send.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
@@ -161,7 +161,7 @@ impl Connection {
             return;
         }
         // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
-        if is_old && !was_plain && self.config.old_acknowledgments_tell_nothing {
+        if is_old && !was_plain && self.config.policy.old_acks_update_nothing {
             self.received_at = env.now;
         } else {
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
@@ -180,7 +180,7 @@ impl Connection {
         if !self.marks.has(Marks::SCHEDULED) || self.phase == TcpPhase::Closed {
             return;
         }
-        if self.is_adaptive() {
+        if self.acks_adapt() {
             if arrival.header.flags.cwr() && self.marks.has(Marks::ECN) && arrival.bears_stream() {
                 // Its window may be very small.
                 self.marks.set(Marks::ACKNOWLEDGE);
@@ -221,7 +221,7 @@ impl Connection {
         if arrival.header.flags.cwr() && self.marks.has(Marks::ECN) {
             let echoed = self.marks.has(Marks::ECHO_CONGESTION);
             self.marks.clear(Marks::ECHO_CONGESTION);
-            if echoed && !self.is_adaptive() {
+            if echoed && !self.acks_adapt() {
                 self.marks.set(Marks::ACKNOWLEDGE);
             }
         }
@@ -235,7 +235,7 @@ impl Connection {
                 if !self.marks.has(Marks::ECHO_CONGESTION) {
                     self.marks.set(Marks::ECHO_CONGESTION);
                     self.hurry_acknowledgments(2);
-                    if !self.is_adaptive() {
+                    if !self.acks_adapt() {
                         self.marks.set(Marks::ACKNOWLEDGE);
                     }
                 }

@@ -29,14 +29,16 @@ impl Connection {
             return self.challenge(env, outcome);
         }
         let error = match self.phase {
-            TcpPhase::SynReceived if self.marks.has(Marks::ACTIVE) && !self.config.answers_crossing_syn => {
+            TcpPhase::SynReceived
+                if self.marks.has(Marks::ACTIVE) && !self.config.policy.answers_crossing_syn =>
+            {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
             TcpPhase::Closing | TcpPhase::LastAck => {
-                self.config.reset_after_end_is_closed.then_some(ConnectionError::ResetAtEnd)
+                self.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
             }
-            TcpPhase::CloseWait if self.config.reset_after_end_is_closed => {
+            TcpPhase::CloseWait if self.config.policy.reset_after_fin_is_closed => {
                 Some(ConnectionError::ResetAfterEnd)
             }
             _ => Some(ConnectionError::Reset),
@@ -45,7 +47,7 @@ impl Connection {
     }
     /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
     pub(super) fn repeats_fin(&self, header: &Header) -> bool {
-        self.config.believes_resets_at_fin
+        self.config.policy.reset_at_fin_is_valid
             && header.sequence + 1 == self.receive.next
             && matches!(self.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
     }
@@ -67,7 +69,10 @@ impl Connection {
             outcome.reset = ResetReply::to(header, arrival.payload.len());
             return true;
         }
-        if self.config.answer_must_be_echoed && !header.flags.rst() && !self.echoes_answer(arrival.header) {
+        if self.config.policy.handshake_ack_needs_echo
+            && !header.flags.rst()
+            && !self.echoes_answer(arrival.header)
+        {
             outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge(env) {
                 self.marks.set(Marks::ACKNOWLEDGE);
@@ -105,7 +110,7 @@ impl Connection {
     /// The same for a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
     /// Linux, with a count of its own.
     pub(super) fn challenge_syn(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        let begins = self.config.challenge_interval.is_some()
+        let begins = self.config.policy.challenge_interval.is_some()
             && self.phase == TcpPhase::SynReceived
             && !self.marks.has(Marks::ACTIVE);
         if begins {
@@ -119,7 +124,7 @@ impl Connection {
     /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
     // spec: RFC5961 7-1
     pub(super) fn may_challenge(&mut self, env: &Environment<'_>) -> bool {
-        if let Some(interval) = self.config.challenge_interval {
+        if let Some(interval) = self.config.policy.challenge_interval {
             let at = env.now.as_millis() as u32;
             let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
             let may = self.challenges == 0 || passed >= interval;

@@ -37,7 +37,7 @@ impl Connection {
     /// acknowledgments where that adapts.
     #[cold]
     fn may_predict(&self) -> bool {
-        !self.marks.has(Marks::RECEIVE_CLOSED) && !self.is_adaptive()
+        !self.marks.has(Marks::RECEIVE_CLOSED) && !self.acks_adapt()
     }
     /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
     /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
@@ -72,7 +72,7 @@ impl Connection {
     pub fn may_be_followed(&self, payload_bytes: usize) -> bool {
         payload_bytes > 0
             && payload_bytes >= usize::from(self.receive_mss)
-            && !self.is_adaptive()
+            && !self.acks_adapt()
             && self.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
     /// Whether the window that was offered has room for `payload_bytes` more.
@@ -108,7 +108,8 @@ impl Connection {
     fn forget_soft_error(&mut self, header: &PlainHeader) {
         let same_window = u32::from(header.window) << self.send.scale == self.send.window;
         let has_hole = self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
-        if self.config.errors_may_quote_next && (!same_window || has_hole || self.received_bytes == 0) {
+        if self.config.policy.icmp_may_quote_snd_nxt && (!same_window || has_hole || self.received_bytes == 0)
+        {
             self.soft_error = None;
         }
     }

@@ -3,8 +3,8 @@
 use super::rfc8985::{measured_with, next, reports};
 use super::trial::*;
 use crate::{
-    Config, ConnectionError, NetworkError, NetworkErrorKind, PushPlacement, ReceiveError, RecoveryState,
-    SendError, SoftError,
+    Config, ConnectionError, DelayedAck, NetworkError, NetworkErrorKind, Policy, PushPlacement, ReceiveError,
+    RecoveryState, SendError, SoftError,
 };
 use inhost_base::{Duration, Sequence};
 use inhost_event::TcpPhase;
@@ -12,6 +12,9 @@ use inhost_event::TcpPhase;
 fn refusing() -> Config {
     let user_timeout = Duration::from_secs(3);
     Config { refusal_retry: Some(Duration::from_millis(500)), user_timeout, ..plain() }
+}
+fn with_policy(policy: Policy) -> Config {
+    Config { policy, ..plain() }
 }
 fn probes(trial: &Trial) -> u8 {
     trial.connection.info(trial.now).unanswered_probes
@@ -100,8 +103,9 @@ fn a_link_that_is_full_loses_nothing_by_default() {
 
 #[test]
 fn a_path_that_reorders_lets_the_window_grow_out_of_order() {
-    let grown = |grows_out_of_order| {
-        let mut trial = measured_with(Config { grows_out_of_order, ..plain() });
+    let grown = |congestion_window_grows_on_sack| {
+        let mut trial =
+            measured_with(with_policy(Policy { congestion_window_grows_on_sack, ..Policy::rfc() }));
         let at = next(&trial);
         trial.write(&[1; 10_000]);
         trial.pass_ms(100);
@@ -134,10 +138,9 @@ fn the_reordering_timer_has_some_slack() {
 
 #[test]
 fn a_window_beyond_the_field_of_the_syn_counts_as_told() {
-    let updates = |syn_tells_whole_window| {
+    let updates = |syn_advertises_whole_window| {
         let config = Config {
-            syn_tells_whole_window,
-            doubled_window_updates: true,
+            policy: Policy { syn_advertises_whole_window, window_updates_on_doubling: true, ..Policy::rfc() },
             receive_buffer_limit_bytes: 4 << 20,
             receive_buffer_initial_bytes: 1 << 20,
             timestamps: false,
@@ -160,7 +163,7 @@ fn a_window_beyond_the_field_of_the_syn_counts_as_told() {
 #[test]
 fn the_answer_to_crossing_calls_is_acknowledged() {
     let answered = |answers_crossing_syn| {
-        let mut trial = Trial::calling(Config { answers_crossing_syn, ..plain() });
+        let mut trial = Trial::calling(with_policy(Policy { answers_crossing_syn, ..Policy::rfc() }));
         trial.expect();
         let mut syn = segment(0, SYN, 0);
         syn.options.sack_permitted = true;
@@ -176,7 +179,8 @@ fn the_answer_to_crossing_calls_is_acknowledged() {
 
 #[test]
 fn psh_ends_a_burst_that_leaves_as_one_run() {
-    let mut trial = measured_with(Config { push: PushPlacement::Linux, ..plain() });
+    let mut trial =
+        measured_with(with_policy(Policy { push: PushPlacement::WritesAndHalfWindows, ..Policy::rfc() }));
     trial.write(&[1; 12_000]);
     let pushed: Vec<_> = trial
         .sent
@@ -189,7 +193,8 @@ fn psh_ends_a_burst_that_leaves_as_one_run() {
 
 /// Quick acknowledgments, and all else plain.
 fn adaptive() -> Config {
-    Config { quick_acknowledgments: 16, ..plain() }
+    let policy = Policy { delayed_ack: DelayedAck::Adaptive, ..Policy::rfc() };
+    Config { policy, quick_acknowledgments: 16, ..plain() }
 }
 /// How long the acknowledgment of what came last waits, which reaches to `at`.
 fn acknowledged_after_ms(trial: &mut Trial, at: u32) -> u64 {
@@ -257,8 +262,11 @@ fn a_fin_without_any_data_before_it_or_behind_a_gap_is_acknowledged_at_once() {
 #[test]
 fn a_reset_in_close_wait_is_a_broken_pipe() {
     for (linux, error) in [(true, ConnectionError::ResetAfterEnd), (false, ConnectionError::Reset)] {
-        let config =
-            Config { reset_after_end_is_closed: linux, keeps_received_after_reset: linux, ..plain() };
+        let config = with_policy(Policy {
+            reset_after_fin_is_closed: linux,
+            received_data_survives_reset: linux,
+            ..Policy::rfc()
+        });
         let mut trial = Trial::established(config);
         trial.give(segment(1, ACK | FIN, 1), &[1; 10]);
         trial.give(segment(12, RST, 1), b"");
@@ -288,7 +296,8 @@ fn a_time_out_after_a_soft_error_fails_with_that_error() {
         trial.connection.error().unwrap()
     };
     let user_timeout = Duration::from_secs(20);
-    let linux = Config { soft_errors_name_timeouts: true, user_timeout, ..plain() };
+    let policy = Policy { soft_errors_name_timeouts: true, ..Policy::rfc() };
+    let linux = Config { policy, user_timeout, ..plain() };
     assert_eq!(ends_by(&linux, None, false), ConnectionError::TimedOut);
     assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), false), ConnectionError::Unreachable);
     assert_eq!(ends_by(&linux, Some(SoftError::TimeExceeded), false), ConnectionError::Unreachable);

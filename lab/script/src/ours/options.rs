@@ -8,7 +8,7 @@ use inhost_stack::{
     ConnectOptions, FastOpenCall, InterfaceConfig, IpConfig, ListenOptions, SocketId, SocketOption, Stack,
     StackConfig, SynCookies, UdpOptions,
 };
-use inhost_tcp::{Config, CongestionChoice, EcnMode, KeepAlive, PathMtuProbing};
+use inhost_tcp::{Config, CongestionChoice, DelayedAck, EcnMode, KeepAlive, PathMtuProbing};
 
 /// Handshakes with data that a listener may have under way, where Fast Open is switched on.
 const FAST_OPEN_QUEUE: usize = 16;
@@ -75,7 +75,13 @@ pub(super) fn before_use(name: &str, value: &str, config: &mut Config) -> Result
         "restart-after-idle" => config.restart_after_idle = switch(value)?,
         "mss" => config.mss_limit_bytes = number(value)?,
         "initial-window" => config.initial_window_segments = number(value)?,
-        "quick-acknowledgments" => config.quick_acknowledgments = number(value)?,
+        "quick-acknowledgments" => {
+            config.quick_acknowledgments = number(value)?;
+            config.policy.delayed_ack = match config.quick_acknowledgments {
+                0 => DelayedAck::EverySecondSegment,
+                _ => DelayedAck::Adaptive,
+            };
+        }
         "reordering" => config.reordering_segments = number(value)?,
         "syn-retries" => config.syn_retries = number(value)?,
         "syn-answer-retries" => config.syn_answer_retries = number(value)?,
@@ -93,7 +99,8 @@ pub(super) fn before_use(name: &str, value: &str, config: &mut Config) -> Result
         }
         "keep-alive" => config.keep_alive = keep_alive(value)?,
         // The `linux` profile has a CUBIC of its own.
-        "congestion" if value == "cubic" && matches!(config.congestion, CongestionChoice::CubicLinux) => {}
+        "congestion"
+            if value == "cubic" && matches!(config.congestion, CongestionChoice::CubicInSegments) => {}
         "congestion" => config.congestion = congestion(value)?,
         "ecn" => config.ecn = ecn(value)?,
         "path-mtu-probing" => config.path_mtu_probing = path_mtu_probing(value)?,

@@ -62,10 +62,8 @@ impl Scenario {
         let profile = draw.of([TcpConfig::rfc, TcpConfig::rfc, TcpConfig::linux]);
         // Routers say what they cannot deliver. Who forgets a handshake for that, as Linux does, resets a caller that
         // has heard its answer: no fault of the stream.
-        let profile = TcpConfig {
-            soft_errors_end_handshakes: profile().soft_errors_end_handshakes && shape != Shape::Dumbbell,
-            ..profile()
-        };
+        let mut profile = profile();
+        profile.policy.soft_errors_end_handshakes &= shape != Shape::Dumbbell;
         let mut hosts: Vec<_> = (0..host_count).map(|_| draw.host(profile.clone())).collect();
         let most_bytes = draw.of([20_000, 60_000, 60_000, 60_000, 400_000]);
         let call_count = draw.of([1u16, 1, 2, 4]);

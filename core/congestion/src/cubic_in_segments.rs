@@ -1,4 +1,4 @@
-//! CUBIC as Linux reckons it, for the `linux` profile: in whole segments and whole milliseconds.
+//! CUBIC computed in whole segments and whole milliseconds, as Linux computes it: for the `linux` profile.
 //!
 //! What a peer, or a test that reads the window, can tell from RFC 9438 as `cubic` has it:
 //!
@@ -43,7 +43,7 @@ const HOLDS_MS: u64 = 31;
 
 /// The whole state.
 #[derive(Debug, Default)]
-pub(crate) struct LinuxCubic {
+pub(crate) struct CubicInSegments {
     pub prior: Prior,
     curve: Curve,
     /// Segments acknowledged since the window last grew.
@@ -102,7 +102,7 @@ impl Default for HyStart {
     }
 }
 
-impl LinuxCubic {
+impl CubicInSegments {
     /// An acknowledgment, in recovery or not: what its round trip tells.
     pub fn measured(&mut self, window: &mut CongestionWindow, acknowledged: &Acknowledged) {
         let Some(round_trip) = acknowledged.latest_round_trip else { return };
@@ -156,7 +156,7 @@ impl LinuxCubic {
         let left = ((cwnd * BETA / ONE) as u32).max(2);
         window.threshold_bytes = left * window.segment_bytes;
     }
-    /// After [`lost`](LinuxCubic::lost): a time-out forgets all.
+    /// After [`lost`](CubicInSegments::lost): a time-out forgets all.
     pub fn timed_out(&mut self) {
         self.curve = Curve::default();
         self.hystart = HyStart::default();
