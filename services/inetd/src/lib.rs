@@ -6,7 +6,7 @@
 //! and no answer is much longer than its question.
 //!
 //! ```
-//! use inhost_inetd::{Daytime, Pattern, Daytime};
+//! use inhost_inetd::{Daytime, Pattern};
 //! let mut line = [0; 8];
 //! Pattern::new().fill(&mut line);
 //! assert_eq!(&line, br##" !"#$%&'"##);

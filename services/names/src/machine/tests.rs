@@ -195,7 +195,7 @@ fn every_event_in_every_state() {
         }
         text += &(row.trim_end().to_owned() + "\n");
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/table.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/machine/table.txt");
     if std::env::var_os("INHOST_SNAPSHOTS").is_some_and(|value| value == "write") {
         std::fs::write(path, &text).unwrap();
     }
