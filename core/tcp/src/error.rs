@@ -11,11 +11,11 @@ pub enum ConnectionError {
     /// The peer reset the connection.
     Reset,
     /// The peer had ended its stream, and then reset the connection: a broken pipe to Linux
-    /// ([`Config::reset_after_fin_is_closed`](crate::Config::reset_after_fin_is_closed)).
+    /// ([`Policy::reset_after_fin_is_closed`](crate::Policy::reset_after_fin_is_closed)).
     ResetAfterEnd,
     /// Both had ended their streams, and then the peer reset the connection: what was read is whole, and Linux tells
     /// whoever writes or asks
-    /// ([`Config::reset_after_fin_is_closed`](crate::Config::reset_after_fin_is_closed)).
+    /// ([`Policy::reset_after_fin_is_closed`](crate::Policy::reset_after_fin_is_closed)).
     ResetAtEnd,
     /// The peer did not answer within the user timeout, or the connect timeout.
     TimedOut,

@@ -103,7 +103,7 @@ pub struct ResetReply {
     pub acknowledgment: Option<Sequence>,
     /// Its timestamps, where they were agreed on (RFC 7323 §3.2).
     pub timestamps: Option<(u32, u32)>,
-    /// Where urgent data lies ahead ([`Config::resets_carry_urg_and_ece`](crate::Config::resets_carry_urg_and_ece)).
+    /// Where urgent data lies ahead ([`Policy::resets_carry_urg_and_ece`](crate::Policy::resets_carry_urg_and_ece)).
     pub urgent_pointer: Option<u16>,
     /// Congestion marks came that the peer has not answered (the same).
     pub echoes_congestion: bool,
