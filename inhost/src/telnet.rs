@@ -8,7 +8,7 @@ use crate::through::Way;
 use inhost_names::check_host;
 use inhost_telnet::client::{Emulation, Settings, Start, Transmit};
 use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
-use inhost_telnet::protocol::Config;
+use inhost_telnet::machine::Config;
 use inhost_telnet::terminal::Terminal;
 
 /// Runs the client until it is told to end.

@@ -4,7 +4,7 @@
 use inhost_base::{Duration, Instant};
 
 use crate::client::{ClientAction, Console, Emulation, SessionId, Settings, Start};
-use crate::protocol::{Config, Event, OUTPUT_BYTES, REPLY_BURST_BYTES, Telnet};
+use crate::machine::{Config, Event, OUTPUT_BYTES, REPLY_BURST_BYTES, Telnet};
 use crate::pty::TerminalKeys;
 use crate::server::{Action, ServerConfig, Session};
 use inhost_common::users::{Account, Verdict};

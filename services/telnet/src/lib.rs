@@ -2,7 +2,8 @@
 //!
 //! Every part that decides is a pure machine: octets and time in, octets and actions out.
 //!
-//! - [`protocol`]: RFC 854 and its options, for either end;
+//! - [`codec`]: the octets of RFC 854, options and subnegotiations;
+//! - [`machine`]: a connection and its options, for either end;
 //! - [`server`]: what a visitor meets, before and after logging in;
 //! - [`client`]: keys, command level, sessions and screen;
 //! - [`line`](mod@line): a line being typed, which both use.
@@ -17,7 +18,8 @@
 //! A server and a client that come to terms:
 //!
 //! ```
-//! use inhost_telnet::protocol::{Config, Side, Telnet, TelnetOption};
+//! use inhost_telnet::codec::{Side, TelnetOption};
+//! use inhost_telnet::machine::{Config, Telnet};
 //! let (mut server, mut client) = (Telnet::new(Config::server()), Telnet::new(Config::client("vt100")));
 //! server.start();
 //! for _ in 0..4 {
@@ -35,11 +37,12 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod codec;
 pub mod driver;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod line;
-pub mod protocol;
+pub mod machine;
 pub mod pty;
 pub mod server;
 pub mod service;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::num::NonZeroU8;
 
 use super::settings::{KeyName, Mode, Toggle, Transmit};
-use crate::protocol::Command;
+use crate::codec::Command;
 
 /// A command line, understood.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,10 +5,9 @@ use inhost_base::Instant;
 use super::heath::{HeathKeys, HeathScreen};
 use super::settings::{Emulation, Mode, Settings, Transmit};
 use super::status;
+use crate::codec::{Command, FlowControl, Side, TelnetOption};
 use crate::line::{Echo, Edited, LineEditor, show};
-use crate::protocol::{
-    Command, Config, Event, FlowControl, Side, TabExpansion, Telnet, TelnetOption, Violation,
-};
+use crate::machine::{Config, Event, TabExpansion, Telnet, Violation};
 use inhost_common::Cleaner;
 
 /// Octets of a line that is edited here, or that waits for return.

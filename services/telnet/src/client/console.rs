@@ -7,8 +7,9 @@ use inhost_base::Instant;
 use super::commands::{self, Order, Sending};
 use super::connection::{Connection, write_lines};
 use super::settings::{KeyName, Mode, Settings, Toggle};
+use crate::codec::{Side, TelnetOption};
 use crate::line::{Echo, Edited, LineEditor};
-use crate::protocol::{Config, Side, TelnetOption};
+use crate::machine::Config;
 
 /// Sessions at once.
 const SESSIONS: usize = 8;

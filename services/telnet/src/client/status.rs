@@ -1,6 +1,8 @@
 //! What `status` shows of a connection.
 
-use crate::protocol::{Side, StatusEntry, Telnet, TelnetOption};
+use crate::codec::{Side, StatusEntry, TelnetOption};
+
+use crate::machine::Telnet;
 
 /// Options in force, and asked for, in columns.
 pub(super) fn option_lines(telnet: &Telnet) -> Vec<String> {

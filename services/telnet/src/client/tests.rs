@@ -3,7 +3,7 @@
 use inhost_base::Instant;
 
 use super::*;
-use crate::protocol::Config;
+use crate::machine::Config;
 
 struct World {
     console: Console,

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::testing::{Ada, OsStream, RealClock, Wire, wire};
 use super::*;
 use crate::client::{Settings, Start};
-use crate::protocol::Config;
+use crate::machine::Config;
 use crate::server::ServerConfig;
 use inhost_common::{Admission, AdmissionLimits};
 

@@ -58,7 +58,7 @@ impl Alarm {
 /// Sends what a machine has pending. `Ready(Ok(true))` when something was sent.
 fn poll_send<S>(
     stream: &mut S,
-    telnet: &mut crate::protocol::Telnet,
+    telnet: &mut crate::machine::Telnet,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<bool>>
 where

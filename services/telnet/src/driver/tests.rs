@@ -10,7 +10,8 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 
 use super::testing::{Ada, RealClock, Wire, wire};
 use super::*;
-use crate::protocol::{Config, Event, Telnet, TelnetOption};
+use crate::codec::TelnetOption;
+use crate::machine::{Config, Event, Telnet};
 use crate::server::{Closing, ServerConfig};
 use inhost_common::{Admission, AdmissionLimits};
 
@@ -227,7 +228,7 @@ fn the_interrupt_key_stops_a_runaway_at_once() {
 #[test]
 fn interrupt_process_stops_a_runaway_at_once() {
     let shown = runaway(async |visitor| {
-        visitor.telnet.send_command(crate::protocol::Command::InterruptProcess);
+        visitor.telnet.send_command(crate::codec::Command::InterruptProcess);
         visitor.telnet.send_synch();
         visitor.send().await;
     });
@@ -290,7 +291,7 @@ fn a_synch_gets_through_to_a_shell_that_does_not_read() {
         or(blocked, pause).await;
         // The wire is full, and urgent data can be announced all the same.
         visitor.wire.announce();
-        visitor.telnet.send_command(crate::protocol::Command::InterruptProcess);
+        visitor.telnet.send_command(crate::codec::Command::InterruptProcess);
         visitor.telnet.send_synch();
         visitor.send().await;
         visitor.expect("$ ").await;
@@ -331,13 +332,13 @@ fn are_you_there_and_status() {
     let host = host();
     session(&host, &config(), async |mut visitor| {
         visitor.log_in().await;
-        visitor.telnet.send_command(crate::protocol::Command::AreYouThere);
+        visitor.telnet.send_command(crate::codec::Command::AreYouThere);
         visitor.send().await;
         visitor.expect("[Yes]").await;
         visitor.say("\r\n").await;
         visitor.expect("$ ").await;
-        assert!(visitor.telnet.is_active(crate::protocol::Side::Remote, TelnetOption::Echo));
-        assert!(visitor.telnet.is_active(crate::protocol::Side::Remote, TelnetOption::SuppressGoAhead));
+        assert!(visitor.telnet.is_active(crate::codec::Side::Remote, TelnetOption::Echo));
+        assert!(visitor.telnet.is_active(crate::codec::Side::Remote, TelnetOption::SuppressGoAhead));
         assert!(visitor.telnet.ask_status());
         visitor.send().await;
     });

@@ -8,9 +8,8 @@ use super::config::ServerConfig;
 use super::environment::{language, terminal};
 use super::front::{Front, Said};
 use super::pace::Pace;
-use crate::protocol::{
-    Command, Config, Event, FlowControl, OUTPUT_BYTES, Side, Telnet, TelnetOption, Violation,
-};
+use crate::codec::{Command, FlowControl, Side, TelnetOption};
+use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
 use crate::pty::TerminalKeys;
 use inhost_common::users::{Account, Verdict};
 

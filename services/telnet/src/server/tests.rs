@@ -1,7 +1,7 @@
 //! Sessions whose peer reads nothing.
 
 use super::*;
-use crate::protocol::{OUTPUT_BYTES, REPLY_BURST_BYTES};
+use crate::machine::{OUTPUT_BYTES, REPLY_BURST_BYTES};
 use crate::pty::TerminalKeys;
 use inhost_base::Instant;
 use inhost_common::users::{Account, Verdict};

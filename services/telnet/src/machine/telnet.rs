@@ -2,13 +2,13 @@
 
 use inhost_base::Instant;
 
-use super::command::{CR, Command, DO, DONT, IAC, LF, NUL, SB, SE, WILL, WONT};
 use super::config::{Config, LineEnd};
 use super::event::{Counters, Event, Violation};
 use super::limits::{SUBNEGOTIATION_BYTES, TIMING_MARKS};
 use super::negotiation::{Input, Phase, Verb};
-use super::option::{OPTION_COUNT, Side, TelnetOption};
 use super::output::{Output, ReplyBudget};
+use crate::codec::command::{CR, Command, DO, DONT, IAC, LF, NUL, SB, SE, WILL, WONT};
+use crate::codec::option::{OPTION_COUNT, Side, TelnetOption};
 
 /// One end of a Telnet connection.
 ///

@@ -1,7 +1,7 @@
 //! The Telnet machine: octets and time in; events and octets out. It does no I/O and knows no clock.
 //!
 //! ```
-//! use inhost_telnet::protocol::{Config, Event, Telnet};
+//! use inhost_telnet::machine::{Config, Event, Telnet};
 //! let mut server = Telnet::new(Config::server());
 //! let mut input = &b"ls\r\n\xff\xf6"[..];
 //! let mut text = Vec::new();
@@ -16,30 +16,23 @@
 //! assert_eq!((&text[..], &commands[..]), (&b"ls\r"[..], &["ayt"][..]));
 //! ```
 
-mod command;
 mod config;
 mod event;
 mod limits;
-mod machine;
 mod negotiation;
-mod option;
 mod output;
 mod replies;
-mod subnegotiation;
 mod tabs;
+mod telnet;
 
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, DO, DONT, IAC, SB, SE, WILL, WONT};
 pub use config::{Config, LineEnd};
 pub use event::{Counters, Event, Violation};
 pub use limits::{
-    ENVIRONMENT_VARIABLES, OUTPUT_BYTES, REPLY_BURST_BYTES, REPLY_BYTES_PER_SECOND, SUBNEGOTIATION_BYTES,
-    TERMINAL_NAME_BYTES, TIMING_MARKS, VARIABLE_BYTES,
+    OUTPUT_BYTES, REPLY_BURST_BYTES, REPLY_BYTES_PER_SECOND, SUBNEGOTIATION_BYTES, TIMING_MARKS,
 };
-pub use machine::Telnet;
 pub use negotiation::{Input, Phase, Transition, Verb};
-pub use option::{OptionSet, Side, TelnetOption};
-pub use subnegotiation::{FlowControl, StatusEntry, Variable, VariableKind};
 pub use tabs::TabExpansion;
+pub use telnet::Telnet;

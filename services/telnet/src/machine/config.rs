@@ -1,7 +1,7 @@
 //! What an end of a connection wants and agrees to.
 
-use super::option::{OptionSet, TelnetOption};
-use super::subnegotiation::Variable;
+use crate::codec::option::{OptionSet, TelnetOption};
+use crate::codec::subnegotiation::Variable;
 
 /// What the network's end of a line becomes for whoever reads the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

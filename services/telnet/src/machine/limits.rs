@@ -2,12 +2,6 @@
 
 /// Octets of one subnegotiation that are kept; a longer one is skipped and counted.
 pub const SUBNEGOTIATION_BYTES: usize = 1024;
-/// Octets of a terminal's name.
-pub const TERMINAL_NAME_BYTES: usize = 40;
-/// Octets of the name or of the value of an environment variable.
-pub const VARIABLE_BYTES: usize = 256;
-/// Variables in one report.
-pub const ENVIRONMENT_VARIABLES: usize = 32;
 /// Octets of replies (to negotiation, STATUS, TERMINAL-TYPE …) that a peer can draw at once. A whole
 /// start of a session by any known client draws under 300.
 pub const REPLY_BURST_BYTES: u32 = 4096;

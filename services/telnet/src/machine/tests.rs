@@ -3,6 +3,7 @@
 use inhost_base::{Instant, Random};
 
 use super::*;
+use crate::codec::{Command, DO, DONT, IAC, SB, SE, Side, TelnetOption, WILL, WONT};
 
 /// Everything that `input` makes of a machine: data joined, other events as text, and what it answers.
 fn run(telnet: &mut Telnet, input: &[u8]) -> (Vec<u8>, Vec<String>, Vec<u8>) {

@@ -2,8 +2,14 @@
 //! IAC already undone. Reading is total: whatever the peer wrote is either a value or nothing.
 
 use super::command::{DO, DONT, IAC, SE, WILL, WONT};
-use super::limits::{ENVIRONMENT_VARIABLES, TERMINAL_NAME_BYTES, VARIABLE_BYTES};
 use super::option::{Side, TelnetOption};
+
+/// Variables in one report.
+pub const ENVIRONMENT_VARIABLES: usize = 32;
+/// Octets of a terminal's name.
+pub const TERMINAL_NAME_BYTES: usize = 40;
+/// Octets of the name or of the value of an environment variable.
+pub const VARIABLE_BYTES: usize = 256;
 
 /// "Here it is" in RFC 1091, 1079, 1572 and 859.
 pub(crate) const IS: u8 = 0;

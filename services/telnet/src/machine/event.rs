@@ -1,8 +1,8 @@
 //! What the machine makes of the peer's octets.
 
-use super::command::Command;
-use super::option::{Side, TelnetOption};
-use super::subnegotiation::{FlowControl, StatusEntry, Variable};
+use crate::codec::command::Command;
+use crate::codec::option::{Side, TelnetOption};
+use crate::codec::subnegotiation::{FlowControl, StatusEntry, Variable};
 
 /// Something the peer said. What the machine answers by itself (negotiation, STATUS, TERMINAL-TYPE,
 /// TIMING-MARK …) is in its output already when the event comes.

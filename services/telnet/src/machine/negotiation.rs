@@ -1,7 +1,7 @@
 //! One side of one option: the Q method of RFC 1143 as a table. It cannot loop, because a request that
 //! would not change a state is never acknowledged, and a refusal of an established "no" is never answered.
 
-use super::option::Side;
+use crate::codec::option::Side;
 
 /// Where one side of an option stands. The names are RFC 1143's: `WANT…` means that our request is not
 /// yet answered, `Opposite` that the contrary request is queued behind it.

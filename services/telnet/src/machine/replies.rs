@@ -2,11 +2,11 @@
 
 use super::event::Event;
 use super::limits::SUBNEGOTIATION_BYTES;
-use super::machine::Telnet;
 use super::negotiation::Phase;
-use super::option::{Side, TelnetOption};
-use super::subnegotiation::{self as body, FlowControl, IS, SEND, StatusEntry};
-use crate::protocol::{DO, WILL};
+use super::telnet::Telnet;
+use crate::codec::option::{Side, TelnetOption};
+use crate::codec::subnegotiation::{self as body, FlowControl, IS, SEND, StatusEntry};
+use crate::codec::{DO, WILL};
 
 /// Terminal names that are cycled through.
 const TERMINAL_TYPES: usize = 8;
