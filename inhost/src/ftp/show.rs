@@ -2,8 +2,8 @@
 
 use inhost_base::{Duration, Instant};
 use inhost_common::Cleaner;
+use inhost_ftp::codec::name_octets;
 use inhost_ftp::driver::Moved;
-use inhost_ftp::protocol::name_octets;
 use inhost_socket::Host;
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};

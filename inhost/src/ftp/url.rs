@@ -1,7 +1,7 @@
 //! Where a file is: `ftp://user:password@host:port/path`.
 
 use crate::failure::Failure;
-use inhost_ftp::protocol::name_text;
+use inhost_ftp::codec::name_text;
 use inhost_names::check_host;
 
 /// One URL, or a host alone.

@@ -6,10 +6,8 @@ use std::rc::Rc;
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
 
 use crate::client::{Action as ClientAction, Client, DataVia, Operation, Transfer, parse_listing};
-use crate::codec::{Decoded, Decoder, Encoder};
-use crate::protocol::{
-    Family, Mode, Parameters, Representation, Structure, parse_facts, parse_time, time_text,
-};
+use crate::codec::data::{Decoded, Decoder, Encoder};
+use crate::codec::{Family, Mode, Parameters, Representation, Structure, parse_facts, parse_time, time_text};
 use crate::server::{
     Action, FileReply, LogIn, Rights, ServerConfig, Session, TlsPolicy, TransferError, TransferEvent,
     TransferRequest,
@@ -46,7 +44,7 @@ pub fn fuzz_server(input: &[u8]) {
     }
     let lines = input.iter().filter(|&&octet| octet == b'\n').count();
     let options = input.iter().filter(|&&octet| octet == 0xff).count();
-    let limit = SPARE + PER_COMMAND * (lines + 1) + 2 * crate::protocol::LINE_BYTES * lines + 3 * options;
+    let limit = SPARE + PER_COMMAND * (lines + 1) + 2 * crate::codec::LINE_BYTES * lines + 3 * options;
     assert!(said <= limit, "{said} octets for {} in", input.len());
 }
 

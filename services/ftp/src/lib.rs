@@ -2,8 +2,8 @@
 //!
 //! Every part that decides is a pure machine: octets and time in, octets and actions out.
 //!
-//! - [`protocol`]: lines, commands, replies, addresses and facts, for either end;
-//! - [`codec`]: representation, structure and mode of data;
+//! - [`codec`]: lines, commands, replies, addresses and facts, for either end;
+//! - [`codec::data`]: representation, structure and mode of data;
 //! - [`server`]: a control connection as the server has it;
 //! - [`client`]: the same as the client has it.
 //!
@@ -17,8 +17,8 @@
 //! A text with records, in block mode, there and back:
 //!
 //! ```
-//! use inhost_ftp::codec::{Decoded, Decoder, Encoder};
-//! use inhost_ftp::protocol::{Mode, Parameters, Representation, Structure};
+//! use inhost_ftp::codec::data::{Decoded, Decoder, Encoder};
+//! use inhost_ftp::codec::{Mode, Parameters, Representation, Structure};
 //!
 //! let parameters = Parameters {
 //!     representation: Representation::parse("E").unwrap(),
@@ -40,6 +40,5 @@ pub mod codec;
 pub mod driver;
 #[doc(hidden)]
 pub mod fuzz;
-pub mod protocol;
 pub mod server;
 pub mod service;

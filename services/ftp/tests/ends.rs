@@ -7,10 +7,10 @@ use std::future::poll_fn;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::storage::{Storage, Store, VirtualPath};
 use inhost_ftp::client::{ClientError, DataVia, Operation, Transfer};
+use inhost_ftp::codec::{Mode, Parameters, Representation, Structure};
 use inhost_ftp::driver::{
     Accept, Flow, GetOptions, HostNetwork, MirrorPlan, Network, copy, get, mirror, put,
 };
-use inhost_ftp::protocol::{Mode, Parameters, Representation, Structure};
 use inhost_ftp::server::{ServerConfig, TlsPolicy};
 use place::{Client, HERE, Place, pattern, world};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -4,7 +4,7 @@ use inhost_common::LocalFuture;
 use inhost_common::storage::{
     LIST_BATCH, Listing, Names, Outcome, Source, Storage, StorageError, Store, Storing, VirtualPath,
 };
-use inhost_ftp::protocol::{Facts, Kind, Permissions, UnixTime};
+use inhost_ftp::codec::{Facts, Kind, Permissions, UnixTime};
 
 /// Names of the directory.
 const NAMES: u64 = 1_000_000;

@@ -1,6 +1,6 @@
 //! Listings of servers that have no MLSD: in the manner of `ls -l`, which is what all of them send.
 
-use crate::protocol::{Kind, UnixTime, parse_facts};
+use crate::codec::{Kind, UnixTime, parse_facts};
 
 /// One name of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use inhost_base::Endpoint;
 
 use super::operation::{Action, Answer, ClientError, DataVia, Features, Operation, Passive, Transfer};
-use crate::protocol::{
+use crate::codec::{
     Family, Parameters, Reply, ReplyReader, Representation, extended_text, name_octets, parse_epsv,
     parse_pasv, port_text,
 };

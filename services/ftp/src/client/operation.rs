@@ -4,7 +4,7 @@ use std::fmt;
 
 use inhost_base::Endpoint;
 
-use crate::protocol::{Parameters, Reply, ReplyError};
+use crate::codec::{Parameters, Reply, ReplyError};
 
 /// How the data connection comes about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

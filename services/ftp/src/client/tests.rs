@@ -1,7 +1,7 @@
 use inhost_base::Endpoint;
 
 use super::*;
-use crate::protocol::{Family, Parameters};
+use crate::codec::{Family, Parameters};
 
 fn at(text: &str) -> Endpoint {
     text.parse::<std::net::SocketAddr>().unwrap().into()

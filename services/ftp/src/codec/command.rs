@@ -181,7 +181,7 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::name_octets;
+    use crate::codec::name_octets;
 
     #[test]
     fn lines_are_commands_or_say_why_not() {

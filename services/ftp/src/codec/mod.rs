@@ -1,7 +1,9 @@
-//! What both ends of a control connection share: lines, commands, replies, addresses, facts.
+//! The formats of FTP: lines, commands, replies, addresses and facts of a control connection; [`data`], the octets of a
+//! data connection.
 
 mod address;
 mod command;
+pub mod data;
 mod facts;
 mod lines;
 mod parameters;

@@ -16,7 +16,7 @@ use super::stall::{Stall, within};
 use super::transfer::shutdown;
 use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient};
 use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
-use crate::protocol::{Family, Parameters, Representation, name_text};
+use crate::codec::{Family, Parameters, Representation, name_text};
 use crate::server::TransferError;
 use inhost_common::LocalFuture;
 use inhost_common::storage::{Source, StorageError, Storing};
@@ -169,7 +169,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
         self.protected
     }
     /// Says a line and hears the answer.
-    pub async fn command(&mut self, line: impl Into<String>) -> Result<crate::protocol::Reply, ClientError> {
+    pub async fn command(&mut self, line: impl Into<String>) -> Result<crate::codec::Reply, ClientError> {
         match self.perform(Operation::Command(line.into())).await? {
             Answer::Reply(reply) => Ok(reply),
             Answer::Offered(_) => Err(ClientError::Protocol("an address where none was asked for".into())),

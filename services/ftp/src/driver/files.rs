@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::listing;
-use crate::protocol::{Facts, Kind, UnixTime};
+use crate::codec::{Facts, Kind, UnixTime};
 use crate::server::{Digest, FileReply, FileRequest, ListStyle};
 use inhost_common::storage::{Listing, Names, Outcome, Source, Storage, StorageError, VirtualPath};
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::files::FirstNames;
-use crate::protocol::{Facts, Kind, UnixTime, facts_line, list_time};
+use crate::codec::{Facts, Kind, UnixTime, facts_line, list_time};
 use crate::server::FACT_NAMES;
 use crate::server::ListStyle;
 use inhost_common::storage::{LIST_BATCH, Listing, Names, Outcome};
@@ -133,9 +133,7 @@ mod tests {
     #[test]
     fn lines_as_clients_read_them() {
         let mut facts =
-            crate::protocol::parse_facts("type=file;size=5;modify=20261121075253;UNIX.mode=0750; x")
-                .unwrap()
-                .0;
+            crate::codec::parse_facts("type=file;size=5;modify=20261121075253;UNIX.mode=0750; x").unwrap().0;
         let now = UnixTime { seconds: 1_795_300_000, nanoseconds: 0 };
         let long = ListStyle::Long { all: false };
         assert_eq!(line("a\nb", &facts, long, now), "-rwxr-x--- 1 ftp ftp            5 Nov 21 07:52 a?b\n");

@@ -9,7 +9,7 @@ use inhost_base::{Duration, Instant};
 use super::work::{GetOptions, Remote, get_known, list, local, look, put};
 use super::{Clock, Connection, Network};
 use crate::client::{ClientError, Listed};
-use crate::protocol::Kind;
+use crate::codec::Kind;
 use inhost_common::storage::{Folder, Storage, StorageError, VirtualPath};
 
 /// Jobs of a mirror that wait; a directory beyond is left for when there is room.

@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Clock;
 use super::stall::Stall;
-use crate::codec::{Decoded, Decoder, Encoder};
-use crate::protocol::Parameters;
+use crate::codec::Parameters;
+use crate::codec::data::{Decoded, Decoder, Encoder};
 use crate::server::{TransferError, TransferEvent};
 use inhost_common::LocalFuture;
 use inhost_common::storage::{Outcome, Source, StorageError, Storing};

@@ -6,7 +6,7 @@ use inhost_base::IpAddr;
 use inhost_common::{Admission, Callers, Refusal};
 
 use super::{Clock, Network, PassivePorts, TlsServer};
-use crate::protocol::UnixTime;
+use crate::codec::UnixTime;
 use crate::server::{Closing, Rights};
 use inhost_common::LocalFuture;
 use inhost_common::storage::Storage;

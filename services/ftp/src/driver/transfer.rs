@@ -12,7 +12,7 @@ use super::listing::Lines;
 use super::moving::{Last, Moving, Receiving, Sending, Shared};
 use super::stall::within;
 use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, files};
-use crate::protocol::{Facts, Kind, Parameters, name_octets};
+use crate::codec::{Facts, Kind, Parameters, name_octets};
 use crate::server::{
     Channel, ListStyle, ServerConfig, Task, TransferError, TransferEvent, TransferRequest, restarts_by_file,
 };

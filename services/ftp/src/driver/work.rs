@@ -8,7 +8,7 @@ use inhost_socket::both;
 use super::files::hash;
 use super::{Clock, Connection, Flow, Network};
 use crate::client::{Answer, ClientError, DataVia, Listed, Listing, Operation, Transfer, parse_listing};
-use crate::protocol::{Parameters, UnixTime, parse_time, time_text};
+use crate::codec::{Parameters, UnixTime, parse_time, time_text};
 use crate::server::Digest;
 use inhost_common::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use inhost_base::Endpoint;
 
-use crate::codec::DecodeError;
-use crate::protocol::{Facts, Family, Parameters, UnixTime};
+use crate::codec::data::DecodeError;
+use crate::codec::{Facts, Family, Parameters, UnixTime};
 use inhost_common::storage::{StorageError, Store, VirtualPath};
 
 /// What a user may do.

@@ -3,8 +3,8 @@
 use inhost_base::{Endpoint, Instant, IpAddr};
 
 use super::action::{Action, Channel};
-use super::session::{Session, Waiting};
-use crate::protocol::{
+use super::machine::{Session, Waiting};
+use crate::codec::{
     AddressError, Command, Family, Verb, epsv_text, parse_extended, parse_long, parse_port, pasv_text,
 };
 

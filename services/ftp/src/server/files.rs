@@ -4,8 +4,8 @@ use inhost_base::{Duration, Instant};
 
 use super::action::{Action, FileReply, FileRequest};
 use super::login::FACTS;
-use super::session::{Session, Waiting, quoted};
-use crate::protocol::{Command, Representation, Verb, facts_line, parse_time, time_text};
+use super::machine::{Session, Waiting, quoted};
+use crate::codec::{Command, Representation, Verb, facts_line, parse_time, time_text};
 use inhost_common::storage::{StorageError, VirtualPath};
 
 impl Session {
@@ -171,7 +171,7 @@ impl Session {
 
     /// TYPE, STRU, MODE, ALLO, REST.
     pub(super) fn parameter(&mut self, command: &Command) {
-        use crate::protocol::{Mode, Structure};
+        use crate::codec::{Mode, Structure};
         let argument = command.argument.trim().to_ascii_uppercase();
         let parameters = &mut self.settings.parameters;
         match command.verb {

@@ -4,8 +4,8 @@ use inhost_base::Instant;
 
 use super::action::{Action, Closing, Digest, LogIn};
 use super::config::TlsPolicy;
-use super::session::{Phase, Session, Settings, Waiting};
-use crate::protocol::Verb;
+use super::machine::{Phase, Session, Settings, Waiting};
+use crate::codec::Verb;
 
 /// The facts that MLST tells, each with the bit that stands for it.
 pub(crate) const FACTS: [&str; 6] = ["type", "size", "modify", "perm", "unique", "UNIX.mode"];

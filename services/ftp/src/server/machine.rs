@@ -10,7 +10,7 @@ use super::config::{ServerConfig, TlsPolicy};
 use super::data::DataPort;
 use super::output::Output;
 use super::transfer::Running;
-use crate::protocol::{Command, LineEvent, LineReader, Needs, Parameters, ParseError, Verb, write_reply};
+use crate::codec::{Command, LineEvent, LineReader, Needs, Parameters, ParseError, Verb, write_reply};
 use inhost_common::storage::VirtualPath;
 
 /// Octets of input that may wait to be understood.

@@ -8,8 +8,8 @@ mod config;
 mod data;
 mod files;
 mod login;
+mod machine;
 mod output;
-mod session;
 mod transfer;
 
 pub use action::{
@@ -18,7 +18,7 @@ pub use action::{
 };
 pub use config::{ServerConfig, TlsPolicy};
 pub(crate) use login::FACTS as FACT_NAMES;
-pub use session::Session;
+pub use machine::Session;
 pub(crate) use transfer::restarts_by_file;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use std::rc::Rc;
 use inhost_base::{Duration, Endpoint, Instant};
 
 use super::*;
-use crate::protocol::{Command, Verb};
+use crate::codec::{Command, Verb};
 use inhost_common::storage::StorageError;
 
 const NOW: Instant = Instant::from_millis(1_000);

@@ -5,8 +5,8 @@ use inhost_base::Instant;
 use super::action::{Action, Channel, ListStyle, Task, TransferError, TransferEvent, TransferRequest};
 use super::config::TlsPolicy;
 use super::data::FORWARDED;
-use super::session::{Phase, Session};
-use crate::protocol::{Command, Mode, Structure, Verb};
+use super::machine::{Phase, Session};
+use crate::codec::{Command, Mode, Structure, Verb};
 use inhost_common::storage::{StorageError, Store, VirtualPath};
 
 /// The transfer under way.
@@ -215,6 +215,6 @@ impl Session {
 }
 
 /// Whether restart markers count octets of the file itself.
-pub(crate) fn restarts_by_file(parameters: &crate::protocol::Parameters) -> bool {
+pub(crate) fn restarts_by_file(parameters: &crate::codec::Parameters) -> bool {
     parameters.mode != Mode::Stream || !parameters.representation.is_text()
 }

@@ -18,10 +18,10 @@ use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport}
 use inhost_socket::{Host, Listener, Stream};
 use tracing::{error, info, warn};
 
+use crate::codec::UnixTime;
 use crate::driver::{
     Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
 };
-use crate::protocol::UnixTime;
 use crate::server::{Closing, Rights, ServerConfig, TlsPolicy};
 use section::may_write;
 pub use section::{FtpUser, Section};

@@ -11,11 +11,11 @@ use inhost_common::LocalFuture;
 use inhost_common::storage::Folder;
 use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::client::{ClientError, Operation};
+use inhost_ftp::codec::UnixTime;
 use inhost_ftp::driver::{
     Connection, Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsClient, TlsServer,
     Trust, serve_session,
 };
-use inhost_ftp::protocol::UnixTime;
 use inhost_ftp::server::{Rights, ServerConfig};
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Stream};

@@ -5,7 +5,7 @@ use std::fmt;
 use super::ebcdic::from_ebcdic;
 use super::encode::filler;
 use super::{EOF, EOR, MARKER, MARKER_BYTES, NEW_LINE, SUSPECT};
-use crate::protocol::{Mode, Parameters, Representation, Structure};
+use crate::codec::{Mode, Parameters, Representation, Structure};
 
 /// What stopped [`Decoder::decode`].
 #[derive(Clone, PartialEq, Eq, Debug)]

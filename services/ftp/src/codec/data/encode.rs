@@ -2,7 +2,7 @@
 
 use super::ebcdic::to_ebcdic;
 use super::{EOF, EOR, MARKER, MARKER_EVERY_BYTES, NEW_LINE};
-use crate::protocol::{Mode, Parameters, Representation, Structure};
+use crate::codec::{Mode, Parameters, Representation, Structure};
 
 /// Octets of one block. RFC 959 allows 65,535; half of that fills a segment as well.
 const BLOCK_BYTES: usize = 32 * 1024;

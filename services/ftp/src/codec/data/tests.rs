@@ -1,6 +1,6 @@
 use super::*;
+use crate::codec::{Format, Mode, Parameters, Representation, Structure};
 use crate::fuzz::one_line_end;
-use crate::protocol::{Format, Mode, Parameters, Representation, Structure};
 
 /// A file and its markers, each with its place.
 type Decoding = (Vec<u8>, Vec<(String, usize)>);
