@@ -1,7 +1,7 @@
 //! What a fuzzer calls. The input is what a server says, and what the keyboard does; what must hold whatever that is, is
 //! asserted.
 
-use crate::answer::Answer;
+use crate::codec::ReplyReader;
 use crate::rcp::{Event, Expected, Options, Sink, check};
 use crate::rlogin::{Action, Login, Opening};
 
@@ -116,7 +116,7 @@ fn sink(options: Options, expected: Expected, input: &[u8]) {
     }
     assert!(answers <= 1 + 128 * (input.len() + 1));
     let _ = sink.end();
-    let mut answer = Answer::default();
+    let mut answer = ReplyReader::default();
     let mut rest = input;
     while answer.take(&mut rest).is_some() {}
 }

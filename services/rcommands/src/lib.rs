@@ -1,22 +1,23 @@
 //! The r-utilities' clients: rlogin (RFC 1282), rsh and rcp, which 4.2BSD brought and the world's first local networks
 //! ran on.
 //!
-//! The machines are pure: [`rlogin::Login`] is a session on a terminal, [`answer::Answer`] reads what these servers
-//! say first, [`rcp::Sink`] and [`rcp::send`] are the two ends of rcp. The drivers beside them run over any async
-//! stream. What a server names never leads out of the folder that it was to fill: [`rcp::Folder`].
+//! The machines are pure: [`rlogin::Login`] is a session on a terminal, [`codec::ReplyReader`] reads the
+//! replies of servers, [`rcp::Sink`] and [`rcp::Source`] are the two ends of rcp. The drivers beside them
+//! run over any async stream. What a server names never leads out of the folder that it was to fill: [`rcp::Folder`].
 //!
 //! These protocols trust the network: no password is asked for, and everything goes in clear text. The crate never
 //! opens connections and never knows the time.
 //!
 //! ```
-//! use inhost_rcommands::answer::{Answer, Said};
-//! let mut answer = Answer::default();
+//! use inhost_rcommands::codec::{Reply, ReplyReader};
+//! let mut replies = ReplyReader::default();
 //! let mut input: &[u8] = b"\x01Permission denied.\n";
-//! assert_eq!(answer.take(&mut input), Some(Said::Warning("Permission denied.".into())));
+//! assert_eq!(replies.take(&mut input), Some(Reply::Warning("Permission denied.".into())));
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod answer;
+pub mod codec;
+#[doc(hidden)]
 pub mod fuzz;
 pub mod rcp;
 pub mod rlogin;

@@ -1,7 +1,7 @@
 //! Where files go that are fetched: a folder that nothing the other end says can lead out of, and in which a file has
 //! its name only once it is whole.
 
-use super::sink::Times;
+use super::Times;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 use std::ffi::{OsStr, OsString};

@@ -1,19 +1,19 @@
 //! rcp: files to and from another host, over rsh. The protocol is 4.2BSD's: the end that has files announces each in a
 //! line, the end that gets them answers.
 
+mod codec;
 mod driver;
 mod folder;
+mod machine;
 mod name;
-mod send;
-mod sink;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Failed, Report, fetch};
+pub use codec::Times;
+pub use driver::{Failed, Report, fetch, send};
 pub use folder::Folder;
+pub use machine::{Event, Progress, Sink, Source};
 pub use name::{Expected, NameError, check};
-pub use send::send;
-pub use sink::{Event, Sink, Times};
 
 /// Folders within folders that are followed.
 pub const DEPTH_LIMIT: usize = 64;

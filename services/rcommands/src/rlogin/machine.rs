@@ -1,6 +1,6 @@
 //! The session: what goes to the server, what to the screen, and what the server's urgent signals do.
 
-use crate::answer::{Answer, Said};
+use crate::codec::{Reply, ReplyReader};
 
 /// RFC 1282: throw away what was not shown yet.
 const FLUSH: u8 = 0x02;
@@ -79,7 +79,7 @@ pub struct Login {
 #[derive(Clone, Debug)]
 enum Phase {
     /// The server has not answered yet.
-    Starting(Answer),
+    Starting(ReplyReader),
     /// It has, and nothing else has come yet.
     Fresh,
     Open,
@@ -105,7 +105,7 @@ impl Login {
         output.extend(plain(&opening.terminal));
         output.extend(format!("/{}\0", opening.speed).into_bytes());
         Login {
-            phase: Phase::Starting(Answer::default()),
+            phase: Phase::Starting(ReplyReader::default()),
             output,
             screen: Vec::new(),
             action: None,
@@ -136,15 +136,15 @@ impl Login {
                     self.signal(octets.first().copied().unwrap_or_default());
                     octets = octets.get(1..).unwrap_or_default();
                 }
-                (Phase::Starting(answer), urgent_in) => {
+                (Phase::Starting(replies), urgent_in) => {
                     let limit = urgent_in.map_or(octets.len(), |ahead| (ahead - 1).min(octets.len()));
                     let (mut front, rest) = octets.split_at(limit);
-                    let said = answer.take(&mut front);
+                    let reply = replies.take(&mut front);
                     let taken = limit - front.len();
                     octets = octets.get(taken..).unwrap_or(rest);
                     self.urgent_in = urgent_in.map(|ahead| ahead - taken);
-                    if let Some(said) = said {
-                        self.answered(said);
+                    if let Some(reply) = reply {
+                        self.replied(reply);
                     }
                 }
                 // What servers send before anything else is this signal, though it is not marked any more where another
@@ -166,17 +166,17 @@ impl Login {
             }
         }
     }
-    fn answered(&mut self, said: Said) {
-        match said {
-            Said::Fine => self.phase = Phase::Fresh,
-            Said::Warning(why) | Said::Fatal(why) => self.end(Action::Refused(why)),
+    fn replied(&mut self, reply: Reply) {
+        match reply {
+            Reply::Ok => self.phase = Phase::Fresh,
+            Reply::Warning(why) | Reply::Fatal(why) => self.end(Action::Refused(why)),
         }
     }
     /// The server has closed. What it said without an end is why, where it had not begun.
     pub fn network_ended(&mut self) {
         match &mut self.phase {
-            Phase::Starting(answer) => match answer.end() {
-                Some(said) => self.answered(said),
+            Phase::Starting(replies) => match replies.end() {
+                Some(reply) => self.replied(reply),
                 None => {
                     self.end(Action::Refused("closed without a word; it may want a reserved port".into()))
                 }

@@ -1,20 +1,12 @@
-//! The end that gets files, as a machine.
+//! The receiving end of rcp.
 
-use super::name::{Expected, NameError, check};
-use super::{DEPTH_LIMIT, Options};
-use crate::answer::{Answer, Said, shown};
+use super::super::codec::{Header, Times};
+use super::super::name::{Expected, NameError, check};
+use super::super::{DEPTH_LIMIT, Options};
+use crate::codec::{Reply, ReplyReader, printable};
 
 /// The longest line of the other end's.
 const LINE_BYTES: usize = 1024;
-
-/// When a file was changed and read, in seconds since 1970.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Times {
-    /// Changed.
-    pub modified_seconds: u64,
-    /// Read.
-    pub accessed_seconds: u64,
-}
 
 /// What the other end says, and what is to be done. Events that say so wait for [`Sink::accept`] or
 /// [`Sink::refuse`].
@@ -77,7 +69,7 @@ enum State {
         left_bytes: u64,
     },
     /// What the other end says of the file that it has sent.
-    Trailer(Answer),
+    Trailer(ReplyReader),
     Over,
 }
 
@@ -110,7 +102,7 @@ impl Sink {
                     *left_bytes -= count as u64;
                     *input = rest;
                     if *left_bytes == 0 {
-                        self.state = State::Trailer(Answer::default());
+                        self.state = State::Trailer(ReplyReader::default());
                     }
                     return Some(Event::Data(data));
                 }
@@ -138,24 +130,24 @@ impl Sink {
         }
         None
     }
-    fn trailer(&mut self, said: Said) -> Event<'static> {
+    fn trailer(&mut self, said: Reply) -> Event<'static> {
         self.state = State::Verdict(Pending::Finish);
         match said {
-            Said::Fine => Event::Finished,
-            Said::Warning(why) => Event::Spoiled(why),
-            Said::Fatal(why) => self.fail(&why),
+            Reply::Ok => Event::Finished,
+            Reply::Warning(why) => Event::Spoiled(why),
+            Reply::Fatal(why) => self.fail(&why),
         }
     }
     fn line(&mut self, line: &[u8]) -> Option<Event<'static>> {
         match line {
-            [1, why @ ..] => Some(Event::Complaint(shown(why))),
-            [2, why @ ..] => Some(self.fail(&shown(why))),
+            [1, why @ ..] => Some(Event::Complaint(printable(why))),
+            [2, why @ ..] => Some(self.fail(&printable(why))),
             [b'E', ..] if self.depth > 0 => {
                 self.times = None;
                 self.state = State::Verdict(Pending::Leave);
                 Some(Event::Leave)
             }
-            [b'T', rest @ ..] => match times(rest) {
+            [b'T', rest @ ..] => match Times::parse(rest) {
                 Some(times) => {
                     self.times = Some(times);
                     self.output.push(0);
@@ -163,12 +155,12 @@ impl Sink {
                 }
                 None => Some(self.protocol_error(line)),
             },
-            [b'C', rest @ ..] => match announced(rest) {
-                Some((mode, size_bytes, name)) => Some(self.announce(name, mode, Some(size_bytes))),
+            [b'C', rest @ ..] => match Header::parse(rest) {
+                Some(Header { mode, size_bytes, name }) => Some(self.announce(name, mode, Some(size_bytes))),
                 None => Some(self.protocol_error(line)),
             },
-            [b'D', rest @ ..] => match announced(rest) {
-                Some((mode, _, name)) => Some(self.announce(name, mode, None)),
+            [b'D', rest @ ..] => match Header::parse(rest) {
+                Some(Header { mode, name, .. }) => Some(self.announce(name, mode, None)),
                 None => Some(self.protocol_error(line)),
             },
             line => Some(self.protocol_error(line)),
@@ -185,7 +177,7 @@ impl Sink {
         };
         if let Err(why) = checked {
             self.say_no(&why.to_string());
-            return Event::Refused(shown(name), why);
+            return Event::Refused(printable(name), why);
         }
         let name = name.to_vec();
         match size_bytes {
@@ -200,7 +192,7 @@ impl Sink {
         }
     }
     fn protocol_error(&mut self, line: &[u8]) -> Event<'static> {
-        let line = shown(line);
+        let line = printable(line);
         self.fail(&format!("the other end does not speak as rcp: {line}"))
     }
     fn fail(&mut self, why: &str) -> Event<'static> {
@@ -213,7 +205,7 @@ impl Sink {
         let State::Verdict(pending) = self.state else { return };
         self.output.push(0);
         self.state = match pending {
-            Pending::Begin { size_bytes: 0 } => State::Trailer(Answer::default()),
+            Pending::Begin { size_bytes: 0 } => State::Trailer(ReplyReader::default()),
             Pending::Begin { size_bytes } => State::Data { left_bytes: size_bytes },
             Pending::Enter => {
                 self.depth += 1;
@@ -243,30 +235,12 @@ impl Sink {
         let state = core::mem::replace(&mut self.state, State::Over);
         match state {
             State::Line if self.line.is_empty() && self.depth == 0 => Ok(()),
-            State::Line if matches!(self.line.first(), Some(1 | 2)) => Err(shown(&self.line)),
-            State::Line if !self.line.is_empty() => Err(format!("the other end says: {}", shown(&self.line))),
+            State::Line if matches!(self.line.first(), Some(1 | 2)) => Err(printable(&self.line)),
+            State::Line if !self.line.is_empty() => {
+                Err(format!("the other end says: {}", printable(&self.line)))
+            }
             State::Over => Ok(()),
             _ => Err("the connection ended before all had come".to_owned()),
         }
-    }
-}
-
-/// `MODE SIZE NAME`: permissions in octal, a length in bytes.
-fn announced(rest: &[u8]) -> Option<(u32, u64, &[u8])> {
-    let mut words = rest.splitn(3, |&octet| octet == b' ');
-    let (mode, size, name) = (words.next()?, words.next()?, words.next()?);
-    let mode = u32::from_str_radix(core::str::from_utf8(mode).ok()?, 8).ok()?;
-    let size = core::str::from_utf8(size).ok()?.parse().ok()?;
-    // Neither set-user-ID nor what else stands above the nine bits comes from elsewhere.
-    Some((mode & 0o777, size, name))
-}
-
-/// `SECONDS MICROSECONDS SECONDS MICROSECONDS`: changed, read.
-fn times(rest: &[u8]) -> Option<Times> {
-    let text = core::str::from_utf8(rest).ok()?;
-    let numbers: Vec<u64> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
-    match numbers[..] {
-        [modified_seconds, _, accessed_seconds, _] => Some(Times { modified_seconds, accessed_seconds }),
-        _ => None,
     }
 }

@@ -1,74 +1,8 @@
-//! rsh: a command on another host. The protocol is 4.2BSD's: a number of a port, for a second connection that the
-//! server makes for the command's errors and for signals to it; two users' names; the command.
+//! The client's side of rsh over any stream: it sends the request and reads the reply.
 
-use crate::answer::{Answer, Said};
+use crate::codec::{Reply, ReplyReader, Request, RequestError, encode_error_port};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-
-/// The port of rsh, and of rcp, which runs on it.
-pub const PORT: u16 = 514;
-/// The ports of which servers believe that only the system's own programs call from them.
-pub const RESERVED_PORTS: core::ops::RangeInclusive<u16> = 512..=1023;
-/// The longest name of a user.
-const USER_BYTES: usize = 255;
-/// The longest command.
-const COMMAND_BYTES: usize = 64 * 1024;
-
-/// What is to be run, and as whom.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Request {
-    /// The user's name here.
-    pub local_user: String,
-    /// The user's name there.
-    pub remote_user: String,
-    /// The command, for the user's shell there.
-    pub command: String,
-}
-
-/// Why a request is not sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RequestError {
-    /// A name or the command holds an octet of zero, which ends it there; or is empty.
-    BadText,
-    /// A name or the command is too long.
-    TooLong,
-}
-
-impl core::fmt::Display for RequestError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            RequestError::BadText => "names and the command may neither be empty nor hold an octet of zero",
-            RequestError::TooLong => "a name or the command is too long",
-        })
-    }
-}
-impl core::error::Error for RequestError {}
-
-impl Request {
-    /// The octets behind the port's number.
-    pub fn octets(&self) -> Result<Vec<u8>, RequestError> {
-        let Request { local_user, remote_user, command } = self;
-        let mut octets = Vec::new();
-        for (text, limit_bytes) in
-            [(local_user, USER_BYTES), (remote_user, USER_BYTES), (command, COMMAND_BYTES)]
-        {
-            if text.is_empty() || text.contains('\0') {
-                return Err(RequestError::BadText);
-            }
-            if text.len() > limit_bytes {
-                return Err(RequestError::TooLong);
-            }
-            octets.extend_from_slice(text.as_bytes());
-            octets.push(0);
-        }
-        Ok(octets)
-    }
-}
-
-/// The octets that tell where the connection for errors is to go; none is wanted without a port.
-pub fn port_octets(port: Option<u16>) -> Vec<u8> {
-    port.map_or_else(|| vec![0], |port| format!("{port}\0").into_bytes())
-}
 
 /// Why a command was not begun.
 #[derive(Debug)]
@@ -100,7 +34,7 @@ pub async fn send_port<S>(stream: &mut S, port: u16) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
-    stream.write_all(&port_octets(Some(port))).await?;
+    stream.write_all(&encode_error_port(Some(port))).await?;
     stream.flush().await
 }
 
@@ -117,14 +51,14 @@ pub async fn begin_alone<S>(stream: &mut S, request: &Request) -> Result<(), Beg
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    begin_behind(&port_octets(None), stream, request).await
+    begin_behind(&encode_error_port(None), stream, request).await
 }
 
 async fn begin_behind<S>(port: &[u8], stream: &mut S, request: &Request) -> Result<(), BeginError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let octets = [port, &request.octets().map_err(BeginError::Request)?].concat();
+    let octets = [port, &request.encode().map_err(BeginError::Request)?].concat();
     stream.write_all(&octets).await.map_err(BeginError::Io)?;
     stream.flush().await.map_err(BeginError::Io)?;
     first_word(stream).await
@@ -136,18 +70,18 @@ pub async fn first_word<S>(stream: &mut S) -> Result<(), BeginError>
 where
     S: AsyncRead + Unpin,
 {
-    let mut answer = Answer::default();
+    let mut reader = ReplyReader::default();
     loop {
         // One octet at a time: what follows the answer is the command's.
         let mut place = [0];
         let said = match stream.read(&mut place).await.map_err(BeginError::Io)? {
-            0 => Some(answer.end().unwrap_or(Said::Fatal(String::new()))),
-            _ => answer.take(&mut &place[..]),
+            0 => Some(reader.end().unwrap_or(Reply::Fatal(String::new()))),
+            _ => reader.take(&mut &place[..]),
         };
         match said {
             None => {}
-            Some(Said::Fine) => return Ok(()),
-            Some(Said::Warning(why) | Said::Fatal(why)) => return Err(BeginError::Refused(why)),
+            Some(Reply::Ok) => return Ok(()),
+            Some(Reply::Warning(why) | Reply::Fatal(why)) => return Err(BeginError::Refused(why)),
         }
     }
 }
@@ -211,13 +145,5 @@ mod tests {
             let (done, ()) = block_on(zip(begin(&mut near, &request("uptim")), server));
             assert_eq!(done.unwrap_err().to_string(), expected);
         }
-    }
-
-    #[test]
-    fn what_would_be_read_as_another_request_is_not_sent() {
-        assert_eq!(request("a\0b").octets(), Err(RequestError::BadText));
-        assert_eq!(request("").octets(), Err(RequestError::BadText));
-        assert_eq!(request(&"x".repeat(COMMAND_BYTES + 1)).octets(), Err(RequestError::TooLong));
-        assert_eq!(port_octets(None), b"\0");
     }
 }

@@ -1,59 +1,13 @@
 //! Fetching: the machine between a stream and a folder.
 
-use super::sink::{Event, Sink};
-use super::{Expected, Folder, Options};
-use core::fmt;
+use super::super::machine::{Event, Sink};
+use super::super::{Expected, Folder, Options};
+use super::{Failed, Report};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Octets of one read.
 const READ_BYTES: usize = 64 * 1024;
-
-/// What came of a copy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Report {
-    /// Files that are whole.
-    pub files: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Things that were left out, each of which was told.
-    pub left_out: u64,
-}
-
-impl Report {
-    /// With another's.
-    pub fn and(self, other: Report) -> Report {
-        Report {
-            files: self.files + other.files,
-            bytes: self.bytes + other.bytes,
-            left_out: self.left_out + other.left_out,
-        }
-    }
-}
-
-/// Why a copy did not go on.
-#[derive(Debug)]
-pub enum Failed {
-    /// The connection failed.
-    Io(io::Error),
-    /// The other end ended it, or is none.
-    Other(String),
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::Io(error) => error.fmt(f),
-            Failed::Other(why) => f.write_str(why),
-        }
-    }
-}
-impl std::error::Error for Failed {}
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Failed {
-        Failed::Io(error)
-    }
-}
 
 /// Takes what the other end's `rcp -f` sends. `tell` hears of what is left out. Files are touched on other threads only.
 pub async fn fetch<S>(
@@ -178,7 +132,7 @@ impl Taking {
         match done {
             Ok(()) => self.sink.accept(),
             Err(error) => {
-                let why = format!("{}: {error}", crate::answer::shown(name));
+                let why = format!("{}: {error}", crate::codec::printable(name));
                 self.left_out(&why, tell);
                 self.sink.refuse(&why);
             }
