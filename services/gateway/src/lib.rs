@@ -22,21 +22,16 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod carry;
+mod codec;
 mod config;
-mod echo;
-mod flows;
-mod gateway;
-mod link;
-mod packets;
+mod driver;
+mod machine;
+mod server;
 mod state;
-mod strangers;
-mod tcp;
-mod udp;
 
 pub use config::{Closed, Forward, GatewayConfig, LoopbackPorts, NAMES_PORT, Network, RESOLVERS_LIMIT, Way};
-pub use gateway::{
+pub use driver::link::UserDriver;
+pub use inhost_common::Transport;
+pub use server::{
     Counters, Gateway, Running, StartError, UserLink, guest_interface, name_servers, user_link,
 };
-pub use inhost_common::Transport;
-pub use link::UserDriver;

@@ -1,7 +1,7 @@
 //! What the tasks of one gateway share.
 
-use crate::carry::{CHUNK_BYTES, Scratch};
-use crate::link::SharedAside;
+use crate::driver::link::SharedAside;
+use crate::driver::{CHUNK_BYTES, Scratch};
 use crate::{Counters, GatewayConfig};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_runtime::Reactor;

@@ -1,18 +1,17 @@
 //! Datagrams: the guest's outward, each conversation through a socket of the system's own, and inward through
 //! forwarded ports.
 
+use crate::codec::tftp::is_file_request;
+use crate::codec::{self, Unreachable};
 use crate::config::Way;
-use crate::flows::Flows;
-use crate::packets::{self, Unreachable};
+use crate::machine::{Flows, Pair, ReplyPort, ReplyPorts};
 use crate::state::{Counted, State};
-use crate::strangers::is_file_request;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_common::{Forwarded, Transport};
 use inhost_runtime::{AsyncFd, Interest};
 use inhost_socket::{Ends, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,70 +22,17 @@ const DATAGRAM_BYTES: usize = 65_535;
 /// Datagrams carried in one direction before others have their turn.
 const DATAGRAMS_A_TURN: usize = 32;
 /// How long a question to a name server may stay open before another server is asked.
-const RESOLVER_PATIENCE: Duration = Duration::from_millis(1_500);
-
-/// The guest's end and the end that it talks to.
-type Pair = (Endpoint, Endpoint);
+const RESOLVER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// One conversation of the guest's.
 struct Flow {
     system: Rc<AsyncFd<net::UdpSocket>>,
-    /// Where the other end is, and the port from which it answered; for a request whose answer comes from another.
-    answering: Option<Rc<Answering>>,
+    /// The other end, whose replies may come from another port than was asked.
+    reply_port: Option<Rc<ReplyPort>>,
     /// To which name server it goes, if it does, and since when that owes an answer.
     resolver: Option<(usize, Rc<Cell<Option<Instant>>>)>,
     _task: Task<()>,
     _counted: Counted,
-}
-
-/// Conversations by the ends that answered in the place of the one that was asked.
-type Answered = Rc<RefCell<BTreeMap<Pair, Endpoint>>>;
-
-/// The other end of a conversation that goes on at another port.
-struct Answering {
-    address: net::IpAddr,
-    asked_port: u16,
-    port: Cell<Option<u16>>,
-    /// Where it is found by that port, as long as it lives.
-    found_by: Cell<Option<Pair>>,
-    all: Answered,
-}
-
-impl Answering {
-    fn new(asked: SocketAddr, all: &Answered) -> Rc<Answering> {
-        Rc::new(Answering {
-            address: asked.ip(),
-            asked_port: asked.port(),
-            port: Cell::new(None),
-            found_by: Cell::new(None),
-            all: all.clone(),
-        })
-    }
-    /// Where a datagram goes: a request to where requests go, the rest to whoever answered.
-    fn end(&self, bytes: &[u8]) -> SocketAddr {
-        let answered = self.port.get().filter(|_| !is_file_request(bytes));
-        SocketAddr::new(self.address, answered.unwrap_or(self.asked_port))
-    }
-    /// The answers to what `from` asked of `to` come from this port, to which the rest goes.
-    fn answers_from(&self, from: Endpoint, to: Endpoint, port: u16) {
-        if self.port.replace(Some(port)) == Some(port) {
-            return;
-        }
-        self.forget();
-        let pair = (from, Endpoint { port, ..to });
-        self.found_by.set(Some(pair));
-        self.all.borrow_mut().insert(pair, to);
-    }
-    fn forget(&self) {
-        if let Some(pair) = self.found_by.take() {
-            self.all.borrow_mut().remove(&pair);
-        }
-    }
-}
-impl Drop for Answering {
-    fn drop(&mut self) {
-        self.forget();
-    }
 }
 
 /// The conversations that go outward over one any-address socket.
@@ -95,23 +41,23 @@ pub(crate) struct Outward {
     guest: Rc<UdpSocket>,
     flows: RefCell<Flows<Pair, Flow>>,
     /// One a flow at most.
-    answered: Answered,
+    reply_ports: ReplyPorts,
 }
 
 /// A conversation's socket, and its other end where that is not fixed.
-type Known = (Rc<AsyncFd<net::UdpSocket>>, Option<Rc<Answering>>);
+type Known = (Rc<AsyncFd<net::UdpSocket>>, Option<Rc<ReplyPort>>);
 
 /// What an answer is news for.
 struct News {
     answered: Option<Rc<Cell<Option<Instant>>>>,
-    answering: Option<Rc<Answering>>,
+    reply_port: Option<Rc<ReplyPort>>,
 }
 
 impl Outward {
     pub(crate) fn new(state: &Rc<State>, guest: UdpSocket) -> Rc<Outward> {
         let flows = RefCell::new(Flows::new(state.config.udp_flows_limit));
-        let answered = Rc::default();
-        Rc::new(Outward { state: state.clone(), guest: Rc::new(guest), flows, answered })
+        let reply_ports = Rc::default();
+        Rc::new(Outward { state: state.clone(), guest: Rc::new(guest), flows, reply_ports })
     }
 
     /// Takes every datagram that the guest sends, to whomever.
@@ -133,9 +79,9 @@ impl Outward {
     fn datagram(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8]) {
         let now = self.state.host.now();
         let known = self.known(from, to, now).or_else(|| self.begin(from, to, bytes, now));
-        let Some((system, answering)) = known else { return };
-        if let Some(answering) = answering {
-            let end = answering.end(bytes);
+        let Some((system, reply_port)) = known else { return };
+        if let Some(reply_port) = reply_port {
+            let end = reply_port.destination(bytes);
             return match system.try_io(Interest::Write, |socket| socket.send_to(bytes, end)) {
                 Ok(_) => self.state.count(|c| c.datagrams_outward += 1),
                 Err(_) => self.state.count(|c| c.datagrams_dropped += 1),
@@ -156,12 +102,12 @@ impl Outward {
     /// The socket of a conversation that goes on. One whose name server is silent begins anew, with another.
     fn known(&self, from: Endpoint, to: Endpoint, now: Instant) -> Option<Known> {
         let mut flows = self.flows.borrow_mut();
-        let asked = self.answered.borrow().get(&(from, to)).copied().unwrap_or(to);
+        let asked = self.reply_ports.borrow().get(&(from, to)).copied().unwrap_or(to);
         let flow = flows.touch((from, asked), now)?;
         if let Some((number, asked)) = &flow.resolver {
             match asked.get() {
                 None => asked.set(Some(now)),
-                Some(since) if now.since(since) >= RESOLVER_PATIENCE => {
+                Some(since) if now.since(since) >= RESOLVER_TIMEOUT => {
                     self.state.resolver_failed(*number);
                     let silent = flows.remove((from, to));
                     drop((flows, silent));
@@ -170,7 +116,7 @@ impl Outward {
                 Some(_) => {}
             }
         }
-        Some((flow.system.clone(), flow.answering.clone()))
+        Some((flow.system.clone(), flow.reply_port.clone()))
     }
 
     fn begin(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Option<Known> {
@@ -187,9 +133,9 @@ impl Outward {
                 (resolver.into(), Some(number), state.config.names_idle)
             }
         };
-        let answering =
-            (is_file_request(bytes) && resolver.is_none()).then(|| Answering::new(outside, &self.answered));
-        let system = match open(state, outside, answering.is_none()) {
+        let reply_port = (is_file_request(bytes) && resolver.is_none())
+            .then(|| ReplyPort::new(outside, &self.reply_ports));
+        let system = match open(state, outside, reply_port.is_none()) {
             Ok(system) => Rc::new(system),
             Err(error) => {
                 state.count(|c| c.datagrams_dropped += 1);
@@ -202,19 +148,19 @@ impl Outward {
         let resolver = resolver.map(|number| (number, Rc::new(Cell::new(Some(now)))));
         let number = self.flows.borrow().next_number();
         let answered = resolver.as_ref().map(|(_, asked)| asked.clone());
-        let news = News { answered, answering: answering.clone() };
+        let news = News { answered, reply_port: reply_port.clone() };
         let task = state.host.spawn(self.clone().answers(from, to, number, system.clone(), news));
         let counted = Counted::new(state);
         let flow = Flow {
             system: system.clone(),
-            answering: answering.clone(),
+            reply_port: reply_port.clone(),
             resolver,
             _task: task,
             _counted: counted,
         };
         let removed = self.flows.borrow_mut().insert((from, to), flow, idle, now);
         drop(removed);
-        Some((system, answering))
+        Some((system, reply_port))
     }
 
     /// Carries answers back until the conversation has been silent for its time.
@@ -231,7 +177,7 @@ impl Outward {
         loop {
             let expires = self.flows.borrow().expires((from, to), number);
             let Some(expires) = expires.filter(|&at| at > host.now()) else { break };
-            let next = async { Some(self.answer(from, to, &system, news.answering.as_deref()).await) };
+            let next = async { Some(self.answer(from, to, &system, news.reply_port.as_deref()).await) };
             let silence = async {
                 host.sleep_until(expires).await;
                 None
@@ -257,17 +203,17 @@ impl Outward {
         from: Endpoint,
         mut to: Endpoint,
         system: &AsyncFd<net::UdpSocket>,
-        answering: Option<&Answering>,
+        reply_port: Option<&ReplyPort>,
     ) -> bool {
         system.readable().await;
         let mut place = self.state.scratch.borrow_mut();
         let length = match system.try_io(Interest::Read, |socket| socket.recv_from(&mut place)) {
             Ok((length, source)) => {
-                if let Some(answering) = answering {
-                    if source.ip().to_canonical() != answering.address.to_canonical() {
+                if let Some(reply_port) = reply_port {
+                    if source.ip().to_canonical() != reply_port.address().to_canonical() {
                         return false;
                     }
-                    answering.answers_from(from, to, source.port());
+                    reply_port.set(from, to, source.port());
                     to.port = source.port();
                 }
                 length
@@ -298,8 +244,8 @@ impl Outward {
             IpAddr::V6(_) => IpAddr::V6(network.gateway_v6),
         };
         let ends = ((from.address, from.port), (to.address, to.port));
-        let quoted = packets::quoted_datagram(ends.0, ends.1, payload_bytes);
-        let news = packets::unreachable(gateway, from.address, why, &quoted);
+        let quoted = codec::quoted_datagram(ends.0, ends.1, payload_bytes);
+        let news = codec::unreachable(gateway, from.address, why, &quoted);
         self.state.aside.borrow_mut().send(news);
     }
 }
@@ -324,7 +270,7 @@ type Called = (Rc<UdpSocket>, Option<Rc<Cell<Option<u16>>>>);
 struct Caller {
     guest: Rc<UdpSocket>,
     /// The guest's port that answered, for a request whose answer comes from another.
-    answering: Option<Rc<Cell<Option<u16>>>>,
+    reply_port: Option<Rc<Cell<Option<u16>>>>,
     _task: Task<()>,
     _counted: Counted,
     _forwarded: Forwarded,
@@ -358,14 +304,14 @@ impl Inward {
             let is_request = is_file_request(&place[..length]);
             let known = {
                 let mut callers = self.callers.borrow_mut();
-                callers.touch(from, now).map(|caller| (caller.guest.clone(), caller.answering.clone()))
+                callers.touch(from, now).map(|caller| (caller.guest.clone(), caller.reply_port.clone()))
             };
-            let Some((guest, answering)) = known.or_else(|| self.begin(from, is_request, now)) else {
+            let Some((guest, reply_port)) = known.or_else(|| self.begin(from, is_request, now)) else {
                 self.state.count(|c| c.datagrams_dropped += 1);
                 continue;
             };
             let context = std::task::Context::from_waker(std::task::Waker::noop());
-            let to = answering.map(|port| {
+            let to = reply_port.map(|port| {
                 let (_, address) = self.state.config.network.ends_for(from);
                 let answered = port.get().filter(|_| !is_request);
                 Endpoint { address, port: answered.unwrap_or(self.guest_port) }
@@ -386,17 +332,17 @@ impl Inward {
         if !is_request {
             guest.connect(Endpoint { address, port: self.guest_port }).ok()?;
         }
-        let answering = is_request.then(Rc::default);
+        let reply_port = is_request.then(Rc::default);
         let guest = Rc::new(guest);
         let number = self.callers.borrow().next_number();
-        let answers = self.clone().answers(from, number, guest.clone(), answering.clone());
+        let answers = self.clone().answers(from, number, guest.clone(), reply_port.clone());
         let task = self.state.host.spawn(answers);
         // Entered before the first datagram goes to the guest.
         let outer = Endpoint::new(from.ip().to_canonical(), from.port());
         let forwarded = self.state.config.callers.enter(Transport::Udp, guest.local(), outer);
         let caller = Caller {
             guest: guest.clone(),
-            answering: answering.clone(),
+            reply_port: reply_port.clone(),
             _task: task,
             _counted: Counted::new(&self.state),
             _forwarded: forwarded,
@@ -404,7 +350,7 @@ impl Inward {
         let idle = self.state.config.udp_idle;
         let removed = self.callers.borrow_mut().insert(from, caller, idle, now);
         drop(removed);
-        Some((guest, answering))
+        Some((guest, reply_port))
     }
 
     async fn answers(
@@ -412,7 +358,7 @@ impl Inward {
         to: SocketAddr,
         number: u64,
         guest: Rc<UdpSocket>,
-        answering: Option<Rc<Cell<Option<u16>>>>,
+        reply_port: Option<Rc<Cell<Option<u16>>>>,
     ) {
         let host = &self.state.host;
         let scratch = &self.state.scratch;
@@ -429,11 +375,11 @@ impl Inward {
             };
             let Some(received) = futures_lite::future::or(next, silence).await else { continue };
             let length = received.length_bytes;
-            if let Some(answering) = &answering {
+            if let Some(reply_port) = &reply_port {
                 if received.from.address != self.state.config.network.ends_for(to).1 {
                     continue;
                 }
-                answering.set(Some(received.from.port));
+                reply_port.set(Some(received.from.port));
             }
             self.callers.borrow_mut().touch(to, host.now());
             // Nothing else has run since the datagram was put there.

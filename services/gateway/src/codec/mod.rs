@@ -1,5 +1,7 @@
-//! The few packets that a gateway reads and writes beside its stack: echo requests that are meant for others, their
-//! answers, and the news that a destination cannot be reached.
+//! Packets that the gateway reads and writes beside its stack: echo requests for other hosts, their replies, and ICMP
+//! destination unreachable; and requests of TFTP in datagrams ([`tftp`]).
+
+pub(crate) mod tftp;
 
 use crate::config::Closed;
 use inhost_base::IpAddr;

@@ -1,10 +1,10 @@
 //! The gateway as a whole: its host, its tasks, and both ends of the link.
 
 use crate::config::{Forward, GatewayConfig};
-use crate::link::{Bell, Pump, SharedAside, UserDriver};
+use crate::driver::link::{Bell, Pump, SharedAside, UserDriver};
+use crate::driver::udp::{Inward, Outward};
+use crate::driver::{echo, tcp};
 use crate::state::State;
-use crate::udp::{Inward, Outward};
-use crate::{echo, tcp};
 use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_buf::Batch;
 use inhost_common::Transport;

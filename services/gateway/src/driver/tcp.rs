@@ -1,7 +1,7 @@
 //! Connections: the guest's outward, and the system's inward through forwarded ports.
 
-use crate::carry::{Ending, carry, keep_alive, reset};
 use crate::config::Way;
+use crate::driver::carry::{Ending, carry, keep_alive, reset};
 use crate::state::State;
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_common::{Forwarded, Transport};

@@ -1,7 +1,7 @@
 //! The link between a guest and its gateway: the guest's driver, the gateway's end, and the task that runs the
 //! gateway within the guest's rounds.
 
-use crate::packets::{self, EchoRequest};
+use crate::codec::{self, EchoRequest};
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Shareable, Slices};
 use inhost_link::{Driver, FrameFormat, Statistics, memory::Memory};
@@ -268,15 +268,15 @@ fn sift(
     aside: &SharedAside,
     pool: &mut Pool,
 ) -> Option<Packet> {
-    match packets::classify(packet.bytes(), is_own) {
-        packets::Class::ForStack => return Some(packet),
-        packets::Class::EchoElsewhere(request) => {
+    match codec::classify(packet.bytes(), is_own) {
+        codec::Class::ForStack => return Some(packet),
+        codec::Class::EchoElsewhere(request) => {
             let mut aside = aside.borrow_mut();
             if aside.requests.len() < OWN_PACKETS {
                 aside.requests.push_back(request);
             }
         }
-        packets::Class::Nothing => {}
+        codec::Class::Nothing => {}
     }
     pool.give(packet);
     None

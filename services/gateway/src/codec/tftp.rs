@@ -1,6 +1,7 @@
-//! Answers from another port than the one that was asked: TFTP gives each transfer a port of its own (RFC 1350 §4), so
-//! that a conversation by address and port would never see an answer. What began as such a request takes answers from
-//! every port of the address that was asked, as any translator that knows TFTP does.
+//! Requests of TFTP, whose replies come from an ephemeral port (RFC 1350 §4).
+//!
+//! A flow known by address and port would never see such a reply. A flow that begins with a request takes replies from
+//! every port of the server's address, as a NAT with support for TFTP does.
 
 /// The longest request.
 const REQUEST_BYTES: usize = 512;

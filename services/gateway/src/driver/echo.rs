@@ -1,7 +1,7 @@
 //! Echo requests to others than the gateway, through the system's unprivileged echo sockets where it allows them.
 
-use crate::flows::Flows;
-use crate::packets::{self, EchoRequest, Unreachable};
+use crate::codec::{self, EchoRequest, Unreachable};
+use crate::machine::Flows;
 use crate::state::State;
 use inhost_base::{Duration, IpAddr};
 use inhost_runtime::{AsyncFd, Interest};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Requests whose answers are awaited; the oldest gives way.
 const REQUESTS: usize = 256;
 /// How long an answer is awaited.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Requests on their way, by the number under which the system sent them.
 struct Echoes {
@@ -63,11 +63,11 @@ impl Echoes {
         let now = self.state.host.now();
         let mut under_way = self.under_way.borrow_mut();
         let number = under_way.next_number() as u16;
-        let message = packets::echo_message(&request, number);
+        let message = codec::echo_message(&request, number);
         let to = (request.to, 0);
         match socket.try_io(Interest::Write, |socket| socket.send_to(&message, to)) {
             Ok(_) => {
-                let _forgotten = under_way.insert(number, request, PATIENCE, now);
+                let _forgotten = under_way.insert(number, request, REPLY_TIMEOUT, now);
                 self.state.count(|c| c.echoes += 1);
             }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
@@ -86,14 +86,14 @@ impl Echoes {
             let received = socket.try_io(Interest::Read, |socket| socket.recv_from(&mut place));
             // An error is news of one of the requests; whose, it does not say.
             let Ok((length, from)) = received else { continue };
-            let Some((number, data)) = packets::echo_reply_parts(&place[..length], is_v6) else { continue };
+            let Some((number, data)) = codec::echo_reply_parts(&place[..length], is_v6) else { continue };
             let mut under_way = self.under_way.borrow_mut();
             let Some(request) = under_way.remove(number) else { continue };
             if request.to != from.ip() {
-                let _forgotten = under_way.insert(number, request, PATIENCE, self.state.host.now());
+                let _forgotten = under_way.insert(number, request, REPLY_TIMEOUT, self.state.host.now());
                 continue;
             }
-            self.state.aside.borrow_mut().send(packets::echo_reply(&request, data));
+            self.state.aside.borrow_mut().send(codec::echo_reply(&request, data));
         }
     }
 
@@ -103,7 +103,7 @@ impl Echoes {
             IpAddr::V4(_) => IpAddr::V4(network.gateway_v4),
             IpAddr::V6(_) => IpAddr::V6(network.gateway_v6),
         };
-        let quoted = packets::quoted_echo(request);
-        self.state.aside.borrow_mut().send(packets::unreachable(gateway, request.from, why, &quoted));
+        let quoted = codec::quoted_echo(request);
+        self.state.aside.borrow_mut().send(codec::unreachable(gateway, request.from, why, &quoted));
     }
 }
