@@ -2,7 +2,7 @@
 //! that meets ours, and a FIN that waited until our SYN was acknowledged.
 
 use crate::Connection;
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks};
 use crate::phase::Allows;
 use crate::transmit::Next;
 use inhost_base::Instant;
@@ -15,31 +15,33 @@ impl Connection {
         {
             return Some(Next::Data(data));
         }
-        self.marks.has(Marks::ACKNOWLEDGE).then_some(Next::Acknowledge)
+        self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE).then_some(Next::Acknowledge)
     }
     /// Whether the FIN that is next waited for the acknowledgment of our SYN, and leaves as if nothing had come with that.
     pub(crate) fn ends_apart(&self) -> bool {
-        self.marks.has(Marks::APART)
-            && self.marks.has(Marks::ACTIVE)
-            && (self.marks.has(Marks::SCHEDULED) || self.marks.has(Marks::ACKNOWLEDGE))
-            && self.phase.has_fin_outstanding()
+        self.common.marks.has(Marks::APART)
+            && self.common.marks.has(Marks::ACTIVE)
+            && (self.receiver.marks.has(ReceiveMarks::SCHEDULED)
+                || self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE))
+            && self.common.phase.has_fin_outstanding()
             && !self.has_outstanding()
             && self.queued_bytes() == 0
-            && self.acknowledged_bytes == 0
+            && self.sender.acknowledged_bytes == 0
     }
     /// Our FIN left; data had left `before`.
     #[cold]
     pub(crate) fn fin_left(&mut self, before: Instant) {
-        if self.phase.opens() && self.marks.has(Marks::ACTIVE) {
+        if self.common.phase.opens() && self.common.marks.has(Marks::ACTIVE) {
             // The FIN of a crossing call: what is measured is still our SYN.
-            self.sent_at = before;
+            self.sender.sent_at = before;
         }
-        if self.marks.has(Marks::APART)
-            && (self.marks.has(Marks::SCHEDULED) || self.marks.has(Marks::ACKNOWLEDGE))
+        if self.common.marks.has(Marks::APART)
+            && (self.receiver.marks.has(ReceiveMarks::SCHEDULED)
+                || self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE))
         {
             // It has told nothing of what came.
-            self.duplicates_due = 1;
+            self.receiver.promptness.duplicates_due = 1;
         }
-        self.marks.clear(Marks::APART);
+        self.common.marks.clear(Marks::APART);
     }
 }

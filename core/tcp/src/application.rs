@@ -1,7 +1,7 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
 use crate::burst::Seal;
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
@@ -31,7 +31,8 @@ impl Connection {
         let room = self.writable_bytes();
         let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
         let cells = self.cells();
-        let taken = if fits.is_empty() { 0 } else { self.buffers_mut().send.write(fits, cells, env.pool) };
+        let taken =
+            if fits.is_empty() { 0 } else { self.sender.buffers_mut().send.write(fits, cells, env.pool) };
         self.added(taken, bytes.len(), how, env)
     }
     /// As [`Connection::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until
@@ -51,7 +52,7 @@ impl Connection {
         if taken > 0 {
             let cells = self.cells();
             let part = bytes.split_to(taken);
-            self.buffers_mut().send.lend(part, cells);
+            self.sender.buffers_mut().send.lend(part, cells);
         }
         self.added(taken, length, how, env)
     }
@@ -61,7 +62,7 @@ impl Connection {
         if let Some(error) = self.error {
             return Err(SendError::Connection(error));
         }
-        if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
+        if !self.common.phase.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return Err(SendError::Closed);
         }
         Ok(())
@@ -78,39 +79,39 @@ impl Connection {
         // A write that just filled the buffer is owed the news as well: whoever looks for room before he writes
         // never makes the write that fails.
         if taken < length || self.writable_bytes() == 0 {
-            self.marks.set(Marks::WRITER_WAITS);
+            self.sender.marks.set(SendMarks::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
             self.settle(env);
             return Err(SendError::WouldBlock);
         }
-        self.marks.clear(Marks::HELD_UP);
+        self.sender.marks.clear(SendMarks::HELD_UP);
         let end = self.end_of_queue();
         if how.urgent && taken == length && taken > 0 {
-            self.send.urgent = end;
-            if !self.config.policy.urgent_goes_with_data {
-                self.marks.set(Marks::ANNOUNCE_URGENT);
+            self.sender.space.urgent = end;
+            if !self.common.config.policy.urgent_goes_with_data {
+                self.sender.marks.set(SendMarks::ANNOUNCE_URGENT);
             }
         }
         if how.end_of_record && taken == length && taken > 0 {
-            let unacknowledged = self.send.unacknowledged;
-            self.buffers_mut().seals.add(end, Seal::Record, unacknowledged);
+            let unacknowledged = self.sender.space.unacknowledged;
+            self.sender.buffers_mut().seals.add(end, Seal::Record, unacknowledged);
         }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
         // write that was cut short is followed by the rest.
         let pushed = how.push && !how.more && taken == length;
         if pushed {
             self.keep_sent_push();
-            self.send.push = end;
+            self.sender.space.push = end;
         }
         if !pushed && taken == length && taken > 0 {
             // Within urgent data no burst counts.
             let start = if how.urgent { end } else { end.back(taken as u32) };
             self.push_half_window(start, end);
         }
-        let held = !pushed || self.marks.has(Marks::CORKED);
+        let held = !pushed || self.sender.marks.has(SendMarks::CORKED);
         // What is out lets go of what is held back, sooner or later.
-        if taken > 0 && held && !(self.config.policy.cork_lasts_rto && self.has_outstanding()) {
+        if taken > 0 && held && !(self.common.config.policy.cork_lasts_rto && self.has_outstanding()) {
             self.aggregate(env.now);
         }
         self.settle_sending(env);
@@ -119,18 +120,22 @@ impl Connection {
     /// Where the next segments will probably begin and end.
     #[inline]
     fn cells(&self) -> Cells {
-        let (summed, segment_bytes) = (!self.marks.has(Marks::UNSUMMED), self.segment_bytes());
+        let (summed, segment_bytes) = (!self.common.marks.has(Marks::UNSUMMED), self.segment_bytes());
         if !summed && segment_bytes < LONG_SEGMENT_BYTES {
             // They leave many in a frame, or are few bytes.
             return Cells::NONE;
         }
-        let origin = if self.phase.opens() { 0 } else { self.send.next.since(self.send.unacknowledged) };
+        let origin = if self.common.phase.opens() {
+            0
+        } else {
+            self.sender.space.next.since(self.sender.space.unacknowledged)
+        };
         Cells { origin: origin as usize, segment_bytes, summed }
     }
     /// With [`crate::PushPlacement::WritesAndHalfWindows`]: what is queued so far ends a burst, and `pushed` bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
-        let (end, unacknowledged) = (self.end_of_queue(), self.send.unacknowledged);
-        if let Some(buffers) = &mut self.buffers {
+        let (end, unacknowledged) = (self.end_of_queue(), self.sender.space.unacknowledged);
+        if let Some(buffers) = &mut self.sender.buffers {
             buffers.seals.add(end, if pushed { Seal::Push } else { Seal::Burst }, unacknowledged);
             let _ = self.decide();
         }
@@ -138,27 +143,27 @@ impl Connection {
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
     pub(crate) fn aggregate(&mut self, now: Instant) {
-        let delay = match self.config.policy.cork_lasts_rto {
-            true => self.round_trip.base_timeout(&self.config),
-            false => self.config.aggregation_delay,
+        let delay = match self.common.config.policy.cork_lasts_rto {
+            true => self.sender.round_trip.base_timeout(&self.common.config),
+            false => self.common.config.aggregation_delay,
         };
         let until = now + delay;
-        let buffers = self.buffers_mut();
+        let buffers = self.sender.buffers_mut();
         buffers.aggregate_until = buffers.aggregate_until.min(until);
     }
     /// After the last queued byte, handshake or not.
     fn end_of_queue(&self) -> Sequence {
-        self.stream_end() + u32::from(self.phase.opens() && !self.marks.has(Marks::EARLY))
+        self.stream_end() + u32::from(self.common.phase.opens() && !self.common.marks.has(Marks::EARLY))
     }
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(&self) -> usize {
-        if !self.phase.may_send() || self.marks.has(Marks::CLOSE_AFTER_OPEN) {
+        if !self.common.phase.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return 0;
         }
         let room = self.send_buffer_bytes().saturating_sub(self.queued_bytes() as usize);
         // A write may go beyond the low water, so that it is not cut up; the next waits.
-        let low_water = self.config.not_sent_low_water_bytes;
+        let low_water = self.common.config.not_sent_low_water_bytes;
         if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
     }
     /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
@@ -175,7 +180,7 @@ impl Connection {
     pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, ReceiveError> {
         let most = self.readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
-        let count = match &mut self.buffers {
+        let count = match &mut self.receiver.buffers {
             Some(buffers) => buffers.receive.read(into, env.pool),
             None => 0,
         };
@@ -191,7 +196,8 @@ impl Connection {
     /// As [`Connection::read`].
     pub fn borrow(&mut self, env: &mut Environment<'_>) -> Result<Packet, ReceiveError> {
         let most = self.readable_to_mark(usize::MAX)?;
-        let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
+        let Some(buffers) =
+            self.receiver.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
         else {
             return self.borrow_copied(most, env);
         };
@@ -217,19 +223,19 @@ impl Connection {
     pub fn peek(&self, into: &mut [u8]) -> Result<usize, ReceiveError> {
         let most = self.readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
-        Ok(self.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
+        Ok(self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
     }
     /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by
     /// [`Connection::consume`].
     pub fn front(&self) -> &[u8] {
-        let front = self.buffers.as_ref().map_or(&[][..], |buffers| buffers.receive.front());
+        let front = self.receiver.buffers.as_ref().map_or(&[][..], |buffers| buffers.receive.front());
         let most = self.urgent_ahead().unwrap_or(usize::MAX).min(front.len());
         front.get(..most).unwrap_or(front)
     }
     /// Drops up to `bytes` bytes from the front of what waits.
     pub fn consume(&mut self, bytes: usize, env: &mut Environment<'_>) {
         let before = self.readable_bytes();
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
         self.size_receive_buffer(bytes.min(before), env);
@@ -238,14 +244,14 @@ impl Connection {
     /// Bytes that wait to be read.
     #[inline]
     pub fn readable_bytes(&self) -> usize {
-        self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
+        self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
     }
     /// Whether all that the peer sent was read and no more comes.
     pub fn is_at_end(&self) -> bool {
         self.readable_bytes() == 0
-            && (self.marks.has(Marks::RECEIVE_CLOSED)
-                || self.phase.peer_has_closed()
-                || self.phase == TcpPhase::Closed)
+            && (self.common.marks.has(Marks::RECEIVE_CLOSED)
+                || self.common.phase.peer_has_closed()
+                || self.common.phase == TcpPhase::Closed)
     }
     /// How many of `most` bytes a read may give now.
     #[inline]
@@ -264,9 +270,9 @@ impl Connection {
     }
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
-        let was_due = self.marks.has(Marks::ACKNOWLEDGE);
+        let was_due = self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE);
         self.was_read();
-        if was_due == self.marks.has(Marks::ACKNOWLEDGE) {
+        if was_due == self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
             // Nothing else that is sent depends on what is read.
             self.settle_receiving(false, env);
         } else {
@@ -291,18 +297,18 @@ impl Connection {
     }
     fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        match self.phase {
+        match self.common.phase {
             TcpPhase::SynSent => self.finish(None, env, &mut outcome),
-            TcpPhase::SynReceived => self.marks.set(Marks::CLOSE_AFTER_OPEN),
+            TcpPhase::SynReceived => self.common.marks.set(Marks::CLOSE_AFTER_OPEN),
             TcpPhase::Established => self.enter(TcpPhase::FinWait1, env),
             TcpPhase::CloseWait => self.enter(TcpPhase::LastAck, env),
             _ => {}
         }
-        if !self.phase.opens() && self.phase.has_fin_outstanding() {
-            if self.config.policy.push != PushPlacement::WritesAndHalfWindows {
-                self.send.push = self.stream_end();
+        if !self.common.phase.opens() && self.common.phase.has_fin_outstanding() {
+            if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
+                self.sender.space.push = self.stream_end();
             }
-            self.marks.clear(Marks::HELD_UP);
+            self.sender.marks.clear(SendMarks::HELD_UP);
         }
         outcome
     }
@@ -312,12 +318,12 @@ impl Connection {
         self.settle(env);
     }
     fn close_receiving(&mut self, env: &mut Environment<'_>) {
-        self.marks.set(Marks::RECEIVE_CLOSED);
-        if let Some(buffers) = &mut self.buffers {
+        self.common.marks.set(Marks::RECEIVE_CLOSED);
+        if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.clear(env.pool);
         }
-        if self.phase == TcpPhase::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
-            self.linger_at = env.now + self.config.fin_wait_2;
+        if self.common.phase == TcpPhase::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
+            self.linger_at = env.now + self.common.config.fin_wait_2;
         }
         self.was_read();
     }
@@ -325,8 +331,8 @@ impl Connection {
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.readable_bytes() > 0
-            && (!self.phase.opens() || self.is_early())
-            && !matches!(self.phase, TcpPhase::TimeWait | TcpPhase::Closed)
+            && (!self.common.phase.opens() || self.is_early())
+            && !matches!(self.common.phase, TcpPhase::TimeWait | TcpPhase::Closed)
         {
             return self.end_with_reset(env);
         }
@@ -335,7 +341,7 @@ impl Connection {
         self.close_receiving(env);
         if self.is_small() && !before {
             self.begin_small();
-            if let Some(buffers) = &mut self.buffers {
+            if let Some(buffers) = &mut self.receiver.buffers {
                 buffers.reassembly.clear(env.pool);
             }
         }
@@ -346,8 +352,8 @@ impl Connection {
     /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let said_all = matches!(self.phase, TcpPhase::Closing | TcpPhase::LastAck)
-            && self.stream_end().precedes(self.send.next);
+        let said_all = matches!(self.common.phase, TcpPhase::Closing | TcpPhase::LastAck)
+            && self.stream_end().precedes(self.sender.space.next);
         if !said_all || self.readable_bytes() > 0 {
             return self.end_with_reset(env);
         }
@@ -357,11 +363,11 @@ impl Connection {
         outcome
     }
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let reset = match self.phase {
+        let reset = match self.common.phase {
             TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
-            TcpPhase::SynReceived if self.send.next == self.syn_sequence() => {
+            TcpPhase::SynReceived if self.sender.space.next == self.syn_sequence() => {
                 // Our SYN has not left: the answer of a port where nobody listens.
-                let acknowledgment = Some(self.receive.next);
+                let acknowledgment = Some(self.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
             _ => Some(self.last_word(env.now)),
@@ -374,34 +380,37 @@ impl Connection {
     /// The reset that ends the connection from our side.
     // spec: RFC7323 5.2-3
     pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
-        let timestamps = self.marks.has(Marks::TIMESTAMPS);
+        let timestamps = self.common.marks.has(Marks::TIMESTAMPS);
         // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
         let sequence = self.acknowledgment_sequence();
         ResetReply {
             sequence,
-            acknowledgment: Some(self.receive.next),
-            timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
+            acknowledgment: Some(self.receiver.space.next),
+            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
             urgent_pointer: self
+                .common
                 .config
                 .policy
                 .resets_carry_urg_and_ece
                 .then(|| self.urgent_pointer_from(sequence))
                 .flatten(),
-            echoes_congestion: self.config.policy.resets_carry_urg_and_ece
-                && self.marks.has(Marks::ECHO_CONGESTION),
+            echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
+                && self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION),
         }
     }
 
     /// Lets what was sent without push go now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.queued_bytes() > 0 {
-            if self.config.policy.push == PushPlacement::WritesAndHalfWindows && !self.phase.opens() {
+            if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows
+                && !self.common.phase.opens()
+            {
                 // It goes, and bears PSH only where that was asked for.
                 self.release_small();
             } else {
-                self.send.push = self.end_of_queue();
+                self.sender.space.push = self.end_of_queue();
             }
-            self.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
+            self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
         self.settle(env);
     }

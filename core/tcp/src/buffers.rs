@@ -1,4 +1,4 @@
-//! What a connection keeps only while it has data: one box, made when needed and freed when idle.
+//! What a connection keeps only while it has data: a box for each direction, made when needed and freed when idle.
 
 use crate::burst::{Burst, Seals};
 use crate::fast_open::FastOpen;
@@ -12,15 +12,21 @@ use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, ReceiveQueue, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
 
-/// The queues of both directions.
-#[derive(Debug)]
-pub(crate) struct Buffers {
-    /// From the first unacknowledged byte on.
-    pub send: SendQueue,
+/// What arrived, and what is known of how much arrives.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveBuffers {
     /// In order, for the application.
     pub receive: ReceiveQueue,
     /// Ahead of what is missing.
     pub reassembly: Reassembly,
+    pub sizing: Sizing,
+}
+
+/// What is to be sent, and what is known of what was.
+#[derive(Debug)]
+pub(crate) struct SendBuffers {
+    /// From the first unacknowledged byte on.
+    pub send: SendQueue,
     /// When bytes that were held back to fill a segment go as they are.
     pub aggregate_until: Instant,
     /// While the connection opens fast.
@@ -49,19 +55,16 @@ pub(crate) struct Buffers {
     pub pace_at: Instant,
     /// The latest sample of the rate of delivery.
     pub rate: Option<RateSample>,
-    pub sizing: Sizing,
     /// Bytes that were acknowledged when the patience with an orphan began.
     pub orphan_from_bytes: u64,
     /// The next segment that is sent again goes whatever the window says.
     pub force: bool,
 }
 
-impl Default for Buffers {
+impl Default for SendBuffers {
     fn default() -> Self {
-        Buffers {
+        SendBuffers {
             send: SendQueue::default(),
-            receive: ReceiveQueue::default(),
-            reassembly: Reassembly::default(),
             aggregate_until: Instant::FAR_FUTURE,
             fast_open: None,
             seals: Seals::default(),
@@ -78,17 +81,16 @@ impl Default for Buffers {
             pacer: Pacer::default(),
             pace_at: Instant::FAR_FUTURE,
             rate: None,
-            sizing: Sizing::default(),
             orphan_from_bytes: 0,
             force: false,
         }
     }
 }
 
-impl Buffers {
+impl SendBuffers {
     /// Those of the send space; see [`crate::numbers`].
-    pub fn sent_numbers(&mut self, visit: Visit<'_>) {
-        let Buffers {
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let SendBuffers {
             fast_open,
             seals,
             released,
@@ -98,10 +100,8 @@ impl Buffers {
             flight,
             tail_probe,
             doubt,
-            reassembly: _, // The receive space.
             // The rest holds no number.
             send: _,
-            receive: _,
             aggregate_until: _,
             reduction: _,
             reorder_at: _,
@@ -109,7 +109,6 @@ impl Buffers {
             pacer: _,
             pace_at: _,
             rate: _,
-            sizing: _,
             orphan_from_bytes: _,
             force: _,
         } = self;
@@ -127,11 +126,26 @@ impl Buffers {
     }
     /// Whether nothing is held.
     pub fn are_empty(&self) -> bool {
-        self.send.is_empty()
-            && self.receive.is_empty()
-            && self.reassembly.is_empty()
-            && self.fast_open.is_none()
-            && self.flight.is_empty()
+        self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
+    }
+    /// All memory that is held, by capacity.
+    pub fn held_bytes(&self) -> usize {
+        let lists = self.flight.capacity_bytes() + self.seals.capacity_bytes();
+        let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
+        size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
+    }
+    /// Gives all memory back to `pool` that is its.
+    pub fn end(&mut self, pool: &mut Pool) {
+        if self.send.capacity_bytes() > 0 {
+            self.send.clear(pool);
+        }
+    }
+}
+
+impl ReceiveBuffers {
+    /// Whether nothing is held.
+    pub fn are_empty(&self) -> bool {
+        self.receive.is_empty() && self.reassembly.is_empty()
     }
     /// Memory that received data pins.
     pub fn received_capacity_bytes(&self) -> usize {
@@ -139,16 +153,10 @@ impl Buffers {
     }
     /// All memory that is held, by capacity.
     pub fn held_bytes(&self) -> usize {
-        let lists = self.flight.capacity_bytes() + self.seals.capacity_bytes();
-        let received = self.receive.capacity_bytes() + self.reassembly.held_bytes();
-        let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
-        size_of::<Buffers>() + opening + self.send.capacity_bytes() + received + lists
+        size_of::<ReceiveBuffers>() + self.receive.capacity_bytes() + self.reassembly.held_bytes()
     }
     /// Gives all memory back to `pool` that is its.
     pub fn end(&mut self, pool: &mut Pool) {
-        if self.send.capacity_bytes() > 0 {
-            self.send.clear(pool);
-        }
         if self.receive.capacity_bytes() > 0 {
             self.receive.clear(pool);
         }

@@ -1,7 +1,7 @@
 //! Segments without data that open and close a connection, and what is acknowledged before any data came: while the
 //! queues are empty what leaves is known at a glance. The rules are those of the general road in `transmit`.
 
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::SegmentOutput;
 use crate::phase::Allows;
 use crate::transmit::{Data, Next};
@@ -15,27 +15,33 @@ impl Connection {
     /// The next segment, where [`Self::transmit_control`] may send it.
     #[inline]
     pub(crate) fn control_segment(&self) -> Option<Next> {
-        if self.marks.has(Marks::UNUSUAL)
-            || self.recovery.state != RecoveryState::Open
-            || self.send.unacknowledged.precedes(self.send.urgent)
+        if self.common.marks.has(Marks::UNUSUAL)
+            || self.sender.marks.has(SendMarks::UNUSUAL)
+            || self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
+            || self.sender.recovery.state != RecoveryState::Open
+            || self.sender.space.unacknowledged.precedes(self.sender.space.urgent)
         {
             return None;
         }
-        let is_idle = self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty());
-        let next = match self.phase {
+        let is_idle = self.holds_nothing();
+        let next = match self.common.phase {
             TcpPhase::SynSent | TcpPhase::SynReceived
-                if self.marks.has(Marks::SYNCHRONISE) && self.buffers.is_none() =>
+                if self.common.marks.has(Marks::SYNCHRONISE)
+                    && self.sender.buffers.is_none()
+                    && self.receiver.buffers.is_none() =>
             {
                 Next::Synchronise
             }
-            _ if !is_idle || self.marks.has(Marks::SYNCHRONISE) || self.has_sack_news() => return None,
+            _ if !is_idle || self.common.marks.has(Marks::SYNCHRONISE) || self.has_sack_news() => {
+                return None;
+            }
             TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck
                 if !self.has_outstanding() && !self.is_window_shut() =>
             {
-                Next::Data(Data { start: self.send.next, length: 0, fin: true, step: 0, again: None })
+                Next::Data(Data { start: self.sender.space.next, length: 0, fin: true, step: 0, again: None })
             }
             TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2 | TcpPhase::TimeWait
-                if self.marks.has(Marks::ACKNOWLEDGE) =>
+                if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) =>
             {
                 Next::Acknowledge
             }
@@ -51,8 +57,8 @@ impl Connection {
         env: &mut Environment<'_>,
         out: &mut O,
     ) -> bool {
-        let first = self.send.next;
-        self.marks.put(Marks::UNSUMMED, !out.wants_sums());
+        let first = self.sender.space.next;
+        self.common.marks.put(Marks::UNSUMMED, !out.wants_sums());
         let left = match next {
             Next::Acknowledge => self.transmit_acknowledgment(env, out),
             _ => {
@@ -61,7 +67,7 @@ impl Connection {
                     _ => Header { flags: Flags::FIN | Flags::ACK, ..self.bare_header(first, env).full() },
                 };
                 let left = out.segment(&header, Slices::EMPTY, Ecn::NotCapable).is_ok();
-                match self.config.refusal_retry {
+                match self.common.config.refusal_retry {
                     _ if left => self.committed(next, &header, 0, env),
                     Some(retry) => self.refused_by_link(next, &header, 0, retry, env),
                     None => {}
@@ -71,9 +77,9 @@ impl Connection {
         };
         let then = self.decide();
         let cause = if left { then.err() } else { Some(SendCause::Link) };
-        if self.phase.has_fin_outstanding() || self.phase.has_fin_acknowledged() {
+        if self.common.phase.has_fin_outstanding() || self.common.phase.has_fin_acknowledged() {
             // Nothing new is sent any more: how the window was used is no matter.
-            if first != self.send.next {
+            if first != self.sender.space.next {
                 self.arm_tail_probe(false, env.now);
             }
         } else if let Some(cause) = cause {
@@ -89,7 +95,7 @@ impl Connection {
     ) -> bool {
         let header = self.bare_header(self.acknowledgment_sequence(), env);
         if out.plain(&header, Slices::EMPTY, Ecn::NotCapable).is_err() {
-            if let Some(retry) = self.config.refusal_retry {
+            if let Some(retry) = self.common.config.refusal_retry {
                 self.refused_by_link(Next::Acknowledge, &header.full(), 0, retry, env);
             }
             return false;
@@ -113,7 +119,7 @@ impl Connection {
     fn bare_header(&self, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
         PlainHeader {
             sequence,
-            acknowledgment: self.receive.next,
+            acknowledgment: self.receiver.space.next,
             window: self.window_to_offer(env.pool).0,
             push: false,
             timestamps: self.timestamps_to_send(env.now),
@@ -122,9 +128,9 @@ impl Connection {
     /// The header of our SYN, or SYN and ACK.
     // spec: RFC7323 2.2-4
     pub(crate) fn syn_header(&self, now: Instant) -> Header {
-        let (flags, acknowledgment) = match self.phase {
+        let (flags, acknowledgment) = match self.common.phase {
             TcpPhase::SynSent => (Flags::SYN, Sequence(0)),
-            _ => (Flags::SYN | Flags::ACK, self.receive.next),
+            _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
         };
         Header {
             sequence: self.syn_sequence(),

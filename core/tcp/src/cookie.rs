@@ -8,15 +8,17 @@ impl Connection {
     /// acknowledgment. No round trip is measured by it, for nobody noted when it left. Of use only straight after
     /// [`Connection::accept`], which was given the number that the SYN and ACK bore.
     pub fn answered(&mut self, env: &mut Environment<'_>) {
-        if !self.marks.has(Marks::SYNCHRONISE) || self.send.next != self.send.unacknowledged {
+        if !self.common.marks.has(Marks::SYNCHRONISE)
+            || self.sender.space.next != self.sender.space.unacknowledged
+        {
             return;
         }
-        self.marks.clear(Marks::SYNCHRONISE);
-        self.send.next = self.send.unacknowledged + 1;
-        self.receive.acknowledged = self.receive.next;
+        self.common.marks.clear(Marks::SYNCHRONISE);
+        self.sender.space.next = self.sender.space.unacknowledged + 1;
+        self.receiver.space.acknowledged = self.receiver.space.next;
         // The field of a SYN is never scaled (RFC 7323 §2.2).
-        self.receive.edge = self.receive.next + self.window_space().min(0xffff);
-        self.progress_at = env.now;
+        self.receiver.space.edge = self.receiver.space.next + self.window_space().min(0xffff);
+        self.sender.progress_at = env.now;
         self.arm_retransmission(env.now);
         self.settle(env);
     }

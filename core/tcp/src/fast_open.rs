@@ -101,10 +101,12 @@ impl Connection {
         mss: u16,
         without_cookie: bool,
     ) {
-        if self.phase != TcpPhase::SynSent || self.send.next != self.send.unacknowledged {
+        if self.common.phase != TcpPhase::SynSent
+            || self.sender.space.next != self.sender.space.unacknowledged
+        {
             return;
         }
-        let room = mss.min(self.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
+        let room = mss.min(self.common.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
         let has_data = without_cookie || !cookie.is_empty();
         let open = self.fast_open_box();
         open.option = (!without_cookie).then_some(cookie);
@@ -114,14 +116,18 @@ impl Connection {
     }
     /// Holds the SYN back until [`Connection::release`]: data that is queued by then goes with it.
     pub fn hold(&mut self) {
-        if self.phase == TcpPhase::SynSent && self.send.next == self.send.unacknowledged {
-            self.marks.set(Marks::HELD);
+        if self.common.phase == TcpPhase::SynSent
+            && self.sender.space.next == self.sender.space.unacknowledged
+        {
+            self.common.marks.set(Marks::HELD);
             let _ = self.decide();
         }
     }
     /// Before its SYN and ACK has left: gives the peer a cookie with it.
     pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
-        if self.phase == TcpPhase::SynReceived && self.send.next == self.send.unacknowledged {
+        if self.common.phase == TcpPhase::SynReceived
+            && self.sender.space.next == self.sender.space.unacknowledged
+        {
             let open = self.fast_open_box();
             (open.option, open.experimental) = (Some(cookie), experimental);
         }
@@ -135,19 +141,21 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.phase != TcpPhase::SynReceived || self.send.next != self.send.unacknowledged {
+        if self.common.phase != TcpPhase::SynReceived
+            || self.sender.space.next != self.sender.space.unacknowledged
+        {
             return outcome;
         }
         self.fast_open_box().accepted = true;
         self.fast_open = FastOpenState::Accepted;
-        self.congestion.open(self.config.initial_window_segments, self.effective_mss());
+        self.sender.congestion.open(self.common.config.initial_window_segments, self.effective_mss());
         payload.truncate(self.window_space() as usize);
-        self.marks.put(Marks::SYN_DATA, !payload.is_empty());
+        self.common.marks.put(Marks::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
             let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN tells nothing about the pace of what follows.
-            let promptness = self.promptness;
+            let promptness = self.receiver.promptness;
             self.take_in_order(
                 core::slice::from_mut(payload),
                 false,
@@ -157,41 +165,41 @@ impl Connection {
                 &mut outcome,
             );
             self.schedule_acknowledgment(env.now);
-            self.promptness = promptness;
+            self.receiver.promptness = promptness;
         }
-        self.receive.edge = self.receive.edge.later(self.receive.next);
+        self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
         self.settle(env);
         outcome.changes |= Changes::WRITABLE;
         outcome
     }
     /// Bytes that the SYN, which has not left, will bear of what is queued.
     pub fn syn_data_room(&self) -> usize {
-        let open = self.fast_open_ref().filter(|open| self.send.next == open.initial);
-        open.filter(|_| self.phase == TcpPhase::SynSent).map_or(0, |open| usize::from(open.most_data))
+        let open = self.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
+        open.filter(|_| self.common.phase == TcpPhase::SynSent).map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {
-        self.phase == TcpPhase::SynReceived && self.fast_open == FastOpenState::Accepted
+        self.common.phase == TcpPhase::SynReceived && self.fast_open == FastOpenState::Accepted
     }
     /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
     /// has not acknowledged yet.
     pub fn is_answer_to_early_data(&self, sequence: Sequence) -> bool {
-        self.is_early() && sequence + 1 == self.send.unacknowledged
+        self.is_early() && sequence + 1 == self.sender.space.unacknowledged
     }
     /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
-        if self.phase.opens() {
+        if self.common.phase.opens() {
             return None;
         }
-        let open = self.buffers.as_mut()?.fast_open.take()?;
+        let open = self.sender.buffers.as_mut()?.fast_open.take()?;
         let (cookie, experimental) =
             open.learned.map_or((None, open.experimental), |(cookie, form)| (Some(cookie), form));
-        let syn_repeated = self.marks.has(Marks::SYN_REPEATED);
+        let syn_repeated = self.common.marks.has(Marks::SYN_REPEATED);
         Some(FastOpenAnswer {
             cookie,
             experimental,
             asked: open.option.is_some(),
-            peer_mss: self.peer_mss,
+            peer_mss: self.common.peer_mss,
             syn_repeated,
             state: self.fast_open,
         })
@@ -200,8 +208,8 @@ impl Connection {
     // What the handshake asks on its way.
 
     fn fast_open_box(&mut self) -> &mut FastOpen {
-        let initial = self.send.unacknowledged;
-        self.buffers_mut().fast_open.get_or_insert_with(|| {
+        let initial = self.sender.space.unacknowledged;
+        self.sender.buffers_mut().fast_open.get_or_insert_with(|| {
             Box::new(FastOpen {
                 initial,
                 option: None,
@@ -214,25 +222,27 @@ impl Connection {
         })
     }
     fn fast_open_ref(&self) -> Option<&FastOpen> {
-        self.buffers.as_deref()?.fast_open.as_deref()
+        self.sender.buffers.as_deref()?.fast_open.as_deref()
     }
     /// The number of our SYN while the handshake lasts.
     pub(crate) fn syn_sequence(&self) -> Sequence {
-        let unacknowledged = self.send.unacknowledged;
-        if self.marks.has(Marks::EARLY) { unacknowledged.back(1) } else { unacknowledged }
+        let unacknowledged = self.sender.space.unacknowledged;
+        if self.common.marks.has(Marks::EARLY) { unacknowledged.back(1) } else { unacknowledged }
     }
     /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
     /// (RFC 7413 §4.1.3.1).
     pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
         match self.fast_open_ref() {
-            Some(open) if self.send.next == open.initial => (open.option, open.experimental),
+            Some(open) if self.sender.space.next == open.initial => (open.option, open.experimental),
             _ => (None, false),
         }
     }
     /// Queued bytes that go with the first SYN.
     pub(crate) fn syn_data_bytes(&self) -> u32 {
         match self.fast_open_ref() {
-            Some(open) if self.phase == TcpPhase::SynSent && self.send.next == open.initial => {
+            Some(open)
+                if self.common.phase == TcpPhase::SynSent && self.sender.space.next == open.initial =>
+            {
                 self.queued_bytes().min(u32::from(open.most_data))
             }
             _ => 0,
@@ -240,21 +250,23 @@ impl Connection {
     }
     /// The SYN, or SYN and ACK, left with `sent` bytes of data.
     pub(crate) fn syn_left(&mut self, sent: u32) {
-        let Some(open) = self.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) else { return };
+        let Some(open) = self.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) else {
+            return;
+        };
         if sent > 0 {
             open.sent = sent;
             self.fast_open = FastOpenState::DataSent;
         }
-        if open.accepted && !self.marks.has(Marks::EARLY) {
+        if open.accepted && !self.common.marks.has(Marks::EARLY) {
             // The queue begins after the SYN, so that what is sent now has its place in it.
-            self.marks.set(Marks::EARLY);
-            self.send.unacknowledged = open.initial + 1;
+            self.common.marks.set(Marks::EARLY);
+            self.sender.space.unacknowledged = open.initial + 1;
         }
     }
     /// The answer to our SYN: what of its data the peer has, and the cookie for the next time. What it does not have
     /// counts as never sent.
     pub(crate) fn syn_answered(&mut self, header: &Header, env: &mut Environment<'_>) {
-        let Some(buffers) = &mut self.buffers else { return };
+        let Some(buffers) = &mut self.sender.buffers else { return };
         let Some(open) = &mut buffers.fast_open else { return };
         let options = &header.options;
         open.learned = options
@@ -265,12 +277,12 @@ impl Connection {
             return;
         }
         let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
-        self.marks.put(Marks::SYN_DATA, taken == open.sent);
+        self.common.marks.put(Marks::SYN_DATA, taken == open.sent);
         self.fast_open =
             if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
-        let (sent_at, end) = (self.sent_at, open.initial + 1 + open.sent);
+        let (sent_at, end) = (self.sender.sent_at, open.initial + 1 + open.sent);
         buffers.send.discard(taken as usize, env.pool);
-        self.acknowledged_bytes += u64::from(taken);
+        self.sender.acknowledged_bytes += u64::from(taken);
         if header.acknowledgment.precedes(end) {
             // It was sent, and is to be sent again.
             buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
@@ -281,7 +293,7 @@ impl Connection {
     /// Both called at once. What of our data the other takes with our SYN it says when it acknowledges that; whatever
     /// is not sent yet waits for the handshake.
     pub(crate) fn syn_crossed(&mut self) {
-        if let Some(buffers) = &mut self.buffers
+        if let Some(buffers) = &mut self.sender.buffers
             && buffers.fast_open.as_ref().is_some_and(|open| open.sent == 0)
         {
             buffers.fast_open = None;
@@ -289,27 +301,27 @@ impl Connection {
     }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
     pub(crate) fn open_early(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.marks.clear(Marks::EARLY);
-        self.marks.clear(Marks::SYNCHRONISE);
-        if let Some(buffers) = &mut self.buffers {
+        self.common.marks.clear(Marks::EARLY);
+        self.common.marks.clear(Marks::SYNCHRONISE);
+        if let Some(buffers) = &mut self.sender.buffers {
             buffers.fast_open = None;
         }
         self.enter(TcpPhase::Established, env);
-        self.progress_at = env.now;
-        self.send.push = self.send.push.later(self.send.unacknowledged);
-        self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
+        self.sender.progress_at = env.now;
+        self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
+        self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.send.unacknowledged.precedes(header.acknowledgment) {
+        if self.sender.space.unacknowledged.precedes(header.acknowledgment) {
             self.advance(&self.report_of(header), false, env, outcome);
         } else if self.has_outstanding() {
             self.arm_retransmission(env.now);
         } else {
-            self.retransmit_at = inhost_base::Instant::FAR_FUTURE;
+            self.sender.retransmit_at = inhost_base::Instant::FAR_FUTURE;
         }
-        if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
-            self.marks.clear(Marks::CLOSE_AFTER_OPEN);
+        if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
             self.enter(TcpPhase::FinWait1, env);
-            if self.marks.has(Marks::RECEIVE_CLOSED) {
+            if self.common.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
             }
         }

@@ -1,6 +1,6 @@
 //! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
-use crate::marks::Marks;
+use crate::marks::{Marks, SendMarks};
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
@@ -15,12 +15,14 @@ impl Connection {
     // spec: RFC9293 MUST-54 (errors are acted on)
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.phase == TcpPhase::Closed || !self.is_in_flight(error.sequence) {
+        if self.common.phase == TcpPhase::Closed || !self.is_in_flight(error.sequence) {
             outcome.dropped = Some(Drop::NotCredible);
             return outcome;
         }
         match error.kind {
-            kind if self.is_handshake_of_a_listener() && self.config.policy.soft_errors_end_handshakes => {
+            kind if self.is_handshake_of_a_listener()
+                && self.common.config.policy.soft_errors_end_handshakes =>
+            {
                 if self.forgets_caller(kind) {
                     self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
                 }
@@ -28,11 +30,11 @@ impl Connection {
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkErrorKind::Soft(soft) => {
                 self.note(soft, &mut outcome);
-                if soft == SoftError::Unreachable && self.config.policy.icmp_reverts_back_off {
+                if soft == SoftError::Unreachable && self.common.config.policy.icmp_reverts_back_off {
                     self.revert_back_off(error.sequence, env.now);
                 }
             }
-            NetworkErrorKind::Hard(hard) if self.phase.opens() && !self.ended_before_open() => {
+            NetworkErrorKind::Hard(hard) if self.common.phase.opens() && !self.ended_before_open() => {
                 self.finish(Some(hard), env, &mut outcome);
             }
             // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
@@ -42,9 +44,9 @@ impl Connection {
             NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
                 self.path_shrank(path_mtu_mss, env.now);
-                if self.phase == TcpPhase::SynSent && self.unacknowledged_bytes() > 0 {
+                if self.common.phase == TcpPhase::SynSent && self.unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
-                    self.marks.set(Marks::SYNCHRONISE);
+                    self.common.marks.set(Marks::SYNCHRONISE);
                 }
             }
         }
@@ -52,12 +54,14 @@ impl Connection {
         outcome
     }
     fn is_handshake_of_a_listener(&self) -> bool {
-        self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE) && !self.is_early()
+        self.common.phase == TcpPhase::SynReceived
+            && !self.common.marks.has(Marks::ACTIVE)
+            && !self.is_early()
     }
     /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
     /// where what icmpv6_err_convert makes of it is fatal.
     fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
-        match (kind, self.marks.has(Marks::IPV6)) {
+        match (kind, self.common.marks.has(Marks::IPV6)) {
             (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
             (NetworkErrorKind::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
@@ -69,26 +73,26 @@ impl Connection {
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
     /// (RFC 5927 §4.1).
     pub fn is_in_flight(&self, sequence: Sequence) -> bool {
-        let next = self.config.policy.icmp_may_quote_snd_nxt && !self.is_handshake_of_a_listener();
-        let in_flight = self.send.next.since(self.send.unacknowledged) + u32::from(next);
-        sequence.within(self.send.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
+        let next = self.common.config.policy.icmp_may_quote_snd_nxt && !self.is_handshake_of_a_listener();
+        let in_flight = self.sender.space.next.since(self.sender.space.unacknowledged) + u32::from(next);
+        sequence.within(self.sender.space.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
     }
     /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
     pub fn was_sent_lately(&self, sequence: Sequence) -> bool {
-        self.is_in_flight(sequence) || sequence == self.send.next
+        self.is_in_flight(sequence) || sequence == self.sender.space.next
     }
     /// The host itself knows that nothing can leave: there is no route any more, or the first hop does not answer. That
     /// ends an attempt to call. Once the peer was heard, a handshake included, it is a soft error: the way may come
     /// back before the retransmissions end.
     pub fn cannot_leave(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.phase == TcpPhase::SynSent {
+        if self.common.phase == TcpPhase::SynSent {
             self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
-        } else if self.phase != TcpPhase::Closed && self.soft_error != Some(SoftError::Unreachable) {
+        } else if self.common.phase != TcpPhase::Closed && self.soft_error != Some(SoftError::Unreachable) {
             self.soft_error = Some(SoftError::Unreachable);
             outcome.changes |= Changes::ERROR;
         }
-        if self.phase == TcpPhase::SynReceived && self.retransmit_at == Instant::FAR_FUTURE {
+        if self.common.phase == TcpPhase::SynReceived && self.sender.retransmit_at == Instant::FAR_FUTURE {
             // An answer that never left has no timer yet; without one the handshake would rest for ever.
             self.arm_retransmission(env.now);
         }
@@ -98,23 +102,25 @@ impl Connection {
     /// The path's largest payload has changed, as routing knows: its MTU less the IP header and 20 bytes.
     // spec: RFC7323 5.7-1
     pub fn set_path_mtu_mss(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
-        if path_mtu_mss < self.path_mss {
+        if path_mtu_mss < self.common.path_mss {
             self.path_shrank(path_mtu_mss, env.now);
         } else {
-            self.path_mss = path_mtu_mss.min(self.config.mss_limit_bytes);
-            self.congestion.resize(self.effective_mss());
+            self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
+            self.sender.congestion.resize(self.effective_mss());
         }
         self.settle(env);
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
     fn revert_back_off(&mut self, sequence: Sequence, now: Instant) {
-        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !self.phase.opens()) else {
+        let oldest = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !self.common.phase.opens())
+        else {
             return;
         };
-        if self.round_trip.backoff > 0 && sequence == self.send.unacknowledged {
-            self.round_trip.backoff -= 1;
-            self.retransmit_at = (oldest.sent_at + self.round_trip.timeout(&self.config)).max(now);
+        if self.sender.round_trip.backoff > 0 && sequence == self.sender.space.unacknowledged {
+            self.sender.round_trip.backoff -= 1;
+            self.sender.retransmit_at =
+                (oldest.sent_at + self.sender.round_trip.timeout(&self.common.config)).max(now);
         }
     }
     fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
@@ -123,22 +129,22 @@ impl Connection {
     }
     /// Smaller segments from now on, and what is in flight again in them (RFC 1191 §6.5): not a sign of congestion.
     fn path_shrank(&mut self, path_mtu_mss: u16, now: Instant) {
-        if path_mtu_mss >= self.path_mss {
+        if path_mtu_mss >= self.common.path_mss {
             return;
         }
-        self.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
-        if self.phase.opens() {
-            self.congestion.window.segment_bytes = self.effective_mss();
+        self.common.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
+        if self.common.phase.opens() {
+            self.sender.congestion.window.segment_bytes = self.effective_mss();
             return;
         }
-        self.congestion.resize(self.effective_mss());
+        self.sender.congestion.resize(self.effective_mss());
         if self.has_outstanding() {
-            if self.config.policy.smaller_mtu_is_loss {
-                self.marks.set(Marks::REPAIRS_ONLY);
+            if self.common.config.policy.smaller_mtu_is_loss {
+                self.sender.marks.set(SendMarks::REPAIRS_ONLY);
             }
             let longest = self.segment_bytes();
             self.send_refused_again(longest);
-            if self.config.policy.smaller_mtu_is_loss && !self.recover_by_path() {
+            if self.common.config.policy.smaller_mtu_is_loss && !self.recover_by_path() {
                 return;
             }
             self.arm_retransmission(now);

@@ -64,6 +64,8 @@ pub(crate) struct Accounts {
     awaiting_data_ns: u64,
     application_slow_ns: u64,
     others: Option<Box<Others>>,
+    /// Transmissions that the peer got before the box of queues was last freed.
+    pub delivered_segments: u32,
     send: SendCause,
     receive: ReceiveCause,
 }
@@ -87,6 +89,7 @@ impl Accounts {
             awaiting_data_ns: 0,
             application_slow_ns: 0,
             others: None,
+            delivered_segments: 0,
             send: SendCause::Opening,
             receive: ReceiveCause::Opening,
         }

@@ -2,7 +2,7 @@
 //! segment of an exchange of messages, which leaves while nothing else is out (DEC §4). The rules are those of the
 //! general road in `transmit`; what is out of the ordinary is left to it.
 
-use crate::marks::Marks;
+use crate::marks::{ReceiveMarks, SendMarks};
 use crate::outcome::SegmentOutput;
 use crate::transmit::{Data, Next};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
@@ -24,24 +24,24 @@ impl Connection {
     /// out, or nothing is and all goes in one segment.
     #[inline]
     fn next_plainly(&self) -> Option<Result<Next, SendCause>> {
-        if self.phase != TcpPhase::Established
-            || self.marks.has(Marks::STIRS)
-            || self.recovery.state != RecoveryState::Open
+        if self.common.phase != TcpPhase::Established
+            || self.sender.marks.has(SendMarks::STIRS)
+            || self.sender.recovery.state != RecoveryState::Open
         {
             return None;
         }
         let (queued, lost) =
-            self.buffers.as_ref().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
+            self.sender.buffers.as_ref().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
         if lost > 0 {
             return None;
         }
-        if self.send.unacknowledged + queued != self.send.next {
+        if self.sender.space.unacknowledged + queued != self.sender.space.next {
             return self.lone(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
-            () if self.marks.has(Marks::ACKNOWLEDGE) => Ok(Next::Acknowledge),
+            () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) => Ok(Next::Acknowledge),
             () if queued == 0 => Err(SendCause::ApplicationIdle),
-            () if self.marks.has(Marks::WRITER_WAITS) => Err(SendCause::SendBuffer),
+            () if self.sender.marks.has(SendMarks::WRITER_WAITS) => Err(SendCause::SendBuffer),
             () => Err(SendCause::AwaitingAcknowledgment),
         })
     }
@@ -49,15 +49,16 @@ impl Connection {
     /// window nor Nagle's algorithm has a say, they are pushed, and the peer's window takes them.
     #[inline]
     fn lone(&self, queued: u32) -> Option<Data> {
-        let (send, start) = (&self.send, self.send.next);
+        let (send, start) = (&self.sender.space, self.sender.space.next);
         let end = start + queued;
-        let goes = !self.marks.has(Marks::RARE)
+        let goes = !self.sender.marks.has(SendMarks::RARE)
+            && !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
             && send.unacknowledged == start
             && end.at_or_before(self.send_edge())
             && end.at_or_before(send.push)
             && send.urgent.at_or_before(start)
             && queued <= self.segment_bytes()
-            && self.buffers.as_ref().is_some_and(|buffers| buffers.seals.is_empty())
+            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.seals.is_empty())
             && !self.has_sack_news();
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
     }
@@ -82,18 +83,18 @@ impl Connection {
         let (window, _) = self.window_to_offer(env.pool);
         let header = PlainHeader {
             sequence: data.start,
-            acknowledgment: self.receive.next,
+            acknowledgment: self.receiver.space.next,
             window,
             push: self.pushes(data.start, data.end(), data.end()),
             timestamps: self.timestamps_to_send(env.now),
         };
         let next = Next::Data(data);
         let ecn = self.ecn_of(next);
-        let Some(buffers) = &mut self.buffers else { return false };
+        let Some(buffers) = &mut self.sender.buffers else { return false };
         let payload = buffers.send.segment(0, data.length as usize, wants_sums);
         let lent = payload.len() as u32;
         if out.plain(&header, payload, ecn).is_err() {
-            if let Some(retry) = self.config.refusal_retry {
+            if let Some(retry) = self.common.config.refusal_retry {
                 self.refused_by_link(next, &header.full(), lent, retry, env);
             }
             return false;

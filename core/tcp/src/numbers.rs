@@ -13,8 +13,9 @@
 //! Each part lists its own numbers and destructures itself in full, so that a new one cannot be forgotten.
 
 use crate::Connection;
-use crate::connection::{ReceiveSpace, SendSpace};
 use crate::phase::Allows;
+use crate::receiver::ReceiveSpace;
+use crate::sender::{SendSpace, Sender};
 use inhost_base::Sequence;
 use inhost_event::TcpPhase;
 
@@ -42,7 +43,6 @@ impl SendSpace {
             largest_window: _,
             urgent,
             push,
-            scale: _,
         } = self;
         visit("SND.UNA", unacknowledged);
         visit("SND.NXT", next);
@@ -54,7 +54,7 @@ impl SendSpace {
 
 impl ReceiveSpace {
     fn numbers(&mut self, visit: Visit<'_>) {
-        let ReceiveSpace { initial: _, next, edge, acknowledged, urgent, scale: _ } = self;
+        let ReceiveSpace { initial: _, next, edge, acknowledged, urgent } = self;
         visit("RCV.NXT", next);
         visit("the offered edge", edge);
         visit("the last acknowledgment sent", acknowledged);
@@ -65,47 +65,28 @@ impl ReceiveSpace {
 impl Connection {
     /// Visits every number of the send space that means something now.
     fn visit_send_space(&mut self, visit: Visit<'_>) {
-        let Connection {
+        let Sender {
             buffers,
             history,
             round_trip,
-            send,
+            space,
             recovery,
-            receive: _, // The other space.
             // The rest holds no number: times, counts and sizes.
-            config: _,
-            accounts: _,
             congestion: _,
             retransmit_at: _,
-            acknowledge_at: _,
-            linger_at: _,
             progress_at: _,
-            received_at: _,
             sent_at: _,
             acknowledged_bytes: _,
-            received_bytes: _,
-            timestamps: _,
-            delivered_segments: _,
-            challenged_at: _,
-            challenges: _,
+            least_echo: _,
             keep_alive_probes: _,
-            duplicates_due: _,
-            promptness: _,
             marks: _,
-            peer_mss: _,
-            path_mss: _,
-            offered_mss: _,
-            receive_mss: _,
-            error: _,
-            soft_error: _,
-            fast_open: _,
-            phase: _,
-        } = self;
-        send.numbers(visit);
+            scale: _,
+        } = &mut self.sender;
+        space.numbers(visit);
         recovery.numbers(visit);
         round_trip.numbers(visit);
         if let Some(buffers) = buffers {
-            buffers.sent_numbers(visit);
+            buffers.numbers(visit);
         }
         if let Some(search) = history.as_mut().and_then(|history| history.search.as_mut()) {
             search.numbers(visit);
@@ -113,9 +94,9 @@ impl Connection {
     }
     /// Visits every number of the receive space that means something now.
     fn visit_receive_space(&mut self, visit: Visit<'_>) {
-        self.receive.numbers(visit);
-        visit("SND.WL1", &mut self.send.window_sequence);
-        if let Some(buffers) = &mut self.buffers {
+        self.receiver.space.numbers(visit);
+        visit("SND.WL1", &mut self.sender.space.window_sequence);
+        if let Some(buffers) = &mut self.receiver.buffers {
             buffers.reassembly.numbers(visit);
         }
     }
@@ -123,16 +104,16 @@ impl Connection {
     /// acknowledged.
     #[cold]
     pub(crate) fn pull_numbers_along(&mut self) {
-        let least = self.send.unacknowledged.back(LAG_BYTES);
+        let least = self.sender.space.unacknowledged.back(LAG_BYTES);
         self.visit_send_space(&mut |_, number| *number = least.later(*number));
     }
     /// After the last number of the send space that can be in use: what is sent, or queued with a FIN behind it.
     fn send_space_end(&self) -> Sequence {
-        self.send.next.later(self.stream_end() + 2)
+        self.sender.space.next.later(self.stream_end() + 2)
     }
     /// Whether both sides agree on numbers that a jump can move.
     fn may_jump(&self) -> bool {
-        !self.phase.opens() && self.phase != TcpPhase::Closed
+        !self.common.phase.opens() && self.common.phase != TcpPhase::Closed
     }
 
     /// For tests of the whole host: moves the send space on as though `by` bytes had been sent and acknowledged, with no
@@ -152,7 +133,7 @@ impl Connection {
             return false;
         }
         for step in steps(by) {
-            let first = self.send.unacknowledged;
+            let first = self.sender.space.unacknowledged;
             let length = self.send_space_end().since(first);
             self.visit_send_space(&mut |_, number| {
                 if number.since(first) <= length {
@@ -168,34 +149,34 @@ impl Connection {
     /// blocks of what this end sends are `by` too high for the peer.
     #[doc(hidden)]
     pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
-        let holds_news = self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
+        let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
         // After the peer's FIN nothing moves on what is still to be told.
-        if !self.may_jump() || (holds_news && self.phase.peer_has_closed()) {
+        if !self.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
             return false;
         }
         for step in steps(by) {
             // These are behind by what came last: each segment moves the one, each acknowledgment the other, and the
             // acknowledgment that is due tells of the duplicate.
             let followed = |number: Sequence| {
-                let is_near = self.receive.next.since(number) <= LARGEST_WINDOW_BYTES;
+                let is_near = self.receiver.space.next.since(number) <= LARGEST_WINDOW_BYTES;
                 is_near.then(|| number + step)
             };
-            let acknowledged = followed(self.receive.acknowledged);
-            let window_sequence = followed(self.send.window_sequence);
-            let duplicate = self.buffers.as_ref().and_then(|buffers| buffers.reassembly.duplicate);
+            let acknowledged = followed(self.receiver.space.acknowledged);
+            let window_sequence = followed(self.sender.space.window_sequence);
+            let duplicate = self.receiver.buffers.as_ref().and_then(|buffers| buffers.reassembly.duplicate);
             let duplicate = duplicate.map(|(start, end)| (start + step, end + step));
             let first = self.read_position();
-            let length = (self.receive.edge + URGENT_REACH_BYTES).since(first);
+            let length = (self.receiver.space.edge + URGENT_REACH_BYTES).since(first);
             self.visit_receive_space(&mut |_, number| {
                 if number.since(first) <= length {
                     *number += step;
                 }
             });
-            if let Some(buffers) = &mut self.buffers {
+            if let Some(buffers) = &mut self.receiver.buffers {
                 buffers.reassembly.duplicate = duplicate;
             }
-            self.receive.acknowledged = acknowledged.unwrap_or(self.receive.acknowledged);
-            self.send.window_sequence = window_sequence.unwrap_or(self.send.window_sequence);
+            self.receiver.space.acknowledged = acknowledged.unwrap_or(self.receiver.space.acknowledged);
+            self.sender.space.window_sequence = window_sequence.unwrap_or(self.sender.space.window_sequence);
         }
         true
     }
@@ -203,11 +184,11 @@ impl Connection {
     /// will go wrong.
     #[doc(hidden)]
     pub fn stale_sequence(&mut self) -> Option<&'static str> {
-        if self.phase == TcpPhase::Closed {
+        if self.common.phase == TcpPhase::Closed {
             return None;
         }
         let mut stale = None;
-        let first = self.send.unacknowledged.back(LAG_BYTES + STEP_BYTES);
+        let first = self.sender.space.unacknowledged.back(LAG_BYTES + STEP_BYTES);
         let length = self.send_space_end().since(first);
         let is_wide = length >= 1 << 31;
         self.visit_send_space(&mut |name, number| {
@@ -215,12 +196,12 @@ impl Connection {
                 stale = stale.or(Some(name));
             }
         });
-        if self.phase == TcpPhase::SynSent {
+        if self.common.phase == TcpPhase::SynSent {
             // Nothing is known of the peer's numbers.
             return stale;
         }
-        let first = self.receive.next.back(LARGEST_WINDOW_BYTES);
-        let length = (self.receive.edge + URGENT_REACH_BYTES).since(first);
+        let first = self.receiver.space.next.back(LARGEST_WINDOW_BYTES);
+        let length = (self.receiver.space.edge + URGENT_REACH_BYTES).since(first);
         self.visit_receive_space(&mut |name, number| {
             if number.since(first) > length {
                 stale = stale.or(Some(name));

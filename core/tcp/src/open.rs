@@ -1,20 +1,19 @@
 //! The three-way handshake, from either side and from both (RFC 9293 §3.5).
 
-use crate::connection::{ReceiveSpace, SendSpace, Timestamps};
+use crate::common::Common;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
-use crate::promptness::Promptness;
 use crate::receive::Arrival;
 use crate::receive::reset::CHALLENGED_AS_CONNECTION;
+use crate::receiver::Receiver;
 use crate::recovery::Recovery;
-use crate::rtt::RoundTrip;
 use crate::search::IPV6_LEAST_MSS;
+use crate::sender::Sender;
 use crate::window::scale_for;
 use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
-use inhost_congestion::Congestion;
 use inhost_event::{Drop, TcpPhase};
 use inhost_wire::tcp::{Flags, TcpOptions};
 use std::sync::Arc;
@@ -29,16 +28,14 @@ const LEAST_MSS: u16 = 28;
 const SMALL_WINDOW_BYTES: u32 = 536;
 /// Least payload and options that a halved window leaves: IPv4's least MTU of 68 less 20 bytes of header.
 const LEAST_HALVED_BYTES: u16 = 48;
-/// What counts as full-sized until larger segments were seen.
-const LEAST_RECEIVE_MSS: u16 = 536;
 
 impl Connection {
     /// An active open: the SYN leaves with the next [`Connection::transmit`].
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpPhase::SynSent, env.now);
-        connection.marks.set(Marks::ACTIVE);
-        connection.marks.set(Marks::SYNCHRONISE);
+        connection.common.marks.set(Marks::ACTIVE);
+        connection.common.marks.set(Marks::SYNCHRONISE);
         connection.settle(env);
         connection
     }
@@ -54,21 +51,21 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Connection {
         let mut connection = Connection::new(config, open, TcpPhase::SynReceived, env.now);
-        connection.marks.set(Marks::SYNCHRONISE);
-        connection.marks.put(Marks::HELD, hold);
+        connection.common.marks.set(Marks::SYNCHRONISE);
+        connection.common.marks.put(Marks::HELD, hold);
         connection.learn_from_syn(syn, env.now);
         connection.settle(env);
         connection
     }
     /// Lets a held SYN and ACK go.
     pub fn release(&mut self, env: &mut Environment<'_>) {
-        self.marks.clear(Marks::HELD);
-        self.progress_at = env.now;
+        self.common.marks.clear(Marks::HELD);
+        self.sender.progress_at = env.now;
         self.settle(env);
     }
     /// Whether the SYN and ACK waits for [`Connection::release`].
     pub fn is_held(&self) -> bool {
-        self.marks.has(Marks::HELD)
+        self.common.marks.has(Marks::HELD)
     }
 
     #[inline]
@@ -76,72 +73,56 @@ impl Connection {
         let initial = open.initial_sequence;
         let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);
         let mut connection = Connection {
-            config: Arc::clone(config),
-            buffers: None,
-            history: None,
-            accounts: Accounts::new(now),
-            congestion: Congestion::new(config.congestion),
-            round_trip: RoundTrip::default(),
-            retransmit_at: Instant::FAR_FUTURE,
-            acknowledge_at: Instant::FAR_FUTURE,
-            linger_at: Instant::FAR_FUTURE,
-            progress_at: now,
-            received_at: now,
-            sent_at: now,
-            acknowledged_bytes: 0,
-            received_bytes: 0,
-            send: SendSpace {
-                unacknowledged: initial,
-                next: initial,
-                window_acknowledgment: initial,
-                urgent: initial,
-                push: initial,
-                ..SendSpace::default()
+            common: Common {
+                config: Arc::clone(config),
+                phase,
+                marks: Marks::default(),
+                // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
+                peer_mss: open.default_mss,
+                path_mss,
+                offered_mss: path_mss,
+                timestamp_offset: open.timestamp_offset,
             },
-            receive: ReceiveSpace { scale: scale_for(config), ..ReceiveSpace::default() },
-            recovery: Recovery::new(initial),
-            timestamps: Timestamps { offset: open.timestamp_offset, ..Timestamps::default() },
-            delivered_segments: 0,
+            sender: Sender::new(config, initial, now),
+            receiver: Receiver::new(config, now),
+            accounts: Accounts::new(now),
+            linger_at: Instant::FAR_FUTURE,
             challenged_at: 0,
             challenges: 0,
-            keep_alive_probes: 0,
-            duplicates_due: 0,
-            promptness: Promptness::new(now),
-            marks: Marks::default(),
-            // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
-            peer_mss: open.default_mss,
-            path_mss,
-            offered_mss: path_mss,
-            receive_mss: LEAST_RECEIVE_MSS,
             error: None,
             soft_error: None,
             fast_open: FastOpenState::None,
-            phase,
         };
-        connection.marks.put(Marks::IPV6, open.default_mss >= IPV6_LEAST_MSS);
-        connection.congestion.window.segment_bytes = u32::from(path_mss);
-        connection.congestion.set_spaced(connection.config.pacing);
-        connection.round_trip.begin(initial);
-        connection.timestamps.least_echo = connection.timestamp(now);
+        connection.common.marks.put(Marks::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        connection.sender.congestion.window.segment_bytes = u32::from(path_mss);
+        connection.sender.congestion.set_spaced(connection.common.config.pacing);
+        connection.sender.least_echo = connection.common.timestamp(now);
         connection
     }
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
-        let crossed = self.marks.has(Marks::ACTIVE) && self.config.policy.answers_crossing_syn;
-        let answering = self.phase == TcpPhase::SynReceived && !crossed;
-        let timestamps = if answering { self.marks.has(Marks::TIMESTAMPS) } else { self.config.timestamps };
+        let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn;
+        let answering = self.common.phase == TcpPhase::SynReceived && !crossed;
+        let timestamps =
+            if answering { self.common.marks.has(Marks::TIMESTAMPS) } else { self.common.config.timestamps };
         let (fast_open, fast_open_experimental) = self.fast_open_option();
-        let scaling = if answering { self.marks.has(Marks::SCALING) } else { self.config.window_scaling };
+        let scaling =
+            if answering { self.common.marks.has(Marks::SCALING) } else { self.common.config.window_scaling };
         TcpOptions {
             // spec: RFC9293 MUST-14 (the option is sent)
             // spec: RFC9293 MUST-65 (on SYNs only)
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
-            mss: Some(self.path_mss),
-            window_scale: scaling.then(|| if crossed { scale_for(&self.config) } else { self.receive.scale }),
+            mss: Some(self.common.path_mss),
+            window_scale: scaling
+                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
             // RFC 2018 §2
-            sack_permitted: if answering { self.marks.has(Marks::SACK) } else { self.config.sack },
-            timestamps: timestamps.then(|| (self.timestamp(now), self.timestamps.recent)),
+            sack_permitted: if answering {
+                self.common.marks.has(Marks::SACK)
+            } else {
+                self.common.config.sack
+            },
+            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
             fast_open,
             fast_open_experimental,
             ..TcpOptions::NONE
@@ -149,46 +130,46 @@ impl Connection {
     }
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     fn echo_is_foreign(&self, header: &Header, now: Instant) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| self.config.timestamps) else {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| self.common.config.timestamps) else {
             return false;
         };
-        let (first, last) = (self.timestamp(self.progress_at), self.timestamp(now));
+        let (first, last) = (self.common.timestamp(self.sender.progress_at), self.common.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
-        self.receive.initial = syn.sequence;
-        self.receive.next = syn.sequence + 1;
-        self.receive.edge = self.receive.next;
-        self.receive.acknowledged = syn.sequence;
-        self.receive.urgent = self.receive.next;
+        self.receiver.space.initial = syn.sequence;
+        self.receiver.space.next = syn.sequence + 1;
+        self.receiver.space.edge = self.receiver.space.next;
+        self.receiver.space.acknowledged = syn.sequence;
+        self.receiver.space.urgent = self.receiver.space.next;
         // spec: RFC9293 MUST-14 (the option is taken in)
         if let Some(mss) = syn.options.mss {
-            self.peer_mss = mss;
+            self.common.peer_mss = mss;
         }
         match syn.options.window_scale {
-            Some(scale) if self.config.window_scaling => {
-                self.send.scale = scale.min(MAX_SCALE);
-                self.marks.set(Marks::SCALING);
+            Some(scale) if self.common.config.window_scaling => {
+                self.sender.scale = scale.min(MAX_SCALE);
+                self.common.marks.set(Marks::SCALING);
             }
-            _ => self.receive.scale = 0,
+            _ => self.receiver.scale = 0,
         }
-        self.marks.put(Marks::SACK, syn.options.sack_permitted && self.config.sack);
+        self.common.marks.put(Marks::SACK, syn.options.sack_permitted && self.common.config.sack);
         self.learn_ecn(syn);
         if let Some((value, _)) = syn.options.timestamps
-            && self.config.timestamps
+            && self.common.config.timestamps
         {
-            self.marks.set(Marks::TIMESTAMPS);
-            self.timestamps.recent = value;
-            self.timestamps.recent_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
+            self.common.marks.set(Marks::TIMESTAMPS);
+            self.receiver.timestamp_recent = value;
+            self.receiver.timestamp_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
         }
-        self.send.window = u32::from(syn.window);
-        self.send.largest_window = self.send.window;
-        self.send.window_sequence = syn.sequence;
+        self.sender.space.window = u32::from(syn.window);
+        self.sender.space.largest_window = self.sender.space.window;
+        self.sender.space.window_sequence = syn.sequence;
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
-        self.send.window_acknowledgment = self.send.unacknowledged + 1;
-        self.congestion.window.segment_bytes = self.effective_mss();
+        self.sender.space.window_acknowledgment = self.sender.space.unacknowledged + 1;
+        self.sender.congestion.window.segment_bytes = self.effective_mss();
     }
     /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
     // spec: RFC9293 SHLD-8
@@ -197,25 +178,25 @@ impl Connection {
         let agreed = if syn.flags.ack() {
             // An answer with both bits set is an echo of what was sent, not an agreement. And one that agrees may
             // answer the first SYN, though the latest did not ask any more.
-            self.config.ecn == EcnMode::Request && ece && !cwr
+            self.common.config.ecn == EcnMode::Request && ece && !cwr
         } else {
-            let asked = !self.marks.has(Marks::ACTIVE)
-                || !self.config.policy.answers_crossing_syn
-                || (self.config.ecn == EcnMode::Request && self.round_trip.backoff == 0);
-            self.config.ecn != EcnMode::Off && ece && cwr && asked
+            let asked = !self.common.marks.has(Marks::ACTIVE)
+                || !self.common.config.policy.answers_crossing_syn
+                || (self.common.config.ecn == EcnMode::Request && self.sender.round_trip.backoff == 0);
+            self.common.config.ecn != EcnMode::Off && ece && cwr && asked
         };
-        self.marks.put(Marks::ECN, agreed);
+        self.common.marks.put(Marks::ECN, agreed);
     }
     /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
     /// do (RFC 3168 §6.1.1.1).
     fn asks_for_ecn(&self) -> bool {
-        self.config.ecn == EcnMode::Request && self.send.next == self.syn_sequence()
+        self.common.config.ecn == EcnMode::Request && self.sender.space.next == self.syn_sequence()
     }
     /// The congestion bits of our SYN, or SYN and ACK.
     pub(crate) fn syn_ecn_flags(&self) -> Flags {
-        match self.phase {
+        match self.common.phase {
             TcpPhase::SynSent if self.asks_for_ecn() => Flags::ECE | Flags::CWR,
-            TcpPhase::SynReceived if self.marks.has(Marks::ECN) => Flags::ECE,
+            TcpPhase::SynReceived if self.common.marks.has(Marks::ECN) => Flags::ECE,
             _ => Flags::NONE,
         }
     }
@@ -223,60 +204,64 @@ impl Connection {
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
     // spec: RFC4821 7.1-1, 8-1
     pub(crate) fn effective_mss(&self) -> u32 {
-        let most = self.peer_mss.min(self.path_mss).min(self.searched_mss()).max(LEAST_MSS);
-        let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let most = self.common.peer_mss.min(self.common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
+        let options = if self.common.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
-        if self.config.policy.mss_at_most_half_window { self.halved_by_window(size, options) } else { size }
+        if self.common.config.policy.mss_at_most_half_window {
+            self.halved_by_window(size, options)
+        } else {
+            size
+        }
     }
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.enter(TcpPhase::Established, env);
-        self.marks.clear(Marks::SYNCHRONISE);
-        if !self.marks.has(Marks::ACTIVE)
-            && let Some(buffers) = &mut self.buffers
+        self.common.marks.clear(Marks::SYNCHRONISE);
+        if !self.common.marks.has(Marks::ACTIVE)
+            && let Some(buffers) = &mut self.sender.buffers
         {
             buffers.fast_open = None;
         }
-        self.send.push = self.send.push.later(self.send.unacknowledged);
-        self.send.urgent = self.send.urgent.later(self.send.unacknowledged);
-        self.recovery = Recovery::new(self.send.unacknowledged);
-        if self.config.policy.mss_at_most_half_window && !self.marks.has(Marks::ACTIVE) {
+        self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
+        self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
+        self.sender.recovery = Recovery::new(self.sender.space.unacknowledged);
+        if self.common.config.policy.mss_at_most_half_window && !self.common.marks.has(Marks::ACTIVE) {
             // What the SYN said does not count there.
-            self.send.largest_window = self.send.window;
+            self.sender.space.largest_window = self.sender.space.window;
         }
         // spec: RFC6928 2-3
         // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
-        let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
-        let segments = if repeated > 1 { 1 } else { self.config.initial_window_segments };
-        self.congestion.open(segments, self.effective_mss());
-        if self.marks.has(Marks::SYN_REPEATED) {
-            self.round_trip.after_lost_syn();
-            if self.marks.has(Marks::ACTIVE) && self.config.policy.retransmitted_syn_sets_cwr {
+        let repeated = self.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
+        let segments = if repeated > 1 { 1 } else { self.common.config.initial_window_segments };
+        self.sender.congestion.open(segments, self.effective_mss());
+        if self.common.marks.has(Marks::SYN_REPEATED) {
+            self.sender.round_trip.after_lost_syn();
+            if self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.retransmitted_syn_sets_cwr {
                 self.tell_of_reduction();
             }
         }
         self.begin_search();
-        self.retransmit_at = Instant::FAR_FUTURE;
-        self.progress_at = env.now;
-        self.receive_mss = self.receive_mss.min(self.path_mss);
-        if self.config.policy.challenge_interval.is_some() && !self.marks.has(Marks::ACTIVE) {
+        self.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.sender.progress_at = env.now;
+        self.receiver.receive_mss = self.receiver.receive_mss.min(self.common.path_mss);
+        if self.common.config.policy.challenge_interval.is_some() && !self.common.marks.has(Marks::ACTIVE) {
             // What its handshake was answered is no business of the connection.
             self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
         }
         if self.acks_adapt() {
             // A peer that takes little is thought to send little.
-            let own = self.segment_bytes().min(u32::from(self.receive_mss)) as u16;
-            self.receive_mss = own.max(LEAST_HALVED_BYTES);
+            let own = self.segment_bytes().min(u32::from(self.receiver.receive_mss)) as u16;
+            self.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
         }
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.marks.has(Marks::CLOSE_AFTER_OPEN) {
-            self.marks.clear(Marks::CLOSE_AFTER_OPEN);
+        if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
             self.enter(TcpPhase::FinWait1, env);
-            if self.marks.has(Marks::RECEIVE_CLOSED) {
+            if self.common.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
-            } else if self.config.policy.answers_crossing_syn {
-                self.marks.set(Marks::APART);
+            } else if self.common.config.policy.answers_crossing_syn {
+                self.common.marks.set(Marks::APART);
             }
         }
     }
@@ -285,14 +270,14 @@ impl Connection {
     /// tcp_bound_to_half_wnd.
     fn halved_by_window(&self, size: u32, options: u16) -> u32 {
         let most = self.window_bound();
-        if self.phase.opens() || most == 0 || size <= most {
+        if self.common.phase.opens() || most == 0 || size <= most {
             return size;
         }
         most.max(u32::from(LEAST_HALVED_BYTES - options))
     }
     /// Half of the largest window that the peer has offered, or a small one whole.
     pub(crate) fn window_bound(&self) -> u32 {
-        let window = self.send.largest_window;
+        let window = self.sender.space.largest_window;
         if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
     }
     /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
@@ -301,10 +286,10 @@ impl Connection {
     pub(crate) fn resize_to_window(&mut self) {
         let (before, after) = (self.segment_bytes().max(1), self.effective_mss());
         if before != after {
-            let window = &mut self.congestion.window;
+            let window = &mut self.sender.congestion.window;
             window.window_bytes =
                 (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;
-            self.congestion.resize(after);
+            self.sender.congestion.resize(after);
         }
     }
 
@@ -319,17 +304,17 @@ impl Connection {
         let header = arrival.header;
         let flags = header.flags;
         let acknowledges = flags.ack()
-            && self.send.unacknowledged.precedes(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.send.next);
+            && self.sender.space.unacknowledged.precedes(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.sender.space.next);
         if flags.ack() && !acknowledges {
             outcome.dropped = Some(Drop::OutOfWindow);
             if !flags.rst() {
                 outcome.reset = Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
             }
-            if let Some(retry) = self.config.policy.bad_syn_ack_retry
-                && self.round_trip.backoff == 0
+            if let Some(retry) = self.common.config.policy.bad_syn_ack_retry
+                && self.sender.round_trip.backoff == 0
             {
-                self.retransmit_at = env.now + retry;
+                self.sender.retransmit_at = env.now + retry;
             }
             return;
         }
@@ -358,21 +343,21 @@ impl Connection {
             // spec: RFC9293 MUST-11 (that we called is remembered)
             self.syn_crossed();
             self.enter(TcpPhase::SynReceived, env);
-            self.marks.set(Marks::SYNCHRONISE);
+            self.common.marks.set(Marks::SYNCHRONISE);
             return;
         }
         self.syn_answered(header, env);
-        self.send.unacknowledged = header.acknowledgment;
-        self.send.window_acknowledgment = header.acknowledgment;
+        self.sender.space.unacknowledged = header.acknowledgment;
+        self.sender.space.window_acknowledgment = header.acknowledgment;
         self.measure_syn(header, env.now);
         self.establish(env, outcome);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
-        self.receive.edge = self.receive.next + self.window_space();
+        self.receiver.space.edge = self.receiver.space.next + self.window_space();
         self.acknowledge_handshake(env.now);
         self.take_urgent(arrival, outcome);
         let is_fast_open =
             matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
-        if !self.config.policy.syn_ack_data_is_dropped || is_fast_open {
+        if !self.common.config.policy.syn_ack_data_is_dropped || is_fast_open {
             self.take_data(arrival, env, outcome);
         }
     }

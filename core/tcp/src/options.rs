@@ -1,7 +1,7 @@
 //! What the application can ask of a connection while it lives.
 
 use crate::config::KeepAlive;
-use crate::marks::Marks;
+use crate::marks::SendMarks;
 use crate::{Config, CongestionChoice, Connection, Environment};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
@@ -10,32 +10,32 @@ use std::sync::Arc;
 impl Connection {
     /// The connection's configuration.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.common.config
     }
     /// The same, as it is shared among connections that were not asked for anything of their own.
     pub fn shared_config(&self) -> &Arc<Config> {
-        &self.config
+        &self.common.config
     }
     /// Whether small segments are held back by the application's wish.
     pub fn is_corked(&self) -> bool {
-        self.marks.has(Marks::CORKED)
+        self.sender.marks.has(SendMarks::CORKED)
     }
     /// Nagle's algorithm on or off. What it holds back goes with the next [`Connection::transmit`].
     // spec: RFC9293 MUST-17
     pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {
         if !on
-            && self.send.next.precedes(self.stream_end())
-            && self.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
+            && self.sender.space.next.precedes(self.stream_end())
+            && self.common.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
         {
             // Linux lets go of whatever is held back.
-            self.marks.set(Marks::OVERRIDE);
+            self.sender.marks.set(SendMarks::OVERRIDE);
         }
         self.change(env, |config| config.nagle = on);
     }
     /// Keep-alive probes: when, or none.
     // spec: RFC9293 MUST-24
     pub fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>, env: &mut Environment<'_>) {
-        self.keep_alive_probes = 0;
+        self.sender.keep_alive_probes = 0;
         self.change(env, |config| config.keep_alive = keep_alive);
     }
     /// How long data may stay unacknowledged.
@@ -43,13 +43,15 @@ impl Connection {
     pub fn set_user_timeout(&mut self, user_timeout: Duration, env: &mut Environment<'_>) {
         self.change(env, |config| config.user_timeout = user_timeout);
         // Where patience counts from a retransmission, the timer that runs is left alone.
-        if !self.config.policy.user_timeout_from_retransmission && self.retransmit_at != Instant::FAR_FUTURE {
+        if !self.common.config.policy.user_timeout_from_retransmission
+            && self.sender.retransmit_at != Instant::FAR_FUTURE
+        {
             self.arm_retransmission(env.now);
         }
     }
     /// How long FIN-WAIT-2 lasts once nobody reads any more. Where that runs already, it begins anew.
     pub fn set_fin_wait_2(&mut self, fin_wait_2: Duration, env: &mut Environment<'_>) {
-        if self.phase == TcpPhase::FinWait2 && self.linger_at != Instant::FAR_FUTURE {
+        if self.common.phase == TcpPhase::FinWait2 && self.linger_at != Instant::FAR_FUTURE {
             self.linger_at = env.now + fin_wait_2;
         }
         self.change(env, |config| config.fin_wait_2 = fin_wait_2);
@@ -74,7 +76,7 @@ impl Connection {
     }
     /// Another congestion control, from where the window stands.
     pub fn set_congestion(&mut self, choice: CongestionChoice, env: &mut Environment<'_>) {
-        self.congestion.choose(choice);
+        self.sender.congestion.choose(choice);
         self.change(env, |config| config.congestion = choice);
     }
     /// No segment leaves faster than this many bytes a second; `None` for no limit.
@@ -92,13 +94,13 @@ impl Connection {
     }
     /// Holds segments that are not full back until `on` is false again, or for [`Config::aggregation_delay`].
     pub fn set_cork(&mut self, on: bool, env: &mut Environment<'_>) {
-        self.marks.put(Marks::CORKED, on);
+        self.sender.marks.put(SendMarks::CORKED, on);
         if on { self.settle(env) } else { self.push(env) }
     }
     /// The largest payload that we send in a segment, and before the handshake the largest that we ask for.
     pub fn set_mss_limit(&mut self, bytes: u16, env: &mut Environment<'_>) {
         self.change(env, |config| config.mss_limit_bytes = bytes);
-        let least = self.path_mss.min(bytes);
+        let least = self.common.path_mss.min(bytes);
         self.set_path_mtu_mss(least, env);
     }
     /// Retransmissions of our SYN before the call is given up.
@@ -106,7 +108,7 @@ impl Connection {
         self.change(env, |config| config.syn_retries = retries);
     }
     fn change(&mut self, env: &mut Environment<'_>, change: impl FnOnce(&mut Config)) {
-        change(Arc::make_mut(&mut self.config));
+        change(Arc::make_mut(&mut self.common.config));
         self.settle(env);
     }
 }

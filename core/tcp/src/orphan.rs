@@ -18,22 +18,22 @@ const PART: u64 = 32;
 impl Connection {
     /// The application has let go. While our FIN is not acknowledged the peer has to take what is left.
     pub(crate) fn orphaned(&mut self, now: Instant) {
-        if self.phase.has_fin_outstanding() {
-            self.linger_at = now + self.config.orphan_timeout;
-            let acknowledged_bytes = self.acknowledged_bytes;
-            self.buffers_mut().orphan_from_bytes = acknowledged_bytes;
+        if self.common.phase.has_fin_outstanding() {
+            self.linger_at = now + self.common.config.orphan_timeout;
+            let acknowledged_bytes = self.sender.acknowledged_bytes;
+            self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
     }
     /// The time is over in which the peer should have taken its part of what is left. A peer that is there and takes
     /// less gets a reset. One that is not heard is the user time-out's concern.
     pub(crate) fn judge_orphan(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
-        let from_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
-        let taken_bytes = self.acknowledged_bytes - from_bytes;
+        let from_bytes = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
+        let taken_bytes = self.sender.acknowledged_bytes - from_bytes;
         let part_bytes = (u64::from(self.queued_bytes()) + taken_bytes) / PART;
         let takes = taken_bytes >= part_bytes.max(u64::from(self.segment_bytes()));
-        let silent_after = self.config.max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
-        let is_silent = now.since(self.received_at) > silent_after;
+        let silent_after = self.common.config.max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
+        let is_silent = now.since(self.receiver.received_at) > silent_after;
         let slept = slept_since(self.linger_at, now) > Duration::ZERO;
         if takes || is_silent || slept {
             return self.orphaned(now);

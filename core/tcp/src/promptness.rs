@@ -6,7 +6,7 @@
 //! that time, the exchange is a conversation, and acknowledgments wait for the answers.
 
 use crate::Connection;
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks};
 use crate::open::TIMESTAMPS_BYTES;
 use crate::policy::DelayedAck;
 use inhost_base::{Duration, Instant};
@@ -41,6 +41,8 @@ const HOLE_DELAY: Duration = Duration::from_millis(1);
 /// What is known of the pace of arriving data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Promptness {
+    /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
+    pub duplicates_due: u8,
     /// Acknowledgments that still go at once.
     quick: u8,
     /// Ends of writes among what is not acknowledged: a short segment, or one with PSH. Two count as many. The bit
@@ -136,7 +138,7 @@ impl Promptness {
 
 impl Connection {
     pub(crate) fn acks_adapt(&self) -> bool {
-        self.config.policy.delayed_ack == DelayedAck::Adaptive
+        self.common.config.policy.delayed_ack == DelayedAck::Adaptive
     }
     /// Data came in order: what its coming tells about the pace.
     #[inline]
@@ -144,21 +146,21 @@ impl Connection {
         if self.acks_adapt() {
             return self.adapt_to(coming, now);
         }
-        self.promptness.data_at_ms = millis(now);
-        let most = u32::from(self.path_mss);
-        self.receive_mss = self.receive_mss.max(coming.bytes.min(most) as u16);
+        self.receiver.promptness.data_at_ms = millis(now);
+        let most = u32::from(self.common.path_mss);
+        self.receiver.receive_mss = self.receiver.receive_mss.max(coming.bytes.min(most) as u16);
     }
     fn adapt_to(&mut self, coming: Coming, now: Instant) {
-        let gap = self.promptness.since_data(now);
-        self.promptness.data_at_ms = millis(now);
-        self.promptness.told = 0;
+        let gap = self.receiver.promptness.since_data(now);
+        self.receiver.promptness.data_at_ms = millis(now);
+        self.receiver.promptness.told = 0;
         self.measure_segments(coming);
-        let timeout = self.round_trip.base_timeout(&self.config);
+        let timeout = self.sender.round_trip.base_timeout(&self.common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
-        let most = self.config.quick_acknowledgments;
-        let window = self.receive.edge.since(self.receive.next);
-        let mss = self.receive_mss;
-        let prompt = &mut self.promptness;
+        let most = self.common.config.quick_acknowledgments;
+        let window = self.receiver.space.edge.since(self.receiver.space.next);
+        let mss = self.receiver.receive_mss;
+        let prompt = &mut self.receiver.promptness;
         match prompt.delay_ms {
             0 => {
                 prompt.hurry(most, window, mss);
@@ -179,34 +181,34 @@ impl Connection {
     /// What a full segment of the peer's is: the longest, or two of the same length in a row.
     pub(crate) fn measure_segments(&mut self, coming: Coming) {
         let Coming { bytes, push, is_marked } = coming;
-        let options = if self.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
-        let before = core::mem::take(&mut self.promptness.short_bytes);
-        if bytes >= u32::from(self.receive_mss) {
-            let most = self.offered_mss.min(self.config.mss_limit_bytes) - options;
-            self.receive_mss = bytes.min(u32::from(most)) as u16;
+        let options = if self.common.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let before = core::mem::take(&mut self.receiver.promptness.short_bytes);
+        if bytes >= u32::from(self.receiver.receive_mss) {
+            let most = self.common.offered_mss.min(self.common.config.mss_limit_bytes) - options;
+            self.receiver.receive_mss = bytes.min(u32::from(most)) as u16;
             if push {
-                let count = self.promptness.pushes().max(1);
-                self.promptness.set_pushes(count);
+                let count = self.receiver.promptness.pushes().max(1);
+                self.receiver.promptness.set_pushes(count);
             }
             return;
         }
         let length = bytes + u32::from(options);
         if length >= USUAL_FULL_BYTES || (length >= LEAST_FULL_BYTES && !push && !is_marked) {
-            self.promptness.short_bytes = bytes as u16;
+            self.receiver.promptness.short_bytes = bytes as u16;
             // With little memory Linux asks besides whether the window would shrink, and waits.
-            if before == bytes as u16 && self.config.window_growth_bytes >= AMPLE_BYTES {
-                self.receive_mss = before;
+            if before == bytes as u16 && self.common.config.window_growth_bytes >= AMPLE_BYTES {
+                self.receiver.receive_mss = before;
                 return;
             }
         }
-        let count = (self.promptness.pushes() + 1).min(2);
-        self.promptness.set_pushes(count);
+        let count = (self.receiver.promptness.pushes() + 1).min(2);
+        self.receiver.promptness.set_pushes(count);
     }
     /// A segment came with which the window grows, as long as there is memory: the peer is told at once.
     pub(crate) fn grow_window(&mut self, bytes: u32) {
-        let prompt = &mut self.promptness;
-        if prompt.grown_bytes < self.config.window_growth_bytes {
-            let more = 2 * bytes.max(u32::from(self.receive_mss));
+        let prompt = &mut self.receiver.promptness;
+        if prompt.grown_bytes < self.common.config.window_growth_bytes {
+            let more = 2 * bytes.max(u32::from(self.receiver.receive_mss));
             prompt.grown_bytes = prompt.grown_bytes.saturating_add(more);
             prompt.quick |= 1;
         }
@@ -216,44 +218,48 @@ impl Connection {
         if !self.acks_adapt() {
             return;
         }
-        let window = self.receive.edge.since(self.receive.next);
-        self.promptness.hurry(most, window, self.receive_mss);
-        self.promptness.converse(false);
-        self.promptness.delay_ms = LEAST_DELAY_MS;
+        let window = self.receiver.space.edge.since(self.receiver.space.next);
+        self.receiver.promptness.hurry(most, window, self.receiver.receive_mss);
+        self.receiver.promptness.converse(false);
+        self.receiver.promptness.delay_ms = LEAST_DELAY_MS;
     }
     /// Data leaves: if it answers what came just now, the two have a conversation.
     #[inline]
     pub(crate) fn note_answer(&mut self, now: Instant) {
-        let answers_handshake = self.marks.has(Marks::ACTIVE) && self.marks.has(Marks::ACKNOWLEDGE);
-        if self.acks_adapt() && self.promptness.delay_ms == 0 && answers_handshake {
+        let answers_handshake =
+            self.common.marks.has(Marks::ACTIVE) && self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE);
+        if self.acks_adapt() && self.receiver.promptness.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
             self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
         }
-        let delay = Duration::from_millis(u64::from(self.promptness.delay_ms));
-        if self.promptness.since_data(now) < delay {
-            self.promptness.converse(true);
+        let delay = Duration::from_millis(u64::from(self.receiver.promptness.delay_ms));
+        if self.receiver.promptness.since_data(now) < delay {
+            self.receiver.promptness.converse(true);
         }
     }
     /// The other's SYN answered ours: the last step of the handshake goes now, or with what the application says first
     /// where it has asked for that.
     pub(crate) fn acknowledge_handshake(&mut self, now: Instant) {
-        if self.acks_adapt() && self.promptness.is_conversation() {
+        if self.acks_adapt() && self.receiver.promptness.is_conversation() {
             self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
-            self.marks.set(Marks::SCHEDULED);
-            self.receive.acknowledged = self.receive.next;
-            self.acknowledge_at = now + Duration::from_millis(u64::from(MOST_DELAY_MS));
+            self.receiver.marks.set(ReceiveMarks::SCHEDULED);
+            self.receiver.space.acknowledged = self.receiver.space.next;
+            self.receiver.acknowledge_at = now + Duration::from_millis(u64::from(MOST_DELAY_MS));
         } else {
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
     /// Data or FIN waits to be acknowledged: now, or after a while.
     pub(crate) fn schedule_adaptive(&mut self, now: Instant) {
-        let waiting = self.receive.next.since(self.receive.acknowledged);
-        let prompt = &self.promptness;
+        let waiting = self.receiver.space.next.since(self.receiver.space.acknowledged);
+        let prompt = &self.receiver.promptness;
         let is_quick = prompt.quick > 0 && !prompt.is_conversation();
-        if self.marks.has(Marks::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
-            self.marks.set(Marks::ACKNOWLEDGE);
-        } else if self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
+        if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+            || waiting > u32::from(self.receiver.receive_mss)
+            || is_quick
+        {
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+        } else if self.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
             self.acknowledge_hole(now);
         } else {
             self.delay_acknowledgment(now);
@@ -261,41 +267,41 @@ impl Connection {
     }
     /// The first acknowledgments of a hole go at once, the others a few at a time.
     fn acknowledge_hole(&mut self, now: Instant) {
-        let prompt = &mut self.promptness;
-        if prompt.told < HOLE_ACKNOWLEDGMENTS || !self.marks.has(Marks::SACK) {
+        let prompt = &mut self.receiver.promptness;
+        if prompt.told < HOLE_ACKNOWLEDGMENTS || !self.common.marks.has(Marks::SACK) {
             prompt.told = prompt.told.saturating_add(1);
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         } else {
             prompt.habits |= WAITS_FOR_HOLE;
-            self.acknowledge_at = self.acknowledge_at.min(now + HOLE_DELAY);
+            self.receiver.acknowledge_at = self.receiver.acknowledge_at.min(now + HOLE_DELAY);
         }
     }
     fn delay_acknowledgment(&mut self, now: Instant) {
         let delay = self.adaptive_delay();
-        if self.acknowledge_at <= now + delay.divided_by(4) {
+        if self.receiver.acknowledge_at <= now + delay.divided_by(4) {
             // It is about to go in any case.
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         } else {
-            self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
+            self.receiver.acknowledge_at = self.receiver.acknowledge_at.min(now + delay.max(TICK));
         }
     }
     /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
     pub(crate) fn may_delay_fin(&self) -> bool {
-        self.acks_adapt() && self.phase == TcpPhase::Established
+        self.acks_adapt() && self.common.phase == TcpPhase::Established
     }
     /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
     pub(crate) fn schedule_for_fin(&mut self) {
-        self.promptness.converse(true);
-        self.marks.set(Marks::SCHEDULED);
+        self.receiver.promptness.converse(true);
+        self.receiver.marks.set(ReceiveMarks::SCHEDULED);
     }
     /// How long the acknowledgment of what just came waits.
     fn adaptive_delay(&self) -> Duration {
-        let prompt = &self.promptness;
+        let prompt = &self.receiver.promptness;
         let mut delay = prompt.delay_ms;
         if delay > LEAST_DELAY_MS {
             let patient = prompt.is_conversation() || prompt.pushes() > 0;
             let mut most = if patient { MOST_DELAY_MS } else { MOST_STREAM_DELAY_MS };
-            if let Some(smoothed) = self.round_trip.smoothed() {
+            if let Some(smoothed) = self.sender.round_trip.smoothed() {
                 most = most.min((smoothed.as_millis().min(60_000) as u16).max(LEAST_DELAY_MS));
             }
             delay = delay.min(most);
@@ -307,8 +313,8 @@ impl Connection {
         if !self.acks_adapt() {
             return;
         }
-        let timeout = self.round_trip.base_timeout(&self.config).as_millis().min(60_000) as u16;
-        let prompt = &mut self.promptness;
+        let timeout = self.sender.round_trip.base_timeout(&self.common.config).as_millis().min(60_000) as u16;
+        let prompt = &mut self.receiver.promptness;
         if prompt.habits & WAITS_FOR_HOLE != 0 {
             // It came as soon as it was to.
         } else if prompt.is_conversation() {
@@ -321,37 +327,38 @@ impl Connection {
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
     #[inline]
     pub(crate) fn acknowledge_what_was_read(&mut self) {
-        if !self.acks_adapt() || !self.marks.has(Marks::SCHEDULED) {
+        if !self.acks_adapt() || !self.receiver.marks.has(ReceiveMarks::SCHEDULED) {
             return;
         }
-        let waiting = self.receive.next.since(self.receive.acknowledged);
-        let prompt = &self.promptness;
+        let waiting = self.receiver.space.next.since(self.receiver.space.acknowledged);
+        let prompt = &self.receiver.promptness;
         let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
-        if waiting > u32::from(self.receive_mss) || (end_was_read && !self.holds_received()) {
-            self.marks.set(Marks::ACKNOWLEDGE);
+        if waiting > u32::from(self.receiver.receive_mss) || (end_was_read && !self.holds_received()) {
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
     /// Whether data of the peer's is held, in order or not.
     fn holds_received(&self) -> bool {
-        self.buffers
+        self.receiver
+            .buffers
             .as_ref()
             .is_some_and(|buffers| !buffers.receive.is_empty() || !buffers.reassembly.is_empty())
     }
     /// The application wants acknowledgments at once, or with its answers.
     pub(crate) fn set_promptness(&mut self, quick: bool) {
-        self.promptness.converse(!quick);
+        self.receiver.promptness.converse(!quick);
         if self.acks_adapt() {
-            let counts = matches!(self.phase, TcpPhase::Established | TcpPhase::CloseWait);
+            let counts = matches!(self.common.phase, TcpPhase::Established | TcpPhase::CloseWait);
             if quick && counts {
-                let count = self.promptness.pushes().max(1);
-                self.promptness.set_pushes(count);
+                let count = self.receiver.promptness.pushes().max(1);
+                self.receiver.promptness.set_pushes(count);
                 self.acknowledge_what_was_read();
             }
             return;
         }
-        self.promptness.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
-        if quick && self.acknowledge_at != Instant::FAR_FUTURE {
-            self.marks.set(Marks::ACKNOWLEDGE);
+        self.receiver.promptness.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
+        if quick && self.receiver.acknowledge_at != Instant::FAR_FUTURE {
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the link refuses, where that is a loss within the host: what Linux calls local congestion
 //! ([`Config::refusal_retry`](crate::Config::refusal_retry)).
 
-use crate::marks::Marks;
+use crate::marks::SendMarks;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
 use crate::recovery::Heard;
@@ -21,48 +21,48 @@ impl Connection {
         env: &mut Environment<'_>,
     ) {
         let now = env.now;
-        if !self.phase.opens() {
+        if !self.common.phase.opens() {
             self.reduce_by_refusal(now);
         }
         if !matches!(next, Next::Data(_)) {
             self.committed(next, header, lent, env);
-            if next == Next::KeepAlive && self.send.window == 0 {
+            if next == Next::KeepAlive && self.sender.space.window == 0 {
                 self.retry_at(now + retry);
             }
             return;
         }
         self.acknowledgment_left(next, header.window);
-        self.marks.set(Marks::REFUSED);
-        self.marks.clear(Marks::TAIL_PROBE);
+        self.sender.marks.set(SendMarks::REFUSED);
+        self.sender.marks.clear(SendMarks::TAIL_PROBE);
         if self.has_outstanding() {
-            if self.recovery.state == RecoveryState::Loss {
+            if self.sender.recovery.state == RecoveryState::Loss {
                 self.retry_at(now + retry);
             }
-        } else if self.retransmit_at == Instant::FAR_FUTURE && self.keep_alive_probes > 0 {
+        } else if self.sender.retransmit_at == Instant::FAR_FUTURE && self.sender.keep_alive_probes > 0 {
             self.retry_at(now + retry);
-        } else if self.retransmit_at == Instant::FAR_FUTURE {
+        } else if self.sender.retransmit_at == Instant::FAR_FUTURE {
             // The first wait is a time-out's, and patience is counted from its end.
-            self.progress_at = now + self.round_trip.base_timeout(&self.config);
-            self.retransmit_at = self.progress_at;
+            self.sender.progress_at = now + self.sender.round_trip.base_timeout(&self.common.config);
+            self.sender.retransmit_at = self.sender.progress_at;
         }
     }
     fn retry_at(&mut self, at: Instant) {
-        self.retransmit_at = at.min(self.progress_at + self.config.user_timeout);
+        self.sender.retransmit_at = at.min(self.sender.progress_at + self.common.config.user_timeout);
     }
     /// Too much for the host itself is congestion, once for each window.
     fn reduce_by_refusal(&mut self, now: Instant) {
-        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+        if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
             let heard = Heard::nothing(self);
             self.begin_window_reduction(&heard, now);
         }
     }
     /// The time to try again has come for data that the link refused, and nothing is out.
     pub(crate) fn fire_refusal(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        if env.now.since(self.progress_at) >= self.config.user_timeout {
+        if env.now.since(self.sender.progress_at) >= self.common.config.user_timeout {
             return self.time_out(ConnectionError::TimedOut, env, outcome);
         }
-        self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
-        self.retransmit_at = Instant::FAR_FUTURE;
-        self.marks.set(Marks::OVERRIDE);
+        self.sender.keep_alive_probes = self.sender.keep_alive_probes.saturating_add(1);
+        self.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.sender.marks.set(SendMarks::OVERRIDE);
     }
 }

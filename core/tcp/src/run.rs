@@ -1,7 +1,7 @@
 //! Segments that leave together: a run of full ones is decided on, and given to the device, once. In the flight each
 //! stands for itself, so that a loss of one is a loss of one.
 
-use crate::marks::Marks;
+use crate::marks::SendMarks;
 use crate::outcome::Blocked;
 use crate::phase::Allows;
 use crate::policy::PushPlacement;
@@ -37,23 +37,23 @@ impl Connection {
     }
     /// Whether nothing asks for one segment in particular.
     fn may_run(&self) -> bool {
-        !self.phase.opens()
-            && !self.recovery.forward
-            && !self.marks.has(Marks::PROBE)
-            && !self.marks.has(Marks::TAIL_PROBE)
+        !self.common.phase.opens()
+            && !self.sender.recovery.forward
+            && !self.sender.marks.has(SendMarks::PROBE)
+            && !self.sender.marks.has(SendMarks::TAIL_PROBE)
             // The urgent pointer is each segment's own.
-            && !self.send.next.precedes(self.send.urgent)
+            && !self.sender.space.next.precedes(self.sender.space.urgent)
     }
     /// Bytes of the run that begins with `data`, and whether the FIN goes with them. Every limit is that of
     /// `sendable_bytes`, for each segment in its turn.
     fn run_length(&self, data: Data, step: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.stream_end().since(data.start);
-        let window = match self.config.policy.congestion_window_counts_segments {
+        let window = match self.common.config.policy.congestion_window_counts_segments {
             true => self.room_in_segments().saturating_mul(step),
-            false => self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes()),
+            false => self.sender.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes()),
         };
         let mut room = self.send_edge().since(data.start).min(window);
-        if let Some(buffers) = &self.buffers {
+        if let Some(buffers) = &self.sender.buffers {
             if let Some(end) = buffers.record_end_after(data.start) {
                 room = room.min(end.since(data.start));
             }
@@ -61,12 +61,12 @@ impl Connection {
             let paced = u32::try_from(buffers.pacer.room_bytes(step, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(step).saturating_mul(step));
         }
-        if self.config.policy.push == PushPlacement::WritesAndHalfWindows {
+        if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
             room = room.min(self.burst_of(data.start, data.start + data.length).end.since(data.start));
         }
         let full = (unsent.min(room) / step).clamp(1, most) * step;
         // A rest that is followed by the FIN goes with it.
-        let ends = self.phase.has_fin_outstanding() && unsent <= room && unsent <= most * step;
+        let ends = self.common.phase.has_fin_outstanding() && unsent <= room && unsent <= most * step;
         if ends { (unsent, true) } else { (full, false) }
     }
     /// New data left for the first time, with `in_flight` bytes before it.
@@ -81,7 +81,7 @@ impl Connection {
         self.segment_left(start, start + rest, data.end(), in_flight + start.since(data.start), now);
         let full = if data.step > 0 { data.step } else { self.payload_limit() };
         if rest < full
-            && let Some(buffers) = &mut self.buffers
+            && let Some(buffers) = &mut self.sender.buffers
             && !buffers.tail_probe.persists
         {
             buffers.last_small = Some(start + rest);
@@ -97,12 +97,12 @@ impl Connection {
         in_flight: u32,
         now: Instant,
     ) {
-        if self.config.policy.push == PushPlacement::WritesAndHalfWindows {
+        if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
             self.burst_leaves(start, end);
-            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
+            self.sender.buffers_mut().flight.sent(start, record_end, in_flight, now);
             self.burst_left(end);
         } else {
-            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
+            self.sender.buffers_mut().flight.sent(start, record_end, in_flight, now);
         }
     }
 }

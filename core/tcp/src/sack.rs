@@ -18,23 +18,23 @@ impl Connection {
     // spec: RFC2018 4-2
     #[inline]
     pub(crate) fn has_sack_news(&self) -> bool {
-        self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
-            && self.marks.has(Marks::SACK)
+        self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
+            && self.common.marks.has(Marks::SACK)
     }
     // spec: RFC2018 4-5, 4-6
     fn sack_blocks(&self) -> SackBlocks {
         let mut blocks = SackBlocks::new();
-        let Some(buffers) = &self.buffers else { return blocks };
+        let Some(buffers) = &self.receiver.buffers else { return blocks };
         // Timestamps leave room for three.
-        let most = MAX_SACK_BLOCKS - usize::from(self.marks.has(Marks::TIMESTAMPS));
+        let most = MAX_SACK_BLOCKS - usize::from(self.common.marks.has(Marks::TIMESTAMPS));
         if let Some(duplicate) = buffers.reassembly.duplicate
-            && self.config.duplicate_sack
+            && self.common.config.duplicate_sack
         {
             blocks.push(duplicate);
         }
         for (start, end) in buffers.reassembly.recent() {
             // What is acknowledged with it stands in the first place only, where it tells of what came twice.
-            let is_ahead = self.receive.next.precedes(start);
+            let is_ahead = self.receiver.space.next.precedes(start);
             if blocks.len() < most && (is_ahead || blocks.is_empty()) {
                 blocks.push((start, end));
             }
@@ -55,15 +55,15 @@ impl Connection {
     }
     /// What lies from `start` to `end` came again: the peer is told so (RFC 2883 §4).
     pub(crate) fn note_repeated(&mut self, start: Sequence, end: Sequence) {
-        if self.marks.has(Marks::SACK) && self.config.duplicate_sack && start.precedes(end) {
-            self.buffers_mut().reassembly.duplicate = Some((start, end));
+        if self.common.marks.has(Marks::SACK) && self.common.config.duplicate_sack && start.precedes(end) {
+            self.receiver.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }
     /// The option left.
     pub(crate) fn sack_told(&mut self, pool: &mut Pool) {
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.receiver.buffers {
             buffers.reassembly.duplicate = None;
-            if self.phase.peer_has_closed() {
+            if self.common.phase.peer_has_closed() {
                 buffers.reassembly.clear(pool);
             }
         }

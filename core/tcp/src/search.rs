@@ -2,7 +2,7 @@
 //! smaller ones are sent, and from there larger ones are tried one at a time (RFC 4821, RFC 8899).
 
 use crate::config::PathMtuProbing;
-use crate::marks::Marks;
+use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
 use crate::phase::Allows;
 use crate::{Connection, RecoveryState};
@@ -85,31 +85,31 @@ impl Connection {
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
     pub(crate) fn begin_search(&mut self) {
-        if self.config.path_mtu_probing == PathMtuProbing::Always {
-            let high = self.peer_mss.min(self.path_mss);
+        if self.common.config.path_mtu_probing == PathMtuProbing::Always {
+            let high = self.common.peer_mss.min(self.common.path_mss);
             self.search_from(self.base_mss().min(high), high);
         }
     }
     fn base_mss(&self) -> u16 {
-        if self.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+        if self.common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
     }
     fn least_mss(&self) -> u16 {
-        if self.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+        if self.common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
     }
     fn search_from(&mut self, low: u16, high: u16) {
-        self.history_mut().search = Some(Search::new(low, high));
-        self.marks.set(Marks::SEARCHES);
-        self.congestion.resize(self.effective_mss());
+        self.sender.history_mut().search = Some(Search::new(low, high));
+        self.sender.marks.set(SendMarks::SEARCHES);
+        self.sender.congestion.resize(self.effective_mss());
     }
     fn search(&self) -> Option<&Search> {
-        self.history.as_deref()?.search.as_ref()
+        self.sender.history.as_deref()?.search.as_ref()
     }
     fn search_mut(&mut self) -> Option<&mut Search> {
-        self.history.as_deref_mut()?.search.as_mut()
+        self.sender.history.as_deref_mut()?.search.as_mut()
     }
     /// What the search allows; no limit without one.
     pub(crate) fn searched_mss(&self) -> u16 {
-        if !self.marks.has(Marks::SEARCHES) {
+        if !self.sender.marks.has(SendMarks::SEARCHES) {
             return u16::MAX;
         }
         self.search().map_or(u16::MAX, |search| search.low)
@@ -118,17 +118,18 @@ impl Connection {
     /// not, for a search that leaves it as large as it is helps nobody.
     // spec: RFC4821 7.7-1, 7.7-2
     pub(crate) fn suspect_black_hole(&mut self) {
-        let now_mss = self.peer_mss.min(self.path_mss).min(self.searched_mss());
-        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let now_mss = self.common.peer_mss.min(self.common.path_mss).min(self.searched_mss());
+        let first_bytes =
+            self.sender.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
         let lost = u32::from(now_mss).min(first_bytes + self.segment_options_bytes()) as u16;
         let base = self.base_mss();
         let (low, enough) = match lost > base {
             true => (base, TIMEOUTS_IN_A_HOLE),
             false => ((lost / 2).max(self.least_mss()), TIMEOUTS_IN_A_NARROW_HOLE),
         };
-        let is_probed = self.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && self.round_trip.backoff >= enough {
-            let high = self.peer_mss.min(self.path_mss);
+        let is_probed = self.common.config.path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && self.sender.round_trip.backoff >= enough {
+            let high = self.common.peer_mss.min(self.common.path_mss);
             self.search_from(low, high);
         }
     }
@@ -136,20 +137,20 @@ impl Connection {
     /// window: larger than a full segment, and followed by enough to find its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub(crate) fn search_probe(&self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.marks.has(Marks::SEARCHES)
-            || self.recovery.state != RecoveryState::Open
-            || self.phase.opens()
+        if !self.sender.marks.has(SendMarks::SEARCHES)
+            || self.sender.recovery.state != RecoveryState::Open
+            || self.common.phase.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
             || self.payload_limit() < self.segment_bytes()
         {
             return None;
         }
-        let largest = self.peer_mss.min(self.path_mss);
+        let largest = self.common.peer_mss.min(self.common.path_mss);
         let size = self.search()?.candidate().filter(|&size| size <= largest)?;
         let options = self.segment_options_bytes();
         let payload = u32::from(size).saturating_sub(options);
         let segment = self.segment_bytes();
-        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let room = self.sender.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
         let enough = payload + 3 * segment;
         // Other options would make it larger than it says.
         (self.payload_limit() == segment
@@ -160,13 +161,13 @@ impl Connection {
             .then_some(payload)
     }
     fn segment_options_bytes(&self) -> u32 {
-        if self.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
+        if self.common.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
     }
     /// New data from `start` to `end` left; if it was larger than a segment it was a probe.
     #[inline]
     pub(crate) fn search_probe_left(&mut self, start: Sequence, end: Sequence) {
         let bytes = end.since(start);
-        if !self.marks.has(Marks::SEARCHES) || bytes <= self.segment_bytes() {
+        if !self.sender.marks.has(SendMarks::SEARCHES) || bytes <= self.segment_bytes() {
             return;
         }
         let size = (bytes + self.segment_options_bytes()) as u16;
@@ -177,7 +178,8 @@ impl Connection {
     }
     /// An acknowledgment came: the probe that is out may have arrived, and the time to try again may have come.
     pub(crate) fn judge_search(&mut self, now: Instant) {
-        let (unacknowledged, high) = (self.send.unacknowledged, self.peer_mss.min(self.path_mss));
+        let (unacknowledged, high) =
+            (self.sender.space.unacknowledged, self.common.peer_mss.min(self.common.path_mss));
         let Some(search) = self.search_mut() else { return };
         // Routing may have learned better meanwhile.
         search.high = search.high.min(high);
@@ -186,7 +188,7 @@ impl Connection {
         {
             *search = Search { low: probe.size, out: None, tries: 0, ..*search };
             search.rest(now);
-            self.congestion.resize(self.effective_mss());
+            self.sender.congestion.resize(self.effective_mss());
             return;
         }
         if search.raise_at <= now {
@@ -199,14 +201,14 @@ impl Connection {
     // spec: RFC4821 4-4, 7.6.2-1
     pub(crate) fn search_probe_lost(&mut self, now: Instant) -> bool {
         let Some(probe) = self.search().and_then(|search| search.out) else { return false };
-        let Some(buffers) = &mut self.buffers else { return false };
+        let Some(buffers) = &mut self.sender.buffers else { return false };
         let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((probe.start, probe.end))
             && buffers.flight.lost_bytes() == probe.end.since(probe.start);
         if only {
             buffers.flight.refused = true;
             // The duplicates that still come tell of the same.
-            self.recovery.duplicates = 0;
-            self.recovery.recover = self.send.next;
+            self.sender.recovery.duplicates = 0;
+            self.sender.recovery.recover = self.sender.space.next;
         }
         self.search_failed(now);
         only

@@ -38,29 +38,31 @@ impl Connection {
     /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
     #[inline]
     pub(crate) fn send_buffer_bytes(&self) -> usize {
-        let limit = self.config.send_buffer_limit_bytes;
-        let wanted = 2 * self.congestion.window.window_bytes as usize;
-        wanted.max(self.config.send_buffer_initial_bytes).min(limit)
+        let limit = self.common.config.send_buffer_limit_bytes;
+        let wanted = 2 * self.sender.congestion.window.window_bytes as usize;
+        wanted.max(self.common.config.send_buffer_initial_bytes).min(limit)
     }
     /// What memory received data may pin now.
     #[inline]
     pub(crate) fn receive_buffer_bytes(&self) -> usize {
-        let sized = self.buffers.as_ref().map_or(0, |buffers| buffers.sizing.receive_bytes);
-        sized.max(self.config.receive_buffer_initial_bytes).min(self.config.receive_buffer_limit_bytes)
+        let sized = self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.sizing.receive_bytes);
+        sized
+            .max(self.common.config.receive_buffer_initial_bytes)
+            .min(self.common.config.receive_buffer_limit_bytes)
     }
     /// A full segment of data came: once in a round trip that is measured, by the timestamp that comes back.
     pub(crate) fn measure_as_receiver(&mut self, timestamps: Option<(u32, u32)>, now: Instant) {
-        let Some(buffers) = &self.buffers else { return };
-        if now < buffers.sizing.measure_at || !self.marks.has(Marks::TIMESTAMPS) {
+        let Some(buffers) = &self.receiver.buffers else { return };
+        if now < buffers.sizing.measure_at || !self.common.marks.has(Marks::TIMESTAMPS) {
             return;
         }
         let Some((_, echo)) = timestamps else { return };
-        let elapsed_ms = self.timestamp(now).wrapping_sub(echo);
+        let elapsed_ms = self.common.timestamp(now).wrapping_sub(echo);
         if elapsed_ms > MOST_ROUND_TRIP_MS {
             return;
         }
         let sample = Duration::from_millis(u64::from(elapsed_ms.max(1)));
-        let Some(buffers) = &mut self.buffers else { return };
+        let Some(buffers) = &mut self.receiver.buffers else { return };
         let sizing = &mut buffers.sizing;
         sizing.round_trip = match sizing.round_trip() {
             Some(known) => known - known.divided_by(8) + sample.divided_by(8),
@@ -72,11 +74,11 @@ impl Connection {
     /// twice that, and more while it grows, so that the sender is never held back by it.
     #[inline]
     pub(crate) fn size_receive_buffer(&mut self, bytes: usize, env: &Environment<'_>) {
-        let round_trip = self.round_trip.smoothed();
-        let segment = usize::from(self.receive_mss);
+        let round_trip = self.sender.round_trip.smoothed();
+        let segment = usize::from(self.receiver.receive_mss);
         let (initial, limit) =
-            (self.config.receive_buffer_initial_bytes, self.config.receive_buffer_limit_bytes);
-        let Some(buffers) = &mut self.buffers else { return };
+            (self.common.config.receive_buffer_initial_bytes, self.common.config.receive_buffer_limit_bytes);
+        let Some(buffers) = &mut self.receiver.buffers else { return };
         let sizing = &mut buffers.sizing;
         sizing.read_bytes += bytes;
         let Some(round_trip) = sizing.round_trip().or(round_trip) else { return };
@@ -104,7 +106,7 @@ impl Connection {
         self.settle(env);
     }
     fn shrink_into(&mut self, pool: &mut Pool) {
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.receiver.buffers {
             buffers.reassembly.shrink(pool);
             buffers.sizing = Sizing::default();
         }

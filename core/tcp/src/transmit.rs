@@ -1,8 +1,8 @@
 //! What leaves: one decision, asked until it says why not. The answer that ends the asking is the cause in the
 //! send ledger.
 
-use crate::buffers::Buffers;
-use crate::marks::Marks;
+use crate::buffers::SendBuffers;
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
 use crate::policy::PushPlacement;
@@ -52,18 +52,22 @@ impl Data {
 
 impl Connection {
     pub(crate) fn next_in_general(&self) -> Result<Next, SendCause> {
-        if self.phase.opens() && (!self.marks.has(Marks::EARLY) || self.marks.has(Marks::SYNCHRONISE)) {
+        if self.common.phase.opens()
+            && (!self.common.marks.has(Marks::EARLY) || self.common.marks.has(Marks::SYNCHRONISE))
+        {
             return match () {
-                () if self.marks.has(Marks::HELD) => Err(SendCause::Opening),
-                () if self.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.common.marks.has(Marks::HELD) => Err(SendCause::Opening),
+                () if self.common.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
                 () if self.ends_before_open() => self.data_from_next(0, true).map(Next::Data),
-                () if self.marks.has(Marks::ACKNOWLEDGE) && self.phase == TcpPhase::SynReceived => {
+                () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                    && self.common.phase == TcpPhase::SynReceived =>
+                {
                     Ok(Next::Acknowledge)
                 }
                 () => Err(SendCause::Opening),
             };
         }
-        if self.marks.has(Marks::FIRST)
+        if (self.sender.marks.has(SendMarks::PROBE) || self.common.marks.has(Marks::APART))
             && let Some(next) = self.goes_first()
         {
             return Ok(next);
@@ -71,8 +75,11 @@ impl Connection {
         match self.next_data() {
             Ok(data) => Ok(Next::Data(data)),
             // Data carries whatever else is due; only without any does that travel alone.
-            Err(_) if self.marks.has(Marks::KEEP_ALIVE) => Ok(Next::KeepAlive),
-            Err(_) if self.marks.has(Marks::ACKNOWLEDGE) || self.marks.has(Marks::ANNOUNCE_URGENT) => {
+            Err(_) if self.sender.marks.has(SendMarks::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_)
+                if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                    || self.sender.marks.has(SendMarks::ANNOUNCE_URGENT) =>
+            {
                 Ok(Next::Acknowledge)
             }
             Err(cause) => Err(cause),
@@ -83,30 +90,30 @@ impl Connection {
     fn goes_first(&self) -> Option<Next> {
         if self.probes_empty() {
             // Urgent data is announced before the probe.
-            let announces = self.marks.has(Marks::ANNOUNCE_URGENT);
+            let announces = self.sender.marks.has(SendMarks::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
-        if self.marks.has(Marks::APART) { self.goes_apart() } else { None }
+        if self.common.marks.has(Marks::APART) { self.goes_apart() } else { None }
     }
 
     // spec: RFC6675 4-5
     fn next_data(&self) -> Result<Data, SendCause> {
-        if self.phase.has_fin_acknowledged() {
+        if self.common.phase.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.marks.has(Marks::REFUSED) {
+        if self.sender.marks.has(SendMarks::REFUSED) {
             return Err(SendCause::Link);
         }
-        let (send, end) = (&self.send, self.stream_end());
-        if self.marks.has(Marks::PROBE) && send.window == 0 {
+        let (send, end) = (&self.sender.space, self.stream_end());
+        if self.sender.marks.has(SendMarks::PROBE) && send.window == 0 {
             return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
-        if let Some(buffers) = &self.buffers
+        if let Some(buffers) = &self.sender.buffers
             && buffers.flight.lost_bytes() > 0
         {
             return self.next_repair(buffers, end);
         }
-        if self.marks.has(Marks::TAIL_PROBE)
+        if self.sender.marks.has(SendMarks::TAIL_PROBE)
             && let Some(data) = self.tail_probe(end)
         {
             return Ok(data);
@@ -115,8 +122,8 @@ impl Connection {
     }
     /// What was never sent.
     pub(crate) fn new_data(&self) -> Result<Data, SendCause> {
-        let (send, end) = (&self.send, self.stream_end());
-        if self.marks.has(Marks::REPAIRS_ONLY) {
+        let (send, end) = (&self.sender.space, self.stream_end());
+        if self.sender.marks.has(SendMarks::REPAIRS_ONLY) {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         }
         if end.precedes(send.next) {
@@ -126,71 +133,74 @@ impl Connection {
         let unsent = end.since(send.next);
         if unsent == 0 {
             return match () {
-                () if self.phase.has_fin_outstanding() && self.is_window_shut() => {
+                () if self.common.phase.has_fin_outstanding() && self.is_window_shut() => {
                     Err(self.repair_cause_or(SendCause::ClosedWindow))
                 }
-                () if self.phase.has_fin_outstanding() && self.is_full_of_segments() => {
+                () if self.common.phase.has_fin_outstanding() && self.is_full_of_segments() => {
                     Err(self.repair_cause_or(SendCause::CongestionWindow))
                 }
-                () if self.phase.has_fin_outstanding() => self.data_from_next(0, true),
+                () if self.common.phase.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
-                () if self.marks.has(Marks::WRITER_WAITS) => Err(self.repair_cause_or(SendCause::SendBuffer)),
+                () if self.sender.marks.has(SendMarks::WRITER_WAITS) => {
+                    Err(self.repair_cause_or(SendCause::SendBuffer))
+                }
                 () => Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment)),
             };
         }
         let length = self.sendable_bytes(unsent)?;
         if length == unsent
-            && self.phase.has_fin_outstanding()
-            && self.config.policy.window_probes_are_empty
+            && self.common.phase.has_fin_outstanding()
+            && self.common.config.policy.window_probes_are_empty
             && send.next + length == self.send_edge()
         {
             // The FIN that goes with it takes a number, too.
             return Err(self.repair_cause_or(SendCause::ReceiverWindow));
         }
-        self.data_from_next(length, length == unsent && self.phase.has_fin_outstanding())
+        self.data_from_next(length, length == unsent && self.common.phase.has_fin_outstanding())
     }
     /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
     /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
     /// of the window, was not repeated.
     fn ends_before_open(&self) -> bool {
-        let reads = !self.marks.has(Marks::RECEIVE_CLOSED);
-        let is_full =
-            self.config.policy.congestion_window_counts_segments && self.marks.has(Marks::SYN_REPEATED);
-        let waits = is_full || (reads && self.config.policy.answers_crossing_syn);
+        let reads = !self.common.marks.has(Marks::RECEIVE_CLOSED);
+        let is_full = self.common.config.policy.congestion_window_counts_segments
+            && self.common.marks.has(Marks::SYN_REPEATED);
+        let waits = is_full || (reads && self.common.config.policy.answers_crossing_syn);
         self.may_end_before_open()
             && !waits
-            && self.send.next == self.syn_sequence() + 1
+            && self.sender.space.next == self.syn_sequence() + 1
             && !self.is_window_shut()
     }
     /// Whether that FIN has left.
     pub(crate) fn ended_before_open(&self) -> bool {
-        self.may_end_before_open() && self.send.next == self.syn_sequence() + 2
+        self.may_end_before_open() && self.sender.space.next == self.syn_sequence() + 2
     }
     fn may_end_before_open(&self) -> bool {
-        let closed = self.marks.has(Marks::ACTIVE) && self.marks.has(Marks::CLOSE_AFTER_OPEN);
-        self.phase == TcpPhase::SynReceived && closed && self.queued_bytes() == 0
+        let closed = self.common.marks.has(Marks::ACTIVE) && self.common.marks.has(Marks::CLOSE_AFTER_OPEN);
+        self.common.phase == TcpPhase::SynReceived && closed && self.queued_bytes() == 0
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub(crate) fn is_window_shut(&self) -> bool {
-        self.config.policy.window_probes_are_empty && !self.send.next.precedes(self.send_edge())
+        self.common.config.policy.window_probes_are_empty
+            && !self.sender.space.next.precedes(self.send_edge())
     }
     fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
-        Ok(Data { start: self.send.next, length, fin, step: 0, again: None })
+        Ok(Data { start: self.sender.space.next, length, fin, step: 0, again: None })
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
     fn sendable_bytes(&self, unsent: u32) -> Result<u32, SendCause> {
-        let send = &self.send;
+        let send = &self.sender.space;
         let edge = self.send_edge();
         // The peer may have taken back what it offered: then the edge lies behind.
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
         if usable == 0 {
-            let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
+            let full = self.sender.congestion.window.window_bytes <= self.in_flight_bytes();
             let closed = if send.window == 0 {
                 SendCause::ClosedWindow
-            } else if full && self.config.policy.push == PushPlacement::WritesAndHalfWindows {
+            } else if full && self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
                 // Where both windows are full at once, Linux names its own.
                 SendCause::CongestionWindow
             } else {
@@ -200,7 +210,7 @@ impl Connection {
         }
         let segment = self.payload_limit();
         let mut length = unsent.min(usable).min(segment);
-        let record = self.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next));
+        let record = self.sender.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next));
         let ends_record = record.is_some_and(|end| end.since(send.next) <= length);
         if let Some(end) = record {
             length = length.min(end.since(send.next));
@@ -209,14 +219,14 @@ impl Connection {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
-            if self.marks.has(Marks::PACED) {
+            if self.sender.marks.has(SendMarks::PACED) {
                 return Err(SendCause::Pacing);
             }
             let probe = if record.is_none() { self.search_probe(unsent, usable) } else { None };
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.repair_cause_or(if waits_for_data && self.marks.has(Marks::WRITER_WAITS) {
+        Err(self.repair_cause_or(if waits_for_data && self.sender.marks.has(SendMarks::WRITER_WAITS) {
             SendCause::SendBuffer
         } else if waits_for_data {
             SendCause::SmallData
@@ -227,88 +237,100 @@ impl Connection {
     /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
     #[inline]
     fn is_congestion_window_full(&self, length: u32) -> bool {
-        if self.config.policy.congestion_window_counts_segments {
+        if self.common.config.policy.congestion_window_counts_segments {
             return self.is_full_of_segments();
         }
         let in_flight = self.in_flight_bytes();
         let taken = in_flight + self.excess_of_records();
-        let room = self.congestion.window.window_bytes.saturating_sub(taken);
+        let room = self.sender.congestion.window.window_bytes.saturating_sub(taken);
         room < length && in_flight > 0
     }
     /// Whether the congestion window counts segments, and has no room for one more.
     fn is_full_of_segments(&self) -> bool {
-        self.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
+        self.common.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
     }
     /// Segments for which the congestion window has room, where it counts them.
     #[inline(never)]
     pub(crate) fn room_in_segments(&self) -> u32 {
         let out = self.segments_on_their_way();
-        let most = self.congestion.window.window_bytes / self.segment_bytes().max(1);
+        let most = self.sender.congestion.window.window_bytes / self.segment_bytes().max(1);
         most.max(1).saturating_sub(out)
     }
     /// Bytes thought to be in the network, as the congestion window counts them.
     #[inline]
     pub(crate) fn counted_in_flight_bytes(&self) -> u32 {
-        match self.config.policy.congestion_window_counts_segments {
+        match self.common.config.policy.congestion_window_counts_segments {
             true => self.segments_on_their_way().saturating_mul(self.segment_bytes()),
             false => self.in_flight_bytes(),
         }
     }
     fn segments_on_their_way(&self) -> u32 {
-        let out = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.on_their_way());
-        out.saturating_sub(u32::from(self.recovery.duplicates))
+        let out = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.on_their_way());
+        out.saturating_sub(u32::from(self.sender.recovery.duplicates))
     }
     /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
     /// that the congestion window bounds that too.
     #[inline]
     fn excess_of_records(&self) -> u32 {
-        let outstanding = self.send.next.since(self.send.unacknowledged);
-        let records = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
+        let outstanding = self.sender.space.next.since(self.sender.space.unacknowledged);
+        let records = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
         records.saturating_sub(outstanding)
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub(crate) fn goes_small(&self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.has_outstanding();
-        if self.marks.has(Marks::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
+        if self.sender.marks.has(SendMarks::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
             return true;
         }
-        let from =
-            if self.config.policy.urgent_goes_with_data { self.send.unacknowledged } else { self.send.next };
-        let is_urgent = from.precedes(self.send.urgent);
-        let overrides = self.config.policy.urgent_goes_with_data && is_urgent;
-        let holds = self.marks.has(Marks::CORKED) && !overrides;
-        if holds && length == unsent && !self.phase.has_fin_outstanding() {
+        let from = if self.common.config.policy.urgent_goes_with_data {
+            self.sender.space.unacknowledged
+        } else {
+            self.sender.space.next
+        };
+        let is_urgent = from.precedes(self.sender.space.urgent);
+        let overrides = self.common.config.policy.urgent_goes_with_data && is_urgent;
+        let holds = self.sender.marks.has(SendMarks::CORKED) && !overrides;
+        if holds && length == unsent && !self.common.phase.has_fin_outstanding() {
             return false;
         }
-        let end = self.send.next + length;
-        if length < unsent && self.config.policy.fills_window_behind_full_segments {
-            return self.buffers.as_ref().is_some_and(|buffers| buffers.burst.ends_with(self.send.next, end));
+        let end = self.sender.space.next + length;
+        if length < unsent && self.common.config.policy.fills_window_behind_full_segments {
+            return self
+                .sender
+                .buffers
+                .as_ref()
+                .is_some_and(|buffers| buffers.burst.ends_with(self.sender.space.next, end));
         }
         if length < unsent {
-            return nothing_outstanding && length >= self.send.largest_window.div_ceil(2);
+            return nothing_outstanding && length >= self.sender.space.largest_window.div_ceil(2);
         }
-        let last = self.phase.has_fin_outstanding() || is_urgent;
-        let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
-        let pushed = end.at_or_before(self.send.push) || released.is_some_and(|to| end.at_or_before(to));
+        let last = self.common.phase.has_fin_outstanding() || is_urgent;
+        let released = self.sender.buffers.as_ref().and_then(|buffers| buffers.released);
+        let pushed =
+            end.at_or_before(self.sender.space.push) || released.is_some_and(|to| end.at_or_before(to));
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
     }
     /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
     fn may_override_cuts(&self) -> bool {
-        let persists = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
-        !self.config.policy.fills_window_behind_full_segments || persists
+        let persists = self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
+        !self.common.config.policy.fills_window_behind_full_segments || persists
     }
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
-    fn next_repair(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
+    fn next_repair(&self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
         let again = self.data_again(buffers, end);
-        if !self.recovery.forward || self.recovery.state != RecoveryState::Loss {
+        if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
             return again;
         }
         match again {
-            Ok(data) if !self.recovery.progressed && data.start == self.send.unacknowledged => Ok(data),
-            _ if !self.recovery.progressed => Err(SendCause::Timeout),
+            Ok(data)
+                if !self.sender.recovery.progressed && data.start == self.sender.space.unacknowledged =>
+            {
+                Ok(data)
+            }
+            _ if !self.sender.recovery.progressed => Err(SendCause::Timeout),
             // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
             _ => self
                 .new_data()
@@ -317,38 +339,42 @@ impl Connection {
     }
     /// The first of what is lost, if the congestion window allows.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
-    fn data_again(&self, buffers: &Buffers, end: Sequence) -> Result<Data, SendCause> {
-        if self.send.window == 0 && !self.config.policy.window_probes_are_empty {
+    fn data_again(&self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+        if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
         let segment = self.payload_limit();
-        let fin_is_out = end.precedes(self.send.next);
+        let fin_is_out = end.precedes(self.sender.space.next);
         let Some((start, to)) = buffers
             .flight
-            .lost_run(segment + u32::from(fin_is_out), self.config.policy.partial_acks_recut_segments)
+            .lost_run(segment + u32::from(fin_is_out), self.common.config.policy.partial_acks_recut_segments)
         else {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         };
         let mut fin = fin_is_out && end.precedes(to);
         let mut length = to.since(start) - u32::from(fin);
-        if buffers.flight.refused && to == self.send.next && !fin && !self.config.policy.smaller_mtu_is_loss {
+        if buffers.flight.refused
+            && to == self.sender.space.next
+            && !fin
+            && !self.common.config.policy.smaller_mtu_is_loss
+        {
             // What was refused, as a probe is, goes together with what follows it.
             length = end.since(start);
         }
-        if fin && length == segment && self.config.policy.partial_acks_recut_segments {
+        if fin && length == segment && self.common.config.policy.partial_acks_recut_segments {
             // A FIN that left alone is not joined to a segment that is full.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= segment;
         length = length.min(segment);
-        let probes = self.config.policy.window_probes_are_empty;
+        let probes = self.common.config.policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
             // What was refused stays within what is offered now.
             let edge = self.send_edge();
             let room = match start.precedes(edge) {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
-                false if probes && start == self.send.unacknowledged => {
+                false if probes && start == self.sender.space.unacknowledged => {
                     buffers.flight.first().map_or(segment, |oldest| oldest.bytes())
                 }
                 false => 0,
@@ -360,17 +386,17 @@ impl Connection {
             length = length.min(room);
         }
         let in_flight = self.in_flight_bytes();
-        let fits = match self.config.policy.congestion_window_counts_segments {
+        let fits = match self.common.config.policy.congestion_window_counts_segments {
             true => self.room_in_segments() > 0,
-            false => in_flight + length <= self.congestion.window.window_bytes,
+            false => in_flight + length <= self.sender.congestion.window.window_bytes,
         };
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
-        if self.marks.has(Marks::PACED) && !buffers.force {
+        if self.sender.marks.has(SendMarks::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
         }
-        let why = match self.recovery.state {
+        let why = match self.sender.recovery.state {
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
@@ -380,20 +406,20 @@ impl Connection {
     /// (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
     pub(crate) fn tail_probe(&self, end: Sequence) -> Option<Data> {
-        let (next, edge) = (self.send.next, self.send_edge());
+        let (next, edge) = (self.sender.space.next, self.send_edge());
         if next.precedes(end) && next.precedes(edge) {
             let unsent = end.since(next);
             let whole = unsent.min(self.payload_limit());
             let length = whole.min(edge.since(next));
-            let fin = length == unsent && self.phase.has_fin_outstanding();
-            if length == whole || !self.config.policy.tail_probes_are_full_segments {
+            let fin = length == unsent && self.common.phase.has_fin_outstanding();
+            if length == whole || !self.common.config.policy.tail_probes_are_full_segments {
                 return Some(Data { start: next, length, fin, step: 0, again: None });
             }
         }
-        let last = self.buffers.as_ref()?.flight.last()?;
-        if self.config.policy.tail_probes_are_full_segments
+        let last = self.sender.buffers.as_ref()?.flight.last()?;
+        if self.common.config.policy.tail_probes_are_full_segments
             && edge.at_or_before(last.start)
-            && last.start != self.send.unacknowledged
+            && last.start != self.sender.space.unacknowledged
         {
             // The window was taken back.
             return None;
@@ -401,7 +427,7 @@ impl Connection {
         let fin = end.precedes(last.end);
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
-        if self.config.policy.tail_probes_are_full_segments
+        if self.common.config.policy.tail_probes_are_full_segments
             && last.start.precedes(edge)
             && edge.precedes(data_end)
         {
@@ -415,17 +441,17 @@ impl Connection {
     }
     /// Whether a closed window is due to be probed by an old number.
     fn probes_empty(&self) -> bool {
-        self.config.policy.window_probes_are_empty
-            && self.marks.has(Marks::PROBE)
-            && self.send.window == 0
+        self.common.config.policy.window_probes_are_empty
+            && self.sender.marks.has(SendMarks::PROBE)
+            && self.sender.space.window == 0
             && !self.has_outstanding()
     }
     /// One byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
     fn probe(&self, end: Sequence) -> Option<Data> {
-        let start = self.send.unacknowledged;
+        let start = self.sender.space.unacknowledged;
         let length = end.since(start).min(1);
-        let fin = length == 0 && self.phase.has_fin_outstanding();
+        let fin = length == 0 && self.common.phase.has_fin_outstanding();
         let again = self.has_outstanding().then_some(RetransmittedWhy::Probe);
         (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
     }
@@ -438,11 +464,11 @@ impl Connection {
         out: &mut O,
     ) -> Option<SendCause> {
         self.restart_after_idle(env.now);
-        let first = self.send.next;
+        let first = self.sender.space.next;
         let mut why = None;
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        self.marks.put(Marks::UNSUMMED, !wants_sums);
+        self.common.marks.put(Marks::UNSUMMED, !wants_sums);
         // What is shared is not cut, and no sums are made of it beforehand.
         let shares = out.shares() && self.payload_limit() >= SHARED_FROM_BYTES;
         if left > 0
@@ -465,8 +491,8 @@ impl Connection {
             let header = self.header_of(next, env.now, env.pool);
             let ecn = self.ecn_of(next);
             let syn_data_bytes = self.syn_data_bytes() as usize;
-            let (mut lent, before) = (0, self.send.unacknowledged);
-            let taken = match (next, &mut self.buffers) {
+            let (mut lent, before) = (0, self.sender.space.unacknowledged);
+            let taken = match (next, &mut self.sender.buffers) {
                 (Next::Data(data), Some(buffers)) if data.step > 0 => {
                     let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
                     lend_run(data, &header, (send, offset), ecn, &mut lent, out)
@@ -497,7 +523,7 @@ impl Connection {
             match taken {
                 Ok(taken) => self.committed(next, &header, taken, env),
                 Err(Blocked::Link) => {
-                    if let Some(retry) = self.config.refusal_retry {
+                    if let Some(retry) = self.common.config.refusal_retry {
                         self.refused_by_link(next, &header, lent, retry, env);
                     }
                     break;
@@ -505,7 +531,7 @@ impl Connection {
             }
         }
         // Whoever comes to the end of the budget, or of the link's room, would send more.
-        if self.acks_adapt() && first != self.send.next && self.has_sack_news() {
+        if self.acks_adapt() && first != self.sender.space.next && self.has_sack_news() {
             // All segments of a burst have told the same.
             self.sack_told(env.pool);
         }
@@ -522,7 +548,7 @@ impl Connection {
             }
             _ => {}
         }
-        let window = self.congestion.window;
+        let window = self.sender.congestion.window;
         let limited = match cause {
             SendCause::CongestionWindow => true,
             SendCause::LossRecovery | SendCause::Timeout => {
@@ -530,12 +556,12 @@ impl Connection {
             }
             _ => false,
         };
-        let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
-        self.congestion.transmitted(self.counted_in_flight_bytes(), limited, acknowledged, sent);
-        let next = self.send.next;
-        let arms = match &self.buffers {
+        let (acknowledged, sent) = (self.sender.acknowledged_bytes, self.sent_bytes());
+        self.sender.congestion.transmitted(self.counted_in_flight_bytes(), limited, acknowledged, sent);
+        let next = self.sender.space.next;
+        let arms = match &self.sender.buffers {
             // A probe does not ask for another.
-            Some(buffers) if self.config.policy.tail_probes_are_full_segments => {
+            Some(buffers) if self.common.config.policy.tail_probes_are_full_segments => {
                 first != next && !buffers.tail_probe.ends_at(next)
             }
             Some(buffers) => first != next || buffers.tail_probe.at == Instant::FAR_FUTURE,
@@ -552,8 +578,8 @@ impl Connection {
             Next::Data(data)
                 if data.again.is_none()
                     && data.length > 0
-                    && self.send.window > 0
-                    && self.marks.has(Marks::ECN) =>
+                    && self.sender.space.window > 0
+                    && self.common.marks.has(Marks::ECN) =>
             {
                 Ecn::Capable0
             }
@@ -564,26 +590,31 @@ impl Connection {
     // spec: RFC5681 4.1-1
     #[inline]
     fn restart_after_idle(&mut self, now: Instant) {
-        if self.has_outstanding() || self.send.window == 0 || self.phase.opens() || self.queued_bytes() == 0 {
+        if self.has_outstanding()
+            || self.sender.space.window == 0
+            || self.common.phase.opens()
+            || self.queued_bytes() == 0
+        {
             return;
         }
-        let idle = now.since(self.sent_at);
-        self.congestion.resumed(idle, now);
-        let timeout = self.round_trip.base_timeout(&self.config);
-        if self.config.restart_after_idle && idle > timeout {
-            self.congestion.restart(self.config.initial_window_segments, idle, timeout);
+        let idle = now.since(self.sender.sent_at);
+        self.sender.congestion.resumed(idle, now);
+        let timeout = self.sender.round_trip.base_timeout(&self.common.config);
+        if self.common.config.restart_after_idle && idle > timeout {
+            self.sender.congestion.restart(self.common.config.initial_window_segments, idle, timeout);
         }
     }
     /// The number that a segment without data bears.
     pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
-        let (next, edge) = (self.send.next, self.send.unacknowledged.later(self.send_edge()));
+        let (next, edge) = (self.sender.space.next, self.sender.space.unacknowledged.later(self.send_edge()));
         let is_beyond = edge.precedes(next);
         if is_beyond && !self.is_rounded(next.since(edge)) { edge } else { next }
     }
     /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
     fn is_rounded(&self, beyond_bytes: u32) -> bool {
-        let scales = self.config.policy.sequence_may_pass_rounded_window && self.marks.has(Marks::SCALING);
-        scales && beyond_bytes < 1 << self.receive.scale
+        let scales = self.common.config.policy.sequence_may_pass_rounded_window
+            && self.common.marks.has(Marks::SCALING);
+        scales && beyond_bytes < 1 << self.receiver.scale
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
@@ -595,7 +626,7 @@ impl Connection {
         let mut header = Header {
             // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
             sequence: self.acknowledgment_sequence(),
-            acknowledgment: self.receive.next,
+            acknowledgment: self.receiver.space.next,
             flags: Flags::ACK,
             window: field,
             options: TcpOptions { timestamps, ..TcpOptions::NONE },
@@ -606,7 +637,7 @@ impl Connection {
                 header.sequence = data.start;
                 let end = data.start + data.length;
                 let pushed = match data.again {
-                    Some(_) if self.config.policy.push == PushPlacement::WritesAndHalfWindows => {
+                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
                         self.pushes_again(data.start, end)
                     }
                     _ => self.pushes(data.start, data.first_end(), end),
@@ -617,24 +648,27 @@ impl Connection {
                 if data.fin {
                     header.flags |= Flags::FIN;
                     if self.ends_apart() {
-                        header.acknowledgment = self.receive.acknowledged;
+                        header.acknowledgment = self.receiver.space.acknowledged;
                         return header;
                     }
                 }
-                if data.again.is_none() && data.length > 0 && self.marks.has(Marks::WINDOW_REDUCED) {
+                if data.again.is_none() && data.length > 0 && self.sender.marks.has(SendMarks::WINDOW_REDUCED)
+                {
                     header.flags |= Flags::CWR;
                 }
             }
             Next::Acknowledge
-                if self.phase.opens() && self.send.window == 0 && self.config.policy.answers_crossing_syn =>
+                if self.common.phase.opens()
+                    && self.sender.space.window == 0
+                    && self.common.config.policy.answers_crossing_syn =>
             {
                 // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
-                header.sequence = self.send.unacknowledged;
+                header.sequence = self.sender.space.unacknowledged;
             }
             Next::Synchronise | Next::Acknowledge => {}
-            Next::KeepAlive => header.sequence = self.send.unacknowledged.back(1),
+            Next::KeepAlive => header.sequence = self.sender.space.unacknowledged.back(1),
         }
-        if self.marks.has(Marks::ECHO_CONGESTION) {
+        if self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION) {
             header.flags |= Flags::ECE;
         }
         self.add_sack(&mut header);
@@ -647,51 +681,52 @@ impl Connection {
         match next {
             Next::Synchronise => {
                 let end = self.syn_sequence() + 1;
-                if end.at_or_before(self.send.next) {
+                if end.at_or_before(self.sender.space.next) {
                     // The first answer to a crossing SYN: nothing has been offered yet.
-                    let answers_first = self.phase == TcpPhase::SynReceived
-                        && self.marks.has(Marks::ACTIVE)
-                        && self.receive.edge == self.receive.next;
-                    self.history_mut().retransmitted_segments += u32::from(!answers_first);
+                    let answers_first = self.common.phase == TcpPhase::SynReceived
+                        && self.common.marks.has(Marks::ACTIVE)
+                        && self.receiver.space.edge == self.receiver.space.next;
+                    self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
                     if !(answers_first
-                        && self.round_trip.backoff == 0
-                        && self.config.policy.answers_crossing_syn)
+                        && self.sender.round_trip.backoff == 0
+                        && self.common.config.policy.answers_crossing_syn)
                     {
                         // Otherwise what acknowledges it answers this one, not the SYN before.
-                        self.marks.clear(Marks::SYN_TIMED);
+                        self.common.marks.clear(Marks::SYN_TIMED);
                     }
-                    self.sent_at = now;
-                    if self.round_trip.backoff > 0 {
+                    self.sender.sent_at = now;
+                    if self.sender.round_trip.backoff > 0 {
                         // Otherwise the path, not a loss, had it sent again.
-                        self.marks.set(Marks::SYN_REPEATED);
+                        self.common.marks.set(Marks::SYN_REPEATED);
                     }
                 } else {
-                    self.marks.set(Marks::SYN_TIMED);
-                    self.sent_at = now;
-                    self.progress_at = now;
-                    self.send.next = end + lent;
+                    self.common.marks.set(Marks::SYN_TIMED);
+                    self.sender.sent_at = now;
+                    self.sender.progress_at = now;
+                    self.sender.space.next = end + lent;
                 }
                 self.syn_left(lent);
-                self.marks.clear(Marks::SYNCHRONISE);
-                let running = self.retransmit_at;
+                self.common.marks.clear(Marks::SYNCHRONISE);
+                let running = self.sender.retransmit_at;
                 self.arm_retransmission(now);
-                let crossed = self.phase == TcpPhase::SynReceived && self.marks.has(Marks::ACTIVE);
-                if crossed && self.config.policy.answers_crossing_syn && running > now {
+                let crossed =
+                    self.common.phase == TcpPhase::SynReceived && self.common.marks.has(Marks::ACTIVE);
+                if crossed && self.common.config.policy.answers_crossing_syn && running > now {
                     // The timer of our first SYN goes on.
-                    self.retransmit_at = self.retransmit_at.min(running);
+                    self.sender.retransmit_at = self.sender.retransmit_at.min(running);
                 }
             }
             Next::Data(data) => {
-                let before = self.sent_at;
+                let before = self.sender.sent_at;
                 self.committed_data(data, lent, env);
                 if data.fin {
                     self.fin_left(before);
                 }
             }
-            Next::Acknowledge => self.marks.clear(Marks::APART),
+            Next::Acknowledge => self.common.marks.clear(Marks::APART),
             Next::KeepAlive => {
-                self.marks.clear(Marks::KEEP_ALIVE);
-                self.marks.clear(Marks::PROBE);
+                self.sender.marks.clear(SendMarks::KEEP_ALIVE);
+                self.sender.marks.clear(SendMarks::PROBE);
             }
         }
         if header.flags.ack() {
@@ -702,7 +737,7 @@ impl Connection {
             self.sack_told(env.pool);
         }
         if header.flags.urg() {
-            self.marks.clear(Marks::ANNOUNCE_URGENT);
+            self.sender.marks.clear(SendMarks::ANNOUNCE_URGENT);
         }
         let socket = env.socket;
         env.emit(Mask::SEGMENT, || {
@@ -719,19 +754,21 @@ impl Connection {
     /// With `next` an acknowledgment left, and a window.
     #[inline]
     pub(crate) fn acknowledgment_left(&mut self, next: Next, window_field: u16) {
-        self.promptness.acknowledged(self.marks.has(Marks::SCHEDULED));
-        self.marks.clear(Marks::SCHEDULED);
-        let is_duplicate = next == Next::Acknowledge && self.receive.acknowledged == self.receive.next;
-        self.duplicates_due = self.duplicates_due.saturating_sub(u8::from(is_duplicate));
-        self.marks.put(Marks::ACKNOWLEDGE, self.duplicates_due > 0);
-        self.acknowledge_at = Instant::FAR_FUTURE;
-        self.receive.acknowledged = self.receive.next;
+        self.receiver.promptness.acknowledged(self.receiver.marks.has(ReceiveMarks::SCHEDULED));
+        self.receiver.marks.clear(ReceiveMarks::SCHEDULED);
+        let is_duplicate =
+            next == Next::Acknowledge && self.receiver.space.acknowledged == self.receiver.space.next;
+        self.receiver.promptness.duplicates_due =
+            self.receiver.promptness.duplicates_due.saturating_sub(u8::from(is_duplicate));
+        self.receiver.marks.put(ReceiveMarks::ACKNOWLEDGE, self.receiver.promptness.duplicates_due > 0);
+        self.receiver.acknowledge_at = Instant::FAR_FUTURE;
+        self.receiver.space.acknowledged = self.receiver.space.next;
         let offered = match next {
-            Next::Synchronise if self.config.policy.syn_advertises_whole_window => self.window_space(),
+            Next::Synchronise if self.common.config.policy.syn_advertises_whole_window => self.window_space(),
             Next::Synchronise => u32::from(window_field),
-            _ => u32::from(window_field) << self.receive.scale,
+            _ => u32::from(window_field) << self.receiver.scale,
         };
-        self.receive.edge = self.receive.edge.later(self.receive.next + offered);
+        self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next + offered);
     }
     /// The same for a part of the stream; compiled for each road by itself.
     #[inline(always)]
@@ -740,49 +777,49 @@ impl Connection {
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
-        if !self.has_outstanding() && self.send.window > 0 {
-            self.progress_at = now;
-            if self.config.refusal_retry.is_some() {
+        if !self.has_outstanding() && self.sender.space.window > 0 {
+            self.sender.progress_at = now;
+            if self.common.config.refusal_retry.is_some() {
                 // What ran so far was for what could not leave.
-                self.retransmit_at = Instant::FAR_FUTURE;
+                self.sender.retransmit_at = Instant::FAR_FUTURE;
             }
         }
         let in_flight = self.in_flight_bytes();
-        let probe = self.marks.has(Marks::TAIL_PROBE);
+        let probe = self.sender.marks.has(SendMarks::TAIL_PROBE);
         match data.again {
             None => {
                 if data.length > 0 {
                     self.note_answer(now);
                 }
-                self.marks.clear(Marks::WINDOW_REDUCED);
+                self.sender.marks.clear(SendMarks::WINDOW_REDUCED);
                 self.left_first(data, in_flight, now);
             }
             Some(why) => self.committed_again(data, why, in_flight, env),
         }
-        if self.recovery.reduces()
-            && let Some(buffers) = &mut self.buffers
+        if self.sender.recovery.reduces()
+            && let Some(buffers) = &mut self.sender.buffers
         {
             buffers.reduction.sent(end.since(data.start));
         }
-        self.send.next = self.send.next.later(end);
-        self.sent_at = now;
+        self.sender.space.next = self.sender.space.next.later(end);
+        self.sender.sent_at = now;
         self.paced(data.length, now);
-        let overrides = self.marks.has(Marks::OVERRIDE);
-        self.marks.clear(Marks::OCCASIONS);
-        if overrides && self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
+        let overrides = self.sender.marks.has(SendMarks::OVERRIDE);
+        self.sender.marks.clear(SendMarks::OCCASIONS);
+        if overrides && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
             // What the persist timer sent is data like any other.
-            self.round_trip.backoff = 0;
-            self.retransmit_at = Instant::FAR_FUTURE;
+            self.sender.round_trip.backoff = 0;
+            self.sender.retransmit_at = Instant::FAR_FUTURE;
         }
-        if self.retransmit_at == Instant::FAR_FUTURE {
+        if self.sender.retransmit_at == Instant::FAR_FUTURE {
             self.arm_retransmission(now);
         }
         if probe {
             self.tail_probe_left(data.start, data.again.is_some(), now);
         }
-        let all_sent = !self.send.next.precedes(self.stream_end());
-        if let Some(buffers) = &mut self.buffers
-            && (all_sent || self.config.policy.cork_lasts_rto)
+        let all_sent = !self.sender.space.next.precedes(self.stream_end());
+        if let Some(buffers) = &mut self.sender.buffers
+            && (all_sent || self.common.config.policy.cork_lasts_rto)
         {
             buffers.aggregate_until = Instant::FAR_FUTURE;
             buffers.tail_probe.persists &= overrides;
@@ -798,15 +835,15 @@ impl Connection {
         env: &mut Environment<'_>,
     ) {
         let now = env.now;
-        let stamp = self.timestamp(now);
+        let stamp = self.common.timestamp(now);
         self.burst_left_again(data.start, data.start + data.length);
-        self.history_mut().retransmitted_segments += 1;
-        self.history_mut().retransmitted_bytes += u64::from(data.length);
-        if data.start != self.send.unacknowledged {
+        self.sender.history_mut().retransmitted_segments += 1;
+        self.sender.history_mut().retransmitted_bytes += u64::from(data.length);
+        if data.start != self.sender.space.unacknowledged {
             // RFC 5682 §3.1: what follows is ordinary repair.
-            self.recovery.forward = false;
+            self.sender.recovery.forward = false;
         }
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.sender.buffers {
             match why {
                 RetransmittedWhy::Probe => buffers.flight.probed(),
                 RetransmittedWhy::TailProbe => {
@@ -819,7 +856,7 @@ impl Connection {
                 }
             }
         }
-        if why == RetransmittedWhy::Fast && data.start == self.send.unacknowledged {
+        if why == RetransmittedWhy::Fast && data.start == self.sender.space.unacknowledged {
             // The timer watches over the oldest, from when it left last (RFC 6298 §5.1).
             self.arm_retransmission(now);
         }

@@ -1,6 +1,6 @@
 //! The window that we offer: how large, when it moves, and when the peer is told (RFC 9293 §3.8.6.2.2, MIT §7.1).
 
-use crate::marks::Marks;
+use crate::marks::ReceiveMarks;
 use crate::{Config, Connection};
 use inhost_base::Sequence;
 use inhost_buf::{Packet, Pool};
@@ -35,9 +35,10 @@ impl Connection {
     /// The window that memory allows.
     #[inline]
     fn space(&self) -> Space {
-        let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
+        let used_bytes =
+            self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
         let buffer_bytes = self.receive_buffer_bytes();
-        let most = FIELD_BYTES << self.receive.scale;
+        let most = FIELD_BYTES << self.receiver.scale;
         let limit_bytes = (buffer_bytes / 2).min(most) as u32;
         // Half the free memory: a buffer holds half its size at least ([`tighten`]).
         let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
@@ -50,25 +51,25 @@ impl Connection {
     /// How far the right edge would move if the peer were told of `space` now.
     #[inline]
     fn edge_advance(&self, space: &Space) -> u32 {
-        let edge = self.receive.next + space.now_bytes;
-        if self.receive.edge.precedes(edge) { edge.since(self.receive.edge) } else { 0 }
+        let edge = self.receiver.space.next + space.now_bytes;
+        if self.receiver.space.edge.precedes(edge) { edge.since(self.receiver.space.edge) } else { 0 }
     }
     /// Whether the edge moves at all: by a segment, or half of the window.
     #[inline]
     fn is_worth_telling(&self, advance: u32, space: &Space) -> bool {
-        advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
+        advance > 0 && advance >= u32::from(self.receiver.receive_mss).min(space.limit_bytes / 2)
     }
     /// What is offered however short memory is: who holds next to nothing would else wait for the others.
     fn least_window(&self, space: &Space) -> u32 {
-        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
+        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receiver.receive_mss) } else { 0 }
     }
     /// The window field of a segment that leaves now, and the edge that it offers.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
     #[inline]
     pub(crate) fn window_to_offer(&self, pool: &Pool) -> (u16, Sequence) {
-        let next = self.receive.next;
-        let held = self.receive.edge.since(next);
+        let next = self.receiver.space.next;
+        let held = self.receiver.space.edge.since(next);
         let space = self.space();
         let advance = self.edge_advance(&space);
         let wanted = match self.is_worth_telling(advance, &space) {
@@ -76,7 +77,7 @@ impl Connection {
             true => held + advance,
             false => held,
         };
-        let scale = self.receive.scale;
+        let scale = self.receiver.scale;
         // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
         // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
@@ -84,7 +85,7 @@ impl Connection {
             field += 1;
         }
         let field = field.min(FIELD_BYTES as u32);
-        (field as u16, self.receive.edge.later(next + (field << scale)))
+        (field as u16, self.receiver.space.edge.later(next + (field << scale)))
     }
     /// After the application has read: tells the peer when the window has grown by two segments and by a quarter.
     /// Early, while there is still something to read, so that the peer's next data arrives before all is drained
@@ -92,23 +93,23 @@ impl Connection {
     #[inline]
     pub(crate) fn consider_window_update(&mut self) {
         use crate::phase::Allows;
-        if !self.phase.expects_data() {
+        if !self.common.phase.expects_data() {
             return;
         }
-        if self.config.policy.window_updates_on_doubling {
-            let held = self.receive.edge.since(self.receive.next);
+        if self.common.config.policy.window_updates_on_doubling {
+            let held = self.receiver.space.edge.since(self.receiver.space.next);
             let space = self.space();
             let advance = self.edge_advance(&space);
             if advance >= held && self.is_worth_telling(advance, &space) {
-                self.marks.set(Marks::ACKNOWLEDGE);
+                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
             return;
         }
         let space = self.space();
         let limit = space.limit_bytes;
-        let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
+        let enough = (2 * u32::from(self.receiver.receive_mss)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! (RFC 7323 §5.3).
 
 use super::Arrival;
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks};
 use crate::open::is_repeated_syn;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
@@ -25,25 +25,28 @@ impl Connection {
     ) -> bool {
         if let Some(why) = self.fails_paws(arrival, env) {
             outcome.dropped = Some(why);
-            let is_silent = self.config.policy.pure_acks_pass_paws
+            let is_silent = self.common.config.policy.pure_acks_pass_paws
                 && arrival.is_pure()
-                && arrival.header.sequence.precedes(self.receive.next);
+                && arrival.header.sequence.precedes(self.receiver.space.next);
             if !is_silent {
                 self.note_old(arrival);
                 self.answer_unacceptable(arrival, env);
             }
             return false;
         }
-        if self.phase == TcpPhase::SynReceived
-            && is_repeated_syn(arrival.header, self.receive.initial)
-            && !(self.marks.has(Marks::ACTIVE) && self.config.policy.answers_crossing_syn)
+        if self.common.phase == TcpPhase::SynReceived
+            && is_repeated_syn(arrival.header, self.receiver.space.initial)
+            && !(self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn)
         {
             outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
             // bears beside comes again.
-            let limited = self.config.policy.challenge_interval.is_some() && !self.may_challenge(env);
-            if self.send.next != self.syn_sequence() && !self.marks.has(Marks::HELD) && !limited {
-                self.marks.set(Marks::SYNCHRONISE);
+            let limited = self.common.config.policy.challenge_interval.is_some() && !self.may_challenge(env);
+            if self.sender.space.next != self.syn_sequence()
+                && !self.common.marks.has(Marks::HELD)
+                && !limited
+            {
+                self.common.marks.set(Marks::SYNCHRONISE);
             }
             return false;
         }
@@ -56,12 +59,12 @@ impl Connection {
         if header.flags.rst() {
             return self.repeats_fin(header);
         }
-        if !self.phase.opens() {
+        if !self.common.phase.opens() {
             self.note_old(arrival);
         }
-        if self.phase == TcpPhase::TimeWait && header.flags.fin() {
+        if self.common.phase == TcpPhase::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT begins anew.
-            self.linger_at = env.now + self.config.time_wait;
+            self.linger_at = env.now + self.common.config.time_wait;
         }
         self.answer_unacceptable(arrival, env);
         false
@@ -69,32 +72,32 @@ impl Connection {
     /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
     // spec: RFC7323 3.2-5, 5.2-4, 5.3-1
     fn fails_paws(&self, arrival: &Arrival<'_>, env: &Environment<'_>) -> Option<Drop> {
-        if !self.marks.has(Marks::TIMESTAMPS) || arrival.header.flags.rst() {
+        if !self.common.marks.has(Marks::TIMESTAMPS) || arrival.header.flags.rst() {
             return None;
         }
         let Some((value, _)) = arrival.header.options.timestamps else {
-            return self.config.timestamps_required.then_some(Drop::OldTimestamp);
+            return self.common.config.timestamps_required.then_some(Drop::OldTimestamp);
         };
-        let age = self.timestamps.recent.wrapping_sub(value) as i32;
+        let age = self.receiver.timestamp_recent.wrapping_sub(value) as i32;
         if age <= 0 {
             return None;
         }
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
-        let stale = second.wrapping_sub(self.timestamps.recent_second) > TIMESTAMP_LIFE_SECONDS;
-        let most = i32::from(self.config.policy.pure_acks_pass_paws && !self.phase.opens());
+        let stale = second.wrapping_sub(self.receiver.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
+        let most = i32::from(self.common.config.policy.pure_acks_pass_paws && !self.common.phase.opens());
         (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
     fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {
         let header = arrival.header;
-        let timeout = self.round_trip.base_timeout(&self.config).as_millis() as i64;
-        let window = u32::from(header.window) << self.send.scale;
-        self.config.policy.pure_acks_pass_paws
+        let timeout = self.sender.round_trip.base_timeout(&self.common.config).as_millis() as i64;
+        let window = u32::from(header.window) << self.sender.scale;
+        self.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()
-            && header.sequence == self.receive.next
-            && header.acknowledgment == self.send.unacknowledged
-            && !self.send.window_sequence.precedes(header.sequence)
-            && window <= self.send.window
+            && header.sequence == self.receiver.space.next
+            && header.acknowledgment == self.sender.space.unacknowledged
+            && !self.sender.space.window_sequence.precedes(header.sequence)
+            && window <= self.sender.space.window
             && i64::from(age) <= timeout * 12 / 10
     }
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
@@ -105,11 +108,11 @@ impl Connection {
         let header = arrival.header;
         let length =
             arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
-        let next = self.receive.next;
-        let window = self.receive.edge.since(next);
-        let touches = self.config.policy.unacknowledged_range_is_acceptable
-            && (self.phase != TcpPhase::SynReceived || self.marks.has(Marks::ACTIVE))
-            && self.receive.acknowledged.at_or_before(header.sequence + length)
+        let next = self.receiver.space.next;
+        let window = self.receiver.space.edge.since(next);
+        let touches = self.common.config.policy.unacknowledged_range_is_acceptable
+            && (self.common.phase != TcpPhase::SynReceived || self.common.marks.has(Marks::ACTIVE))
+            && self.receiver.space.acknowledged.at_or_before(header.sequence + length)
             && (header.sequence + length).at_or_before(next);
         if touches {
             return true;
@@ -123,16 +126,16 @@ impl Connection {
         }
         header.sequence.within(next, window)
             || (header.sequence + (length - 1)).within(next, window)
-            || (header.sequence.precedes(next) && self.receive.edge.precedes(header.sequence + length))
+            || (header.sequence.precedes(next) && self.receiver.space.edge.precedes(header.sequence + length))
     }
     fn cut_to_window(&mut self, arrival: &mut Arrival<'_>) {
         let header = arrival.header;
         arrival.start = header.sequence + u32::from(header.flags.syn());
-        if let Some(buffers) = self.buffers.as_mut().filter(|_| arrival.bears_stream()) {
+        if let Some(buffers) = self.receiver.buffers.as_mut().filter(|_| arrival.bears_stream()) {
             buffers.reassembly.duplicate = None;
         }
-        if arrival.start.precedes(self.receive.next) {
-            let old = self.receive.next.since(arrival.start);
+        if arrival.start.precedes(self.receiver.space.next) {
+            let old = self.receiver.space.next.since(arrival.start);
             let known = old.min(arrival.payload.len() as u32 + u32::from(arrival.fin));
             self.note_repeated(arrival.start, arrival.start + known);
             if old as usize > arrival.payload.len() {
@@ -143,10 +146,10 @@ impl Connection {
                 arrival.is_repeated = true;
             }
             arrival.payload.trim_front(old as usize);
-            arrival.start = self.receive.next;
+            arrival.start = self.receiver.space.next;
         }
-        let room = if arrival.start.at_or_before(self.receive.edge) {
-            self.receive.edge.since(arrival.start) as usize
+        let room = if arrival.start.at_or_before(self.receiver.space.edge) {
+            self.receiver.space.edge.since(arrival.start) as usize
         } else {
             0
         };
@@ -154,16 +157,16 @@ impl Connection {
             // A probe of a closed window, or a sender that did not mind it: it learns where the edge is.
             arrival.payload.truncate(room);
             arrival.fin = false;
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
     /// A segment that is discarded began before what is awaited: its sender missed our acknowledgment.
     fn note_old(&mut self, arrival: &Arrival<'_>) {
         let start = arrival.header.sequence;
         let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
-        if !arrival.header.flags.syn() && start.precedes(self.receive.next) && start.precedes(end) {
+        if !arrival.header.flags.syn() && start.precedes(self.receiver.space.next) && start.precedes(end) {
             self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
-            let next = self.receive.next;
+            let next = self.receiver.space.next;
             self.note_repeated(start, if next.precedes(end) { next } else { end });
         }
     }
@@ -172,7 +175,7 @@ impl Connection {
     /// (RFC 5961 §4.2, §7).
     fn answer_unacceptable(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
         if arrival.bears_stream() || self.may_challenge(env) {
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
 }

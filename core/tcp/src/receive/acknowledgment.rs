@@ -1,13 +1,13 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Arrival;
-use crate::connection::SendSpace;
 use crate::flight::{Bounds, Delivery};
-use crate::marks::Marks;
+use crate::marks::{Marks, SendMarks};
 use crate::numbers::{LARGEST_WINDOW_BYTES, STEP_SHIFT};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
 use crate::recovery::Heard;
+use crate::sender::SendSpace;
 use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::{Drop, TcpPhase};
@@ -53,15 +53,15 @@ impl Connection {
     ) -> bool {
         let header = arrival.header;
         let acknowledgment = header.acknowledgment;
-        let (unacknowledged, next) = (self.send.unacknowledged, self.send.next);
+        let (unacknowledged, next) = (self.sender.space.unacknowledged, self.sender.space.next);
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
-        if self.phase == TcpPhase::SynReceived {
-            let early = self.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
+        if self.common.phase == TcpPhase::SynReceived {
+            let early = self.common.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
             if !is_new && self.ended_before_open() {
                 // In all but the SYN that goes again it is FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     outcome.dropped = Some(Drop::OutOfWindow);
-                    if self.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+                    if self.common.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
                         self.refuse_data(arrival, env, outcome);
                     }
                 } else {
@@ -82,7 +82,7 @@ impl Connection {
             self.challenge(env, outcome);
             return false;
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
-            if acknowledgment == unacknowledged && self.config.policy.icmp_may_quote_snd_nxt {
+            if acknowledgment == unacknowledged && self.common.config.policy.icmp_may_quote_snd_nxt {
                 self.soft_error = None;
             }
             let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
@@ -90,7 +90,7 @@ impl Connection {
                 self.advance(&self.report_of(header), duplicate, env, outcome);
             }
         }
-        if self.phase == TcpPhase::Closed {
+        if self.common.phase == TcpPhase::Closed {
             return false;
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
@@ -99,27 +99,28 @@ impl Connection {
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     fn is_recent(&self, acknowledgment: Sequence) -> bool {
-        let others = u64::from(self.marks.has(Marks::ACTIVE)) + u64::from(self.phase.has_fin_acknowledged());
-        let acknowledged = self.acknowledged_bytes + others;
-        let old_bytes = u64::from(self.send.largest_window).min(acknowledged) as u32;
-        acknowledgment.within(self.send.unacknowledged.back(old_bytes), old_bytes + 1)
+        let others = u64::from(self.common.marks.has(Marks::ACTIVE))
+            + u64::from(self.common.phase.has_fin_acknowledged());
+        let acknowledged = self.sender.acknowledged_bytes + others;
+        let old_bytes = u64::from(self.sender.space.largest_window).min(acknowledged) as u32;
+        acknowledgment.within(self.sender.space.unacknowledged.back(old_bytes), old_bytes + 1)
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     fn open_by(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.measure_syn(header, env.now);
-        self.send.window = u32::from(header.window) << self.send.scale;
-        self.send.largest_window = self.send.largest_window.max(self.send.window);
-        self.send.window_sequence = header.sequence;
-        self.send.window_acknowledgment = header.acknowledgment;
-        if self.marks.has(Marks::EARLY) {
+        self.sender.space.window = u32::from(header.window) << self.sender.scale;
+        self.sender.space.largest_window = self.sender.space.largest_window.max(self.sender.space.window);
+        self.sender.space.window_sequence = header.sequence;
+        self.sender.space.window_acknowledgment = header.acknowledgment;
+        if self.common.marks.has(Marks::EARLY) {
             return self.open_early(header, env, outcome);
         }
-        if self.marks.has(Marks::ACTIVE) {
+        if self.common.marks.has(Marks::ACTIVE) {
             self.syn_answered(header, env);
         }
         let syn_end = self.syn_sequence() + 1;
         let has_ended = self.ended_before_open();
-        self.send.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
+        self.sender.space.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
         self.establish(env, outcome);
         if has_ended {
             self.arm_retransmission(env.now);
@@ -132,42 +133,48 @@ impl Connection {
     // spec: RFC7323 3.2-3
     pub(crate) fn measure_syn(&mut self, header: &Header, now: Instant) {
         // What a timestamp measures is told apart from what a repeated SYN left in doubt.
-        if self.marks.has(Marks::SYN_REPEATED) && !self.config.policy.rtt_sample_for_each_ack {
+        if self.common.marks.has(Marks::SYN_REPEATED) && !self.common.config.policy.rtt_sample_for_each_ack {
             return;
         }
-        let measured = self.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
+        let measured = self.common.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sender.sent_at));
         let echoed =
             self.echo_of(header.options.timestamps).and_then(|echo| self.echoed_round_trip(echo, now));
         let acknowledgment = header.acknowledgment;
-        self.round_trip.acknowledged(acknowledgment, acknowledgment, measured, echoed, &self.config);
+        self.sender.round_trip.acknowledged(
+            acknowledgment,
+            acknowledgment,
+            measured,
+            echoed,
+            &self.common.config,
+        );
     }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
     /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
     /// the first (RFC 7323 §5.3, R2 before R3), however long ago that left. That is Karn's ambiguity over again.
     // spec: RFC9293 MUST-18
     pub(crate) fn echoed_round_trip(&self, echo: u32, now: Instant) -> Option<Duration> {
-        let stamp = self.timestamp(now);
+        let stamp = self.common.timestamp(now);
         let elapsed_ms = stamp.wrapping_sub(echo);
-        let counts = elapsed_ms <= stamp.wrapping_sub(self.timestamps.least_echo);
+        let counts = elapsed_ms <= stamp.wrapping_sub(self.sender.least_echo);
         counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
     }
 
     /// The timestamp that came back, where they were agreed on.
     #[inline]
     fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
-        timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)).map(|(_, echo)| echo)
+        timestamps.filter(|_| self.common.marks.has(Marks::TIMESTAMPS)).map(|(_, echo)| echo)
     }
     /// What a segment says about what is out.
     pub(crate) fn report_of<'a>(&self, header: &'a Header) -> Report<'a> {
         let sack = &header.options.sack;
         Report {
             acknowledgment: header.acknowledgment,
-            window_bytes: u32::from(header.window) << self.send.scale,
+            window_bytes: u32::from(header.window) << self.sender.scale,
             echo: self.echo_of(header.options.timestamps),
-            sack: (self.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: self.marks.has(Marks::ECN)
+            sack: (self.common.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: self.common.marks.has(Marks::ECN)
                 && header.flags.ece()
-                && (self.has_outstanding() || !self.config.policy.ece_needs_data_in_flight),
+                && (self.has_outstanding() || !self.common.config.policy.ece_needs_data_in_flight),
         }
     }
     /// Takes what a segment says about what is out.
@@ -192,7 +199,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let (acknowledgment, echo) = (header.acknowledgment, self.echo_of(header.timestamps));
-        let window_bytes = u32::from(header.window) << self.send.scale;
+        let window_bytes = u32::from(header.window) << self.sender.scale;
         let report = Report { acknowledgment, window_bytes, echo, sack: None, congestion: false };
         self.advance_by(&report, false, env, outcome);
     }
@@ -207,7 +214,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let now = env.now;
-        let before = self.send.unacknowledged;
+        let before = self.sender.space.unacknowledged;
         // An old acknowledgment says nothing but what its blocks say.
         let acknowledgment = before.later(report.acknowledgment);
         let mut heard = Heard {
@@ -216,7 +223,7 @@ impl Connection {
             counted_bytes: 0,
             in_flight_before_bytes: self.in_flight_bytes(),
             sacked_before_bytes: self.sacked_bytes(),
-            outstanding_before_bytes: self.send.next.since(before),
+            outstanding_before_bytes: self.sender.space.next.since(before),
             round_trip: None,
             rate: None,
             congestion: report.congestion,
@@ -228,11 +235,11 @@ impl Connection {
         if advanced {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(echo, now));
-            let (next, measured) = (self.send.next, delivery.oldest_round_trip);
-            self.round_trip.acknowledged(acknowledgment, next, measured, echoed, &self.config);
+            let (next, measured) = (self.sender.space.next, delivery.oldest_round_trip);
+            self.sender.round_trip.acknowledged(acknowledgment, next, measured, echoed, &self.common.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
-                && let Some(buffers) = &mut self.buffers
+                && let Some(buffers) = &mut self.sender.buffers
             {
                 buffers.tail_probe.measured();
             }
@@ -243,7 +250,7 @@ impl Connection {
         heard.round_trip = delivery.newest_round_trip;
         heard.rate = self.sample_rate(delivery.builder, now);
         self.count_duplicates(&mut heard);
-        let calm = self.recovery.state == RecoveryState::Open
+        let calm = self.sender.recovery.state == RecoveryState::Open
             && !duplicate
             && !heard.congestion
             && delivery.duplicate.is_none()
@@ -259,7 +266,7 @@ impl Connection {
         if self.judge_tail_probe(pure) {
             self.probe_repaired_a_loss(heard.in_flight_before_bytes, env);
         }
-        if self.marks.has(Marks::SEARCHES) {
+        if self.sender.marks.has(SendMarks::SEARCHES) {
             self.judge_search(now);
         }
         self.set_pace();
@@ -282,35 +289,35 @@ impl Connection {
         now: Instant,
     ) -> Delivery {
         let mut delivery = Delivery::default();
-        if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
+        if report.sack.is_some() || self.sender.recovery.state != RecoveryState::Open {
             delivery.echo_at_most = report.echo.and_then(|echo| self.echo_left_by(echo, now));
         }
         let bounds = Bounds {
             acknowledgment: report.acknowledgment,
-            unacknowledged: self.send.unacknowledged,
-            next: self.send.next,
+            unacknowledged: self.sender.space.unacknowledged,
+            next: self.sender.space.next,
             segment_bytes: self.segment_bytes().max(1),
-            largest_window: self.send.largest_window,
+            largest_window: self.sender.space.largest_window,
         };
-        let Some(buffers) = &mut self.buffers else { return delivery };
+        let Some(buffers) = &mut self.sender.buffers else { return delivery };
         delivery.sacked_before = buffers.flight.highest_sacked();
         if let Some(sack) = report.sack {
             buffers.flight.take_sack(sack, bounds, now, &mut delivery);
         }
         let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
-        if self.config.policy.partial_acks_recut_segments {
+        if self.common.config.policy.partial_acks_recut_segments {
             buffers.flight.count_whole(before, bounds.segment_bytes, &mut delivery);
         }
         if let Some(sample) = delivery.newest_round_trip {
-            buffers.flight.rack.measured(sample, &self.round_trip, now);
+            buffers.flight.rack.measured(sample, &self.sender.round_trip, now);
             buffers.tail_probe.measured();
         }
         delivery
     }
     /// The latest instant at which the segment can have left whose timestamp came back.
     fn echo_left_by(&self, echo: u32, now: Instant) -> Option<Instant> {
-        let elapsed_ms = self.timestamp(now).wrapping_sub(echo);
+        let elapsed_ms = self.common.timestamp(now).wrapping_sub(echo);
         let at_ms = now.as_millis().checked_sub(u64::from(elapsed_ms))?;
         // Anything within that millisecond.
         Some(Instant::from_nanos((at_ms + 1) * 1_000_000 - 1))
@@ -326,57 +333,65 @@ impl Connection {
     ) -> bool {
         let queued = self.queued_bytes();
         let bytes = advanced_bytes.min(queued);
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.sender.buffers {
             buffers.send.discard(bytes as usize, env.pool);
         }
-        let before = self.acknowledged_bytes;
-        self.acknowledged_bytes = before + u64::from(bytes);
-        self.send.unacknowledged = acknowledgment;
-        if (before ^ self.acknowledged_bytes) >> STEP_SHIFT != 0 {
+        let before = self.sender.acknowledged_bytes;
+        self.sender.acknowledged_bytes = before + u64::from(bytes);
+        self.sender.space.unacknowledged = acknowledgment;
+        if (before ^ self.sender.acknowledged_bytes) >> STEP_SHIFT != 0 {
             self.pull_numbers_along();
         }
-        self.send.urgent = self.send.urgent.later(acknowledgment);
-        self.send.push = self.send.push.later(acknowledgment);
-        self.progress_at = env.now;
-        self.marks.clear(Marks::PROBE);
+        self.sender.space.urgent = self.sender.space.urgent.later(acknowledgment);
+        self.sender.space.push = self.sender.space.push.later(acknowledgment);
+        self.sender.progress_at = env.now;
+        self.sender.marks.clear(SendMarks::PROBE);
         advanced_bytes > queued
     }
     /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
     fn count_duplicates(&mut self, heard: &mut Heard) {
-        if self.marks.has(Marks::SACK) {
+        if self.common.marks.has(Marks::SACK) {
             return;
         }
         let segment = self.segment_bytes().max(1);
         if heard.advanced_bytes > 0 {
-            if self.recovery.state == RecoveryState::Recovery {
+            if self.sender.recovery.state == RecoveryState::Recovery {
                 // One of the segments acknowledged filled the hole; the others the duplicates had told of.
-                let others =
-                    (heard.advanced_bytes.div_ceil(segment) - 1).min(u32::from(self.recovery.duplicates));
-                self.recovery.duplicates -= others as u8;
+                let others = (heard.advanced_bytes.div_ceil(segment) - 1)
+                    .min(u32::from(self.sender.recovery.duplicates));
+                self.sender.recovery.duplicates -= others as u8;
                 heard.counted_bytes = others * segment;
             } else {
-                heard.counted_bytes = u32::from(self.recovery.duplicates) * segment;
-                self.recovery.duplicates = 0;
+                heard.counted_bytes = u32::from(self.sender.recovery.duplicates) * segment;
+                self.sender.recovery.duplicates = 0;
             }
         }
         if heard.duplicate {
             // Never more than are out beside the one that is missing: an acknowledgment is easily made.
-            let most = self.send.next.since(self.send.unacknowledged).div_ceil(segment).saturating_sub(1);
-            let more = u32::from(self.recovery.duplicates) < most;
-            self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
+            let most = self
+                .sender
+                .space
+                .next
+                .since(self.sender.space.unacknowledged)
+                .div_ceil(segment)
+                .saturating_sub(1);
+            let more = u32::from(self.sender.recovery.duplicates) < most;
+            self.sender.recovery.duplicates = self.sender.recovery.duplicates.saturating_add(u8::from(more));
             heard.duplicate = more;
         }
     }
     /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
     // spec: RFC8985 7.4.2-2
     fn probe_repaired_a_loss(&mut self, in_flight: u32, env: &mut Environment<'_>) {
-        if self.recovery.state != RecoveryState::Open && self.recovery.state != RecoveryState::Disorder {
+        if self.sender.recovery.state != RecoveryState::Open
+            && self.sender.recovery.state != RecoveryState::Disorder
+        {
             return;
         }
-        self.congestion.lost(in_flight, env.now);
-        self.congestion.recovered(env.now);
+        self.sender.congestion.lost(in_flight, env.now);
+        self.sender.congestion.recovered(env.now);
         self.tell_of_reduction();
         self.tell_window(env);
     }
@@ -385,11 +400,11 @@ impl Connection {
     #[inline]
     pub(super) fn restart_timers(&mut self, advanced: bool, delivered: bool, now: Instant) {
         if !self.has_outstanding() {
-            self.retransmit_at = Instant::FAR_FUTURE;
-            if self.config.policy.cork_lasts_rto && self.queued_bytes() > 0 {
+            self.sender.retransmit_at = Instant::FAR_FUTURE;
+            if self.common.config.policy.cork_lasts_rto && self.queued_bytes() > 0 {
                 self.aggregate(now);
             }
-            if let Some(buffers) = &mut self.buffers {
+            if let Some(buffers) = &mut self.sender.buffers {
                 // Whether a probe that is out repaired a loss, what is sent next will tell (RFC 8985 §7.4.2).
                 buffers.tail_probe.at = Instant::FAR_FUTURE;
                 buffers.reorder_at = Instant::FAR_FUTURE;
@@ -399,10 +414,10 @@ impl Connection {
         if advanced {
             self.arm_retransmission(now);
             self.restart_early(now);
-            if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
+            if self.sender.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
-                let half = self.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
-                self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_PATIENCE));
+                let half = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                self.sender.retransmit_at = self.sender.retransmit_at.min(now + half.max(LEAST_PATIENCE));
             }
         }
         if delivered {
@@ -413,35 +428,35 @@ impl Connection {
     /// acknowledgments will come to find a loss without it.
     fn restart_early(&mut self, now: Instant) {
         // A repair has its own time: what it sent again began anew.
-        let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
-        if !self.config.rto_restart
+        let calm = matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
+        if !self.common.config.rto_restart
             || !calm
-            || self.send.next.precedes(self.stream_end())
-            || self.send.window == 0
+            || self.sender.space.next.precedes(self.stream_end())
+            || self.sender.space.window == 0
         {
             return;
         }
-        let timeout = self.round_trip.timeout(&self.config);
-        let Some(buffers) = &self.buffers else { return };
+        let timeout = self.sender.round_trip.timeout(&self.common.config);
+        let Some(buffers) = &self.sender.buffers else { return };
         if buffers.flight.len() < RESTART_SEGMENTS
             && let Some(oldest) = buffers.flight.first()
         {
             let at = oldest.sent_at + timeout;
             if at > now {
-                self.retransmit_at = self.retransmit_at.min(at);
+                self.sender.retransmit_at = self.sender.retransmit_at.min(at);
             }
         }
     }
     /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
     fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let window = u32::from(header.window) << self.send.scale;
+        let window = u32::from(header.window) << self.sender.scale;
         // One that is not believed changes nothing.
-        let same_window = window == self.send.window
-            || (self.config.policy.same_sequence_only_widens_window
-                && self.send.narrows_again(header.sequence, header.acknowledgment, window));
+        let same_window = window == self.sender.space.window
+            || (self.common.config.policy.same_sequence_only_widens_window
+                && self.sender.space.narrows_again(header.sequence, header.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
-        self.has_outstanding() && same_window && empty && self.send.window > 0
+        self.has_outstanding() && same_window && empty && self.sender.space.window > 0
     }
     /// Takes the peer's window from a segment that is not older than the one it was last taken from. RFC 9293 asks
     /// the sequence number first; but acknowledgments only grow, so where they differ they tell the order better:
@@ -456,25 +471,26 @@ impl Connection {
         field: u16,
         now: Instant,
     ) {
-        let send = &mut self.send;
+        let send = &mut self.sender.space;
         let newer = send.window_acknowledgment.precedes(acknowledgment)
             || (send.window_acknowledgment == acknowledgment && send.window_sequence.at_or_before(sequence));
         let was_closed = send.window == 0;
         if was_closed {
             // The peer answers probes: it may keep its window closed as long as it likes.
-            self.progress_at = now;
+            self.sender.progress_at = now;
         }
-        if self.config.policy.window_probes_are_empty && !self.has_outstanding() {
+        if self.common.config.policy.window_probes_are_empty && !self.has_outstanding() {
             self.restart_persist_timer(now);
         }
-        let send = &mut self.send;
+        let send = &mut self.sender.space;
         if !newer {
             // A peer whose acknowledgments go back is not followed; its numbers stay comparable all the same.
-            send.window_sequence = send.window_sequence.later(self.receive.next.back(LARGEST_WINDOW_BYTES));
+            send.window_sequence =
+                send.window_sequence.later(self.receiver.space.next.back(LARGEST_WINDOW_BYTES));
             return;
         }
-        let window = u32::from(field) << send.scale;
-        if self.config.policy.same_sequence_only_widens_window
+        let window = u32::from(field) << self.sender.scale;
+        if self.common.config.policy.same_sequence_only_widens_window
             && send.narrows_again(sequence, acknowledgment, window)
         {
             return;
@@ -484,7 +500,7 @@ impl Connection {
         send.window_acknowledgment = acknowledgment;
         if send.largest_window < window {
             send.largest_window = window;
-            if self.config.policy.mss_at_most_half_window {
+            if self.common.config.policy.mss_at_most_half_window {
                 self.resize_to_window();
             }
         }
@@ -495,10 +511,10 @@ impl Connection {
     /// The persist timer begins anew with each acknowledgment while nothing is out.
     #[inline(never)]
     fn restart_persist_timer(&mut self, now: Instant) {
-        if self.retransmit_at != Instant::FAR_FUTURE {
+        if self.sender.retransmit_at != Instant::FAR_FUTURE {
             self.arm_retransmission(now);
         }
-        if let Some(buffers) = &mut self.buffers
+        if let Some(buffers) = &mut self.sender.buffers
             && buffers.aggregate_until != Instant::FAR_FUTURE
         {
             buffers.aggregate_until = Instant::FAR_FUTURE;
@@ -507,15 +523,15 @@ impl Connection {
     }
     /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
     fn window_opened(&mut self, now: Instant) {
-        self.marks.clear(Marks::PROBE);
-        if self.config.policy.window_probes_are_empty && self.has_outstanding() {
+        self.sender.marks.clear(SendMarks::PROBE);
+        if self.common.config.policy.window_probes_are_empty && self.has_outstanding() {
             // What is out was sent again, and is watched over, with the window closed, too.
             return;
         }
-        self.round_trip.backoff = 0;
-        self.retransmit_at = Instant::FAR_FUTURE;
+        self.sender.round_trip.backoff = 0;
+        self.sender.retransmit_at = Instant::FAR_FUTURE;
         if self.has_outstanding() {
-            if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
                 self.send_refused_again(0);
             }
             self.arm_retransmission(now);
@@ -524,23 +540,23 @@ impl Connection {
     /// A writer that found the buffer full is told once a third of it is free.
     #[inline]
     pub(crate) fn tell_writer(&mut self, outcome: &mut Outcome) {
-        if !self.marks.has(Marks::WRITER_WAITS) {
+        if !self.sender.marks.has(SendMarks::WRITER_WAITS) {
             return;
         }
         let limit = self.send_buffer_bytes();
-        let low_water = self.config.not_sent_low_water_bytes;
+        let low_water = self.common.config.not_sent_low_water_bytes;
         let fresh = low_water == usize::MAX || (self.not_sent_bytes() as usize) < low_water.div_ceil(2);
         if fresh && self.queued_bytes() as usize <= limit - limit / 3 {
-            self.marks.clear(Marks::WRITER_WAITS);
+            self.sender.marks.clear(SendMarks::WRITER_WAITS);
             outcome.changes |= Changes::WRITABLE;
         }
     }
     pub(super) fn fin_acknowledged(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        match self.phase {
+        match self.common.phase {
             TcpPhase::FinWait1 => {
                 self.enter(TcpPhase::FinWait2, env);
-                if self.marks.has(Marks::RECEIVE_CLOSED) {
-                    self.linger_at = env.now + self.config.fin_wait_2;
+                if self.common.marks.has(Marks::RECEIVE_CLOSED) {
+                    self.linger_at = env.now + self.common.config.fin_wait_2;
                 }
             }
             TcpPhase::Closing => self.enter_time_wait(env),

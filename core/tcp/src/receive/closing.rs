@@ -10,14 +10,14 @@ impl Connection {
     /// Whether this is it, and the only thing that is said.
     #[inline]
     pub(super) fn is_last_acknowledgment(&self, report: &Report<'_>) -> bool {
-        self.phase.has_fin_outstanding()
-            && self.send.unacknowledged + 1 == self.send.next
-            && report.acknowledgment == self.send.next
+        self.common.phase.has_fin_outstanding()
+            && self.sender.space.unacknowledged + 1 == self.sender.space.next
+            && report.acknowledgment == self.sender.space.next
             && self.queued_bytes() == 0
-            && self.recovery.state == RecoveryState::Open
+            && self.sender.recovery.state == RecoveryState::Open
             && report.sack.is_none()
             && !report.congestion
-            && self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() == 0)
+            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() == 0)
     }
     /// Takes it.
     pub(super) fn take_last_acknowledgment(
@@ -29,10 +29,10 @@ impl Connection {
         let (now, acknowledgment) = (env.now, report.acknowledgment);
         let delivery = self.deliver(report, acknowledgment, now);
         let echoed = report.echo.and_then(|echo| self.echoed_round_trip(echo, now));
-        let (next, measured) = (self.send.next, delivery.oldest_round_trip);
-        self.round_trip.acknowledged(acknowledgment, next, measured, echoed, &self.config);
+        let (next, measured) = (self.sender.space.next, delivery.oldest_round_trip);
+        self.sender.round_trip.acknowledged(acknowledgment, next, measured, echoed, &self.common.config);
         self.discard_acknowledged(acknowledgment, 1, env);
-        self.recovery.duplicates = 0;
+        self.sender.recovery.duplicates = 0;
         self.restart_timers(true, true, now);
         outcome.changes |= Changes::REACHED;
         self.soft_error = None;

@@ -2,7 +2,7 @@
 //! Linux keeps a small entry with rules of its own (tcp_timewait_state_process).
 
 use super::Arrival;
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Instant, Sequence};
@@ -11,17 +11,19 @@ use inhost_event::{Drop, TcpPhase};
 impl Connection {
     /// Whether this is all that is left.
     pub(crate) fn is_small(&self) -> bool {
-        self.config.policy.minimal_last_states
-            && match self.phase {
+        self.common.config.policy.minimal_last_states
+            && match self.common.phase {
                 TcpPhase::TimeWait => true,
-                TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
+                TcpPhase::FinWait2 => {
+                    self.common.marks.has(Marks::RECEIVE_CLOSED) && !self.common.marks.has(Marks::WHOLE)
+                }
                 _ => false,
             }
     }
     /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
     /// socket by then.
     pub fn outlives_abort(&self) -> bool {
-        self.config.policy.minimal_last_states && self.phase == TcpPhase::TimeWait
+        self.common.config.policy.minimal_last_states && self.common.phase == TcpPhase::TimeWait
     }
     /// A segment for it.
     pub(super) fn arrive_in_small(
@@ -30,17 +32,17 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.phase == TcpPhase::TimeWait {
+        if self.common.phase == TcpPhase::TimeWait {
             // Nobody sends any more who could go slower.
-            self.marks.clear(Marks::ECHO_CONGESTION);
+            self.receiver.marks.clear(ReceiveMarks::ECHO_CONGESTION);
         }
         let is_old = self.is_older_than_known(arrival);
-        let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receive.next);
-        if self.phase == TcpPhase::TimeWait {
+        let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receiver.space.next);
+        if self.common.phase == TcpPhase::TimeWait {
             return self.arrive_in_time_wait(arrival, is_old, env, outcome);
         }
         let flags = arrival.header.flags;
-        if is_old || !is_within(start, end, next, self.receive.edge) {
+        if is_old || !is_within(start, end, next, self.receiver.space.edge) {
             return self.answer_small(arrival, env, outcome);
         }
         if flags.rst() {
@@ -56,11 +58,11 @@ impl Connection {
         if !flags.fin() || end != next + 1 {
             return self.end_small(arrival, env, outcome);
         }
-        self.receive.next = end;
-        self.receive.edge = self.receive.edge.later(end);
+        self.receiver.space.next = end;
+        self.receiver.space.edge = self.receiver.space.edge.later(end);
         self.keep_timestamp(arrival.header.options.timestamps, env.now);
         self.enter_time_wait(env);
-        self.marks.set(Marks::ACKNOWLEDGE);
+        self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
     }
     fn arrive_in_time_wait(
         &mut self,
@@ -72,25 +74,25 @@ impl Connection {
         let flags = arrival.header.flags;
         let (start, end) = (arrival.header.sequence, arrival.end());
         outcome.dropped = Some(Drop::OutOfWindow);
-        if !is_old && start == self.receive.next && (start == end || flags.rst()) {
+        if !is_old && start == self.receiver.space.next && (start == end || flags.rst()) {
             if flags.rst() {
                 return self.finish(None, env, outcome);
             }
-            self.linger_at = env.now + self.config.time_wait;
+            self.linger_at = env.now + self.common.config.time_wait;
             self.keep_timestamp(arrival.header.options.timestamps, env.now);
             return;
         }
         if flags.rst() {
             return;
         }
-        let begins = flags.syn() && !flags.ack() && !is_old && self.receive.next.precedes(start);
+        let begins = flags.syn() && !flags.ack() && !is_old && self.receiver.space.next.precedes(start);
         if begins {
             // It could begin another connection, and nobody listens for it: no limit counts that.
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             return;
         }
         if is_old || flags.ack() {
-            self.linger_at = env.now + self.config.time_wait;
+            self.linger_at = env.now + self.common.config.time_wait;
         }
         self.answer_small(arrival, env, outcome);
     }
@@ -103,7 +105,7 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) -> bool {
-        if before == self.phase || !self.is_small() {
+        if before == self.common.phase || !self.is_small() {
             return false;
         }
         let fin = arrival.header.flags.fin();
@@ -112,7 +114,7 @@ impl Connection {
             self.sack_told(env.pool);
             return true;
         }
-        let goes_on = self.receive.next.precedes(arrival.end().back(u32::from(fin)));
+        let goes_on = self.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));
         if goes_on && arrival.header.sequence != arrival.end() {
             self.begin_small();
             self.end_small(arrival, env, outcome);
@@ -120,11 +122,11 @@ impl Connection {
         }
         if fin {
             // It is still taken; an old one leaves the connection whole.
-            self.marks.set(Marks::WHOLE);
+            self.common.marks.set(Marks::WHOLE);
             return false;
         }
         self.begin_small();
-        if let Some(buffers) = &mut self.buffers {
+        if let Some(buffers) = &mut self.receiver.buffers {
             buffers.reassembly.clear(env.pool);
         }
         true
@@ -132,8 +134,8 @@ impl Connection {
     /// It has counts of its own, and waits for nothing.
     pub(crate) fn begin_small(&mut self) {
         self.challenges = 0;
-        self.acknowledge_at = Instant::FAR_FUTURE;
-        self.marks.clear(Marks::ACKNOWLEDGE | Marks::SCHEDULED);
+        self.receiver.acknowledge_at = Instant::FAR_FUTURE;
+        self.receiver.marks.clear(ReceiveMarks::ACKNOWLEDGE | ReceiveMarks::SCHEDULED);
     }
     /// There is nobody for this data: it is answered as if there were no connection.
     fn end_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
@@ -144,14 +146,14 @@ impl Connection {
     fn answer_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
         outcome.dropped = Some(Drop::OutOfWindow);
         if arrival.bears_stream() || self.may_challenge(env) {
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
     fn is_older_than_known(&self, arrival: &Arrival<'_>) -> bool {
         let stamp = arrival.header.options.timestamps;
-        self.marks.has(Marks::TIMESTAMPS)
+        self.common.marks.has(Marks::TIMESTAMPS)
             && !arrival.header.flags.rst()
-            && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamps.recent) as i32) < 0)
+            && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.receiver.timestamp_recent) as i32) < 0)
     }
 }
 

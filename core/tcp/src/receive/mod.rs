@@ -9,7 +9,7 @@ mod last_states;
 pub(crate) mod reset;
 mod straight;
 
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::Outcome;
 use crate::promptness::{Coming, QUICK_AFTER_TROUBLE};
 use crate::{Connection, Ecn, Environment, Header};
@@ -77,7 +77,7 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        let ecn_tells = self.marks.has(Marks::ECN) && self.tells_of_congestion(ecn);
+        let ecn_tells = self.common.marks.has(Marks::ECN) && self.tells_of_congestion(ecn);
         if !ecn_tells
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
@@ -88,7 +88,7 @@ impl Connection {
         let (whole_bytes, start) = (payload.len() as u32, header.sequence);
         let (fin, is_repeated) = (header.flags.fin(), false);
         let mut arrival = Arrival { header, payload, is_repeated, whole_bytes, start, fin, ecn };
-        match self.phase {
+        match self.common.phase {
             TcpPhase::Closed => {
                 outcome.reset = crate::ResetReply::to(header, arrival.payload.len());
                 outcome.dropped = Some(Drop::NoSocket);
@@ -115,20 +115,22 @@ impl Connection {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_acknowledgment(arrival, env, outcome);
-            if self.config.policy.answers_crossing_syn {
+            if self.common.config.policy.answers_crossing_syn {
                 self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
-                self.marks.set(Marks::SCHEDULED);
+                self.receiver.marks.set(ReceiveMarks::SCHEDULED);
                 self.note_repeated(arrival.header.sequence, arrival.header.sequence + 1);
-                self.marks.set(Marks::ACKNOWLEDGE);
+                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
             return;
         }
-        if self.config.policy.bad_handshakes_are_reset && self.ends_bad_handshake(arrival, env, outcome) {
+        if self.common.config.policy.bad_handshakes_are_reset
+            && self.ends_bad_handshake(arrival, env, outcome)
+        {
             return;
         }
-        let answers = self.phase == TcpPhase::SynReceived && !self.marks.has(Marks::ACTIVE);
+        let answers = self.common.phase == TcpPhase::SynReceived && !self.common.marks.has(Marks::ACTIVE);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
-            && self.config.policy.segments_need_ack_flag
+            && self.common.config.policy.segments_need_ack_flag
             && !answers
         {
             outcome.dropped = Some(Drop::OutOfWindow);
@@ -149,25 +151,26 @@ impl Connection {
             return;
         }
         // Only where something depends on it.
-        let was_plain = (self.acks_adapt() || self.config.policy.old_acks_update_nothing)
+        let was_plain = (self.acks_adapt() || self.common.config.policy.old_acks_update_nothing)
             && self.is_plain_acknowledgment(arrival);
-        let (before, is_old) = (self.phase, arrival.header.acknowledgment.precedes(self.send.unacknowledged));
+        let (before, is_old) =
+            (self.common.phase, arrival.header.acknowledgment.precedes(self.sender.space.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
             if was_plain {
                 // The challenge goes first.
                 self.release_small();
-                self.marks.put(Marks::APART, self.marks.has(Marks::ACKNOWLEDGE));
+                self.common.marks.put(Marks::APART, self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE));
             }
             return;
         }
         // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
-        if is_old && !was_plain && self.config.policy.old_acks_update_nothing {
-            self.received_at = env.now;
+        if is_old && !was_plain && self.common.config.policy.old_acks_update_nothing {
+            self.receiver.received_at = env.now;
         } else {
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_window_reduced(arrival);
         }
-        if before != self.phase && self.becomes_small(before, arrival, env, outcome) {
+        if before != self.common.phase && self.becomes_small(before, arrival, env, outcome) {
             return;
         }
         self.take_urgent(arrival, outcome);
@@ -177,19 +180,19 @@ impl Connection {
     }
     /// When what waits to be acknowledged is, now that this segment is taken.
     fn schedule_what_came(&mut self, arrival: &Arrival<'_>, was_plain: bool, now: Instant) {
-        if !self.marks.has(Marks::SCHEDULED) || self.phase == TcpPhase::Closed {
+        if !self.receiver.marks.has(ReceiveMarks::SCHEDULED) || self.common.phase == TcpPhase::Closed {
             return;
         }
         if self.acks_adapt() {
-            if arrival.header.flags.cwr() && self.marks.has(Marks::ECN) && arrival.bears_stream() {
+            if arrival.header.flags.cwr() && self.common.marks.has(Marks::ECN) && arrival.bears_stream() {
                 // Its window may be very small.
-                self.marks.set(Marks::ACKNOWLEDGE);
+                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
             // A plain acknowledgment is a matter of the sender's alone.
             if arrival.bears_stream() || !was_plain {
                 self.schedule_adaptive(now);
             }
-        } else if arrival.bears_stream() && !self.marks.has(Marks::ACKNOWLEDGE) {
+        } else if arrival.bears_stream() && !self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
             self.schedule_acknowledgment(now);
         }
     }
@@ -197,32 +200,34 @@ impl Connection {
     /// with nothing held that waits for something.
     fn is_plain_acknowledgment(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let expected = self.marks.has(Marks::TIMESTAMPS);
-        self.phase == TcpPhase::Established
+        let expected = self.common.marks.has(Marks::TIMESTAMPS);
+        self.common.phase == TcpPhase::Established
             && header.flags.without(Flags::PSH) == Flags::ACK
-            && header.sequence == self.receive.next
-            && header.acknowledgment.at_or_before(self.send.next)
-            && u32::from(header.window) << self.send.scale == self.send.window
+            && header.sequence == self.receiver.space.next
+            && header.acknowledgment.at_or_before(self.sender.space.next)
+            && u32::from(header.window) << self.sender.scale == self.sender.space.window
             && header.options.sack.is_empty()
             && header.options.timestamps.is_some() == expected
-            && (self.received_bytes > 0 || !self.marks.has(Marks::ACTIVE) || self.send.scale == 0)
-            && self.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+            && (self.receiver.received_bytes > 0
+                || !self.common.marks.has(Marks::ACTIVE)
+                || self.sender.scale == 0)
+            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
     /// Whether the mark of a segment's IP header says something that those before did not.
     fn tells_of_congestion(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::CongestionExperienced => true,
-            Ecn::NotCapable => self.promptness.has_seen_ecn(),
-            _ => !self.promptness.has_seen_ecn(),
+            Ecn::NotCapable => self.receiver.promptness.has_seen_ecn(),
+            _ => !self.receiver.promptness.has_seen_ecn(),
         }
     }
     /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
     fn take_window_reduced(&mut self, arrival: &Arrival<'_>) {
-        if arrival.header.flags.cwr() && self.marks.has(Marks::ECN) {
-            let echoed = self.marks.has(Marks::ECHO_CONGESTION);
-            self.marks.clear(Marks::ECHO_CONGESTION);
+        if arrival.header.flags.cwr() && self.common.marks.has(Marks::ECN) {
+            let echoed = self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION);
+            self.receiver.marks.clear(ReceiveMarks::ECHO_CONGESTION);
             if echoed && !self.acks_adapt() {
-                self.marks.set(Marks::ACKNOWLEDGE);
+                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
         }
     }
@@ -232,48 +237,48 @@ impl Connection {
     fn take_congestion_mark(&mut self, ecn: Ecn) {
         match ecn {
             Ecn::CongestionExperienced => {
-                if !self.marks.has(Marks::ECHO_CONGESTION) {
-                    self.marks.set(Marks::ECHO_CONGESTION);
+                if !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION) {
+                    self.receiver.marks.set(ReceiveMarks::ECHO_CONGESTION);
                     self.hurry_acknowledgments(2);
                     if !self.acks_adapt() {
-                        self.marks.set(Marks::ACKNOWLEDGE);
+                        self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
                     }
                 }
-                self.promptness.saw_ecn();
+                self.receiver.promptness.saw_ecn();
             }
             // What is sent again is not capable.
-            Ecn::NotCapable if self.promptness.has_seen_ecn() => self.hurry_acknowledgments(2),
+            Ecn::NotCapable if self.receiver.promptness.has_seen_ecn() => self.hurry_acknowledgments(2),
             Ecn::NotCapable => {}
-            _ => self.promptness.saw_ecn(),
+            _ => self.receiver.promptness.saw_ecn(),
         }
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     fn answers_simultaneous_open(&self, header: &Header) -> bool {
         let kind = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
-        self.phase == TcpPhase::SynReceived
-            && self.marks.has(Marks::ACTIVE)
+        self.common.phase == TcpPhase::SynReceived
+            && self.common.marks.has(Marks::ACTIVE)
             && kind == Flags::SYN | Flags::ACK
-            && header.sequence == self.receive.initial
-            && self.send.unacknowledged.precedes(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.send.next)
+            && header.sequence == self.receiver.space.initial
+            && self.sender.space.unacknowledged.precedes(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.sender.space.next)
     }
     /// The peer is alive; its timestamp is kept for the echo (RFC 7323 §4.3).
     // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
     fn heard(&mut self, sequence: Sequence, timestamps: Option<(u32, u32)>, now: Instant) {
-        self.received_at = now;
-        self.keep_alive_probes = 0;
-        self.marks.clear(Marks::SILENCE);
+        self.receiver.received_at = now;
+        self.sender.keep_alive_probes = 0;
+        self.sender.marks.clear(SendMarks::SILENCE);
         if let Some((value, _)) = timestamps
-            && self.marks.has(Marks::TIMESTAMPS)
-            && sequence.at_or_before(self.receive.acknowledged)
-            && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
+            && self.common.marks.has(Marks::TIMESTAMPS)
+            && sequence.at_or_before(self.receiver.space.acknowledged)
+            && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
         {
-            self.timestamps.recent = value;
-            self.timestamps.recent_second = (now.as_nanos() / 1_000_000_000) as u32;
+            self.receiver.timestamp_recent = value;
+            self.receiver.timestamp_second = (now.as_nanos() / 1_000_000_000) as u32;
         }
     }
     /// The same for a segment of which more is known than its numbers.
     fn keep_timestamp(&mut self, timestamps: Option<(u32, u32)>, now: Instant) {
-        self.heard(self.receive.acknowledged, timestamps, now);
+        self.heard(self.receiver.space.acknowledged, timestamps, now);
     }
 }

@@ -1,7 +1,7 @@
 //! RST and SYN within the window: what RFC 9293 §3.10.7.4 says with the defences of RFC 5961.
 
 use super::Arrival;
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment, Header};
 use inhost_base::Duration;
@@ -20,25 +20,26 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.phase == TcpPhase::TimeWait {
+        if self.common.phase == TcpPhase::TimeWait {
             // RFC 1337 §3: a stray reset does not cut TIME-WAIT short.
             outcome.dropped = Some(Drop::NotCredible);
             return;
         }
-        if arrival.header.sequence != self.receive.next && !self.repeats_fin(arrival.header) {
+        if arrival.header.sequence != self.receiver.space.next && !self.repeats_fin(arrival.header) {
             return self.challenge(env, outcome);
         }
-        let error = match self.phase {
+        let error = match self.common.phase {
             TcpPhase::SynReceived
-                if self.marks.has(Marks::ACTIVE) && !self.config.policy.answers_crossing_syn =>
+                if self.common.marks.has(Marks::ACTIVE)
+                    && !self.common.config.policy.answers_crossing_syn =>
             {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
             TcpPhase::Closing | TcpPhase::LastAck => {
-                self.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
+                self.common.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
             }
-            TcpPhase::CloseWait if self.config.policy.reset_after_fin_is_closed => {
+            TcpPhase::CloseWait if self.common.config.policy.reset_after_fin_is_closed => {
                 Some(ConnectionError::ResetAfterEnd)
             }
             _ => Some(ConnectionError::Reset),
@@ -47,9 +48,9 @@ impl Connection {
     }
     /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
     pub(super) fn repeats_fin(&self, header: &Header) -> bool {
-        self.config.policy.reset_at_fin_is_valid
-            && header.sequence + 1 == self.receive.next
-            && matches!(self.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
+        self.common.config.policy.reset_at_fin_is_valid
+            && header.sequence + 1 == self.receiver.space.next
+            && matches!(self.common.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
     }
     /// Whether a segment for a handshake that a listener began is none of it: with another acknowledgment, or with a SYN in
     /// the window.
@@ -60,7 +61,10 @@ impl Connection {
         outcome: &mut Outcome,
     ) -> bool {
         let header = arrival.header;
-        if self.phase != TcpPhase::SynReceived || self.marks.has(Marks::ACTIVE) || self.is_early() {
+        if self.common.phase != TcpPhase::SynReceived
+            || self.common.marks.has(Marks::ACTIVE)
+            || self.is_early()
+        {
             return false;
         }
         let expected = self.syn_sequence() + 1;
@@ -69,17 +73,18 @@ impl Connection {
             outcome.reset = ResetReply::to(header, arrival.payload.len());
             return true;
         }
-        if self.config.policy.handshake_ack_needs_echo
+        if self.common.config.policy.handshake_ack_needs_echo
             && !header.flags.rst()
             && !self.echoes_answer(arrival.header)
         {
             outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge(env) {
-                self.marks.set(Marks::ACKNOWLEDGE);
+                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
             return true;
         }
-        let ahead = header.sequence.since(self.receive.next) < self.receive.edge.since(self.receive.next);
+        let ahead = header.sequence.since(self.receiver.space.next)
+            < self.receiver.space.edge.since(self.receiver.space.next);
         let ends = header.flags.syn() && !header.flags.rst() && ahead;
         if ends {
             outcome.reset = ResetReply::to(header, arrival.payload.len());
@@ -89,11 +94,14 @@ impl Connection {
     }
     /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
     fn echoes_answer(&self, header: &Header) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)) else {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| self.common.marks.has(Marks::TIMESTAMPS))
+        else {
             return true;
         };
         // When an answer left that was sent again, or by a cookie, is not known.
-        echo == 0 || !self.marks.has(Marks::SYN_TIMED) || echo == self.timestamp(self.sent_at)
+        echo == 0
+            || !self.common.marks.has(Marks::SYN_TIMED)
+            || echo == self.common.timestamp(self.sender.sent_at)
     }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1
@@ -102,7 +110,7 @@ impl Connection {
         // What is discarded leaves nothing behind, no report of what came twice either.
         self.sack_told(env.pool);
         if self.may_challenge(env) {
-            self.marks.set(Marks::ACKNOWLEDGE);
+            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         } else {
             outcome.dropped = Some(Drop::RateLimited);
         }
@@ -110,9 +118,9 @@ impl Connection {
     /// The same for a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
     /// Linux, with a count of its own.
     pub(super) fn challenge_syn(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        let begins = self.config.policy.challenge_interval.is_some()
-            && self.phase == TcpPhase::SynReceived
-            && !self.marks.has(Marks::ACTIVE);
+        let begins = self.common.config.policy.challenge_interval.is_some()
+            && self.common.phase == TcpPhase::SynReceived
+            && !self.common.marks.has(Marks::ACTIVE);
         if begins {
             self.challenges = 0;
         }
@@ -124,7 +132,7 @@ impl Connection {
     /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
     // spec: RFC5961 7-1
     pub(super) fn may_challenge(&mut self, env: &Environment<'_>) -> bool {
-        if let Some(interval) = self.config.policy.challenge_interval {
+        if let Some(interval) = self.common.config.policy.challenge_interval {
             let at = env.now.as_millis() as u32;
             let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
             let may = self.challenges == 0 || passed >= interval;
@@ -138,7 +146,7 @@ impl Connection {
             self.challenged_at = second;
             self.challenges = 0;
         }
-        let may = self.challenges < self.config.challenge_limit_per_second;
+        let may = self.challenges < self.common.config.challenge_limit_per_second;
         self.challenges += u8::from(may);
         may
     }

@@ -1,7 +1,7 @@
 //! The straight road: header prediction, one function that says whether a segment is the next data in order or a new
 //! acknowledgment and nothing else to think about, and what is done with such a one (DEC §4).
 
-use crate::marks::Marks;
+use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::Outcome;
 use crate::promptness::Coming;
 use crate::window::tighten;
@@ -14,30 +14,30 @@ impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
-        self.phase == TcpPhase::Established
-            && header.sequence == self.receive.next
-            && payload_bytes as u32 <= self.receive.edge.since(self.receive.next)
-            && self.send.unacknowledged.at_or_before(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.send.next)
+        self.common.phase == TcpPhase::Established
+            && header.sequence == self.receiver.space.next
+            && payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
+            && self.sender.space.unacknowledged.at_or_before(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.sender.space.next)
             // Otherwise it may be a duplicate acknowledgment.
-            && (payload_bytes > 0 || header.acknowledgment != self.send.unacknowledged)
+            && (payload_bytes > 0 || header.acknowledgment != self.sender.space.unacknowledged)
             && header.window != 0
-            && self.send.window != 0
-            && self.recovery.state == RecoveryState::Open
-            && (!self.marks.has(Marks::CLOSED_OR_ECN) || self.may_predict())
+            && self.sender.space.window != 0
+            && self.sender.recovery.state == RecoveryState::Open
+            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.may_predict())
             && match header.timestamps {
                 Some((value, _)) => {
-                    self.marks.has(Marks::TIMESTAMPS)
-                        && value.wrapping_sub(self.timestamps.recent) as i32 >= 0
+                    self.common.marks.has(Marks::TIMESTAMPS)
+                        && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
                 }
-                None => !self.marks.has(Marks::TIMESTAMPS),
+                None => !self.common.marks.has(Marks::TIMESTAMPS),
             }
     }
     /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
     /// acknowledgments where that adapts.
     #[cold]
     fn may_predict(&self) -> bool {
-        !self.marks.has(Marks::RECEIVE_CLOSED) && !self.acks_adapt()
+        !self.common.marks.has(Marks::RECEIVE_CLOSED) && !self.acks_adapt()
     }
     /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
     /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
@@ -71,24 +71,24 @@ impl Connection {
     #[inline]
     pub fn may_be_followed(&self, payload_bytes: usize) -> bool {
         payload_bytes > 0
-            && payload_bytes >= usize::from(self.receive_mss)
+            && payload_bytes >= usize::from(self.receiver.receive_mss)
             && !self.acks_adapt()
-            && self.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
     /// Whether the window that was offered has room for `payload_bytes` more.
     #[inline]
     pub fn has_room_for(&self, payload_bytes: usize) -> bool {
-        payload_bytes as u32 <= self.receive.edge.since(self.receive.next)
+        payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
     }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
     #[inline]
     pub fn receive_following(&mut self, payload: Packet, pool: &mut Pool) {
         let length = payload.len() as u32;
-        let buffers = self.buffers.get_or_insert_default();
+        let buffers = self.receiver.buffers.get_or_insert_default();
         buffers.receive.push(tighten(payload, pool), pool);
-        self.receive.next += length;
-        self.received_bytes += u64::from(length);
+        self.receiver.space.next += length;
+        self.receiver.received_bytes += u64::from(length);
     }
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
@@ -106,9 +106,10 @@ impl Connection {
     /// which the socket has no memory yet.
     #[cold]
     fn forget_soft_error(&mut self, header: &PlainHeader) {
-        let same_window = u32::from(header.window) << self.send.scale == self.send.window;
-        let has_hole = self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
-        if self.config.policy.icmp_may_quote_snd_nxt && (!same_window || has_hole || self.received_bytes == 0)
+        let same_window = u32::from(header.window) << self.sender.scale == self.sender.space.window;
+        let has_hole = self.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
+        if self.common.config.policy.icmp_may_quote_snd_nxt
+            && (!same_window || has_hole || self.receiver.received_bytes == 0)
         {
             self.soft_error = None;
         }
@@ -122,7 +123,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         self.heard(header.sequence, header.timestamps, env.now);
-        if header.acknowledgment != self.send.unacknowledged {
+        if header.acknowledgment != self.sender.space.unacknowledged {
             self.advance_plainly(header, env, outcome);
         } else if self.soft_error.is_some() {
             self.forget_soft_error(header);
@@ -132,7 +133,7 @@ impl Connection {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let coming = Coming { bytes, push: header.push, is_marked: false };
             self.take_in_order(payload, false, coming, header.timestamps, env, outcome);
-            if !self.marks.has(Marks::ACKNOWLEDGE) {
+            if !self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
                 self.schedule_acknowledgment(env.now);
             }
         }

@@ -253,7 +253,7 @@ fn a_cookie_goes_with_the_first_answer_only() {
     assert_eq!(trial.expect().header.options.fast_open, None);
     trial.give(segment(1, ACK, 1), b"");
     trial.pass(Duration::from_secs(3));
-    assert!(trial.connection.buffers.is_none());
+    assert!(!trial.connection.has_buffers());
 }
 
 #[test]
