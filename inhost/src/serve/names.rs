@@ -30,8 +30,7 @@ pub fn answer(
     let names = NamesConfig { hosts, servers: servers.clone(), seed: seed()?, ..NamesConfig::default() };
     let names = Rc::new(Names::new(runtime.host(), names));
     if let Some(forwarder) = forwarder {
-        let (home, port) = forwarder.home();
-        names.set_home(home, port);
+        names.set_home(forwarder.home());
     }
     // A lease's servers go before the system's; what is configured goes before both.
     if let Some(dhcp) = dhcp.filter(|_| !is_configured(config, links)) {

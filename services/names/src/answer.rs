@@ -3,8 +3,8 @@
 
 use crate::asked::Question;
 use crate::denial::{Signature, denials};
-use hickory_resolver::proto::op::{Message, ResponseCode};
-use hickory_resolver::proto::rr::{DNSClass, Name, RData, Record, RecordType};
+use hickory_proto::op::{Message, ResponseCode};
+use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use inhost_base::Duration;
 use inhost_common::Cleaner;
 use std::fmt;

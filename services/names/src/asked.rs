@@ -4,8 +4,8 @@
 //! case of each letter of its name (draft-vixie-dnsext-dns0x20): RFC 5452.
 
 use crate::codec;
-use hickory_resolver::proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_resolver::proto::rr::{DNSClass, Name, RecordType};
+use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::rr::{DNSClass, Name, RecordType};
 use inhost_base::Random;
 use std::fmt;
 

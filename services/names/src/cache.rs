@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::asked::Question;
 use crate::codec;
-use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
+use hickory_proto::op::{Message, OpCode, ResponseCode};
 use inhost_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
@@ -144,8 +144,8 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hickory_resolver::proto::rr::rdata::{A, TXT};
-    use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+    use hickory_proto::rr::rdata::{A, TXT};
+    use hickory_proto::rr::{Name, RData, Record, RecordType};
     use std::str::FromStr;
 
     fn question(name: &str) -> Question {

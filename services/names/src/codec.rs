@@ -2,10 +2,10 @@
 //! validator behind us checks signatures over these octets.
 
 use crate::asked::HEADER_BYTES;
-use hickory_resolver::proto::op::{Message, Query};
-use hickory_resolver::proto::rr::rdata::NULL;
-use hickory_resolver::proto::rr::{DNSClass, Name, RData, Record, RecordType};
-use hickory_resolver::proto::serialize::binary::{BinDecodable, BinDecoder, BinEncodable};
+use hickory_proto::op::{Message, Query};
+use hickory_proto::rr::rdata::NULL;
+use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
+use hickory_proto::serialize::binary::{BinDecodable, BinDecoder, BinEncodable};
 
 /// Reads a message. Of the additional section only the options are kept.
 pub(crate) fn read(bytes: &[u8]) -> Option<Message> {
@@ -165,7 +165,7 @@ fn form(kind: RecordType) -> Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hickory_resolver::proto::op::{MessageType, OpCode};
+    use hickory_proto::op::{MessageType, OpCode};
     use std::str::FromStr;
 
     /// A reply with one record at `www.example.`, whose name stands at octet 12.

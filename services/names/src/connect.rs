@@ -1,7 +1,7 @@
 //! A connection by name: the pure race of [`crate::race`], driven on a host.
 
-use crate::resolve::{Dns, look_up_family, telling};
-use crate::{ConnectByNameError, Family, LookUpError, Race, RaceConfig, Step};
+use crate::resolve::telling;
+use crate::{ConnectByNameError, Family, LookUpError, Names, Race, RaceConfig, Step};
 use futures_lite::future;
 use inhost_base::{Endpoint, IpAddr};
 use inhost_socket::errno::Errno;
@@ -47,7 +47,7 @@ pub(crate) enum Source<'a> {
     /// They are known.
     Known(Vec<IpAddr>),
     /// Each family's is asked for.
-    Dns(Option<&'a Dns>),
+    Dns(&'a Names),
 }
 
 /// Connects to the first address of `name` that accepts; attempts that lose are dropped, which closes them.
@@ -66,7 +66,7 @@ pub(crate) async fn connect(
                 let of_family = addresses.iter().copied().filter(|a| Family::of(*a) == family).collect();
                 Box::pin(future::ready(Ok(of_family)))
             }
-            Source::Dns(dns) => Box::pin(look_up_family(*dns, name, family, host)),
+            Source::Dns(names) => Box::pin(names.look_up_family(name, family)),
         };
         under_way.look_ups.push((family, look_up));
     }

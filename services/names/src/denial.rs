@@ -1,8 +1,8 @@
 //! Which records of an authority section prove to a validator that a name or a type does not exist, or that an answer
 //! came of a wildcard (RFC 4035 §3.1.3, RFC 5155 §7.2).
 
-use hickory_resolver::proto::rr::{DNSClass, Name, RData, Record, RecordType};
-use hickory_resolver::proto::serialize::binary::{BinDecodable, BinDecoder};
+use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
+use hickory_proto::serialize::binary::{BinDecodable, BinDecoder};
 
 /// Octets of a signature before its signer (RFC 4034 §3.1).
 const BEFORE_SIGNER_BYTES: usize = 18;

@@ -3,14 +3,14 @@
 use crate::answer::Useless;
 use crate::asked::Question;
 use crate::health::Health;
-use crate::machine::{Action, Exchange, Failed, QUESTION_LIMIT, Report};
+use crate::machine::{Action, Exchange, Failed, Patience, QUESTION_LIMIT, Report};
 use crate::mdns::{self, MdnsReport};
 use futures_lite::future;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Random};
 use inhost_socket::errno::Errno;
 use inhost_socket::{Host, Stream, UdpSocket};
 use inhost_stack::UdpOptions;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -22,6 +22,7 @@ pub struct Asker {
     host: Host,
     health: RefCell<Health>,
     random: RefCell<Random>,
+    patience: Cell<Patience>,
 }
 
 /// What happened while an exchange waited.
@@ -45,11 +46,15 @@ impl Asker {
     /// One that draws identifiers and letters' case from `seed`, which nobody else must know.
     pub fn new(host: &Host, seed: [u8; 32]) -> Asker {
         let (health, random) = (RefCell::new(Health::new()), RefCell::new(Random::from_seed(seed)));
-        Asker { host: host.clone(), health, random }
+        Asker { host: host.clone(), health, random, patience: Cell::default() }
     }
     /// The host that asks.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+    /// Sets how often each server is asked from now on, and how long it is waited for.
+    pub fn set_patience(&self, patience: Patience) {
+        self.patience.set(patience);
     }
     /// Asks everybody on the links (RFC 6762).
     pub async fn ask_link(&self, question: Question) -> MdnsReport {
@@ -60,12 +65,13 @@ impl Asker {
         }
         mdns::ask(&self.host, question, &mut Random::from_seed(seed)).await
     }
-    /// Asks `servers` until one has said something of use, or none has.
+    /// Asks `servers` until one has given a usable answer, or none has.
     pub async fn ask(&self, question: Question, servers: &[Endpoint], over_tcp: bool) -> Report {
         let mut exchange = Exchange::new(
             question,
             servers,
             over_tcp,
+            self.patience.get(),
             &self.health.borrow(),
             &mut self.random.borrow_mut(),
             self.host.now(),

@@ -3,11 +3,11 @@
 use crate::forward::{ClientLimits, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::mdns::{MDNS_PORT, MdnsAction, MdnsQuery};
 use crate::{
-    ASKED_LIMIT, Action, Exchange, Failed, Health, Hosts, QUESTION_LIMIT, Question, RECORDS_LIMIT, Report,
-    Servers,
+    ASKED_LIMIT, Action, Exchange, Failed, Health, Hosts, Patience, QUESTION_LIMIT, Question, RECORDS_LIMIT,
+    Report, Servers,
 };
-use hickory_resolver::proto::op::{Message, MessageType};
-use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_proto::op::{Message, MessageType};
+use hickory_proto::rr::{Name, RecordType};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Random};
 
 /// Messages that one run makes of its input.
@@ -37,7 +37,15 @@ pub fn fuzz_answer(input: &[u8]) {
     let (mut health, mut random, mut now) = (Health::new(), Random::from_number(1), START);
     let asked = input.first().map_or(1, |octet| usize::from(*octet) % 12);
     let over_tcp = input.len().is_multiple_of(2);
-    let mut exchange = Exchange::new(question(), &servers[..asked], over_tcp, &health, &mut random, now);
+    let mut exchange = Exchange::new(
+        question(),
+        &servers[..asked],
+        over_tcp,
+        Patience::default(),
+        &health,
+        &mut random,
+        now,
+    );
     let mut current = None;
     let mut sent = 0;
     for (what, piece) in pieces(input) {
@@ -107,7 +115,7 @@ fn judge(report: &Report) {
         let is_of_the_way = names.contains(&record.name)
             || record.record_type() != RecordType::A && names.iter().any(|name| record.name.zone_of(name));
         assert!(is_of_the_way, "{record} was not asked for: {answer:?}");
-        if let hickory_resolver::proto::rr::RData::CNAME(target) = &record.data {
+        if let hickory_proto::rr::RData::CNAME(target) = &record.data {
             names.push(target.0.clone());
         }
     }
@@ -154,7 +162,8 @@ fn settle(
 ) {
     let (mut health, mut random) = (Health::new(), Random::from_number(2));
     let server = Endpoint::new([192, 0, 2, 1], 53);
-    let mut exchange = Exchange::new(question.clone(), &[server], true, &health, &mut random, now);
+    let mut exchange =
+        Exchange::new(question.clone(), &[server], true, Patience::default(), &health, &mut random, now);
     if let Some(Action::Tcp(_, bytes)) = exchange.action() {
         exchange.reply(&fitting(&bytes, piece), &mut health, &mut random, now);
     }

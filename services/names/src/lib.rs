@@ -16,7 +16,6 @@
 
 mod answer;
 mod asked;
-mod bridge;
 mod cache;
 mod codec;
 mod connect;
@@ -45,22 +44,24 @@ pub use driver::Asker;
 pub use error::{ConnectByNameError, LookUpError};
 pub use health::{FIRST_REST, Health, LONGEST_REST, SERVERS_REMEMBERED};
 /// The format of messages, names and records, which is hickory's.
-pub use hickory_resolver::proto;
+pub use hickory_proto as proto;
 pub use hosts::Hosts;
 pub use local::{LOCAL_TIME_TO_LIVE_SECONDS, reverse_name};
 pub use machine::{
-    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISFITS_LIMIT, Outcome, QUESTION_LIMIT, Report, Transport,
+    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISFITS_LIMIT, Outcome, Patience, QUESTION_LIMIT, Report,
+    Transport,
 };
 pub use race::{Family, Race, RaceConfig, Step};
 pub use records::{Looked, RecordsRequest, Source, data_shown, kinds_of};
 pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};
 
 use forward::Home;
-use inhost_base::{Endpoint, IpAddr, Ipv4Addr};
+use inhost_base::IpAddr;
 use inhost_socket::{Host, Stream};
-use resolve::Dns;
 use std::cell::RefCell;
-use std::rc::Rc;
+
+/// Memory of the answers that look-ups keep, where the host has no forwarder.
+const CACHE_BYTES: usize = 256 << 10;
 
 /// How a host finds addresses.
 #[derive(Clone, Debug, Default)]
@@ -79,36 +80,35 @@ pub struct NamesConfig {
 pub struct Names {
     host: Host,
     hosts: RefCell<Hosts>,
-    dns: RefCell<Option<Rc<Dns>>>,
     race: RaceConfig,
     servers: RefCell<Servers>,
     asker: Asker,
-    /// The host's own forwarder with its port.
-    home: RefCell<Option<(Home, u16)>>,
+    cache: RefCell<Cache>,
+    /// The host's own forwarder, whose cache is used instead.
+    home: RefCell<Option<Home>>,
 }
 
 impl Names {
-    /// A resolver on `host`; it starts one local task, which ends with it.
+    /// A resolver on `host`.
     pub fn new(host: &Host, config: NamesConfig) -> Names {
         let NamesConfig { hosts, servers, race, seed } = config;
-        let dns = RefCell::new(Dns::new(host, &servers).map(Rc::new));
+        let asker = Asker::new(host, seed);
+        asker.set_patience(servers.patience());
         let (hosts, servers) = (RefCell::new(hosts), RefCell::new(servers));
         Names {
             host: host.clone(),
             hosts,
-            dns,
             race,
             servers,
-            asker: Asker::new(host, seed),
+            asker,
+            cache: RefCell::new(Cache::new(CACHE_BYTES)),
             home: RefCell::default(),
         }
     }
-    /// Lets the forwarder that runs on this host at `port` answer from now on, by its table, its servers and what it
-    /// keeps.
-    pub fn set_home(&self, home: Home, port: u16) {
-        self.home.replace(Some((home, port)));
-        let servers = self.servers.borrow().clone();
-        self.set_servers(&servers);
+    /// Lets the forwarder of this host answer from now on, by its table, its servers and its cache.
+    pub fn set_home(&self, home: Home) {
+        self.home.replace(Some(home));
+        self.cache.borrow_mut().clear();
     }
     /// Puts another table in place of the one that was given, as after a change of the file.
     pub fn set_hosts(&self, hosts: Hosts) {
@@ -117,12 +117,11 @@ impl Names {
     /// Asks other name servers from now on, as after a new lease; look-ups under way end with those that they began with.
     /// Where the host's forwarder answers, which has servers of its own, only the search domains change.
     pub fn set_servers(&self, servers: &Servers) {
-        let mut servers = servers.clone();
-        if let Some((_, port)) = &*self.home.borrow() {
-            servers.servers = vec![Endpoint::new(Ipv4Addr::LOCALHOST, *port)];
+        self.asker.set_patience(servers.patience());
+        let old = self.servers.replace(servers.clone());
+        if old.servers != servers.servers {
+            self.cache.borrow_mut().clear();
         }
-        self.dns.replace(Dns::new(&self.host, &servers).map(Rc::new));
-        self.servers.replace(servers);
     }
     /// All addresses of `name`, of both families, the one to try first in front (RFC 6724 §6). Never empty.
     pub async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, LookUpError> {
@@ -130,10 +129,7 @@ impl Names {
         let mut addresses = match known {
             Some(addresses) => addresses,
             None if records::is_of_the_link(name) => self.look_up_on_the_link(name).await?,
-            None => {
-                let dns = self.dns.borrow().clone();
-                resolve::look_up_both(dns.as_deref(), name, &self.host).await?
-            }
+            None => self.look_up_both(name).await?,
         };
         connect::order(&self.host, &mut addresses);
         Ok(addresses)
@@ -141,11 +137,9 @@ impl Names {
     /// The name of `address`: what the table has for it, or the DNS. `None` where neither says one.
     pub async fn name_of(&self, address: IpAddr) -> Option<String> {
         let known = self.with_hosts(|hosts| hosts.names_of(address)).into_iter().next();
-        let dns = self.dns.borrow().clone();
-        match (known, dns) {
-            (Some(name), _) => Some(name),
-            (None, Some(dns)) => dns.name_of(address).await,
-            (None, None) => None,
+        match known {
+            Some(name) => Some(name),
+            None => self.name_in_dns(address).await,
         }
     }
     /// Connects to `port` of `name`: the first of its addresses that accepts (RFC 8305).
@@ -154,8 +148,7 @@ impl Names {
         if known.is_none() && records::is_of_the_link(name) {
             known = Some(self.look_up_on_the_link(name).await.map_err(ConnectByNameError::LookUp)?);
         }
-        let dns = self.dns.borrow().clone();
-        let source = known.map_or(connect::Source::Dns(dns.as_deref()), connect::Source::Known);
+        let source = known.map_or(connect::Source::Dns(self), connect::Source::Known);
         connect::connect(&self.host, source, name, port, self.race).await
     }
     /// What can be said of a name without asking anyone.
@@ -164,7 +157,7 @@ impl Names {
     }
     fn with_hosts<R>(&self, ask: impl FnOnce(&Hosts) -> R) -> R {
         match &*self.home.borrow() {
-            Some((home, _)) => home.with_hosts(ask),
+            Some(home) => home.with_hosts(ask),
             None => ask(&self.hosts.borrow()),
         }
     }

@@ -4,9 +4,9 @@
 use crate::answer::Answer;
 use crate::asked::Question;
 use crate::hosts::{Hosts, folded};
-use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::rdata::{A, AAAA, PTR, SOA};
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::rdata::{A, AAAA, PTR, SOA};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 

@@ -4,21 +4,35 @@
 use crate::answer::{Answer, Useless, code_name};
 use crate::asked::{Asked, Misfit, Question, dislikes_extension};
 use crate::health::{Health, MOST_WAIT};
-use hickory_resolver::proto::op::ResponseCode;
+use hickory_proto::op::ResponseCode;
 use inhost_base::{Duration, Endpoint, Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 /// Servers that are asked about one question.
 pub const ASKED_LIMIT: usize = 8;
-/// Times that each server is asked.
-const ROUNDS: usize = 2;
 /// What does not fit is passed over so often; then somebody is guessing, and TCP is asked, where that is hard.
 pub const MISFITS_LIMIT: u32 = 32;
 /// How long a server may take over TCP.
 const TCP_WAIT: Duration = Duration::from_secs(4);
 /// How long a question is asked about in all.
 pub const QUESTION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often each server is asked, and how long it is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// Times that each server is asked. Default 2.
+    pub rounds: usize,
+    /// The wait for a server's answer when it is asked for the last time; before that, what its round trips suggest, and
+    /// no longer. Default 3 s.
+    pub timeout: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { rounds: 2, timeout: MOST_WAIT }
+    }
+}
 
 /// By which way a server is asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -146,9 +160,9 @@ struct Step {
     server: Endpoint,
     transport: Transport,
     extended: bool,
-    /// Whether it was asked before: then its answer is waited for longer, for a server that asks others itself takes
-    /// its time for what it has not kept.
-    again: bool,
+    /// Whether it is asked for the last time: then its answer is waited for longer, for a server that asks others itself
+    /// takes its time for what it has not kept.
+    is_last: bool,
 }
 
 struct UnderWay {
@@ -171,6 +185,7 @@ pub struct Exchange {
     result: Option<Result<Answer, Failed>>,
     last: Failed,
     ends: Instant,
+    timeout: Duration,
 }
 
 impl Exchange {
@@ -179,6 +194,7 @@ impl Exchange {
         question: Question,
         servers: &[Endpoint],
         over_tcp: bool,
+        patience: Patience,
         health: &Health,
         random: &mut Random,
         now: Instant,
@@ -186,11 +202,12 @@ impl Exchange {
         let servers = &servers[..servers.len().min(ASKED_LIMIT)];
         let transport = if over_tcp { Transport::Tcp } else { Transport::Udp };
         let order = health.order(servers, now);
-        let mut plan = VecDeque::with_capacity(ROUNDS * order.len());
-        for round in 0..ROUNDS {
+        let Patience { rounds, timeout } = patience;
+        let mut plan = VecDeque::with_capacity(rounds * order.len());
+        for round in 1..=rounds {
             plan.extend(order.iter().map(|&server| {
                 let extended = health.knows_extension(server, now);
-                Step { server, transport, extended, again: round > 0 }
+                Step { server, transport, extended, is_last: round == rounds }
             }));
         }
         let last = if servers.is_empty() { Failed::NoServers } else { Failed::Silence };
@@ -203,6 +220,7 @@ impl Exchange {
             result: None,
             last,
             ends: now + QUESTION_LIMIT,
+            timeout,
         };
         exchange.next(health, random, now);
         exchange
@@ -356,7 +374,8 @@ impl Exchange {
             Transport::Tcp => (Action::Tcp(step.server, bytes), TCP_WAIT),
             // The link as a whole is no server, and is asked by another machine.
             Transport::Udp | Transport::Multicast => {
-                let wait = if step.again { MOST_WAIT } else { health.wait(step.server) };
+                let wait =
+                    if step.is_last { self.timeout } else { health.wait(step.server).min(self.timeout) };
                 (Action::Udp(step.server, bytes), wait)
             }
         };

@@ -6,8 +6,8 @@ use crate::machine::{Attempt, Failed, Outcome, Transport};
 use crate::mdns::{self, MdnsReport};
 use crate::{LookUpError, Names, local, reverse_name};
 use futures_lite::future;
-use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::{Name, RData, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_common::Cleaner;
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ impl Names {
             return of_link(report, self.host.now().since(began));
         }
         let home = self.home.borrow().clone().filter(|_| request.server.is_none());
-        if let Some((home, _)) = home {
+        if let Some(home) = home {
             return home.record(question, request.over_tcp).await;
         }
         let known = match request.server {
@@ -125,8 +125,8 @@ impl Names {
             let (attempts, took) = (Vec::new(), Duration::ZERO);
             return Looked { question, source: Source::Table, result: Ok(answer), attempts, took };
         }
-        let servers =
-            request.server.map_or_else(|| self.servers.borrow().servers.clone(), |server| vec![server]);
+        let configured = self.servers.borrow().servers.clone();
+        let servers = request.server.map_or(configured, |server| vec![server]);
         let asked = question.clone();
         let report = self.asker.ask_to_the_end(question, &servers, request.over_tcp).await;
         Looked {
@@ -157,10 +157,15 @@ impl Names {
 
 /// A name that is not completed by search domains: it is looked up as it stands.
 pub(crate) fn full_name(text: &str) -> Result<Name, LookUpError> {
-    let parsed = Name::from_str(text).or_else(|_| Name::from_utf8(text));
-    let mut name = parsed.map_err(|_| LookUpError::NotAName { name: text.to_owned() })?;
+    let mut name = parse_name(text)?;
     name.set_fqdn(true);
     Ok(name)
+}
+
+/// A name as it is written, in any script.
+pub(crate) fn parse_name(text: &str) -> Result<Name, LookUpError> {
+    let parsed = Name::from_str(text).or_else(|_| Name::from_utf8(text));
+    parsed.map_err(|_| LookUpError::NotAName { name: text.to_owned() })
 }
 
 fn of_link(report: MdnsReport, took: Duration) -> Looked {
@@ -206,7 +211,7 @@ pub fn data_shown(data: &RData) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hickory_resolver::proto::rr::rdata::{PTR, TXT};
+    use hickory_proto::rr::rdata::{PTR, TXT};
 
     #[test]
     fn what_a_terminal_obeys_is_not_shown() {

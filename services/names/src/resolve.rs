@@ -1,125 +1,151 @@
 //! From a name to addresses: literal, table, then the DNS.
 
-use crate::bridge::Provider;
-use crate::{Family, Hosts, LookUpError, Servers, hosts};
+use crate::answer::Answer;
+use crate::asked::Question;
+use crate::machine::{Failed, Outcome};
+use crate::records::parse_name;
+use crate::{Family, Hosts, LookUpError, Names, hosts, reverse_name};
 use futures_lite::future;
-use hickory_resolver::Resolver;
-use hickory_resolver::config::{
-    ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts, ServerOrderingStrategy,
-};
-use hickory_resolver::net::{DnsError, NetError};
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr};
+use hickory_proto::rr::{Name, RData, RecordType};
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_common::Cleaner;
-use inhost_socket::Host;
-use std::str::FromStr;
 
-/// Answers kept until their time to live is over.
-const CACHED_ANSWERS: u64 = 512;
 /// RFC 1035 §2.3.4.
 const NAME_BYTES: usize = 255;
 
-/// What is asked of the DNS, and of whom.
-pub(crate) struct Dns {
-    resolver: Resolver<Provider>,
-    provider: Provider,
-    servers: Vec<Endpoint>,
-}
-
-impl Dns {
-    /// A DNS client on `host`; `None` where no server is configured.
-    pub(crate) fn new(host: &Host, servers: &Servers) -> Option<Dns> {
-        let Servers { servers: endpoints, search, dots, timeout, attempts } = servers;
-        if endpoints.is_empty() {
-            return None;
-        }
-        let name_servers = endpoints.iter().map(|server| {
-            let with_port = |mut connection: ConnectionConfig| {
-                connection.port = server.port;
-                connection
-            };
-            let connections = vec![with_port(ConnectionConfig::udp()), with_port(ConnectionConfig::tcp())];
-            NameServerConfig::new(server.address, true, connections)
-        });
-        let search = search.iter().filter_map(|domain| Name::from_str(domain).ok()).collect();
-        let config = ResolverConfig::from_parts(None, search, name_servers.collect());
-        let mut options = ResolverOpts::default();
-        options.ndots = *dots;
-        options.timeout = (*timeout).into();
-        options.attempts = *attempts;
-        options.edns0 = true;
-        options.cache_size = CACHED_ANSWERS;
-        options.use_hosts_file = ResolveHosts::Never;
-        options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
-        // One at a time and in order, as resolv.conf(5) says: a second server is for when the first is silent.
-        options.num_concurrent_reqs = 1;
-        // The stack draws its ports from where no one can guess them (RFC 6056).
-        options.os_port_selection = true;
-        let provider = Provider::start(host);
-        let mut builder = Resolver::builder_with_config(config, provider.clone());
-        *builder.options_mut() = options;
-        // It fails only where a TLS configuration cannot be had, and none is asked for.
-        let resolver = builder.build().ok()?;
-        Some(Dns { resolver, provider, servers: endpoints.clone() })
-    }
-
-    /// The addresses of one family.
-    async fn look_up(&self, name: &str, family: Family, host: &Host) -> Result<Vec<IpAddr>, LookUpError> {
-        let started = host.now();
+impl Names {
+    /// The addresses of one family, from the DNS.
+    pub(crate) async fn look_up_family(
+        &self,
+        name: &str,
+        family: Family,
+    ) -> Result<Vec<IpAddr>, LookUpError> {
         let kind = match family {
             Family::Six => RecordType::AAAA,
             Family::Four => RecordType::A,
         };
-        let answer = self.provider.within(self.resolver.lookup(name, kind)).await;
-        let found = answer.map_err(|error| self.explain(name, error, started, host.now()))?;
-        let addresses: Vec<IpAddr> = found
-            .answers()
-            .iter()
-            .filter_map(|record| match &record.data {
-                RData::A(a) => Some(IpAddr::V4(a.0)),
-                RData::AAAA(a) => Some(IpAddr::V6(a.0)),
-                _ => None,
-            })
-            .filter(|address| Family::of(*address) == family)
-            .collect();
-        if addresses.is_empty() {
-            return Err(LookUpError::NoAddress { name: name.to_owned(), servers: self.servers.clone() });
+        let candidates = {
+            let servers = self.servers.borrow();
+            candidates(name, &servers.search, servers.dots)?
+        };
+        let mut failure = None;
+        for candidate in candidates {
+            let error = match self.ask(name, Question::new(candidate, kind)).await {
+                Ok(answer) => {
+                    let found: Vec<IpAddr> =
+                        answer.wanted(kind).filter_map(|record| record.data.ip_addr()).collect();
+                    if !found.is_empty() {
+                        return Ok(found);
+                    }
+                    let (name, servers) = (name.to_owned(), self.asked_servers());
+                    match answer.is_no_such_name() {
+                        true => LookUpError::NoSuchName { name, servers },
+                        false => LookUpError::NoAddress { name, servers },
+                    }
+                }
+                Err(error) => error,
+            };
+            let is_final = !matches!(error, LookUpError::NoSuchName { .. } | LookUpError::NoAddress { .. });
+            // A name without an address exists, whatever is said of the other candidates.
+            if is_final || !matches!(failure, Some(LookUpError::NoAddress { .. })) {
+                failure = Some(error);
+            }
+            // Servers that do not answer for one candidate do not for the next.
+            if is_final {
+                break;
+            }
         }
-        Ok(addresses)
+        Err(failure.unwrap_or_else(|| LookUpError::NotAName { name: name.to_owned() }))
+    }
+
+    /// Both families at once; an error only when neither has an address.
+    pub(crate) async fn look_up_both(&self, name: &str) -> Result<Vec<IpAddr>, LookUpError> {
+        let six = self.look_up_family(name, Family::Six);
+        let four = self.look_up_family(name, Family::Four);
+        match future::zip(six, four).await {
+            (Ok(mut six), Ok(four)) => {
+                six.extend(four);
+                Ok(six)
+            }
+            (Ok(found), Err(_)) | (Err(_), Ok(found)) => Ok(found),
+            (Err(one), Err(other)) => Err(telling(one, other)),
+        }
     }
 
     /// The name that the DNS gives to an address (RFC 1035 §3.5, RFC 3596 §2.5).
-    pub(crate) async fn name_of(&self, address: IpAddr) -> Option<String> {
-        let answer = self.provider.within(self.resolver.lookup(Name::from(address), RecordType::PTR)).await;
-        let answer = answer.ok()?;
-        let name = answer.answers().iter().find_map(|record| match &record.data {
+    pub(crate) async fn name_in_dns(&self, address: IpAddr) -> Option<String> {
+        let question = Question::new(reverse_name(address), RecordType::PTR);
+        let answer = self.ask("", question).await.ok()?;
+        let name = answer.wanted(RecordType::PTR).find_map(|record| match &record.data {
             RData::PTR(name) => Some(&name.0),
             _ => None,
         })?;
         Some(Cleaner::line(name.to_ascii().trim_end_matches('.').as_bytes()))
     }
 
-    fn explain(&self, name: &str, error: NetError, started: Instant, now: Instant) -> LookUpError {
-        let (name, servers) = (name.to_owned(), self.servers.clone());
-        if error.is_nx_domain() {
-            return LookUpError::NoSuchName { name, servers };
-        }
-        let timed_out = match &error {
-            NetError::Timeout => true,
-            NetError::Io(error) => error.kind() == std::io::ErrorKind::TimedOut,
-            _ => false,
-        };
-        if timed_out {
-            return LookUpError::NoAnswer { name, servers, after: now.since(started) };
-        }
-        match error {
-            NetError::Dns(DnsError::NoRecordsFound(_)) => LookUpError::NoAddress { name, servers },
-            NetError::Dns(DnsError::ResponseCode(code)) => {
-                LookUpError::Failed { name, servers, what: format!("the answer was an error, {code}") }
+    /// The answer to a question: from the host's forwarder, from the cache, or from the servers. `name` is what the user
+    /// asked for.
+    async fn ask(&self, name: &str, question: Question) -> Result<Answer, LookUpError> {
+        let started = self.host.now();
+        let home = self.home.borrow().clone();
+        let (result, attempts) = match home {
+            Some(home) => {
+                let looked = home.record(question, false).await;
+                (looked.result, looked.attempts)
             }
-            other => LookUpError::Failed { name, servers, what: other.to_string() },
+            None => {
+                if let Some((answer, _)) = self.cache.borrow_mut().look_up(&question, started) {
+                    return Ok(answer);
+                }
+                let servers = self.servers.borrow().servers.clone();
+                let report = self.asker.ask_to_the_end(question, &servers, false).await;
+                // Answers of servers that have been replaced meanwhile are not kept.
+                if let Ok(answer) = &report.result
+                    && self.servers.borrow().servers == servers
+                {
+                    self.cache.borrow_mut().store(&report.question, answer, self.host.now());
+                }
+                (report.result, report.attempts)
+            }
+        };
+        result.map_err(|why| {
+            let (name, servers) = (name.to_owned(), self.asked_servers());
+            let refusal = attempts.last().and_then(|attempt| match &attempt.outcome {
+                Outcome::Unreachable(_) => Some(attempt.outcome.to_string()),
+                _ => None,
+            });
+            match (why, refusal) {
+                (Failed::NoServers, _) => LookUpError::NoServers { name },
+                (Failed::NotAskable, _) => LookUpError::NotAName { name },
+                (Failed::Silence, Some(what)) => LookUpError::Failed { name, servers, what },
+                (Failed::Silence, None) => {
+                    LookUpError::NoAnswer { name, servers, after: self.host.now().since(started) }
+                }
+                (Failed::Useless(why), _) => LookUpError::Failed { name, servers, what: why.to_string() },
+            }
+        })
+    }
+    /// The servers that look-ups ask.
+    fn asked_servers(&self) -> Vec<Endpoint> {
+        match &*self.home.borrow() {
+            Some(home) => home.servers(),
+            None => self.servers.borrow().servers.clone(),
         }
     }
+}
+
+/// The names to ask for, in order: a name with a final dot alone; else the name itself and the name in each search
+/// domain, the name first where it has at least `dots` dots (resolv.conf(5)).
+fn candidates(text: &str, search: &[String], dots: usize) -> Result<Vec<Name>, LookUpError> {
+    let name = parse_name(text)?;
+    if name.is_fqdn() {
+        return Ok(vec![name]);
+    }
+    let in_domain = |domain: &String| name.clone().append_domain(&parse_name(domain).ok()?).ok();
+    let mut names: Vec<Name> = search.iter().filter_map(in_domain).collect();
+    let at = if usize::from(name.num_labels()) > dots { 0 } else { names.len() };
+    names.insert(at, name);
+    Ok(names)
 }
 
 /// What can be said of a name without asking anyone.
@@ -153,37 +179,6 @@ fn may_be_a_name(name: &str) -> bool {
         && !labels.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// One family's part of a look-up.
-pub(crate) async fn look_up_family(
-    dns: Option<&Dns>,
-    name: &str,
-    family: Family,
-    host: &Host,
-) -> Result<Vec<IpAddr>, LookUpError> {
-    match dns {
-        Some(dns) => dns.look_up(name, family, host).await,
-        None => Err(LookUpError::NoServers { name: name.to_owned() }),
-    }
-}
-
-/// Both families at once; an error only when neither has an address.
-pub(crate) async fn look_up_both(
-    dns: Option<&Dns>,
-    name: &str,
-    host: &Host,
-) -> Result<Vec<IpAddr>, LookUpError> {
-    let six = look_up_family(dns, name, Family::Six, host);
-    let four = look_up_family(dns, name, Family::Four, host);
-    match future::zip(six, four).await {
-        (Ok(mut six), Ok(four)) => {
-            six.extend(four);
-            Ok(six)
-        }
-        (Ok(found), Err(_)) | (Err(_), Ok(found)) => Ok(found),
-        (Err(one), Err(other)) => Err(telling(one, other)),
-    }
-}
-
 /// Of two reasons the one that says more: a name that does not exist has no address of any family, and a silence may
 /// hide an address where the other answer says only that one family has none.
 pub(crate) fn telling(one: LookUpError, other: LookUpError) -> LookUpError {
@@ -215,5 +210,22 @@ mod tests {
         for bad in ["", ".", "a..b", "1.2.3", "10.0.0.256", "a b", "a/b", &"x".repeat(300)] {
             assert!(matches!(known(bad), Err(LookUpError::NotAName { .. })), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn search_domains_complete_short_names() {
+        let search = ["a.example".to_owned(), "example".to_owned()];
+        let texts = |name: &str, dots: usize| -> Vec<String> {
+            candidates(name, &search, dots)
+                .unwrap()
+                .iter()
+                .map(|name| name.to_ascii().trim_end_matches('.').to_owned())
+                .collect()
+        };
+        assert_eq!(texts("host", 1), ["host.a.example", "host.example", "host"]);
+        assert_eq!(texts("host.sub", 1), ["host.sub", "host.sub.a.example", "host.sub.example"]);
+        assert_eq!(texts("host.sub", 2), ["host.sub.a.example", "host.sub.example", "host.sub"]);
+        assert_eq!(texts("host.", 1), ["host"]);
+        assert_eq!(texts(&"x.".repeat(125)[..249], 1).len(), 1, "a name that grows too long is left out");
     }
 }

@@ -1,5 +1,6 @@
 //! Which name servers to ask and how, from the text of a resolv.conf(5).
 
+use crate::machine::Patience;
 use inhost_base::{Duration, Endpoint, IpAddr};
 
 /// Most name servers that are asked (what C libraries keep too).
@@ -19,9 +20,10 @@ pub struct Servers {
     pub search: Vec<String>,
     /// A name with at least so many dots is first tried as it stands. Default 1.
     pub dots: usize,
-    /// How long one question waits for one server. Default 5 s, at most 30 s.
+    /// The longest wait for an answer of one server. Default 5 s, at most 30 s; a look-up as a whole ends after
+    /// [`QUESTION_LIMIT`](crate::QUESTION_LIMIT).
     pub timeout: Duration,
-    /// How often a question is asked anew after that. Default 2, at most 5.
+    /// Times that each server is asked. Default 2, at most 5.
     pub attempts: usize,
 }
 
@@ -42,6 +44,10 @@ impl Servers {
     pub fn of(servers: impl IntoIterator<Item = IpAddr>) -> Servers {
         let servers = servers.into_iter().map(|address| Endpoint::new(address, DNS_PORT));
         Servers { servers: servers.take(SERVERS_LIMIT).collect(), ..Servers::default() }
+    }
+    /// How often and how long each server is asked.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { rounds: self.attempts, timeout: self.timeout }
     }
     /// Reads the text of a resolv.conf. Lines that it does not know are passed over, and so are servers with a zone.
     /// Of several `search` or `domain` lines the last one holds.

@@ -3,9 +3,9 @@
 #[path = "../../inetd/tests/network/mod.rs"]
 mod network;
 
-use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, AAAA};
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use hickory_proto::op::{Message, OpCode, ResponseCode};
+use hickory_proto::rr::rdata::{A, AAAA};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::{ConnectByNameError, Hosts, LookUpError, Names, NamesConfig, Servers};
 use inhost_socket::{Ends, Host};

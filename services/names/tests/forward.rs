@@ -4,9 +4,9 @@
 mod network;
 
 use futures_lite::future;
-use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, CNAME, SOA, TXT};
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use hickory_proto::op::{Message, OpCode, ResponseCode};
+use hickory_proto::rr::rdata::{A, CNAME, SOA, TXT};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
 use inhost_names::forward::{ClientLimits, ForwardConfig, Forwarding, serve};
@@ -395,11 +395,10 @@ fn many_questions_on_one_connection_are_all_answered() {
         let (mut input, mut output) = tokio::io::split(stream);
         let asking = async {
             for n in 0..200u16 {
-                let mut message =
-                    Message::new(n, hickory_resolver::proto::op::MessageType::Query, OpCode::Query);
+                let mut message = Message::new(n, hickory_proto::op::MessageType::Query, OpCode::Query);
                 message.metadata.recursion_desired = true;
                 let owner = name(&format!("n{}.example.", n % 50));
-                message.add_query(hickory_resolver::proto::op::Query::query(owner, RecordType::A));
+                message.add_query(hickory_proto::op::Query::query(owner, RecordType::A));
                 let bytes = message.to_vec().unwrap();
                 output.write_all(&[&(bytes.len() as u16).to_be_bytes()[..], &bytes].concat()).await.unwrap();
             }
@@ -424,9 +423,9 @@ fn many_questions_on_one_connection_are_all_answered() {
 
 /// A question over TCP, behind its length.
 fn framed(id: u16, text: &str, kind: RecordType) -> Vec<u8> {
-    let mut message = Message::new(id, hickory_resolver::proto::op::MessageType::Query, OpCode::Query);
+    let mut message = Message::new(id, hickory_proto::op::MessageType::Query, OpCode::Query);
     message.metadata.recursion_desired = true;
-    message.add_query(hickory_resolver::proto::op::Query::query(name(text), kind));
+    message.add_query(hickory_proto::op::Query::query(name(text), kind));
     let bytes = message.to_vec().unwrap();
     [&(bytes.len() as u16).to_be_bytes()[..], &bytes].concat()
 }

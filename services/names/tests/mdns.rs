@@ -3,9 +3,9 @@
 #[path = "../../inetd/tests/network/mod.rs"]
 mod network;
 
-use hickory_resolver::proto::op::{Message, OpCode};
-use hickory_resolver::proto::rr::rdata::A;
-use hickory_resolver::proto::rr::{RData, Record, RecordType};
+use hickory_proto::op::{Message, OpCode};
+use hickory_proto::rr::rdata::A;
+use hickory_proto::rr::{RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::mdns::{GROUPS, MDNS_PORT};
 use inhost_names::{LookUpError, Names, NamesConfig, RecordsRequest, Source};

@@ -1,6 +1,6 @@
 use super::*;
-use hickory_resolver::proto::op::OpCode;
-use hickory_resolver::proto::rr::rdata::{A, CNAME, NS, SOA};
+use hickory_proto::op::OpCode;
+use hickory_proto::rr::rdata::{A, CNAME, NS, SOA};
 use std::str::FromStr;
 
 fn name(text: &str) -> Name {
@@ -118,12 +118,12 @@ fn times_are_bounded_level_and_run_down() {
 
 /// A signature of `signer` over the records of `kind` at `owner`.
 fn signature(owner: &str, kind: RecordType, signer: &str) -> Record {
-    let mut rdata = hickory_resolver::proto::rr::rdata::NULL::new();
+    let mut rdata = hickory_proto::rr::rdata::NULL::new();
     rdata.anything = [&u16::from(kind).to_be_bytes()[..], &[0; 16], &octets(signer), &[1, 2, 3]].concat();
     Record::from_rdata(name(owner), 60, RData::Unknown { code: RecordType::RRSIG, rdata })
 }
 fn nsec(owner: &str, next: &str, ttl: u32) -> Record {
-    let mut rdata = hickory_resolver::proto::rr::rdata::NULL::new();
+    let mut rdata = hickory_proto::rr::rdata::NULL::new();
     rdata.anything = [&octets(next)[..], &[0, 1, 0x40]].concat();
     Record::from_rdata(name(owner), ttl, RData::Unknown { code: RecordType::NSEC, rdata })
 }

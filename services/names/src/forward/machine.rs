@@ -9,8 +9,8 @@ use crate::hosts::Hosts;
 use crate::local;
 use crate::machine::{Failed, Report};
 use crate::records::Source;
-use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
-use hickory_resolver::proto::rr::{DNSClass, RecordType};
+use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
+use hickory_proto::rr::{DNSClass, RecordType};
 use inhost_base::{Cidr, Duration, Endpoint, Instant, IpAddr};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::asked::UDP_ANSWER_BYTES;
-use hickory_resolver::proto::op::{Edns, Message, MessageType, Metadata, Query, ResponseCode};
+use hickory_proto::op::{Edns, Message, MessageType, Metadata, Query, ResponseCode};
 
 /// The least that every client takes over UDP (RFC 1035 §4.2.1).
 const LEAST_UDP_BYTES: usize = 512;

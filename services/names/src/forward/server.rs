@@ -110,6 +110,10 @@ impl Home {
         let Report { question, result, attempts } = report;
         Looked { question, source: Source::Servers, result, attempts, took: now.since(began) }
     }
+    /// The servers that are asked.
+    pub(crate) fn servers(&self) -> Vec<Endpoint> {
+        self.0.machine.borrow().config().servers.clone()
+    }
     /// Hands out the table of hosts.
     pub(crate) fn with_hosts<R>(&self, ask: impl FnOnce(&Hosts) -> R) -> R {
         ask(self.0.machine.borrow().hosts())

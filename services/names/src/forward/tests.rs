@@ -3,9 +3,9 @@ use super::*;
 use crate::answer::{Answer, Useless};
 use crate::machine::{Failed, Report};
 use crate::{Hosts, Question};
-use hickory_resolver::proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, SOA, TXT};
-use hickory_resolver::proto::rr::{DNSClass, Name, RData, Record, RecordType};
+use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::rr::rdata::{A, SOA, TXT};
+use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use inhost_base::{Duration, Instant, IpAddr};
 
 fn at(seconds: u64) -> Instant {

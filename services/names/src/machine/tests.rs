@@ -1,7 +1,7 @@
 use super::*;
-use hickory_resolver::proto::op::{Message, MessageType};
-use hickory_resolver::proto::rr::rdata::{A, CNAME, NS};
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use hickory_proto::op::{Message, MessageType};
+use hickory_proto::rr::rdata::{A, CNAME, NS};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use std::str::FromStr;
 
 const NOW: Instant = Instant::from_millis(1000);
@@ -23,7 +23,8 @@ impl Talk {
     fn new(servers: &[Endpoint], over_tcp: bool) -> Talk {
         let (health, mut random) = (Health::new(), Random::from_number(7));
         let question = Question::new(Name::from_str("www.example.").unwrap(), RecordType::A);
-        let mut exchange = Exchange::new(question, servers, over_tcp, &health, &mut random, NOW);
+        let mut exchange =
+            Exchange::new(question, servers, over_tcp, Patience::default(), &health, &mut random, NOW);
         let action = exchange.action();
         Talk { exchange, health, random, now: NOW, action }
     }

@@ -2,8 +2,8 @@
 
 use crate::answer::Answer;
 use crate::asked::{HEADER_BYTES, Question};
-use hickory_resolver::proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_resolver::proto::rr::{DNSClass, RData, Record, RecordType};
+use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::rr::{DNSClass, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Random};
 
 /// mDNS's port, from which alone answers come (RFC 6762 §6).

@@ -11,7 +11,7 @@ mod machine;
 pub use driver::ask;
 pub use machine::{Asking, GROUPS, MDNS_PORT, MdnsAction, MdnsQuery, MdnsReport};
 
-use hickory_resolver::proto::rr::Name;
+use hickory_proto::rr::Name;
 
 /// Whether a name is looked for by mDNS: `local` and what is below it, and the reverse names of link-local addresses
 /// (RFC 6762 §3, §4).

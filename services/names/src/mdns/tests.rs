@@ -1,8 +1,8 @@
 use super::*;
 use crate::Question;
-use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
-use hickory_resolver::proto::rr::rdata::{A, NULL, PTR};
-use hickory_resolver::proto::rr::{DNSClass, RData, Record, RecordType};
+use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
+use hickory_proto::rr::rdata::{A, NULL, PTR};
+use hickory_proto::rr::{DNSClass, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, Instant, Random};
 use std::str::FromStr;
 

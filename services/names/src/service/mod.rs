@@ -89,8 +89,8 @@ impl Service for NameServer {
 
 impl NameServer {
     /// What the host's own look-ups share with it, and its port.
-    pub fn home(&self) -> (Home, u16) {
-        (self.running.home(), self.port)
+    pub fn home(&self) -> Home {
+        self.running.home()
     }
     /// Asks the servers that leases bring, as long as nothing else is configured.
     pub fn lease(&self, servers: Vec<Endpoint>) {
