@@ -7,6 +7,7 @@
 //! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;
 //! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
 //! - [`text`]: strangers' text for terminals and logs;
+//! - `Pattern` (feature `pattern`, with glob): shell patterns;
 //! - `users` (feature `users`, with Argon2): who may log in;
 //! - `storage` (feature `storage`, with cap-std): files below one directory.
 #![forbid(unsafe_code)]
@@ -19,6 +20,8 @@ pub mod clock;
 pub mod denials;
 pub mod future;
 pub mod guard;
+#[cfg(feature = "pattern")]
+mod pattern;
 pub mod replace;
 pub mod service;
 #[cfg(feature = "storage")]
@@ -36,6 +39,8 @@ pub use clock::Clock;
 pub use denials::{Attempt, DenialLimits, Denials};
 pub use future::LocalFuture;
 pub use guard::{Guard, Rate};
+#[cfg(feature = "pattern")]
+pub use pattern::Pattern;
 pub use replace::replace;
 pub use text::Cleaner;
 pub use urgent::Urgent;

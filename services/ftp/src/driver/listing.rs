@@ -6,6 +6,7 @@ use super::files::FirstNames;
 use crate::codec::{Facts, Kind, UnixTime, facts_line, list_time};
 use crate::server::FACT_NAMES;
 use crate::server::ListStyle;
+use inhost_common::Pattern;
 use inhost_common::storage::{LIST_BATCH, Listing, Names, Outcome};
 
 /// A listing on its way: the text of so many names at a time, so that others have their turn between.
@@ -13,9 +14,26 @@ pub(super) struct Lines {
     names: VecDeque<(String, Facts)>,
     more: Option<Box<dyn Listing>>,
     own: Option<Facts>,
-    pattern: Option<String>,
+    pattern: Option<Filter>,
     style: ListStyle,
     now: UnixTime,
+}
+
+/// Which names a listing shows.
+struct Filter {
+    pattern: Pattern,
+    /// Whether hidden files are shown.
+    dots: bool,
+}
+
+impl Filter {
+    /// A pattern of LIST and NLST, in which `*` and `?` alone have a meaning.
+    fn new(pattern: &str) -> Filter {
+        Filter { pattern: Pattern::new(&pattern.replace('[', "[[]")), dots: pattern.starts_with('.') }
+    }
+    fn shows(&self, name: &str) -> bool {
+        (self.dots || !name.starts_with('.')) && self.pattern.matches(name)
+    }
 }
 
 impl Lines {
@@ -26,6 +44,7 @@ impl Lines {
         style: ListStyle,
         now: UnixTime,
     ) -> Lines {
+        let pattern = pattern.as_deref().map(Filter::new);
         Lines { names: first.names.into(), more: first.more, own, pattern, style, now }
     }
     /// The next lines; none of the names may be wanted.
@@ -52,33 +71,10 @@ impl Lines {
     fn wants(&self, name: &str) -> bool {
         let shows_dots = matches!(self.style, ListStyle::Facts(_) | ListStyle::Long { all: true });
         match &self.pattern {
-            Some(pattern) => matches(pattern, name) && (!name.starts_with('.') || pattern.starts_with('.')),
+            Some(filter) => filter.shows(name),
             None => shows_dots || !name.starts_with('.'),
         }
     }
-}
-
-/// Whether `name` is as `pattern` says: `*` is any characters, `?` one. Linear in both but for the last star.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(&c) if c == '?' || c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    (p, n) = (at + 1, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|&c| c == '*')
 }
 
 /// A line of a listing with a line feed at its end. A name shows as it is, so that it can be asked for; where it holds a
@@ -125,9 +121,9 @@ mod tests {
             ("a", "b", false),
             ("é?", "éé", true),
         ] {
-            assert_eq!(matches(pattern, name), wanted, "{pattern} {name}");
+            assert_eq!(Filter::new(pattern).shows(name), wanted, "{pattern} {name}");
         }
-        assert!(!matches(&"*a".repeat(40), &"a".repeat(30)));
+        assert!(!Filter::new(&"*a".repeat(40)).shows(&"a".repeat(30)));
     }
 
     #[test]
