@@ -3,28 +3,6 @@
 use super::Arguments;
 use clap::{CommandFactory, Parser};
 
-/// The words of a line as a shell has them.
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut is_begun) = (vec![String::new()], None, false);
-    for letter in line.chars() {
-        match (quote, letter) {
-            (None, '\'' | '"') => (quote, is_begun) = (Some(letter), true),
-            (Some(open), letter) if open == letter => quote = None,
-            (None, ' ') if is_begun => {
-                words.push(String::new());
-                is_begun = false;
-            }
-            (None, ' ') => {}
-            (_, letter) => {
-                words.last_mut().unwrap().push(letter);
-                is_begun = true;
-            }
-        }
-    }
-    assert_eq!(quote, None, "{line}");
-    words
-}
-
 /// Every command shows examples of itself, and each example is one that the command line takes.
 #[test]
 fn every_command_shows_examples_that_are_taken() {
@@ -38,7 +16,7 @@ fn every_command_shows_examples_that_are_taken() {
         let is_leaf = name != "inhost" && !["add", "remove", "list"].contains(&&*name);
         assert!(!is_leaf || !examples.is_empty(), "{name} shows no example");
         for example in examples {
-            let words = words(example.trim());
+            let words = shell_words::split(example.trim()).unwrap();
             assert!(words.contains(&name), "{name} shows {example:?}");
             let taken = Arguments::try_parse_from(words);
             assert!(taken.is_ok(), "{example}\n{}", taken.unwrap_err());

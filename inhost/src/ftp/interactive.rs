@@ -61,7 +61,13 @@ pub async fn run(opener: Opener, url: Option<Url>) -> Result<(), ClientError> {
         let (back, line) = blocking::unblock(move || editor.read()).await;
         editor = back;
         let Some(line) = line? else { break };
-        let words = words(&line);
+        let words = match shell_words::split(&line) {
+            Ok(words) => words,
+            Err(error) => {
+                eprintln!("{error}; put a backslash before a quote or a # that is part of a name");
+                continue;
+            }
+        };
         match words.first().map(String::as_str) {
             None => continue,
             Some("quit" | "bye" | "exit") => break,
@@ -321,33 +327,6 @@ fn base(path: &str) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
-/// Words between spaces; quotes keep spaces, and a backslash the next character.
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote, mut begun) = (Vec::new(), String::new(), None, false);
-    let mut characters = line.chars();
-    while let Some(c) = characters.next() {
-        match (c, quote) {
-            ('\\', _) => word.extend(characters.next()),
-            (c, Some(q)) if c == q => quote = None,
-            (c, Some(_)) => word.push(c),
-            ('"' | '\'', None) => quote = Some(c),
-            (c, None) if c.is_whitespace() => {
-                if begun {
-                    words.push(core::mem::take(&mut word));
-                }
-                begun = false;
-                continue;
-            }
-            (c, None) => word.push(c),
-        }
-        begun = true;
-    }
-    if begun {
-        words.push(word);
-    }
-    words
-}
-
 type Names = Arc<Mutex<Vec<String>>>;
 
 /// Completes commands, names there, and files here behind `put` and `lcd`.
@@ -439,6 +418,7 @@ mod tests {
 
     #[test]
     fn words_and_names() {
+        let words = |line| shell_words::split(line).unwrap();
         assert_eq!(words("get \"a b\" c\\ d ''"), ["get", "a b", "c d", ""]);
         assert_eq!(words("  "), Vec::<String>::new());
         assert_eq!((base("a/b/"), base("x"), base("/")), ("b", "x", "/"));

@@ -3,6 +3,9 @@
 use crate::failure::Failure;
 use inhost_ftp::codec::name_text;
 use inhost_names::check_host;
+use percent_encoding::percent_decode_str;
+use std::net::Ipv6Addr;
+use url::Host;
 
 /// One URL, or a host alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,53 +25,38 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads it.
+    /// Parses a URL, or the name or address of a host alone.
     pub fn parse(text: &str) -> Result<Url, Failure> {
-        let wrong = || Failure::usage(format!("{text:?} is no place of a file; try ftp://user@host/path"));
+        let wrong = || Failure::usage(format!("{text:?} is no URL of a file; try ftp://user@host/path"));
         let (scheme, rest) = text.split_once("://").unwrap_or(("ftp", text));
         let implicit = match scheme {
             "ftp" => false,
             "ftps" => true,
             _ => return Err(wrong()),
         };
-        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, place) = match place.rsplit_once('@') {
-            Some((login, place)) => (Some(login), place),
-            None => (None, place),
-        };
-        let (user, password) = match login.map(|login| login.split_once(':').unwrap_or((login, "\0"))) {
-            None => (None, None),
-            Some((user, "\0")) => (Some(user), None),
-            Some((user, password)) => (Some(user), Some(password)),
-        };
-        let (host, port) = match place.strip_prefix('[') {
-            Some(rest) => {
-                let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
-                (host, port.strip_prefix(':'))
-            }
-            None if place.matches(':').count() > 1 => (place, None),
-            None => match place.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (place, None),
-            },
-        };
-        let port = match port {
-            Some(port) => port.parse().map_err(|_| wrong())?,
-            None if implicit => 990,
-            None => 21,
-        };
-        if host.is_empty() {
-            return Err(wrong());
+        // A path of FTP has no query and no fragment (RFC 1738 §3.2), so that `?` and `#` belong to names.
+        let mut rest = rest.replace('?', "%3F").replace('#', "%23");
+        if rest.parse::<Ipv6Addr>().is_ok() {
+            rest = format!("[{rest}]");
         }
-        check_host(host).map_err(|why| Failure::usage(why.to_string()))?;
+        // Parsed with a scheme that `url` has no rules of its own for: names of hosts and ports stay as they are.
+        let parsed = url::Url::parse(&format!("ftps://{rest}")).map_err(|_| wrong())?;
         let decoded = |part: &str| decode(part).ok_or_else(wrong);
+        let host = match parsed.host().ok_or_else(wrong)? {
+            Host::Domain(name) => decoded(name)?,
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
+        };
+        check_host(&host).map_err(|why| Failure::usage(why.to_string()))?;
+        let user = Some(parsed.username()).filter(|user| !user.is_empty());
+        let path = parsed.path();
         Ok(Url {
             user: user.map(decoded).transpose()?,
-            password: password.map(decoded).transpose()?,
-            host: host.to_owned(),
-            port,
+            password: parsed.password().map(decoded).transpose()?,
+            host,
+            port: parsed.port().unwrap_or(if implicit { 990 } else { 21 }),
             implicit,
-            path: decoded(path)?,
+            path: decoded(path.strip_prefix('/').unwrap_or(path))?,
         })
     }
     /// The last part of the path.
@@ -79,18 +67,11 @@ impl Url {
 
 /// `%41` is `A`, and `%fc` an octet of a name that is not UTF-8; line ends and NUL are in no name.
 fn decode(text: &str) -> Option<String> {
-    let mut octets = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first == b'%' {
-            let digits = core::str::from_utf8(rest.get(..2)?).ok()?;
-            octets.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &rest[2..];
-        } else {
-            octets.push(*first);
-        }
+    let is_escape = |after: &str| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !text.split('%').skip(1).all(is_escape) {
+        return None;
     }
+    let octets: Vec<u8> = percent_decode_str(text).collect();
     Some(name_text(&octets)).filter(|text| !text.contains(['\r', '\n', '\0']))
 }
 
@@ -106,6 +87,9 @@ mod tests {
         let url = Url::parse("ftps://ada@[fd09::2]//etc/").unwrap();
         assert_eq!((&*url.host, url.port, &*url.path, url.implicit), ("fd09::2", 990, "/etc/", true));
         assert_eq!((url.user.as_deref(), url.password), (Some("ada"), None));
+        let url = Url::parse("ftps://b\u{fc}cher.example:21/100%25/#1?/%fc").unwrap();
+        assert_eq!((&*url.host, url.port), ("b\u{fc}cher.example", 21));
+        assert_eq!(url.path, name_text(b"100%/#1?/\xfc"));
         assert_eq!(Url::parse("fd09::2").unwrap().host, "fd09::2");
         assert_eq!(Url::parse("10.9.0.2").unwrap().port, 21);
         for wrong in ["", "http://x/", "ftp:///x", "ftp://h:x/", "ftp://h/%0a", "ftp://h/%zz", "ftp://[::1/x"]
