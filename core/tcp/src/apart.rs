@@ -11,7 +11,7 @@ impl Connection {
     /// The segment that goes before all others, where [`Marks::APART`] is set.
     pub(crate) fn goes_apart(&self) -> Option<Next> {
         if self.ends_apart()
-            && let Ok(data) = self.new_data()
+            && let Ok(data) = self.sender.new_data(&self.common, self.receiver.sack_bytes(&self.common))
         {
             return Some(Next::Data(data));
         }
@@ -24,8 +24,8 @@ impl Connection {
             && (self.receiver.marks.has(ReceiveMarks::SCHEDULED)
                 || self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE))
             && self.common.phase.has_fin_outstanding()
-            && !self.has_outstanding()
-            && self.queued_bytes() == 0
+            && !self.sender.has_outstanding()
+            && self.sender.queued_bytes() == 0
             && self.sender.acknowledged_bytes == 0
     }
     /// Our FIN left; data had left `before`.

@@ -1,17 +1,14 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
-use crate::burst::Seal;
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::phase::Allows;
+use crate::sender::burst::Seal;
 use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
 use bytes::Bytes;
-use inhost_base::{Instant, Sequence};
-use inhost_buf::{Cells, Packet};
+use inhost_base::Instant;
+use inhost_buf::Packet;
 use inhost_event::TcpPhase;
-
-/// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
-const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
 impl Connection {
     /// Adds as many of `bytes` to the stream as there is room for, and says how many; they leave with the next
@@ -30,7 +27,7 @@ impl Connection {
         self.may_add()?;
         let room = self.writable_bytes();
         let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let cells = self.cells();
+        let cells = self.sender.cells(&self.common);
         let taken =
             if fits.is_empty() { 0 } else { self.sender.buffers_mut().send.write(fits, cells, env.pool) };
         self.added(taken, bytes.len(), how, env)
@@ -50,7 +47,7 @@ impl Connection {
         let length = bytes.len();
         let taken = self.writable_bytes().min(length);
         if taken > 0 {
-            let cells = self.cells();
+            let cells = self.sender.cells(&self.common);
             let part = bytes.split_to(taken);
             self.sender.buffers_mut().send.lend(part, cells);
         }
@@ -86,7 +83,7 @@ impl Connection {
             return Err(SendError::WouldBlock);
         }
         self.sender.marks.clear(SendMarks::HELD_UP);
-        let end = self.end_of_queue();
+        let end = self.sender.end_of_queue(&self.common);
         if how.urgent && taken == length && taken > 0 {
             self.sender.space.urgent = end;
             if !self.common.config.policy.urgent_goes_with_data {
@@ -101,59 +98,30 @@ impl Connection {
         // write that was cut short is followed by the rest.
         let pushed = how.push && !how.more && taken == length;
         if pushed {
-            self.keep_sent_push();
+            self.sender.keep_sent_push(&self.common);
             self.sender.space.push = end;
         }
         if !pushed && taken == length && taken > 0 {
             // Within urgent data no burst counts.
             let start = if how.urgent { end } else { end.back(taken as u32) };
-            self.push_half_window(start, end);
+            self.sender.push_half_window(&self.common, self.receiver.sack_bytes(&self.common), start, end);
         }
         let held = !pushed || self.sender.marks.has(SendMarks::CORKED);
         // What is out lets go of what is held back, sooner or later.
-        if taken > 0 && held && !(self.common.config.policy.cork_lasts_rto && self.has_outstanding()) {
-            self.aggregate(env.now);
+        if taken > 0 && held && !(self.common.config.policy.cork_lasts_rto && self.sender.has_outstanding()) {
+            self.sender.aggregate(&self.common, env.now);
         }
         self.settle_sending(env);
         Ok(taken)
     }
-    /// Where the next segments will probably begin and end.
-    #[inline]
-    fn cells(&self) -> Cells {
-        let (summed, segment_bytes) = (!self.common.marks.has(Marks::UNSUMMED), self.segment_bytes());
-        if !summed && segment_bytes < LONG_SEGMENT_BYTES {
-            // They leave many in a frame, or are few bytes.
-            return Cells::NONE;
-        }
-        let origin = if self.common.phase.opens() {
-            0
-        } else {
-            self.sender.space.next.since(self.sender.space.unacknowledged)
-        };
-        Cells { origin: origin as usize, segment_bytes, summed }
-    }
     /// With [`crate::PushPlacement::WritesAndHalfWindows`]: what is queued so far ends a burst, and `pushed` bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
-        let (end, unacknowledged) = (self.end_of_queue(), self.sender.space.unacknowledged);
+        let (end, unacknowledged) =
+            (self.sender.end_of_queue(&self.common), self.sender.space.unacknowledged);
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.seals.add(end, if pushed { Seal::Push } else { Seal::Burst }, unacknowledged);
             let _ = self.decide();
         }
-    }
-    /// Starts the time for which unpushed bytes are held back, unless it runs.
-    // spec: RFC9293 SHLD-27
-    pub(crate) fn aggregate(&mut self, now: Instant) {
-        let delay = match self.common.config.policy.cork_lasts_rto {
-            true => self.sender.round_trip.base_timeout(&self.common.config),
-            false => self.common.config.aggregation_delay,
-        };
-        let until = now + delay;
-        let buffers = self.sender.buffers_mut();
-        buffers.aggregate_until = buffers.aggregate_until.min(until);
-    }
-    /// After the last queued byte, handshake or not.
-    fn end_of_queue(&self) -> Sequence {
-        self.stream_end() + u32::from(self.common.phase.opens() && !self.common.marks.has(Marks::EARLY))
     }
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
@@ -161,14 +129,15 @@ impl Connection {
         if !self.common.phase.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return 0;
         }
-        let room = self.send_buffer_bytes().saturating_sub(self.queued_bytes() as usize);
+        let room =
+            self.sender.send_buffer_bytes(&self.common).saturating_sub(self.sender.queued_bytes() as usize);
         // A write may go beyond the low water, so that it is not cut up; the next waits.
         let low_water = self.common.config.not_sent_low_water_bytes;
         if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
     }
     /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
     pub fn unacknowledged_bytes(&self) -> usize {
-        self.queued_bytes() as usize
+        self.sender.queued_bytes() as usize
     }
 
     /// Moves bytes of the stream into `into`, in order; `Ok(0)` at the stream's end (or for an empty `into`). A read
@@ -184,7 +153,7 @@ impl Connection {
             Some(buffers) => buffers.receive.read(into, env.pool),
             None => 0,
         };
-        self.size_receive_buffer(count, env);
+        self.receiver.size_receive_buffer(&self.common, &self.sender.round_trip, count, env);
         self.after_reading(env);
         Ok(count)
     }
@@ -202,7 +171,7 @@ impl Connection {
             return self.borrow_copied(most, env);
         };
         let packet = buffers.receive.take().unwrap_or_default();
-        self.size_receive_buffer(packet.len(), env);
+        self.receiver.size_receive_buffer(&self.common, &self.sender.round_trip, packet.len(), env);
         self.after_reading(env);
         Ok(packet)
     }
@@ -238,7 +207,7 @@ impl Connection {
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
-        self.size_receive_buffer(bytes.min(before), env);
+        self.receiver.size_receive_buffer(&self.common, &self.sender.round_trip, bytes.min(before), env);
         self.after_reading(env);
     }
     /// Bytes that wait to be read.
@@ -271,21 +240,13 @@ impl Connection {
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
         let was_due = self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE);
-        self.was_read();
+        self.receiver.was_read(&self.common);
         if was_due == self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
             // Nothing else that is sent depends on what is read.
             self.settle_receiving(false, env);
         } else {
             self.settle(env);
         }
-    }
-
-    /// What reading makes due.
-    #[inline]
-    fn was_read(&mut self) {
-        self.urgent_follows_reading();
-        self.acknowledge_what_was_read();
-        self.consider_window_update();
     }
 
     /// Closes our side: FIN follows what is queued (RFC 9293 §3.10.4). The peer's data still arrives.
@@ -306,7 +267,7 @@ impl Connection {
         }
         if !self.common.phase.opens() && self.common.phase.has_fin_outstanding() {
             if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-                self.sender.space.push = self.stream_end();
+                self.sender.space.push = self.sender.stream_end();
             }
             self.sender.marks.clear(SendMarks::HELD_UP);
         }
@@ -325,7 +286,7 @@ impl Connection {
         if self.common.phase == TcpPhase::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
             self.linger_at = env.now + self.common.config.fin_wait_2;
         }
-        self.was_read();
+        self.receiver.was_read(&self.common);
     }
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -337,9 +298,9 @@ impl Connection {
             return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
-        let before = self.is_small();
+        let before = self.common.is_small();
         self.close_receiving(env);
-        if self.is_small() && !before {
+        if self.common.is_small() && !before {
             self.begin_small();
             if let Some(buffers) = &mut self.receiver.buffers {
                 buffers.reassembly.clear(env.pool);
@@ -353,7 +314,7 @@ impl Connection {
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
         let said_all = matches!(self.common.phase, TcpPhase::Closing | TcpPhase::LastAck)
-            && self.stream_end().precedes(self.sender.space.next);
+            && self.sender.stream_end().precedes(self.sender.space.next);
         if !said_all || self.readable_bytes() > 0 {
             return self.end_with_reset(env);
         }
@@ -365,7 +326,7 @@ impl Connection {
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
         let reset = match self.common.phase {
             TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
-            TcpPhase::SynReceived if self.sender.space.next == self.syn_sequence() => {
+            TcpPhase::SynReceived if self.sender.space.next == self.sender.syn_sequence(&self.common) => {
                 // Our SYN has not left: the answer of a port where nobody listens.
                 let acknowledgment = Some(self.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
@@ -392,7 +353,7 @@ impl Connection {
                 .config
                 .policy
                 .resets_carry_urg_and_ece
-                .then(|| self.urgent_pointer_from(sequence))
+                .then(|| self.sender.urgent_pointer_from(&self.common, sequence))
                 .flatten(),
             echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
                 && self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION),
@@ -401,14 +362,14 @@ impl Connection {
 
     /// Lets what was sent without push go now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
-        if self.queued_bytes() > 0 {
+        if self.sender.queued_bytes() > 0 {
             if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows
                 && !self.common.phase.opens()
             {
                 // It goes, and bears PSH only where that was asked for.
-                self.release_small();
+                self.sender.release_small(&self.common);
             } else {
-                self.sender.space.push = self.end_of_queue();
+                self.sender.space.push = self.sender.end_of_queue(&self.common);
             }
             self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }

@@ -1,13 +1,14 @@
 //! What a connection keeps only while it has data: a box for each direction, made when needed and freed when idle.
 
-use crate::burst::{Burst, Seals};
 use crate::fast_open::FastOpen;
 use crate::flight::Flight;
 use crate::numbers::Visit;
-use crate::probe::TailProbe;
 use crate::reassembly::Reassembly;
+use crate::receiver::sizing::Sizing;
 use crate::repair::{Doubt, RateReduction};
-use crate::sizing::Sizing;
+use crate::sender::burst::Burst;
+use crate::sender::burst::Seals;
+use crate::sender::probe::TailProbe;
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, ReceiveQueue, SendQueue};
 use inhost_congestion::{Pacer, RateSample};

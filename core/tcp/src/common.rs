@@ -2,7 +2,9 @@
 
 use crate::Config;
 use crate::marks::Marks;
-use inhost_base::Instant;
+use crate::phase::Allows;
+use crate::policy::DelayedAck;
+use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
 use std::sync::Arc;
 
@@ -27,5 +29,65 @@ impl Common {
     // spec: RFC7323 4.1-1, 5.4-1, 5.4-2, 7.1-1
     pub fn timestamp(&self, now: Instant) -> u32 {
         (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
+    }
+
+    /// Whether both sides agree on numbers that a jump can move.
+    pub fn may_jump(&self) -> bool {
+        !self.phase.opens() && self.phase != TcpPhase::Closed
+    }
+
+    pub fn is_paced(&self) -> bool {
+        self.config.pacing || self.config.max_pacing_rate_bytes_per_second.is_some()
+    }
+
+    pub fn acks_adapt(&self) -> bool {
+        self.config.policy.delayed_ack == DelayedAck::Adaptive
+    }
+    /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
+    pub fn may_delay_fin(&self) -> bool {
+        self.acks_adapt() && self.phase == TcpPhase::Established
+    }
+
+    /// The timestamp that came back, where they were agreed on.
+    #[inline]
+    pub fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
+        timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)).map(|(_, echo)| echo)
+    }
+    /// The latest instant at which the segment can have left whose timestamp came back.
+    pub fn echo_left_by(&self, echo: u32, now: Instant) -> Option<Instant> {
+        let elapsed_ms = self.timestamp(now).wrapping_sub(echo);
+        let at_ms = now.as_millis().checked_sub(u64::from(elapsed_ms))?;
+        // Anything within that millisecond.
+        Some(Instant::from_nanos((at_ms + 1) * 1_000_000 - 1))
+    }
+
+    /// Whether this is all that is left.
+    pub fn is_small(&self) -> bool {
+        self.config.policy.minimal_last_states
+            && match self.phase {
+                TcpPhase::TimeWait => true,
+                TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
+                _ => false,
+            }
+    }
+
+    /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
+    /// acknowledgments where that adapts.
+    #[cold]
+    pub fn may_predict(&self) -> bool {
+        !self.marks.has(Marks::RECEIVE_CLOSED) && !self.acks_adapt()
+    }
+
+    /// R2, as time (RFC 9293 §3.8.3).
+    // spec: RFC9293 MUST-21 (the application sets it)
+    // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
+    pub fn patience(&self) -> Duration {
+        let user = self.config.user_timeout;
+        if self.phase.opens() { self.config.connect_timeout.min(user) } else { user }
+    }
+
+    /// Whether `RCV.NXT` counts the peer's FIN.
+    pub fn fin_is_counted(&self) -> bool {
+        self.phase.peer_has_closed()
     }
 }

@@ -9,9 +9,7 @@ use crate::phase::Allows;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::transmit::Next;
-use crate::{
-    ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, RecoveryState, SoftError,
-};
+use crate::{ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpPhase};
@@ -163,7 +161,7 @@ impl Connection {
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(&self) -> bool {
-        let is_closed = self.sender.space.window == 0 && self.queued_bytes() > 0;
+        let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
         is_closed && self.sender.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
@@ -177,6 +175,12 @@ impl Connection {
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
         self.sender.round_trip.smoothed()
+    }
+    /// The host is short of memory, and this connection holds much of it: what came out of order is given up, to come
+    /// again (RFC 2018 §8), and the window grows from its beginning again. What was offered stays offered.
+    pub fn shrink(&mut self, env: &mut Environment<'_>) {
+        self.receiver.shrink_into(env.pool);
+        self.settle(env);
     }
     /// Gives all memory back to the pool. What comes after is as for a connection without data.
     pub fn clear(&mut self, pool: &mut Pool) {
@@ -282,62 +286,17 @@ impl Connection {
             Event::Disconnected(Disconnected { socket, age, sent_bytes, received_bytes })
         });
     }
-    /// Bytes in the send queue.
-    #[inline]
-    pub(crate) fn queued_bytes(&self) -> u32 {
-        self.sender.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
-    }
     /// Bytes queued and never sent.
     #[inline]
     pub fn not_sent_bytes(&self) -> u32 {
-        let (next, end) = (self.sender.space.next, self.stream_end());
+        let (next, end) = (self.sender.space.next, self.sender.stream_end());
         match () {
-            () if self.common.phase.opens() && !self.common.marks.has(Marks::EARLY) => self.queued_bytes(),
+            () if self.common.phase.opens() && !self.common.marks.has(Marks::EARLY) => {
+                self.sender.queued_bytes()
+            }
             () if next.precedes(end) => end.since(next),
             () => 0,
         }
-    }
-    /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
-    #[inline]
-    pub(crate) fn stream_end(&self) -> Sequence {
-        self.sender.space.unacknowledged + self.queued_bytes()
-    }
-    /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
-    /// `SND.UNA`, which a segment that was overtaken may have moved since.
-    #[inline]
-    pub(crate) fn send_edge(&self) -> Sequence {
-        self.sender.space.window_acknowledgment + self.sender.space.window
-    }
-    /// Payload of a full segment of ours.
-    #[inline]
-    pub(crate) fn segment_bytes(&self) -> u32 {
-        self.sender.congestion.window.segment_bytes
-    }
-    /// Bytes thought to be in the network.
-    // spec: RFC5681 3.2-6; RFC6675 4-3
-    #[inline]
-    pub(crate) fn in_flight_bytes(&self) -> u32 {
-        let outstanding = self.sender.space.next.since(self.sender.space.unacknowledged);
-        let counted = u32::from(self.sender.recovery.duplicates) * self.segment_bytes();
-        let absent = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.absent_bytes());
-        outstanding.saturating_sub(absent + counted)
-    }
-    /// Bytes of the stream ever sent.
-    pub(crate) fn sent_bytes(&self) -> u64 {
-        self.sender.acknowledged_bytes
-            + u64::from(self.sender.space.next.since(self.sender.space.unacknowledged))
-    }
-    /// Whether something is sent and not acknowledged.
-    #[inline]
-    pub(crate) fn has_outstanding(&self) -> bool {
-        self.sender.space.unacknowledged != self.sender.space.next
-    }
-    /// The timestamps of a segment that leaves at `now`, where they were agreed on.
-    pub(crate) fn timestamps_to_send(&self, now: Instant) -> Option<(u32, u32)> {
-        self.common
-            .marks
-            .has(Marks::TIMESTAMPS)
-            .then(|| (self.common.timestamp(now), self.receiver.timestamp_recent))
     }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
     #[inline]
@@ -369,18 +328,18 @@ impl Connection {
             Err(cause) => cause,
         };
         if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
-            && !self.has_outstanding()
+            && !self.sender.has_outstanding()
             && self.sender.retransmit_at == Instant::FAR_FUTURE
         {
             self.sender.progress_at = now;
-            self.arm_retransmission(now);
+            self.sender.arm_retransmission(&self.common, now);
         }
         self.accounts.send_waits_for(cause, now)
     }
     /// The receiving side's part of it; `changed` says that the sending side's cause has.
     #[inline]
     pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
-        changed |= self.accounts.receive_waits_for(self.receive_cause(), env.now);
+        changed |= self.accounts.receive_waits_for(self.receiver.receive_cause(&self.common), env.now);
         if changed {
             self.tell_causes(env);
         }
@@ -396,28 +355,6 @@ impl Connection {
         self.common.marks.put(Marks::WANTS, next.is_ok());
         next
     }
-    #[inline]
-    fn receive_cause(&self) -> inhost_event::ReceiveCause {
-        use inhost_event::ReceiveCause;
-        if self.common.phase.opens() {
-            return ReceiveCause::Opening;
-        }
-        if let Some(buffers) = &self.receiver.buffers {
-            if !buffers.receive.is_empty() {
-                let closed =
-                    self.receiver.space.edge == self.receiver.space.next && self.common.phase.expects_data();
-                return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
-            }
-            if !buffers.reassembly.is_empty() {
-                return ReceiveCause::Hole;
-            }
-        }
-        if self.common.phase.peer_has_closed() || self.common.phase == TcpPhase::Closed {
-            ReceiveCause::Closed
-        } else {
-            ReceiveCause::AwaitingData
-        }
-    }
     fn figures(&self, now: Instant) -> Info {
         let ledgers = self.accounts.at(now);
         let buffers = self.sender.buffers.as_deref();
@@ -431,10 +368,10 @@ impl Connection {
             send_next: self.sender.space.next,
             send_window_bytes: self.sender.space.window,
             send_window_scale: self.sender.scale,
-            send_segment_bytes: self.segment_bytes() as u16,
+            send_segment_bytes: self.sender.segment_bytes() as u16,
             send_queue_bytes: buffers.map_or(0, |b| b.send.len()),
             send_queue_capacity_bytes: buffers.map_or(0, |b| b.send.capacity_bytes()),
-            in_flight_bytes: self.in_flight_bytes(),
+            in_flight_bytes: self.sender.in_flight_bytes(),
             receive_next: self.receiver.space.next,
             receive_window_bytes: self.receiver.space.edge.since(self.receiver.space.next),
             receive_window_scale: self.receiver.scale,
@@ -462,7 +399,7 @@ impl Connection {
             timeouts: history.timeouts,
             recovery: self.sender.recovery.state,
             fast_open: self.fast_open,
-            sacked_bytes: self.sacked_bytes(),
+            sacked_bytes: self.sender.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
             delivered_segments: u32::from(!self.common.phase.opens())
@@ -471,22 +408,22 @@ impl Connection {
             syn_data_taken: self.common.marks.has(Marks::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
-            unanswered_probes: self.unanswered_probes(),
+            unanswered_probes: self.sender.unanswered_probes(&self.common),
             since_data_received: self.receiver.promptness.since_data(now),
             receive_segment_bytes: self.receiver.receive_mss,
             offered_segment_bytes: self.common.offered_mss.min(self.common.config.mss_limit_bytes),
-            reordering_segments: self.reordering_segments() as u16,
+            reordering_segments: self.sender.reordering_segments(&self.common) as u16,
             duplicate_sacks: history.duplicate_sacks,
-            delivered_bytes: self.sender.acknowledged_bytes + u64::from(self.sacked_bytes()),
+            delivered_bytes: self.sender.acknowledged_bytes + u64::from(self.sender.sacked_bytes()),
             congestion_marks: history.congestion_marks,
             min_round_trip: buffers.and_then(|b| b.flight.rack.least_round_trip()),
             delivery_rate_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
             delivery_rate_is_application_limited: rate.is_some_and(|rate| rate.application_limited),
-            pacing_rate_bytes_per_second: self.pacing_rate(),
+            pacing_rate_bytes_per_second: self.sender.pacing_rate(),
             receive_round_trip: received.and_then(|b| b.sizing.round_trip()),
             not_sent_bytes: self.not_sent_bytes() as usize,
-            send_buffer_bytes: self.send_buffer_bytes(),
-            receive_buffer_bytes: self.receive_buffer_bytes(),
+            send_buffer_bytes: self.sender.send_buffer_bytes(&self.common),
+            receive_buffer_bytes: self.receiver.receive_buffer_bytes(&self.common),
             path_segment_bytes: self.common.path_mss,
             peer_segment_bytes: self.common.peer_mss,
             busy: busy_of(&ledgers.send),
@@ -499,17 +436,6 @@ impl Connection {
             send_cause: self.accounts.send_cause(),
             receive_cause: self.accounts.receive_cause(),
             ledgers,
-        }
-    }
-    /// The cause of waiting while a repair is under way, or `otherwise`.
-    pub(crate) fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
-        match self.sender.recovery.state {
-            RecoveryState::Recovery => SendCause::LossRecovery,
-            RecoveryState::Loss => SendCause::Timeout,
-            _ if self.sender.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
-                SendCause::LossRecovery
-            }
-            _ => otherwise,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::SegmentOutput;
 use crate::phase::Allows;
 use crate::transmit::{Data, Next};
-use crate::{Connection, Ecn, Environment, Header, PlainHeader, RecoveryState};
+use crate::{Connection, Ecn, Environment, Header, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
@@ -32,11 +32,14 @@ impl Connection {
             {
                 Next::Synchronise
             }
-            _ if !is_idle || self.common.marks.has(Marks::SYNCHRONISE) || self.has_sack_news() => {
+            _ if !is_idle
+                || self.common.marks.has(Marks::SYNCHRONISE)
+                || self.receiver.has_sack_news(&self.common) =>
+            {
                 return None;
             }
             TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck
-                if !self.has_outstanding() && !self.is_window_shut() =>
+                if !self.sender.has_outstanding() && !self.sender.is_window_shut(&self.common) =>
             {
                 Next::Data(Data { start: self.sender.space.next, length: 0, fin: true, step: 0, again: None })
             }
@@ -64,7 +67,10 @@ impl Connection {
             _ => {
                 let header = match next {
                     Next::Synchronise => self.syn_header(env.now),
-                    _ => Header { flags: Flags::FIN | Flags::ACK, ..self.bare_header(first, env).full() },
+                    _ => Header {
+                        flags: Flags::FIN | Flags::ACK,
+                        ..self.receiver.bare_header(&self.common, first, env).full()
+                    },
                 };
                 let left = out.segment(&header, Slices::EMPTY, Ecn::NotCapable).is_ok();
                 match self.common.config.refusal_retry {
@@ -80,10 +86,10 @@ impl Connection {
         if self.common.phase.has_fin_outstanding() || self.common.phase.has_fin_acknowledged() {
             // Nothing new is sent any more: how the window was used is no matter.
             if first != self.sender.space.next {
-                self.arm_tail_probe(false, env.now);
+                self.sender.arm_tail_probe(&self.common, false, env.now);
             }
         } else if let Some(cause) = cause {
-            self.nothing_more(cause, first, env.now);
+            self.sender.nothing_more(&self.common, cause, first, env.now);
         }
         self.settle_as(then, env);
         left && then.is_ok()
@@ -93,14 +99,14 @@ impl Connection {
         env: &mut Environment<'_>,
         out: &mut O,
     ) -> bool {
-        let header = self.bare_header(self.acknowledgment_sequence(), env);
+        let header = self.receiver.bare_header(&self.common, self.acknowledgment_sequence(), env);
         if out.plain(&header, Slices::EMPTY, Ecn::NotCapable).is_err() {
             if let Some(retry) = self.common.config.refusal_retry {
                 self.refused_by_link(Next::Acknowledge, &header.full(), 0, retry, env);
             }
             return false;
         }
-        self.acknowledgment_left(Next::Acknowledge, header.window);
+        self.receiver.acknowledgment_left(&self.common, Next::Acknowledge, header.window);
         let socket = env.socket;
         env.emit(Mask::SEGMENT, || {
             Event::SegmentSent(SegmentSent {
@@ -114,17 +120,6 @@ impl Connection {
         });
         true
     }
-    // spec: RFC7323 3.2-2
-    #[inline]
-    fn bare_header(&self, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
-        PlainHeader {
-            sequence,
-            acknowledgment: self.receiver.space.next,
-            window: self.window_to_offer(env.pool).0,
-            push: false,
-            timestamps: self.timestamps_to_send(env.now),
-        }
-    }
     /// The header of our SYN, or SYN and ACK.
     // spec: RFC7323 2.2-4
     pub(crate) fn syn_header(&self, now: Instant) -> Header {
@@ -133,11 +128,11 @@ impl Connection {
             _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
         };
         Header {
-            sequence: self.syn_sequence(),
+            sequence: self.sender.syn_sequence(&self.common),
             acknowledgment,
-            flags: flags | self.syn_ecn_flags(),
+            flags: flags | self.sender.syn_ecn_flags(&self.common),
             // The field of a SYN is never scaled (RFC 7323 §2.2).
-            window: self.window_space().min(0xffff) as u16,
+            window: self.receiver.window_space(&self.common).min(0xffff) as u16,
             options: self.syn_options(now),
             ..Header::default()
         }

@@ -17,9 +17,10 @@ impl Connection {
         self.sender.space.next = self.sender.space.unacknowledged + 1;
         self.receiver.space.acknowledged = self.receiver.space.next;
         // The field of a SYN is never scaled (RFC 7323 §2.2).
-        self.receiver.space.edge = self.receiver.space.next + self.window_space().min(0xffff);
+        self.receiver.space.edge =
+            self.receiver.space.next + self.receiver.window_space(&self.common).min(0xffff);
         self.sender.progress_at = env.now;
-        self.arm_retransmission(env.now);
+        self.sender.arm_retransmission(&self.common, env.now);
         self.settle(env);
     }
 }

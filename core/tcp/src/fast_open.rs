@@ -1,12 +1,12 @@
 //! Data in the SYN (RFC 7413): what one connection does for it. Who gets which cookie, and whether it holds, is the
 //! stack's to know.
 
-use crate::burst::Seal;
 use crate::marks::Marks;
 use crate::numbers::Visit;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
-use crate::promptness::Coming;
+use crate::receiver::promptness::Coming;
+use crate::sender::burst::Seal;
 use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
 use inhost_buf::Packet;
@@ -66,18 +66,18 @@ pub struct FastOpenAnswer {
 #[derive(Debug)]
 pub(crate) struct FastOpen {
     /// The number of our SYN.
-    initial: Sequence,
+    pub initial: Sequence,
     /// The option of our first SYN, or SYN and ACK.
-    option: Option<FastOpenCookie>,
-    experimental: bool,
+    pub option: Option<FastOpenCookie>,
+    pub experimental: bool,
     /// Payload that our SYN may bear; 0 for none.
-    most_data: u16,
+    pub most_data: u16,
     /// Payload that it bore.
-    sent: u32,
+    pub sent: u32,
     /// The data of the peer's SYN was taken: we may answer before the handshake is done.
-    accepted: bool,
+    pub accepted: bool,
     /// From the answer to our SYN.
-    learned: Option<(FastOpenCookie, bool)>,
+    pub learned: Option<(FastOpenCookie, bool)>,
 }
 
 impl FastOpen {
@@ -108,7 +108,7 @@ impl Connection {
         }
         let room = mss.min(self.common.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
         let has_data = without_cookie || !cookie.is_empty();
-        let open = self.fast_open_box();
+        let open = self.sender.fast_open_box();
         open.option = (!without_cookie).then_some(cookie);
         open.experimental = experimental;
         open.most_data = if has_data { room } else { 0 };
@@ -128,7 +128,7 @@ impl Connection {
         if self.common.phase == TcpPhase::SynReceived
             && self.sender.space.next == self.sender.space.unacknowledged
         {
-            let open = self.fast_open_box();
+            let open = self.sender.fast_open_box();
             (open.option, open.experimental) = (Some(cookie), experimental);
         }
     }
@@ -146,10 +146,12 @@ impl Connection {
         {
             return outcome;
         }
-        self.fast_open_box().accepted = true;
+        self.sender.fast_open_box().accepted = true;
         self.fast_open = FastOpenState::Accepted;
-        self.sender.congestion.open(self.common.config.initial_window_segments, self.effective_mss());
-        payload.truncate(self.window_space() as usize);
+        self.sender
+            .congestion
+            .open(self.common.config.initial_window_segments, self.sender.effective_mss(&self.common));
+        payload.truncate(self.receiver.window_space(&self.common) as usize);
         self.common.marks.put(Marks::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
@@ -174,7 +176,7 @@ impl Connection {
     }
     /// Bytes that the SYN, which has not left, will bear of what is queued.
     pub fn syn_data_room(&self) -> usize {
-        let open = self.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
+        let open = self.sender.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
         open.filter(|_| self.common.phase == TcpPhase::SynSent).map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether the application may write although the handshake is not done.
@@ -203,50 +205,6 @@ impl Connection {
             syn_repeated,
             state: self.fast_open,
         })
-    }
-
-    // What the handshake asks on its way.
-
-    fn fast_open_box(&mut self) -> &mut FastOpen {
-        let initial = self.sender.space.unacknowledged;
-        self.sender.buffers_mut().fast_open.get_or_insert_with(|| {
-            Box::new(FastOpen {
-                initial,
-                option: None,
-                experimental: false,
-                most_data: 0,
-                sent: 0,
-                accepted: false,
-                learned: None,
-            })
-        })
-    }
-    fn fast_open_ref(&self) -> Option<&FastOpen> {
-        self.sender.buffers.as_deref()?.fast_open.as_deref()
-    }
-    /// The number of our SYN while the handshake lasts.
-    pub(crate) fn syn_sequence(&self) -> Sequence {
-        let unacknowledged = self.sender.space.unacknowledged;
-        if self.common.marks.has(Marks::EARLY) { unacknowledged.back(1) } else { unacknowledged }
-    }
-    /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
-    /// (RFC 7413 §4.1.3.1).
-    pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
-        match self.fast_open_ref() {
-            Some(open) if self.sender.space.next == open.initial => (open.option, open.experimental),
-            _ => (None, false),
-        }
-    }
-    /// Queued bytes that go with the first SYN.
-    pub(crate) fn syn_data_bytes(&self) -> u32 {
-        match self.fast_open_ref() {
-            Some(open)
-                if self.common.phase == TcpPhase::SynSent && self.sender.space.next == open.initial =>
-            {
-                self.queued_bytes().min(u32::from(open.most_data))
-            }
-            _ => 0,
-        }
     }
     /// The SYN, or SYN and ACK, left with `sent` bytes of data.
     pub(crate) fn syn_left(&mut self, sent: u32) {
@@ -290,15 +248,6 @@ impl Connection {
             buffers.seals.add(end, Seal::Push, header.acknowledgment);
         }
     }
-    /// Both called at once. What of our data the other takes with our SYN it says when it acknowledges that; whatever
-    /// is not sent yet waits for the handshake.
-    pub(crate) fn syn_crossed(&mut self) {
-        if let Some(buffers) = &mut self.sender.buffers
-            && buffers.fast_open.as_ref().is_some_and(|open| open.sent == 0)
-        {
-            buffers.fast_open = None;
-        }
-    }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
     pub(crate) fn open_early(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.common.marks.clear(Marks::EARLY);
@@ -312,9 +261,9 @@ impl Connection {
         self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.sender.space.unacknowledged.precedes(header.acknowledgment) {
-            self.advance(&self.report_of(header), false, env, outcome);
-        } else if self.has_outstanding() {
-            self.arm_retransmission(env.now);
+            self.advance(&self.sender.report_of(&self.common, header), false, env, outcome);
+        } else if self.sender.has_outstanding() {
+            self.sender.arm_retransmission(&self.common, env.now);
         } else {
             self.sender.retransmit_at = inhost_base::Instant::FAR_FUTURE;
         }

@@ -1,6 +1,5 @@
 //! What a connection has met so far, kept apart because most meet nothing.
-
-use crate::search::Search;
+use crate::sender::search::Search;
 
 /// Counts for instruments.
 #[derive(Clone, Copy, Debug, Default)]

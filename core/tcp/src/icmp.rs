@@ -11,6 +11,18 @@ use inhost_event::{Drop, TcpPhase};
 const LEAST_PATH_MSS: u16 = 28;
 
 impl Connection {
+    /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
+    /// where what icmpv6_err_convert makes of it is fatal.
+    fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
+        match (kind, self.common.marks.has(Marks::IPV6)) {
+            (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
+            (NetworkErrorKind::Soft(soft), true) => {
+                matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
+            }
+            (NetworkErrorKind::Hard(_), is_ipv6) => is_ipv6,
+            (NetworkErrorKind::TooBig { .. }, _) => false,
+        }
+    }
     /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
     // spec: RFC9293 MUST-54 (errors are acted on)
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
@@ -31,10 +43,12 @@ impl Connection {
             NetworkErrorKind::Soft(soft) => {
                 self.note(soft, &mut outcome);
                 if soft == SoftError::Unreachable && self.common.config.policy.icmp_reverts_back_off {
-                    self.revert_back_off(error.sequence, env.now);
+                    self.sender.revert_back_off(&self.common, error.sequence, env.now);
                 }
             }
-            NetworkErrorKind::Hard(hard) if self.common.phase.opens() && !self.ended_before_open() => {
+            NetworkErrorKind::Hard(hard)
+                if self.common.phase.opens() && !self.sender.ended_before_open(&self.common) =>
+            {
                 self.finish(Some(hard), env, &mut outcome);
             }
             // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
@@ -57,18 +71,6 @@ impl Connection {
         self.common.phase == TcpPhase::SynReceived
             && !self.common.marks.has(Marks::ACTIVE)
             && !self.is_early()
-    }
-    /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
-    /// where what icmpv6_err_convert makes of it is fatal.
-    fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
-        match (kind, self.common.marks.has(Marks::IPV6)) {
-            (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
-            (NetworkErrorKind::Soft(soft), true) => {
-                matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
-            }
-            (NetworkErrorKind::Hard(_), is_ipv6) => is_ipv6,
-            (NetworkErrorKind::TooBig { .. }, _) => false,
-        }
     }
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
     /// (RFC 5927 §4.1).
@@ -94,7 +96,7 @@ impl Connection {
         }
         if self.common.phase == TcpPhase::SynReceived && self.sender.retransmit_at == Instant::FAR_FUTURE {
             // An answer that never left has no timer yet; without one the handshake would rest for ever.
-            self.arm_retransmission(env.now);
+            self.sender.arm_retransmission(&self.common, env.now);
         }
         self.settle(env);
         outcome
@@ -106,22 +108,9 @@ impl Connection {
             self.path_shrank(path_mtu_mss, env.now);
         } else {
             self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
-            self.sender.congestion.resize(self.effective_mss());
+            self.sender.congestion.resize(self.sender.effective_mss(&self.common));
         }
         self.settle(env);
-    }
-    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
-    fn revert_back_off(&mut self, sequence: Sequence, now: Instant) {
-        let oldest = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !self.common.phase.opens())
-        else {
-            return;
-        };
-        if self.sender.round_trip.backoff > 0 && sequence == self.sender.space.unacknowledged {
-            self.sender.round_trip.backoff -= 1;
-            self.sender.retransmit_at =
-                (oldest.sent_at + self.sender.round_trip.timeout(&self.common.config)).max(now);
-        }
     }
     fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
         self.soft_error = Some(soft);
@@ -134,20 +123,20 @@ impl Connection {
         }
         self.common.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
         if self.common.phase.opens() {
-            self.sender.congestion.window.segment_bytes = self.effective_mss();
+            self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
             return;
         }
-        self.sender.congestion.resize(self.effective_mss());
-        if self.has_outstanding() {
+        self.sender.congestion.resize(self.sender.effective_mss(&self.common));
+        if self.sender.has_outstanding() {
             if self.common.config.policy.smaller_mtu_is_loss {
                 self.sender.marks.set(SendMarks::REPAIRS_ONLY);
             }
-            let longest = self.segment_bytes();
-            self.send_refused_again(longest);
-            if self.common.config.policy.smaller_mtu_is_loss && !self.recover_by_path() {
+            let longest = self.sender.segment_bytes();
+            self.sender.send_refused_again(&self.common, longest);
+            if self.common.config.policy.smaller_mtu_is_loss && !self.sender.recover_by_path() {
                 return;
             }
-            self.arm_retransmission(now);
+            self.sender.arm_retransmission(&self.common, now);
         }
     }
 }

@@ -54,12 +54,12 @@ impl Connection {
         let goes = !self.sender.marks.has(SendMarks::RARE)
             && !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
             && send.unacknowledged == start
-            && end.at_or_before(self.send_edge())
+            && end.at_or_before(self.sender.send_edge())
             && end.at_or_before(send.push)
             && send.urgent.at_or_before(start)
-            && queued <= self.segment_bytes()
+            && queued <= self.sender.segment_bytes()
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.seals.is_empty())
-            && !self.has_sack_news();
+            && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
     }
     /// The next segment, where [`Self::transmit_lone`] may send it.
@@ -80,16 +80,22 @@ impl Connection {
         env: &mut Environment<'_>,
         out: &mut O,
     ) -> bool {
-        let (window, _) = self.window_to_offer(env.pool);
+        let (window, _) = self.receiver.window_to_offer(&self.common, env.pool);
         let header = PlainHeader {
             sequence: data.start,
             acknowledgment: self.receiver.space.next,
             window,
-            push: self.pushes(data.start, data.end(), data.end()),
-            timestamps: self.timestamps_to_send(env.now),
+            push: self.sender.pushes(
+                &self.common,
+                self.receiver.sack_bytes(&self.common),
+                data.start,
+                data.end(),
+                data.end(),
+            ),
+            timestamps: self.receiver.timestamps_to_send(&self.common, env.now),
         };
         let next = Next::Data(data);
-        let ecn = self.ecn_of(next);
+        let ecn = self.sender.ecn_of(&self.common, next);
         let Some(buffers) = &mut self.sender.buffers else { return false };
         let payload = buffers.send.segment(0, data.length as usize, wants_sums);
         let lent = payload.len() as u32;
@@ -100,7 +106,7 @@ impl Connection {
             return false;
         }
         self.committed_data(data, lent, env);
-        self.acknowledgment_left(next, window);
+        self.receiver.acknowledgment_left(&self.common, next, window);
         let socket = env.socket;
         env.emit(Mask::SEGMENT, || {
             Event::SegmentSent(SegmentSent {

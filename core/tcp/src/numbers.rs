@@ -15,7 +15,7 @@
 use crate::Connection;
 use crate::phase::Allows;
 use crate::receiver::ReceiveSpace;
-use crate::sender::{SendSpace, Sender};
+use crate::sender::SendSpace;
 use inhost_base::Sequence;
 use inhost_event::TcpPhase;
 
@@ -23,7 +23,7 @@ use inhost_event::TcpPhase;
 pub(crate) const STEP_SHIFT: u32 = 28;
 const STEP_BYTES: u32 = 1 << STEP_SHIFT;
 /// The furthest behind `SND.UNA` that a look leaves a number.
-const LAG_BYTES: u32 = 1 << 29;
+pub(crate) const LAG_BYTES: u32 = 1 << 29;
 /// The largest window (RFC 7323 §2.3).
 pub(crate) const LARGEST_WINDOW_BYTES: u32 = 1 << 30;
 /// The furthest that an urgent pointer reaches beyond the window.
@@ -33,7 +33,7 @@ const URGENT_REACH_BYTES: u32 = 1 << 16;
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&'static str, &mut Sequence);
 
 impl SendSpace {
-    fn numbers(&mut self, visit: Visit<'_>) {
+    pub fn numbers(&mut self, visit: Visit<'_>) {
         let SendSpace {
             unacknowledged,
             next,
@@ -53,7 +53,7 @@ impl SendSpace {
 }
 
 impl ReceiveSpace {
-    fn numbers(&mut self, visit: Visit<'_>) {
+    pub fn numbers(&mut self, visit: Visit<'_>) {
         let ReceiveSpace { initial: _, next, edge, acknowledged, urgent } = self;
         visit("RCV.NXT", next);
         visit("the offered edge", edge);
@@ -63,35 +63,6 @@ impl ReceiveSpace {
 }
 
 impl Connection {
-    /// Visits every number of the send space that means something now.
-    fn visit_send_space(&mut self, visit: Visit<'_>) {
-        let Sender {
-            buffers,
-            history,
-            round_trip,
-            space,
-            recovery,
-            // The rest holds no number: times, counts and sizes.
-            congestion: _,
-            retransmit_at: _,
-            progress_at: _,
-            sent_at: _,
-            acknowledged_bytes: _,
-            least_echo: _,
-            keep_alive_probes: _,
-            marks: _,
-            scale: _,
-        } = &mut self.sender;
-        space.numbers(visit);
-        recovery.numbers(visit);
-        round_trip.numbers(visit);
-        if let Some(buffers) = buffers {
-            buffers.numbers(visit);
-        }
-        if let Some(search) = history.as_mut().and_then(|history| history.search.as_mut()) {
-            search.numbers(visit);
-        }
-    }
     /// Visits every number of the receive space that means something now.
     fn visit_receive_space(&mut self, visit: Visit<'_>) {
         self.receiver.space.numbers(visit);
@@ -99,21 +70,6 @@ impl Connection {
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.reassembly.numbers(visit);
         }
-    }
-    /// Brings numbers that have fallen far behind `SND.UNA` nearer. It is called once for each [`STEP_BYTES`]
-    /// acknowledged.
-    #[cold]
-    pub(crate) fn pull_numbers_along(&mut self) {
-        let least = self.sender.space.unacknowledged.back(LAG_BYTES);
-        self.visit_send_space(&mut |_, number| *number = least.later(*number));
-    }
-    /// After the last number of the send space that can be in use: what is sent, or queued with a FIN behind it.
-    fn send_space_end(&self) -> Sequence {
-        self.sender.space.next.later(self.stream_end() + 2)
-    }
-    /// Whether both sides agree on numbers that a jump can move.
-    fn may_jump(&self) -> bool {
-        !self.common.phase.opens() && self.common.phase != TcpPhase::Closed
     }
 
     /// For tests of the whole host: moves the send space on as though `by` bytes had been sent and acknowledged, with no
@@ -129,18 +85,18 @@ impl Connection {
     /// end, and so are the numbers of a quoted segment. Jumps add up, modulo 2^32.
     #[doc(hidden)]
     pub fn jump_send_sequence(&mut self, by: u64) -> bool {
-        if !self.may_jump() {
+        if !self.common.may_jump() {
             return false;
         }
         for step in steps(by) {
             let first = self.sender.space.unacknowledged;
-            let length = self.send_space_end().since(first);
-            self.visit_send_space(&mut |_, number| {
+            let length = self.sender.send_space_end().since(first);
+            self.sender.visit_send_space(&mut |_, number| {
                 if number.since(first) <= length {
                     *number += step;
                 }
             });
-            self.pull_numbers_along();
+            self.sender.pull_numbers_along();
         }
         true
     }
@@ -151,7 +107,7 @@ impl Connection {
     pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
         let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
         // After the peer's FIN nothing moves on what is still to be told.
-        if !self.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
+        if !self.common.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
             return false;
         }
         for step in steps(by) {
@@ -165,7 +121,7 @@ impl Connection {
             let window_sequence = followed(self.sender.space.window_sequence);
             let duplicate = self.receiver.buffers.as_ref().and_then(|buffers| buffers.reassembly.duplicate);
             let duplicate = duplicate.map(|(start, end)| (start + step, end + step));
-            let first = self.read_position();
+            let first = self.receiver.read_position(&self.common);
             let length = (self.receiver.space.edge + URGENT_REACH_BYTES).since(first);
             self.visit_receive_space(&mut |_, number| {
                 if number.since(first) <= length {
@@ -189,9 +145,9 @@ impl Connection {
         }
         let mut stale = None;
         let first = self.sender.space.unacknowledged.back(LAG_BYTES + STEP_BYTES);
-        let length = self.send_space_end().since(first);
+        let length = self.sender.send_space_end().since(first);
         let is_wide = length >= 1 << 31;
-        self.visit_send_space(&mut |name, number| {
+        self.sender.visit_send_space(&mut |name, number| {
             if is_wide || number.since(first) > length {
                 stale = stale.or(Some(name));
             }

@@ -4,14 +4,13 @@ use crate::common::Common;
 use crate::ledger::Accounts;
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
-use crate::phase::Allows;
 use crate::receive::Arrival;
 use crate::receive::reset::CHALLENGED_AS_CONNECTION;
 use crate::receiver::Receiver;
-use crate::recovery::Recovery;
-use crate::search::IPV6_LEAST_MSS;
+use crate::receiver::window::scale_for;
 use crate::sender::Sender;
-use crate::window::scale_for;
+use crate::sender::recovery::Recovery;
+use crate::sender::search::IPV6_LEAST_MSS;
 use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
 use inhost_event::{Drop, TcpPhase};
@@ -20,14 +19,10 @@ use std::sync::Arc;
 
 /// Largest shift of a window (RFC 7323 §2.3).
 const MAX_SCALE: u8 = 14;
-/// Bytes that the timestamps option takes in every segment, padding included.
-pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 /// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
-const LEAST_MSS: u16 = 28;
-/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
-const SMALL_WINDOW_BYTES: u32 = 536;
+pub(crate) const LEAST_MSS: u16 = 28;
 /// Least payload and options that a halved window leaves: IPv4's least MTU of 68 less 20 bytes of header.
-const LEAST_HALVED_BYTES: u16 = 48;
+pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
 
 impl Connection {
     /// An active open: the SYN leaves with the next [`Connection::transmit`].
@@ -106,7 +101,7 @@ impl Connection {
         let answering = self.common.phase == TcpPhase::SynReceived && !crossed;
         let timestamps =
             if answering { self.common.marks.has(Marks::TIMESTAMPS) } else { self.common.config.timestamps };
-        let (fast_open, fast_open_experimental) = self.fast_open_option();
+        let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
         let scaling =
             if answering { self.common.marks.has(Marks::SCALING) } else { self.common.config.window_scaling };
         TcpOptions {
@@ -127,14 +122,6 @@ impl Connection {
             fast_open_experimental,
             ..TcpOptions::NONE
         }
-    }
-    /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
-    fn echo_is_foreign(&self, header: &Header, now: Instant) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| self.common.config.timestamps) else {
-            return false;
-        };
-        let (first, last) = (self.common.timestamp(self.sender.progress_at), self.common.timestamp(now));
-        echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
@@ -169,7 +156,7 @@ impl Connection {
         self.sender.space.window_sequence = syn.sequence;
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
         self.sender.space.window_acknowledgment = self.sender.space.unacknowledged + 1;
-        self.sender.congestion.window.segment_bytes = self.effective_mss();
+        self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
     }
     /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
     // spec: RFC9293 SHLD-8
@@ -186,32 +173,6 @@ impl Connection {
             self.common.config.ecn != EcnMode::Off && ece && cwr && asked
         };
         self.common.marks.put(Marks::ECN, agreed);
-    }
-    /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
-    /// do (RFC 3168 §6.1.1.1).
-    fn asks_for_ecn(&self) -> bool {
-        self.common.config.ecn == EcnMode::Request && self.sender.space.next == self.syn_sequence()
-    }
-    /// The congestion bits of our SYN, or SYN and ACK.
-    pub(crate) fn syn_ecn_flags(&self) -> Flags {
-        match self.common.phase {
-            TcpPhase::SynSent if self.asks_for_ecn() => Flags::ECE | Flags::CWR,
-            TcpPhase::SynReceived if self.common.marks.has(Marks::ECN) => Flags::ECE,
-            _ => Flags::NONE,
-        }
-    }
-    /// What a segment of ours can carry (RFC 9293 §3.7.1).
-    // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
-    // spec: RFC4821 7.1-1, 8-1
-    pub(crate) fn effective_mss(&self) -> u32 {
-        let most = self.common.peer_mss.min(self.common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
-        let options = if self.common.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
-        let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
-        if self.common.config.policy.mss_at_most_half_window {
-            self.halved_by_window(size, options)
-        } else {
-            size
-        }
     }
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
@@ -234,14 +195,14 @@ impl Connection {
         // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
         let repeated = self.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
         let segments = if repeated > 1 { 1 } else { self.common.config.initial_window_segments };
-        self.sender.congestion.open(segments, self.effective_mss());
+        self.sender.congestion.open(segments, self.sender.effective_mss(&self.common));
         if self.common.marks.has(Marks::SYN_REPEATED) {
             self.sender.round_trip.after_lost_syn();
             if self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.retransmitted_syn_sets_cwr {
-                self.tell_of_reduction();
+                self.sender.tell_of_reduction(&self.common);
             }
         }
-        self.begin_search();
+        self.sender.begin_search(&self.common);
         self.sender.retransmit_at = Instant::FAR_FUTURE;
         self.sender.progress_at = env.now;
         self.receiver.receive_mss = self.receiver.receive_mss.min(self.common.path_mss);
@@ -249,9 +210,9 @@ impl Connection {
             // What its handshake was answered is no business of the connection.
             self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
         }
-        if self.acks_adapt() {
+        if self.common.acks_adapt() {
             // A peer that takes little is thought to send little.
-            let own = self.segment_bytes().min(u32::from(self.receiver.receive_mss)) as u16;
+            let own = self.sender.segment_bytes().min(u32::from(self.receiver.receive_mss)) as u16;
             self.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
         }
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
@@ -263,33 +224,6 @@ impl Connection {
             } else if self.common.config.policy.answers_crossing_syn {
                 self.common.marks.set(Marks::APART);
             }
-        }
-    }
-
-    /// `size` bounded by half of the largest window that the peer has offered, or by a small one whole, as by Linux's
-    /// tcp_bound_to_half_wnd.
-    fn halved_by_window(&self, size: u32, options: u16) -> u32 {
-        let most = self.window_bound();
-        if self.common.phase.opens() || most == 0 || size <= most {
-            return size;
-        }
-        most.max(u32::from(LEAST_HALVED_BYTES - options))
-    }
-    /// Half of the largest window that the peer has offered, or a small one whole.
-    pub(crate) fn window_bound(&self) -> u32 {
-        let window = self.sender.space.largest_window;
-        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
-    }
-    /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
-    /// has room for as many as before.
-    #[cold]
-    pub(crate) fn resize_to_window(&mut self) {
-        let (before, after) = (self.segment_bytes().max(1), self.effective_mss());
-        if before != after {
-            let window = &mut self.sender.congestion.window;
-            window.window_bytes =
-                (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;
-            self.sender.congestion.resize(after);
         }
     }
 
@@ -330,7 +264,7 @@ impl Connection {
             outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        if acknowledges && self.echo_is_foreign(header, env.now) {
+        if acknowledges && self.sender.echo_is_foreign(&self.common, header, env.now) {
             outcome.dropped = Some(Drop::OldTimestamp);
             outcome.reset = ResetReply::to(header, 0);
             return;
@@ -341,7 +275,7 @@ impl Connection {
             // Both called at once.
             // spec: RFC9293 MUST-10 (simultaneous open)
             // spec: RFC9293 MUST-11 (that we called is remembered)
-            self.syn_crossed();
+            self.sender.syn_crossed();
             self.enter(TcpPhase::SynReceived, env);
             self.common.marks.set(Marks::SYNCHRONISE);
             return;
@@ -349,12 +283,12 @@ impl Connection {
         self.syn_answered(header, env);
         self.sender.space.unacknowledged = header.acknowledgment;
         self.sender.space.window_acknowledgment = header.acknowledgment;
-        self.measure_syn(header, env.now);
+        self.sender.measure_syn(&self.common, header, env.now);
         self.establish(env, outcome);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
-        self.receiver.space.edge = self.receiver.space.next + self.window_space();
-        self.acknowledge_handshake(env.now);
-        self.take_urgent(arrival, outcome);
+        self.receiver.space.edge = self.receiver.space.next + self.receiver.window_space(&self.common);
+        self.receiver.acknowledge_handshake(&self.common, env.now);
+        self.receiver.take_urgent(&self.common, arrival, outcome);
         let is_fast_open =
             matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
         if !self.common.config.policy.syn_ack_data_is_dropped || is_fast_open {

@@ -24,7 +24,7 @@ impl Connection {
     // spec: RFC9293 MUST-17
     pub fn set_nagle(&mut self, on: bool, env: &mut Environment<'_>) {
         if !on
-            && self.sender.space.next.precedes(self.stream_end())
+            && self.sender.space.next.precedes(self.sender.stream_end())
             && self.common.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
         {
             // Linux lets go of whatever is held back.
@@ -46,7 +46,7 @@ impl Connection {
         if !self.common.config.policy.user_timeout_from_retransmission
             && self.sender.retransmit_at != Instant::FAR_FUTURE
         {
-            self.arm_retransmission(env.now);
+            self.sender.arm_retransmission(&self.common, env.now);
         }
     }
     /// How long FIN-WAIT-2 lasts once nobody reads any more. Where that runs already, it begins anew.
@@ -67,7 +67,7 @@ impl Connection {
         self.change(env, |config| {
             (config.receive_buffer_limit_bytes, config.receive_buffer_initial_bytes) = (bytes, bytes);
         });
-        self.consider_window_update();
+        self.receiver.consider_window_update(&self.common);
         self.settle(env);
     }
     /// Longest wait before data is acknowledged.
@@ -89,7 +89,7 @@ impl Connection {
     }
     /// The next acknowledgments leave at once, or wait for company again.
     pub fn set_quick_acknowledgment(&mut self, on: bool, env: &mut Environment<'_>) {
-        self.set_promptness(on);
+        self.receiver.set_promptness(&self.common, on);
         self.settle(env);
     }
     /// Holds segments that are not full back until `on` is false again, or for [`Config::aggregation_delay`].

@@ -30,8 +30,8 @@ impl Connection {
         let now = env.now;
         let from_bytes = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
         let taken_bytes = self.sender.acknowledged_bytes - from_bytes;
-        let part_bytes = (u64::from(self.queued_bytes()) + taken_bytes) / PART;
-        let takes = taken_bytes >= part_bytes.max(u64::from(self.segment_bytes()));
+        let part_bytes = (u64::from(self.sender.queued_bytes()) + taken_bytes) / PART;
+        let takes = taken_bytes >= part_bytes.max(u64::from(self.sender.segment_bytes()));
         let silent_after = self.common.config.max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
         let is_silent = now.since(self.receiver.received_at) > silent_after;
         let slept = slept_since(self.linger_at, now) > Duration::ZERO;

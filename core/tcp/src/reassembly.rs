@@ -1,7 +1,7 @@
 //! Data that came ahead of what is missing.
 
 use crate::numbers::Visit;
-use crate::window::tighten;
+use crate::receiver::window::tighten;
 use inhost_base::Sequence;
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
 use std::collections::VecDeque;

@@ -4,7 +4,6 @@
 use crate::marks::SendMarks;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
-use crate::recovery::Heard;
 use crate::transmit::Next;
 use crate::{Connection, ConnectionError, Environment, Header, RecoveryState};
 use inhost_base::{Duration, Instant};
@@ -22,38 +21,28 @@ impl Connection {
     ) {
         let now = env.now;
         if !self.common.phase.opens() {
-            self.reduce_by_refusal(now);
+            self.sender.reduce_by_refusal(&self.common, now);
         }
         if !matches!(next, Next::Data(_)) {
             self.committed(next, header, lent, env);
             if next == Next::KeepAlive && self.sender.space.window == 0 {
-                self.retry_at(now + retry);
+                self.sender.retry_at(&self.common, now + retry);
             }
             return;
         }
-        self.acknowledgment_left(next, header.window);
+        self.receiver.acknowledgment_left(&self.common, next, header.window);
         self.sender.marks.set(SendMarks::REFUSED);
         self.sender.marks.clear(SendMarks::TAIL_PROBE);
-        if self.has_outstanding() {
+        if self.sender.has_outstanding() {
             if self.sender.recovery.state == RecoveryState::Loss {
-                self.retry_at(now + retry);
+                self.sender.retry_at(&self.common, now + retry);
             }
         } else if self.sender.retransmit_at == Instant::FAR_FUTURE && self.sender.keep_alive_probes > 0 {
-            self.retry_at(now + retry);
+            self.sender.retry_at(&self.common, now + retry);
         } else if self.sender.retransmit_at == Instant::FAR_FUTURE {
             // The first wait is a time-out's, and patience is counted from its end.
             self.sender.progress_at = now + self.sender.round_trip.base_timeout(&self.common.config);
             self.sender.retransmit_at = self.sender.progress_at;
-        }
-    }
-    fn retry_at(&mut self, at: Instant) {
-        self.sender.retransmit_at = at.min(self.sender.progress_at + self.common.config.user_timeout);
-    }
-    /// Too much for the host itself is congestion, once for each window.
-    fn reduce_by_refusal(&mut self, now: Instant) {
-        if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-            let heard = Heard::nothing(self);
-            self.begin_window_reduction(&heard, now);
         }
     }
     /// The time to try again has come for data that the link refused, and nothing is out.

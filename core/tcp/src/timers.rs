@@ -46,7 +46,7 @@ impl Connection {
         let Some(keep_alive) = &self.common.config.keep_alive else { return Instant::FAR_FUTURE };
         let idle =
             matches!(self.common.phase, TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2)
-                && !self.has_outstanding()
+                && !self.sender.has_outstanding()
                 && self.sender.retransmit_at == Instant::FAR_FUTURE
                 && !self.sender.marks.has(SendMarks::KEEP_ALIVE);
         if !idle {
@@ -55,59 +55,10 @@ impl Connection {
         let probes = keep_alive.interval.times(u64::from(self.sender.keep_alive_probes));
         self.receiver.received_at.max(self.sender.sent_at) + keep_alive.idle + probes
     }
-    /// Probes, of the window or of an idle peer, that the peer has not answered.
-    pub(crate) fn unanswered_probes(&self) -> u8 {
-        let probes_window = self.sender.space.window == 0 && !self.common.phase.opens();
-        if probes_window { self.sender.round_trip.backoff } else { self.sender.keep_alive_probes }
-    }
     pub(crate) fn stop_timers(&mut self) {
         self.sender.retransmit_at = Instant::FAR_FUTURE;
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
         self.linger_at = Instant::FAR_FUTURE;
-    }
-    /// Starts the retransmission timer anew; it never outlasts the user's patience.
-    // spec: RFC6298 5-1
-    #[inline]
-    pub(crate) fn arm_retransmission(&mut self, now: Instant) {
-        self.sender.retransmit_at = now + self.patience_of_one();
-        if self.common.phase.opens() || !self.common.config.policy.user_timeout_from_retransmission {
-            self.bound_by_patience(now);
-        }
-    }
-    /// The timer does not outlast the user's patience.
-    #[inline]
-    fn bound_by_patience(&mut self, now: Instant) {
-        let patience = self.sender.progress_at + self.patience();
-        if patience > now {
-            self.sender.retransmit_at = self.sender.retransmit_at.min(patience);
-        }
-    }
-    /// The time-out as it stands. The first of a SYN need not be doubled.
-    #[inline]
-    fn patience_of_one(&self) -> Duration {
-        let linear =
-            if self.common.phase == TcpPhase::SynSent { self.common.config.syn_linear_timeouts } else { 0 };
-        self.sender
-            .round_trip
-            .timeout_after(self.sender.round_trip.backoff.saturating_sub(linear), &self.common.config)
-    }
-    /// Whether a SYN was sent as often as it may be.
-    fn syn_is_given_up(&self) -> bool {
-        let most = match self.common.phase {
-            TcpPhase::SynSent => {
-                self.common.config.syn_retries.saturating_add(self.common.config.syn_linear_timeouts)
-            }
-            TcpPhase::SynReceived => self.common.config.syn_answer_retries,
-            _ => return false,
-        };
-        self.sender.round_trip.backoff >= most
-    }
-    /// R2, as time (RFC 9293 §3.8.3).
-    // spec: RFC9293 MUST-21 (the application sets it)
-    // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
-    fn patience(&self) -> Duration {
-        let user = self.common.config.user_timeout;
-        if self.common.phase.opens() { self.common.config.connect_timeout.min(user) } else { user }
     }
     /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
@@ -115,8 +66,8 @@ impl Connection {
     #[inline]
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
         self.receiver.marks.set(ReceiveMarks::SCHEDULED);
-        if self.acks_adapt() {
-            return self.schedule_adaptive(now);
+        if self.common.acks_adapt() {
+            return self.receiver.schedule_adaptive(&self.common, &self.sender.round_trip, now);
         }
         let waiting = self.receiver.space.next.since(self.receiver.space.acknowledged);
         let delay = self.common.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
@@ -145,7 +96,7 @@ impl Connection {
         }
         if self.receiver.acknowledge_at <= now {
             self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-            self.waited_in_vain();
+            self.receiver.waited_in_vain(&self.common, &self.sender.round_trip);
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
         if self.keep_alive_at() <= now {
@@ -158,7 +109,7 @@ impl Connection {
         self.fire_recovery(env);
         if self.sender.retransmit_at <= now {
             // RFC 8985 §7.3: with a probe the time-out begins anew.
-            self.arm_retransmission(now);
+            self.sender.arm_retransmission(&self.common, now);
         }
         if let Some(buffers) = &mut self.sender.buffers
             && buffers.aggregate_until <= now
@@ -166,9 +117,9 @@ impl Connection {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
             self.sender.marks.clear(SendMarks::HELD_UP);
-            self.sender.space.push = self.stream_end();
+            self.sender.space.push = self.sender.stream_end();
             if self.common.config.policy.cork_lasts_rto {
-                self.override_small();
+                self.sender.override_small(&self.common);
             } else if self.sender.marks.has(SendMarks::CORKED) {
                 self.sender.marks.set(SendMarks::OVERRIDE);
             }
@@ -180,33 +131,26 @@ impl Connection {
             self.clear(env.pool);
         }
     }
-    /// The persist timer lets go what silly-window avoidance holds back.
-    fn override_small(&mut self) {
-        self.sender.marks.set(SendMarks::OVERRIDE);
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.tail_probe.persists = self.common.config.policy.tail_probes_are_full_segments;
-        }
-    }
     /// The timers of what is in flight that are not the last resort.
     fn fire_recovery(&mut self, env: &mut Environment<'_>) {
         let Some(buffers) = &self.sender.buffers else { return };
         let (reorder_at, probe_at, pace_at) = (buffers.reorder_at, buffers.tail_probe.at, buffers.pace_at);
         if pace_at <= env.now {
-            self.fire_pace();
+            self.sender.fire_pace();
         }
         if reorder_at <= env.now {
             self.sender.marks.clear(SendMarks::HELD_UP);
-            self.fire_reordering(env);
+            self.sender.fire_reordering(&self.common, env);
         }
         if probe_at > env.now {
             return;
         }
         if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
             self.sender.marks.clear(SendMarks::HELD_UP);
-            self.fire_tail_probe();
+            self.sender.fire_tail_probe(&self.common, self.receiver.sack_bytes(&self.common));
             if !self.sender.marks.has(SendMarks::TAIL_PROBE) {
                 // RFC 8985 §7.3: without a probe, too, the time-out begins anew.
-                self.skip_tail_probe(env.now);
+                self.sender.skip_tail_probe(&self.common, env.now);
             }
         } else if let Some(buffers) = &mut self.sender.buffers {
             // What is lost is known now, without a probe.
@@ -250,7 +194,7 @@ impl Connection {
         self.sender.progress_at += slept_since(self.sender.retransmit_at, now);
         let refused = self.sender.marks.has(SendMarks::REFUSED);
         self.sender.marks.clear(SendMarks::HELD_UP);
-        if refused && !self.has_outstanding() {
+        if refused && !self.sender.has_outstanding() {
             return self.fire_refusal(env, outcome);
         }
         if self.common.config.policy.user_timeout_from_retransmission
@@ -261,7 +205,9 @@ impl Connection {
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
-        if now.since(self.sender.progress_at) >= self.patience() || self.syn_is_given_up() {
+        if now.since(self.sender.progress_at) >= self.common.patience()
+            || self.sender.syn_is_given_up(&self.common)
+        {
             return self.time_out(ConnectionError::TimedOut, env, outcome);
         }
         if !refused {
@@ -271,8 +217,10 @@ impl Connection {
         if self.common.phase.opens() {
             self.common.marks.set(Marks::SYNCHRONISE);
         } else if self.sender.space.window == 0
-            && !(self.common.config.policy.window_probes_are_empty && self.has_outstanding())
-            && (self.has_outstanding() || self.queued_bytes() > 0 || self.common.phase.has_fin_outstanding())
+            && !(self.common.config.policy.window_probes_are_empty && self.sender.has_outstanding())
+            && (self.sender.has_outstanding()
+                || self.sender.queued_bytes() > 0
+                || self.common.phase.has_fin_outstanding())
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.sender.marks.set(SendMarks::PROBE);
@@ -283,10 +231,10 @@ impl Connection {
             {
                 self.sender.marks.set(SendMarks::ANNOUNCE_URGENT);
             }
-        } else if self.has_outstanding() {
-            self.recover_by_timer(now);
+        } else if self.sender.has_outstanding() {
+            self.sender.recover_by_timer(&self.common, now);
         } else {
-            self.override_small();
+            self.sender.override_small(&self.common);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.sender.space.window == 0 && !self.common.phase.opens();
@@ -295,8 +243,8 @@ impl Connection {
             self.soft_error = self.soft_error.or(Some(SoftError::NotResponding));
             outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
-        self.arm_retransmission(now);
-        self.bound_by_patience(now);
+        self.sender.arm_retransmission(&self.common, now);
+        self.sender.bound_by_patience(&self.common, now);
     }
 }
 

@@ -6,7 +6,6 @@ use crate::marks::{Marks, ReceiveMarks};
 use crate::open::is_repeated_syn;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
-use crate::promptness::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Environment};
 use inhost_event::{Drop, TcpPhase};
 
@@ -29,7 +28,7 @@ impl Connection {
                 && arrival.is_pure()
                 && arrival.header.sequence.precedes(self.receiver.space.next);
             if !is_silent {
-                self.note_old(arrival);
+                self.receiver.note_old(&self.common, arrival);
                 self.answer_unacceptable(arrival, env);
             }
             return false;
@@ -42,7 +41,7 @@ impl Connection {
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
             // bears beside comes again.
             let limited = self.common.config.policy.challenge_interval.is_some() && !self.may_challenge(env);
-            if self.sender.space.next != self.syn_sequence()
+            if self.sender.space.next != self.sender.syn_sequence(&self.common)
                 && !self.common.marks.has(Marks::HELD)
                 && !limited
             {
@@ -50,17 +49,17 @@ impl Connection {
             }
             return false;
         }
-        if self.is_in_window(arrival) {
-            self.cut_to_window(arrival);
+        if self.receiver.is_in_window(&self.common, arrival) {
+            self.receiver.cut_to_window(&self.common, arrival);
             return true;
         }
         outcome.dropped = Some(Drop::OutOfWindow);
         let header = arrival.header;
         if header.flags.rst() {
-            return self.repeats_fin(header);
+            return self.receiver.repeats_fin(&self.common, header);
         }
         if !self.common.phase.opens() {
-            self.note_old(arrival);
+            self.receiver.note_old(&self.common, arrival);
         }
         if self.common.phase == TcpPhase::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT begins anew.
@@ -99,76 +98,6 @@ impl Connection {
             && !self.sender.space.window_sequence.precedes(header.sequence)
             && window <= self.sender.space.window
             && i64::from(age) <= timeout * 12 / 10
-    }
-    /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
-    /// starts at its edge, for the sake of its acknowledgment, reset and urgent pointer. And what has no length may
-    /// stand at the edge of any window: a sender that filled the window has nowhere else to put an acknowledgment,
-    /// and two such senders that each miss something would never hear each other again.
-    fn is_in_window(&self, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        let length =
-            arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
-        let next = self.receiver.space.next;
-        let window = self.receiver.space.edge.since(next);
-        let touches = self.common.config.policy.unacknowledged_range_is_acceptable
-            && (self.common.phase != TcpPhase::SynReceived || self.common.marks.has(Marks::ACTIVE))
-            && self.receiver.space.acknowledged.at_or_before(header.sequence + length)
-            && (header.sequence + length).at_or_before(next);
-        if touches {
-            return true;
-        }
-        if length == 0 {
-            return header.sequence.within(next, window + 1);
-        }
-        if window == 0 {
-            // spec: RFC9293 MUST-66 (resets and urgent pointers count with the window closed)
-            return header.sequence == next;
-        }
-        header.sequence.within(next, window)
-            || (header.sequence + (length - 1)).within(next, window)
-            || (header.sequence.precedes(next) && self.receiver.space.edge.precedes(header.sequence + length))
-    }
-    fn cut_to_window(&mut self, arrival: &mut Arrival<'_>) {
-        let header = arrival.header;
-        arrival.start = header.sequence + u32::from(header.flags.syn());
-        if let Some(buffers) = self.receiver.buffers.as_mut().filter(|_| arrival.bears_stream()) {
-            buffers.reassembly.duplicate = None;
-        }
-        if arrival.start.precedes(self.receiver.space.next) {
-            let old = self.receiver.space.next.since(arrival.start);
-            let known = old.min(arrival.payload.len() as u32 + u32::from(arrival.fin));
-            self.note_repeated(arrival.start, arrival.start + known);
-            if old as usize > arrival.payload.len() {
-                // Its FIN, too, is old.
-                arrival.fin = false;
-            }
-            if known > 0 && known == arrival.payload.len() as u32 + u32::from(arrival.header.flags.fin()) {
-                arrival.is_repeated = true;
-            }
-            arrival.payload.trim_front(old as usize);
-            arrival.start = self.receiver.space.next;
-        }
-        let room = if arrival.start.at_or_before(self.receiver.space.edge) {
-            self.receiver.space.edge.since(arrival.start) as usize
-        } else {
-            0
-        };
-        if arrival.payload.len() > room {
-            // A probe of a closed window, or a sender that did not mind it: it learns where the edge is.
-            arrival.payload.truncate(room);
-            arrival.fin = false;
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-        }
-    }
-    /// A segment that is discarded began before what is awaited: its sender missed our acknowledgment.
-    fn note_old(&mut self, arrival: &Arrival<'_>) {
-        let start = arrival.header.sequence;
-        let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
-        if !arrival.header.flags.syn() && start.precedes(self.receiver.space.next) && start.precedes(end) {
-            self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
-            let next = self.receiver.space.next;
-            self.note_repeated(start, if next.precedes(end) { next } else { end });
-        }
     }
     /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers
     /// are counted, lest two ends answer each other for ever; and so is the answer to a SYN, whatever it bears

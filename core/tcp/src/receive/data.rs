@@ -5,19 +5,14 @@ use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
 use crate::policy::DelayedAck;
-use crate::promptness::{Coming, QUICK_AFTER_TROUBLE};
-use crate::reassembly::Room;
-use crate::window::tighten;
+use crate::receiver::promptness::Coming;
+use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
+use crate::receiver::window::tighten;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
 use inhost_base::{Instant, Sequence};
-use inhost_buf::{Batch, Packet};
-use inhost_event::{Drop, TcpPhase};
-
-/// Least payload ahead of a hole with which the window grows.
-const GROWING_AHEAD_BYTES: u32 = 8;
-/// Duplicate acknowledgments owed at a time: one for each segment of a batch.
-const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
+use inhost_buf::Packet;
+use inhost_event::TcpPhase;
 
 impl Connection {
     pub(crate) fn take_data(
@@ -30,7 +25,7 @@ impl Connection {
             // Nothing of it is new: its sender missed our acknowledgment.
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             self.receiver.marks.set(ReceiveMarks::SCHEDULED);
-            self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
+            self.receiver.hurry_acknowledgments(&self.common, QUICK_AFTER_TROUBLE);
         }
         if arrival.payload.is_empty() && !arrival.fin {
             return;
@@ -45,15 +40,15 @@ impl Connection {
             return;
         }
         if self.common.marks.has(Marks::ECN) {
-            self.take_congestion_mark(arrival.ecn);
+            self.receiver.take_congestion_mark(&self.common, arrival.ecn);
         }
         if self.common.marks.has(Marks::RECEIVE_CLOSED)
-            && (!arrival.payload.is_empty() || self.is_fin_of_unread(arrival))
+            && (!arrival.payload.is_empty() || self.receiver.is_fin_of_unread(&self.common, arrival))
         {
             return self.discard_data(arrival, env, outcome);
         }
         if arrival.start != self.receiver.space.next {
-            return self.keep_for_later(arrival, env, outcome);
+            return self.receiver.keep_for_later(&self.common, arrival, env, outcome);
         }
         let coming = arrival.coming();
         let Arrival { header, payload, fin, .. } = arrival;
@@ -69,8 +64,8 @@ impl Connection {
             self.receiver.space.next += 1;
             self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
             self.receiver.marks.set(ReceiveMarks::SCHEDULED);
-            self.note_data(arrival.coming(), env.now);
-            self.sack_told(env.pool);
+            self.receiver.note_data(&self.common, &self.sender.round_trip, arrival.coming(), env.now);
+            self.receiver.sack_told(&self.common, env.pool);
         }
     }
     /// The next bytes, which may lie in several pieces, and whatever they connect to. Whoever calls sees to when they are
@@ -89,9 +84,9 @@ impl Connection {
         let length: u32 = payload.iter().map(|piece| piece.len() as u32).sum();
         let mut had_hole = false;
         if length > 0 {
-            self.note_data(coming, env.now);
+            self.receiver.note_data(&self.common, &self.sender.round_trip, coming, env.now);
             if coming.bytes >= u32::from(self.receiver.receive_mss) {
-                self.measure_as_receiver(timestamps, env.now);
+                self.receiver.measure_as_receiver(&self.common, timestamps, env.now);
             }
             let buffers = self.receiver.buffers.get_or_insert_default();
             for piece in payload {
@@ -119,7 +114,7 @@ impl Connection {
     /// acknowledged at once (RFC 5681 §4.2).
     #[inline(never)]
     fn fill_hole(&mut self, next: Sequence, env: &mut Environment<'_>) -> u32 {
-        self.release_small();
+        self.sender.release_small(&self.common);
         let tells = self.common.marks.has(Marks::SACK) && self.common.config.duplicate_sack;
         let Some(buffers) = &mut self.receiver.buffers else { return 0 };
         if tells {
@@ -137,69 +132,10 @@ impl Connection {
             buffers.reassembly.duplicate = before;
         }
         let is_filled = buffers.reassembly.is_empty();
-        if is_filled || !self.acks_adapt() {
+        if is_filled || !self.common.acks_adapt() {
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
         joined
-    }
-    /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
-    /// duplicate (RFC 5681 §4.2). Each such segment is owed one of its own, for the sender counts them: segments that
-    /// come in one batch would otherwise never make three.
-    // spec: RFC5681 3.2-1; RFC2018 4-4
-    fn keep_for_later(
-        &mut self,
-        arrival: &mut Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        self.receiver.marks.set(ReceiveMarks::SCHEDULED);
-        if !self.acks_adapt() {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-            self.receiver.promptness.duplicates_due =
-                self.receiver.promptness.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
-        } else if self.common.marks.has(Marks::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
-            self.grow_window(arrival.whole_bytes);
-        }
-        if env.pool.is_under_pressure() {
-            outcome.dropped = Some(Drop::NoMemory);
-            return;
-        }
-        if self.acks_adapt() {
-            self.measure_segments(arrival.coming());
-        }
-        // What was offered fits the buffer in force, unless that has shrunk since: then it comes again.
-        let limit = self.receive_buffer_bytes();
-        let pieces = self.common.config.reassembly_limit_pieces;
-        let tells_duplicates = self.common.marks.has(Marks::SACK) && self.common.config.duplicate_sack;
-        let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
-        let fin = arrival.fin;
-        let buffers = self.receiver.buffers.get_or_insert_default();
-        let fin_came_before = fin && buffers.reassembly.ends_by(end);
-        let is_new = !fin || buffers.reassembly.insert_fin(start, end);
-        if arrival.payload.is_empty() || !is_new {
-            if !tells_duplicates {
-                buffers.reassembly.duplicate = None;
-            }
-            return;
-        }
-        let room = Room { capacity_bytes: limit.saturating_sub(buffers.receive.capacity_bytes()), pieces };
-        let packet = arrival.payload.take();
-        if !buffers.reassembly.insert(start, packet, room, env.pool) {
-            outcome.dropped = Some(Drop::QueueFull);
-        }
-        if fin {
-            buffers.reassembly.repeat_fin(end, fin_came_before);
-        }
-        if !tells_duplicates {
-            buffers.reassembly.duplicate = None;
-        }
-    }
-    /// Whether a FIN says that data is on its way for which nobody is left, as Linux has it.
-    fn is_fin_of_unread(&self, arrival: &Arrival<'_>) -> bool {
-        let is_closed = matches!(self.common.phase, TcpPhase::FinWait1 | TcpPhase::FinWait2);
-        is_closed
-            && self.common.config.policy.unread_data_has_no_connection
-            && self.receiver.space.next.precedes(arrival.start)
     }
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
@@ -212,7 +148,7 @@ impl Connection {
             self.receiver.space.next += arrival.payload.len() as u32;
             self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
             self.receiver.received_bytes += arrival.payload.len() as u64;
-            self.urgent_follows_reading();
+            self.receiver.urgent_follows_reading(&self.common);
             if arrival.fin {
                 self.take_fin(true, env, outcome);
             }
@@ -237,17 +173,17 @@ impl Connection {
     fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.receiver.space.next += 1;
         self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
-        if at_once || !self.may_delay_fin() {
+        if at_once || !self.common.may_delay_fin() {
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
-        if self.may_delay_fin() {
-            self.schedule_for_fin();
+        if self.common.may_delay_fin() {
+            self.receiver.schedule_for_fin();
         }
-        if self.common.phase == TcpPhase::FinWait1 && self.acks_adapt() {
+        if self.common.phase == TcpPhase::FinWait1 && self.common.acks_adapt() {
             self.common.marks.set(Marks::APART);
         }
         // Where its acknowledgment goes at once, Linux still tells what came beyond it.
-        let tells = self.acks_adapt() && self.common.phase != TcpPhase::Established;
+        let tells = self.common.acks_adapt() && self.common.phase != TcpPhase::Established;
         if let Some(buffers) = &mut self.receiver.buffers
             && buffers.reassembly.has_news()
             && !tells
@@ -265,14 +201,14 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     pub(crate) fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
-        if self.common.config.policy.minimal_last_states && !self.is_small() {
+        if self.common.config.policy.minimal_last_states && !self.common.is_small() {
             self.challenges = 0;
         }
         self.enter(TcpPhase::TimeWait, env);
         self.sender.retransmit_at = Instant::FAR_FUTURE;
         self.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();
-        if self.has_buffers() && self.holds_nothing() && !self.has_sack_news() {
+        if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
             // Nothing comes any more that they were for.
             self.clear(env.pool);
         }

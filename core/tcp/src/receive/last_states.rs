@@ -9,17 +9,6 @@ use inhost_base::{Instant, Sequence};
 use inhost_event::{Drop, TcpPhase};
 
 impl Connection {
-    /// Whether this is all that is left.
-    pub(crate) fn is_small(&self) -> bool {
-        self.common.config.policy.minimal_last_states
-            && match self.common.phase {
-                TcpPhase::TimeWait => true,
-                TcpPhase::FinWait2 => {
-                    self.common.marks.has(Marks::RECEIVE_CLOSED) && !self.common.marks.has(Marks::WHOLE)
-                }
-                _ => false,
-            }
-    }
     /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
     /// socket by then.
     pub fn outlives_abort(&self) -> bool {
@@ -36,7 +25,7 @@ impl Connection {
             // Nobody sends any more who could go slower.
             self.receiver.marks.clear(ReceiveMarks::ECHO_CONGESTION);
         }
-        let is_old = self.is_older_than_known(arrival);
+        let is_old = self.receiver.is_older_than_known(&self.common, arrival);
         let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receiver.space.next);
         if self.common.phase == TcpPhase::TimeWait {
             return self.arrive_in_time_wait(arrival, is_old, env, outcome);
@@ -105,13 +94,13 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) -> bool {
-        if before == self.common.phase || !self.is_small() {
+        if before == self.common.phase || !self.common.is_small() {
             return false;
         }
         let fin = arrival.header.flags.fin();
         if before == TcpPhase::Closing {
             self.begin_small();
-            self.sack_told(env.pool);
+            self.receiver.sack_told(&self.common, env.pool);
             return true;
         }
         let goes_on = self.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));
@@ -148,12 +137,6 @@ impl Connection {
         if arrival.bears_stream() || self.may_challenge(env) {
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
-    }
-    fn is_older_than_known(&self, arrival: &Arrival<'_>) -> bool {
-        let stamp = arrival.header.options.timestamps;
-        self.common.marks.has(Marks::TIMESTAMPS)
-            && !arrival.header.flags.rst()
-            && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.receiver.timestamp_recent) as i32) < 0)
     }
 }
 

@@ -11,7 +11,8 @@ mod straight;
 
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::Outcome;
-use crate::promptness::{Coming, QUICK_AFTER_TROUBLE};
+use crate::receiver::promptness::Coming;
+use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Packet;
@@ -77,7 +78,7 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        let ecn_tells = self.common.marks.has(Marks::ECN) && self.tells_of_congestion(ecn);
+        let ecn_tells = self.common.marks.has(Marks::ECN) && self.receiver.tells_of_congestion(ecn);
         if !ecn_tells
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
@@ -108,7 +109,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let flags = arrival.header.flags;
-        if self.is_small() {
+        if self.common.is_small() {
             return self.arrive_in_small(arrival, env, outcome);
         }
         if self.answers_simultaneous_open(arrival.header) {
@@ -116,9 +117,13 @@ impl Connection {
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.take_acknowledgment(arrival, env, outcome);
             if self.common.config.policy.answers_crossing_syn {
-                self.hurry_acknowledgments(QUICK_AFTER_TROUBLE);
+                self.receiver.hurry_acknowledgments(&self.common, QUICK_AFTER_TROUBLE);
                 self.receiver.marks.set(ReceiveMarks::SCHEDULED);
-                self.note_repeated(arrival.header.sequence, arrival.header.sequence + 1);
+                self.receiver.note_repeated(
+                    &self.common,
+                    arrival.header.sequence,
+                    arrival.header.sequence + 1,
+                );
                 self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
             return;
@@ -151,14 +156,14 @@ impl Connection {
             return;
         }
         // Only where something depends on it.
-        let was_plain = (self.acks_adapt() || self.common.config.policy.old_acks_update_nothing)
+        let was_plain = (self.common.acks_adapt() || self.common.config.policy.old_acks_update_nothing)
             && self.is_plain_acknowledgment(arrival);
         let (before, is_old) =
             (self.common.phase, arrival.header.acknowledgment.precedes(self.sender.space.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
             if was_plain {
                 // The challenge goes first.
-                self.release_small();
+                self.sender.release_small(&self.common);
                 self.common.marks.put(Marks::APART, self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE));
             }
             return;
@@ -168,14 +173,14 @@ impl Connection {
             self.receiver.received_at = env.now;
         } else {
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
-            self.take_window_reduced(arrival);
+            self.receiver.take_window_reduced(&self.common, arrival);
         }
         if before != self.common.phase && self.becomes_small(before, arrival, env, outcome) {
             return;
         }
-        self.take_urgent(arrival, outcome);
+        self.receiver.take_urgent(&self.common, arrival, outcome);
         self.take_data(arrival, env, outcome);
-        self.release_small();
+        self.sender.release_small(&self.common);
         self.schedule_what_came(arrival, was_plain, env.now);
     }
     /// When what waits to be acknowledged is, now that this segment is taken.
@@ -183,14 +188,14 @@ impl Connection {
         if !self.receiver.marks.has(ReceiveMarks::SCHEDULED) || self.common.phase == TcpPhase::Closed {
             return;
         }
-        if self.acks_adapt() {
+        if self.common.acks_adapt() {
             if arrival.header.flags.cwr() && self.common.marks.has(Marks::ECN) && arrival.bears_stream() {
                 // Its window may be very small.
                 self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
             }
             // A plain acknowledgment is a matter of the sender's alone.
             if arrival.bears_stream() || !was_plain {
-                self.schedule_adaptive(now);
+                self.receiver.schedule_adaptive(&self.common, &self.sender.round_trip, now);
             }
         } else if arrival.bears_stream() && !self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
             self.schedule_acknowledgment(now);
@@ -212,45 +217,6 @@ impl Connection {
                 || !self.common.marks.has(Marks::ACTIVE)
                 || self.sender.scale == 0)
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
-    }
-    /// Whether the mark of a segment's IP header says something that those before did not.
-    fn tells_of_congestion(&self, ecn: Ecn) -> bool {
-        match ecn {
-            Ecn::CongestionExperienced => true,
-            Ecn::NotCapable => self.receiver.promptness.has_seen_ecn(),
-            _ => !self.receiver.promptness.has_seen_ecn(),
-        }
-    }
-    /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
-    fn take_window_reduced(&mut self, arrival: &Arrival<'_>) {
-        if arrival.header.flags.cwr() && self.common.marks.has(Marks::ECN) {
-            let echoed = self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION);
-            self.receiver.marks.clear(ReceiveMarks::ECHO_CONGESTION);
-            if echoed && !self.acks_adapt() {
-                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-            }
-        }
-    }
-    /// RFC 3168 §6.1.3: a mark on data that is taken is echoed until the peer says that it has reduced its window, and the
-    /// sooner it knows the better.
-    // spec: RFC3168 6.1.5-1
-    fn take_congestion_mark(&mut self, ecn: Ecn) {
-        match ecn {
-            Ecn::CongestionExperienced => {
-                if !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION) {
-                    self.receiver.marks.set(ReceiveMarks::ECHO_CONGESTION);
-                    self.hurry_acknowledgments(2);
-                    if !self.acks_adapt() {
-                        self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-                    }
-                }
-                self.receiver.promptness.saw_ecn();
-            }
-            // What is sent again is not capable.
-            Ecn::NotCapable if self.receiver.promptness.has_seen_ecn() => self.hurry_acknowledgments(2),
-            Ecn::NotCapable => {}
-            _ => self.receiver.promptness.saw_ecn(),
-        }
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     fn answers_simultaneous_open(&self, header: &Header) -> bool {

@@ -3,7 +3,7 @@
 use super::Arrival;
 use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Outcome, ResetReply};
-use crate::{Connection, ConnectionError, Environment, Header};
+use crate::{Connection, ConnectionError, Environment};
 use inhost_base::Duration;
 use inhost_event::{Drop, TcpPhase};
 
@@ -25,7 +25,9 @@ impl Connection {
             outcome.dropped = Some(Drop::NotCredible);
             return;
         }
-        if arrival.header.sequence != self.receiver.space.next && !self.repeats_fin(arrival.header) {
+        if arrival.header.sequence != self.receiver.space.next
+            && !self.receiver.repeats_fin(&self.common, arrival.header)
+        {
             return self.challenge(env, outcome);
         }
         let error = match self.common.phase {
@@ -46,12 +48,6 @@ impl Connection {
         };
         self.finish(error, env, outcome);
     }
-    /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
-    pub(super) fn repeats_fin(&self, header: &Header) -> bool {
-        self.common.config.policy.reset_at_fin_is_valid
-            && header.sequence + 1 == self.receiver.space.next
-            && matches!(self.common.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
-    }
     /// Whether a segment for a handshake that a listener began is none of it: with another acknowledgment, or with a SYN in
     /// the window.
     pub(super) fn ends_bad_handshake(
@@ -67,7 +63,7 @@ impl Connection {
         {
             return false;
         }
-        let expected = self.syn_sequence() + 1;
+        let expected = self.sender.syn_sequence(&self.common) + 1;
         if header.flags.ack() && header.acknowledgment != expected && !header.flags.rst() {
             outcome.dropped = Some(Drop::OutOfWindow);
             outcome.reset = ResetReply::to(header, arrival.payload.len());
@@ -75,7 +71,7 @@ impl Connection {
         }
         if self.common.config.policy.handshake_ack_needs_echo
             && !header.flags.rst()
-            && !self.echoes_answer(arrival.header)
+            && !self.sender.echoes_answer(&self.common, arrival.header)
         {
             outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge(env) {
@@ -92,23 +88,12 @@ impl Connection {
         }
         ends
     }
-    /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
-    fn echoes_answer(&self, header: &Header) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| self.common.marks.has(Marks::TIMESTAMPS))
-        else {
-            return true;
-        };
-        // When an answer left that was sent again, or by a cookie, is not known.
-        echo == 0
-            || !self.common.marks.has(Marks::SYN_TIMED)
-            || echo == self.common.timestamp(self.sender.sent_at)
-    }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1
     pub(super) fn challenge(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         outcome.dropped = Some(Drop::OutOfWindow);
         // What is discarded leaves nothing behind, no report of what came twice either.
-        self.sack_told(env.pool);
+        self.receiver.sack_told(&self.common, env.pool);
         if self.may_challenge(env) {
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         } else {

@@ -3,8 +3,8 @@
 
 use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::Outcome;
-use crate::promptness::Coming;
-use crate::window::tighten;
+use crate::receiver::promptness::Coming;
+use crate::receiver::window::tighten;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -24,7 +24,7 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.may_predict())
+            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.common.may_predict())
             && match header.timestamps {
                 Some((value, _)) => {
                     self.common.marks.has(Marks::TIMESTAMPS)
@@ -32,12 +32,6 @@ impl Connection {
                 }
                 None => !self.common.marks.has(Marks::TIMESTAMPS),
             }
-    }
-    /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
-    /// acknowledgments where that adapts.
-    #[cold]
-    fn may_predict(&self) -> bool {
-        !self.common.marks.has(Marks::RECEIVE_CLOSED) && !self.acks_adapt()
     }
     /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
     /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
@@ -72,7 +66,7 @@ impl Connection {
     pub fn may_be_followed(&self, payload_bytes: usize) -> bool {
         payload_bytes > 0
             && payload_bytes >= usize::from(self.receiver.receive_mss)
-            && !self.acks_adapt()
+            && !self.common.acks_adapt()
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
     /// Whether the window that was offered has room for `payload_bytes` more.
@@ -93,7 +87,7 @@ impl Connection {
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
         self.take_window(header.sequence, header.acknowledgment, header.window, now);
-        self.measure_as_receiver(header.timestamps, now);
+        self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
         self.schedule_acknowledgment(now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.

@@ -5,8 +5,9 @@
 //! the pacing rate, two segments at least. Besides, the end of a write has PSH, and the end of a record: no segment
 //! crosses that.
 
-use crate::Connection;
+use super::Sender;
 use crate::buffers::SendBuffers;
+use crate::common::Common;
 use crate::marks::SendMarks;
 use crate::numbers::Visit;
 use crate::phase::Allows;
@@ -14,12 +15,6 @@ use crate::policy::PushPlacement;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 
-/// The most bytes of one burst.
-const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
-/// A burst is what leaves in a second, shifted by this.
-const PACING_SHIFT: u32 = 10;
-/// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
-const ROUND_TRIP_SHIFT: u32 = 9;
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;
 
@@ -104,20 +99,33 @@ impl SendBuffers {
     }
 }
 
-impl Connection {
+/// The most bytes of one burst.
+const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
+/// A burst is what leaves in a second, shifted by this.
+const PACING_SHIFT: u32 = 10;
+/// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
+const ROUND_TRIP_SHIFT: u32 = 9;
+
+impl Sender {
     /// Whether new data that leaves from `start` to `end` has PSH, at its end where it is a run whose first segment ends
     /// at `first_end`.
     #[inline]
-    pub(crate) fn pushes(&self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
-        match self.common.config.policy.push {
+    pub fn pushes(
+        &self,
+        common: &Common,
+        sack_bytes: u32,
+        start: Sequence,
+        first_end: Sequence,
+        end: Sequence,
+    ) -> bool {
+        match common.config.policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
-                let pushed =
-                    start.precedes(self.sender.space.push) && self.sender.space.push.at_or_before(end);
+                let pushed = start.precedes(self.space.push) && self.space.push.at_or_before(end);
                 pushed || end == self.stream_end()
             }
             PushPlacement::WritesAndHalfWindows => {
-                let burst = self.burst_of(start, first_end);
+                let burst = self.burst_of(common, sack_bytes, start, first_end);
                 let follows = burst.start.precedes(start) || first_end.precedes(end);
                 (end == burst.end && follows) || self.ends_write(end)
             }
@@ -125,16 +133,15 @@ impl Connection {
     }
     /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
     /// the largest window from the last; within it, bursts of half that window count.
-    pub(crate) fn push_half_window(&mut self, start: Sequence, end: Sequence) {
-        if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows || self.common.phase.opens()
-        {
+    pub fn push_half_window(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
+        if common.config.policy.push != PushPlacement::WritesAndHalfWindows || common.phase.opens() {
             return;
         }
-        let (unacknowledged, half) = (self.sender.space.unacknowledged, self.sender.space.largest_window / 2);
-        let segment = self.payload_limit().max(1);
+        let (unacknowledged, half) = (self.space.unacknowledged, self.space.largest_window / 2);
+        let segment = self.payload_limit(sack_bytes).max(1);
         let burst = (self.window_bound() / segment).max(1) * segment;
-        let mut last = self.sender.space.push;
-        if let Some(buffers) = &self.sender.buffers
+        let mut last = self.space.push;
+        if let Some(buffers) = &self.buffers
             && let Some(&(seal, _)) = buffers.seals.ends.iter().rfind(|(_, what)| *what == Seal::Push)
         {
             last = last.later(seal);
@@ -147,37 +154,21 @@ impl Connection {
             }
         }
         if is_far(last, end) {
-            self.sender.buffers_mut().seals.add(end, Seal::Push, unacknowledged);
-        }
-    }
-    fn ends_write(&self, end: Sequence) -> bool {
-        end == self.sender.space.push
-            || self.sender.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
-    }
-    /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
-    #[inline]
-    pub(crate) fn keep_sent_push(&mut self) {
-        if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-            return;
-        }
-        let (unacknowledged, push) = (self.sender.space.unacknowledged, self.sender.space.push);
-        let is_out = unacknowledged.precedes(push) && push.at_or_before(self.sender.space.next);
-        if is_out && let Some(buffers) = &mut self.sender.buffers {
-            buffers.seals.add(push, Seal::Push, unacknowledged);
+            self.buffers_mut().seals.add(end, Seal::Push, unacknowledged);
         }
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
-    pub(crate) fn burst_of(&self, start: Sequence, end: Sequence) -> Burst {
-        let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
+    pub fn burst_of(&self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) -> Burst {
+        let Some(buffers) = &self.buffers else { return Burst { start, end } };
         let leaving = buffers.burst;
         if leaving.start.precedes(start) && start.precedes(leaving.end) {
             return leaving;
         }
-        let segment = self.payload_limit().max(1);
+        let segment = self.payload_limit(sack_bytes).max(1);
         // While urgent data is out, each segment is a burst of its own.
-        let single = self.sender.space.unacknowledged.precedes(self.sender.space.urgent);
-        let mut most = if single { segment } else { self.burst_room(segment) * segment };
-        if self.common.config.policy.mss_at_most_half_window {
+        let single = self.space.unacknowledged.precedes(self.space.urgent);
+        let mut most = if single { segment } else { self.burst_room(common, segment) * segment };
+        if common.config.policy.mss_at_most_half_window {
             // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
             let waited = buffers.released.is_some_and(|to| start.precedes(to));
             let pieces = (self.window_bound() / segment).max(1) << u32::from(waited);
@@ -191,51 +182,79 @@ impl Connection {
         }
         let mut length = rest.min(most);
         let odd = length % segment;
-        if rest <= most && odd > 0 && length > segment && !self.goes_small(odd, odd) {
+        if rest <= most && odd > 0 && length > segment && !self.goes_small(common, odd, odd) {
             length -= odd;
         }
         Burst { start, end: end.later(start + length) }
     }
-    /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
-    /// their way.
-    fn burst_room(&self, segment: u32) -> u32 {
-        let window = self.sender.congestion.window.window_bytes;
-        let room = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.room_in_segments(),
-            false => window.saturating_sub(self.in_flight_bytes()) / segment,
-        };
-        room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
-    }
     /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
-    pub(crate) fn burst_again(&self, start: Sequence, end: Sequence) -> Burst {
-        let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
+    pub fn burst_again(&self, sack_bytes: u32, start: Sequence, end: Sequence) -> Burst {
+        let Some(buffers) = &self.buffers else { return Burst { start, end } };
         let leaving = buffers.burst_again;
         if leaving.start.precedes(start) && start.precedes(leaving.end) {
             return leaving;
         }
-        let segment = self.payload_limit().max(1);
-        let window = self.sender.congestion.window.window_bytes;
+        let segment = self.payload_limit(sack_bytes).max(1);
+        let window = self.congestion.window.window_bytes;
         let room = (window.saturating_sub(self.in_flight_bytes()) / segment).max(1) * segment;
         Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
     }
     /// Whether a repair from `start` to `end` has PSH.
-    pub(crate) fn pushes_again(&self, start: Sequence, end: Sequence) -> bool {
-        let burst = self.burst_again(start, end);
+    pub fn pushes_again(&self, sack_bytes: u32, start: Sequence, end: Sequence) -> bool {
+        let burst = self.burst_again(sack_bytes, start, end);
         (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
     }
+    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::WritesAndHalfWindows`].
+    #[inline(never)]
+    pub fn burst_leaves(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
+        let burst = self.burst_of(common, sack_bytes, start, end);
+        self.buffers_mut().burst = burst;
+    }
+    /// A repair from `start` to `end` left.
+    pub fn burst_left_again(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
+        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+            let burst = self.burst_again(sack_bytes, start, end);
+            self.buffers_mut().burst_again = burst;
+        }
+    }
+    fn ends_write(&self, end: Sequence) -> bool {
+        end == self.space.push || self.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
+    }
+    /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
+    #[inline]
+    pub fn keep_sent_push(&mut self, common: &Common) {
+        if common.config.policy.push != PushPlacement::WritesAndHalfWindows {
+            return;
+        }
+        let (unacknowledged, push) = (self.space.unacknowledged, self.space.push);
+        let is_out = unacknowledged.precedes(push) && push.at_or_before(self.space.next);
+        if is_out && let Some(buffers) = &mut self.buffers {
+            buffers.seals.add(push, Seal::Push, unacknowledged);
+        }
+    }
+    /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
+    /// their way.
+    fn burst_room(&self, common: &Common, segment: u32) -> u32 {
+        let window = self.congestion.window.window_bytes;
+        let room = match common.config.policy.congestion_window_counts_segments {
+            true => self.room_in_segments(),
+            false => window.saturating_sub(self.in_flight_bytes()) / segment,
+        };
+        room.min(window / segment / 2).clamp(1, self.burst_segments(common, segment))
+    }
     /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
-    fn burst_segments(&self, segment: u32) -> u32 {
+    fn burst_segments(&self, common: &Common, segment: u32) -> u32 {
         let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
-        let least = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
         let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
         let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
-        ((bytes / u64::from(segment)) as u32).max(u32::from(self.common.config.least_burst_segments)).max(1)
+        ((bytes / u64::from(segment)) as u32).max(u32::from(common.config.least_burst_segments)).max(1)
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
     fn rate_bytes_per_second(&self, segment: u32) -> u64 {
-        let Some(smoothed) = self.sender.round_trip.smoothed() else { return u64::MAX };
-        let window = self.sender.congestion.window;
+        let Some(smoothed) = self.round_trip.smoothed() else { return u64::MAX };
+        let window = self.congestion.window;
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
         let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
         bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)
@@ -243,44 +262,31 @@ impl Connection {
     /// What Nagle's algorithm asks of a small segment (RFC 9293 §3.7.4), in Minshall's form (appendix A.3): that no small
     /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
     /// first, and of many small writes all but one wait.
-    pub(crate) fn nagle_lets_go(&self) -> bool {
-        if !self.common.config.nagle || !self.has_outstanding() {
+    pub fn nagle_lets_go(&self, common: &Common) -> bool {
+        if !common.config.nagle || !self.has_outstanding() {
             return true;
         }
-        let small = self.sender.buffers.as_ref().and_then(|buffers| buffers.last_small);
-        !small.is_some_and(|end| self.sender.space.unacknowledged.precedes(end))
+        let small = self.buffers.as_ref().and_then(|buffers| buffers.last_small);
+        !small.is_some_and(|end| self.space.unacknowledged.precedes(end))
     }
     /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
     #[inline]
-    pub(crate) fn release_small(&mut self) {
-        if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows
-            && !self.sender.marks.has(SendMarks::CORKED)
+    pub fn release_small(&mut self, common: &Common) {
+        if common.config.policy.push == PushPlacement::WritesAndHalfWindows
+            && !self.marks.has(SendMarks::CORKED)
         {
             let end = self.stream_end();
-            if let Some(buffers) = &mut self.sender.buffers {
+            if let Some(buffers) = &mut self.buffers {
                 buffers.released = Some(end);
             }
         }
     }
-    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::WritesAndHalfWindows`].
-    #[inline(never)]
-    pub(crate) fn burst_leaves(&mut self, start: Sequence, end: Sequence) {
-        let burst = self.burst_of(start, end);
-        self.sender.buffers_mut().burst = burst;
-    }
     /// It left, up to `end`.
     #[inline(never)]
-    pub(crate) fn burst_left(&mut self, end: Sequence) {
-        let buffers = self.sender.buffers_mut();
+    pub fn burst_left(&mut self, end: Sequence) {
+        let buffers = self.buffers_mut();
         let ends_burst = end == buffers.burst.end;
         let ends_record = buffers.seals.is_at(end, Seal::Record);
         buffers.flight.ended(ends_burst, ends_record);
-    }
-    /// A repair from `start` to `end` left.
-    pub(crate) fn burst_left_again(&mut self, start: Sequence, end: Sequence) {
-        if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-            let burst = self.burst_again(start, end);
-            self.sender.buffers_mut().burst_again = burst;
-        }
     }
 }

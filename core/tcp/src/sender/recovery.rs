@@ -1,10 +1,12 @@
 //! Where loss recovery stands, and what moves it (RFC 5681 §3, RFC 6582, RFC 6675 §5, RFC 8985, RFC 5682).
 
+use super::Sender;
+use crate::common::Common;
 use crate::flight::Delivery;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
 use crate::repair::{Doubt, RateReduction};
-use crate::{Connection, Environment, RecoveryState};
+use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::{Acknowledged, RateSample};
 use inhost_event::{Event, Mask, WindowChanged};
@@ -48,22 +50,18 @@ pub(crate) struct Heard {
 
 impl Heard {
     /// Nothing was heard: the connection as it stands.
-    pub fn nothing(connection: &Connection) -> Heard {
+    pub fn nothing(sender: &Sender) -> Heard {
         Heard {
             advanced_bytes: 0,
             duplicate: false,
             counted_bytes: 0,
-            in_flight_before_bytes: connection.in_flight_bytes(),
-            sacked_before_bytes: connection.sacked_bytes(),
-            outstanding_before_bytes: connection
-                .sender
-                .space
-                .next
-                .since(connection.sender.space.unacknowledged),
+            in_flight_before_bytes: sender.in_flight_bytes(),
+            sacked_before_bytes: sender.sacked_bytes(),
+            outstanding_before_bytes: sender.space.next.since(sender.space.unacknowledged),
             round_trip: None,
             rate: None,
             congestion: false,
-            edge: connection.send_edge(),
+            edge: sender.send_edge(),
         }
     }
 }
@@ -93,53 +91,57 @@ impl Recovery {
     }
 }
 
-impl Connection {
+/// As much reordering is believed of a path, in segments.
+const MOST_REORDERING: u32 = 300;
+
+impl Sender {
     /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is. `echo`
     /// is the timestamp that came back with it.
     // spec: RFC5681 4.3-5; RFC6675 5.1-3
-    pub(crate) fn recover_by(
+    pub fn recover_by(
         &mut self,
+        common: &Common,
         delivery: &Delivery,
         heard: Heard,
         echo: Option<u32>,
         env: &mut Environment<'_>,
     ) {
-        let state = self.sender.recovery.state;
+        let state = self.recovery.state;
         self.learn_reordering(delivery);
         self.note_duplicate(delivery, env);
-        let mut newly_lost = self.find_losses(delivery, &heard, env.now);
-        if newly_lost && self.sender.marks.has(SendMarks::SEARCHES) && self.search_probe_lost(env.now) {
+        let mut newly_lost = self.find_losses(common, delivery, &heard, env.now);
+        if newly_lost && self.marks.has(SendMarks::SEARCHES) && self.search_probe_lost(env.now) {
             newly_lost = false;
         }
-        self.sender.recovery.progressed |= heard.advanced_bytes > 0;
+        self.recovery.progressed |= heard.advanced_bytes > 0;
         match state {
-            RecoveryState::Loss => self.continue_loss(delivery, &heard, echo, env.now),
-            RecoveryState::Recovery => self.continue_recovery(delivery, &heard, echo, env.now),
+            RecoveryState::Loss => self.continue_loss(common, delivery, &heard, echo, env.now),
+            RecoveryState::Recovery => self.continue_recovery(common, delivery, &heard, echo, env.now),
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
-                self.undo_by_duplicates(env.now);
+                self.undo_by_duplicates(common, env.now);
             }
         }
         let may_enter = matches!(
-            self.sender.recovery.state,
+            self.recovery.state,
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction
         );
         if may_enter && newly_lost {
-            self.enter_recovery(&heard, env.now);
+            self.enter_recovery(common, &heard, env.now);
         } else if may_enter && heard.congestion {
-            self.reduce_by_mark(&heard, env.now);
+            self.reduce_by_mark(common, &heard, env.now);
         }
-        if self.sender.recovery.state == RecoveryState::WindowReduction
-            && self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
+        if self.recovery.state == RecoveryState::WindowReduction
+            && self.recovery.recover.at_or_before(self.space.unacknowledged)
         {
-            self.sender.congestion.recovered(env.now);
-            self.sender.recovery.state = RecoveryState::Open;
+            self.congestion.recovered(env.now);
+            self.recovery.state = RecoveryState::Open;
         }
-        if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-            let disorder = self.sender.recovery.duplicates > 0 || self.sacked_bytes() > 0;
-            self.sender.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
+        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let disorder = self.recovery.duplicates > 0 || self.sacked_bytes() > 0;
+            self.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
         }
-        self.move_window(delivery, &heard, newly_lost, state, env.now);
-        if state != self.sender.recovery.state || newly_lost {
+        self.move_window(common, delivery, &heard, newly_lost, state, env.now);
+        if state != self.recovery.state || newly_lost {
             self.tell_window(env);
         }
     }
@@ -148,20 +150,20 @@ impl Connection {
     fn learn_reordering(&mut self, delivery: &Delivery) {
         let Some(start) = delivery.overtaken else { return };
         let segment = self.segment_bytes();
-        let Some(buffers) = &mut self.sender.buffers else { return };
+        let Some(buffers) = &mut self.buffers else { return };
         buffers.flight.rack.reordering_seen = true;
-        self.sender.history.get_or_insert_default().reorderings += 1;
+        self.history.get_or_insert_default().reorderings += 1;
         let degree = buffers.flight.overtaken_by(start, segment).min(MOST_REORDERING) as u16;
         buffers.reordering = buffers.reordering.max(degree);
     }
     /// The peer got something twice.
     fn note_duplicate(&mut self, delivery: &Delivery, env: &mut Environment<'_>) {
         let Some((start, end)) = delivery.duplicate else { return };
-        self.sender.history_mut().duplicate_sacks += 1;
-        let (unacknowledged, next) = (self.sender.space.unacknowledged, self.sender.space.next);
+        self.history_mut().duplicate_sacks += 1;
+        let (unacknowledged, next) = (self.space.unacknowledged, self.space.next);
         let segments = end.since(start).div_ceil(self.segment_bytes().max(1));
         let _ = env;
-        let Some(buffers) = &mut self.sender.buffers else { return };
+        let Some(buffers) = &mut self.buffers else { return };
         if buffers.tail_probe.explains(start, end) {
             // RFC 8985 §7.4.2: the probe, not a mistake in recovery, made this duplicate.
             buffers.tail_probe.was_duplicate = true;
@@ -173,17 +175,17 @@ impl Connection {
     }
     /// Looks for losses; true when something is newly thought lost.
     // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
-    fn find_losses(&mut self, delivery: &Delivery, heard: &Heard, now: Instant) -> bool {
+    fn find_losses(&mut self, common: &Common, delivery: &Delivery, heard: &Heard, now: Instant) -> bool {
         let segment = self.segment_bytes();
-        let sack = self.common.marks.has(Marks::SACK);
-        let rack = self.common.config.rack && sack;
-        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let state = self.sender.recovery.state;
-        let duplicates = self.sender.recovery.duplicates;
-        let beyond = self.sender.recovery.recover.precedes(self.sender.space.unacknowledged);
-        let threshold = self.reordering_segments();
-        let slack = self.common.config.recovery_timer_slack;
-        let Some(buffers) = &mut self.sender.buffers else { return false };
+        let sack = common.marks.has(Marks::SACK);
+        let rack = common.config.rack && sack;
+        let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let state = self.recovery.state;
+        let duplicates = self.recovery.duplicates;
+        let beyond = self.recovery.recover.precedes(self.space.unacknowledged);
+        let threshold = self.reordering_segments(common);
+        let slack = common.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.buffers else { return false };
         let before = buffers.flight.lost_segments;
         if rack {
             if delivery.bytes > 0 || heard.advanced_bytes > 0 {
@@ -197,9 +199,7 @@ impl Connection {
             buffers.flight.lose_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
             // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
-            if heard.advanced_bytes > 0
-                && !self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
-            {
+            if heard.advanced_bytes > 0 && !self.recovery.recover.at_or_before(self.space.unacknowledged) {
                 buffers.flight.lose_first();
                 buffers.force = true;
             }
@@ -210,13 +210,13 @@ impl Connection {
     }
     /// The time for what was overtaken is over (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
-    pub(crate) fn fire_reordering(&mut self, env: &mut Environment<'_>) {
+    pub fn fire_reordering(&mut self, common: &Common, env: &mut Environment<'_>) {
         let heard = Heard::nothing(self);
-        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let repairing = matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
-        let enough = self.sacked_bytes() >= self.reordering_segments() * self.segment_bytes();
-        let slack = self.common.config.recovery_timer_slack;
-        let Some(buffers) = &mut self.sender.buffers else { return };
+        let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let repairing = matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
+        let enough = self.sacked_bytes() >= self.reordering_segments(common) * self.segment_bytes();
+        let slack = common.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.buffers else { return };
         let before = buffers.flight.lost_segments;
         let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
         let at = buffers.flight.lose_by_time(window, env.now);
@@ -225,108 +225,108 @@ impl Connection {
             return;
         }
         if !repairing {
-            self.enter_recovery(&heard, env.now);
+            self.enter_recovery(common, &heard, env.now);
         }
-        if !repairing || !self.common.config.policy.congestion_window_counts_segments {
-            self.move_window(&Delivery::default(), &heard, true, self.sender.recovery.state, env.now);
+        if !repairing || !common.config.policy.congestion_window_counts_segments {
+            self.move_window(common, &Delivery::default(), &heard, true, self.recovery.state, env.now);
         }
         self.tell_window(env);
     }
 
     // spec: RFC5681 3.2-8, 4.3-1, 4.3-4; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
-    fn enter_recovery(&mut self, heard: &Heard, now: Instant) {
-        let reduced_already = self.sender.recovery.state == RecoveryState::WindowReduction;
-        self.sender.recovery.state = RecoveryState::Recovery;
-        self.sender.recovery.recover = self.sender.space.next;
-        let unacknowledged = self.sender.space.unacknowledged;
-        if let Some(buffers) = &mut self.sender.buffers {
+    fn enter_recovery(&mut self, common: &Common, heard: &Heard, now: Instant) {
+        let reduced_already = self.recovery.state == RecoveryState::WindowReduction;
+        self.recovery.state = RecoveryState::Recovery;
+        self.recovery.recover = self.space.next;
+        let unacknowledged = self.space.unacknowledged;
+        if let Some(buffers) = &mut self.buffers {
             buffers.doubt = Doubt::begin(unacknowledged, false);
             buffers.force = true;
         }
         if !reduced_already {
-            self.tell_of_reduction();
+            self.tell_of_reduction(common);
             self.begin_reduction(heard);
-            self.sender.congestion.lost(self.flight_size(heard.outstanding_before_bytes), now);
+            self.congestion.lost(self.flight_size(heard.outstanding_before_bytes), now);
         }
-        if !self.common.config.proportional_rate_reduction {
-            self.sender.congestion.window.window_bytes = self.sender.congestion.window.threshold_bytes;
+        if !common.config.proportional_rate_reduction {
+            self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
         }
     }
     /// What a reduction is reckoned from: what is outstanding, without what limited transmit added (RFC 5681 §3.2).
     // spec: RFC5681 3.2-7
     fn flight_size(&self, outstanding_bytes: u32) -> u32 {
-        outstanding_bytes.min(self.sender.congestion.window.window_bytes)
+        outstanding_bytes.min(self.congestion.window.window_bytes)
     }
     fn begin_reduction(&mut self, heard: &Heard) {
-        if let Some(buffers) = &mut self.sender.buffers {
+        if let Some(buffers) = &mut self.buffers {
             buffers.reduction = RateReduction::new(heard.outstanding_before_bytes, heard.sacked_before_bytes);
         }
     }
     /// The peer saw a congestion mark: as after a loss, once a window, with nothing to send again (RFC 3168 §6.1.2).
-    fn reduce_by_mark(&mut self, heard: &Heard, now: Instant) {
-        if self.sender.recovery.state == RecoveryState::WindowReduction {
+    fn reduce_by_mark(&mut self, common: &Common, heard: &Heard, now: Instant) {
+        if self.recovery.state == RecoveryState::WindowReduction {
             return;
         }
-        self.sender.history_mut().congestion_marks += 1;
-        let at_its_least = self.sender.congestion.window.window_bytes <= self.segment_bytes();
+        self.history_mut().congestion_marks += 1;
+        let at_its_least = self.congestion.window.window_bytes <= self.segment_bytes();
         if at_its_least {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with one segment to give, time is what is given.
-            self.arm_retransmission(now);
-            self.sender.marks.set(SendMarks::PACED);
+            self.arm_retransmission(common, now);
+            self.marks.set(SendMarks::PACED);
         }
-        let resume_at = self.sender.retransmit_at;
-        if let Some(buffers) = &mut self.sender.buffers
+        let resume_at = self.retransmit_at;
+        if let Some(buffers) = &mut self.buffers
             && at_its_least
         {
             buffers.pace_at = resume_at;
         }
-        self.begin_window_reduction(heard, now);
+        self.begin_window_reduction(common, heard, now);
     }
     /// Begins a reduction of the window for which nothing need have been lost.
-    pub(crate) fn begin_window_reduction(&mut self, heard: &Heard, now: Instant) {
+    pub fn begin_window_reduction(&mut self, common: &Common, heard: &Heard, now: Instant) {
         self.begin_reduction(heard);
-        if let Some(buffers) = &mut self.sender.buffers {
+        if let Some(buffers) = &mut self.buffers {
             // What shows an earlier reduction to be wrong says nothing of this one.
             buffers.doubt.end();
         }
-        self.sender.congestion.marked(self.flight_size(heard.outstanding_before_bytes), now);
-        if !self.common.config.proportional_rate_reduction {
-            self.sender.congestion.window.window_bytes = self.sender.congestion.window.threshold_bytes;
+        self.congestion.marked(self.flight_size(heard.outstanding_before_bytes), now);
+        if !common.config.proportional_rate_reduction {
+            self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
         }
-        self.sender.recovery.state = RecoveryState::WindowReduction;
-        self.sender.recovery.recover = self.sender.space.next;
-        self.tell_of_reduction();
+        self.recovery.state = RecoveryState::WindowReduction;
+        self.recovery.recover = self.space.next;
+        self.tell_of_reduction(common);
     }
     /// The peer is to be told with the next new data that the window is smaller, whatever for (RFC 3168 §6.1.2).
-    pub(crate) fn tell_of_reduction(&mut self) {
-        self.sender.marks.put(SendMarks::WINDOW_REDUCED, self.common.marks.has(Marks::ECN));
+    pub fn tell_of_reduction(&mut self, common: &Common) {
+        self.marks.put(SendMarks::WINDOW_REDUCED, common.marks.has(Marks::ECN));
     }
-}
-
-/// As much reordering is believed of a path, in segments.
-const MOST_REORDERING: u32 = 300;
-
-impl Connection {
     // spec: RFC6675 5-4
-    fn continue_recovery(&mut self, delivery: &Delivery, heard: &Heard, echo: Option<u32>, now: Instant) {
-        let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
+    fn continue_recovery(
+        &mut self,
+        common: &Common,
+        delivery: &Delivery,
+        heard: &Heard,
+        echo: Option<u32>,
+        now: Instant,
+    ) {
+        let done = self.recovery.recover.at_or_before(self.space.unacknowledged);
         let mistaken = self
-            .sender
             .buffers
             .as_ref()
             .is_some_and(|b| b.doubt.all_were_duplicates() || b.doubt.original_arrived(echo));
         if done {
-            if mistaken && self.common.config.undo {
+            if mistaken && common.config.undo {
                 self.undo(now);
             } else {
-                self.sender.congestion.recovered(now);
+                self.congestion.recovered(now);
             }
             self.end_recovery();
-        } else if heard.advanced_bytes > 0 && mistaken && self.common.config.undo && !delivery.again {
+        } else if heard.advanced_bytes > 0 && mistaken && common.config.undo && !delivery.again {
             // RFC 3522: the first thing to arrive was an original that had been sent again.
             self.undo(now);
-            if let Some(buffers) = &mut self.sender.buffers {
+            if let Some(buffers) = &mut self.buffers {
                 buffers.flight.find_all();
             }
             self.end_recovery();
@@ -334,24 +334,30 @@ impl Connection {
     }
     // spec: RFC6675 5-5
     fn end_recovery(&mut self) {
-        self.sender.recovery.end();
-        if let Some(buffers) = &mut self.sender.buffers {
+        self.recovery.end();
+        if let Some(buffers) = &mut self.buffers {
             buffers.flight.rack.recovered();
             buffers.force = false;
         }
     }
     /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
-    fn continue_loss(&mut self, delivery: &Delivery, heard: &Heard, echo: Option<u32>, now: Instant) {
-        let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
+    fn continue_loss(
+        &mut self,
+        common: &Common,
+        delivery: &Delivery,
+        heard: &Heard,
+        echo: Option<u32>,
+        now: Instant,
+    ) {
+        let done = self.recovery.recover.at_or_before(self.space.unacknowledged);
         // Without SACK nobody can tell which copy let the rest be acknowledged.
-        let tells = self.common.marks.has(Marks::SACK) || !delivery.again;
-        let original =
-            tells && delivery.original_end.is_some_and(|end| !self.sender.recovery.recover.precedes(end));
-        let doubt = self.sender.buffers.as_ref().map(|buffers| buffers.doubt).unwrap_or_default();
+        let tells = common.marks.has(Marks::SACK) || !delivery.again;
+        let original = tells && delivery.original_end.is_some_and(|end| !self.recovery.recover.precedes(end));
+        let doubt = self.buffers.as_ref().map(|buffers| buffers.doubt).unwrap_or_default();
         let mistaken = doubt.all_were_duplicates() || doubt.original_arrived(echo);
         // Something arrives that left before the time-out and was not sent again: it was not lost.
-        if (self.sender.recovery.forward && original && heard.advanced_bytes > 0)
-            || (self.common.config.undo && mistaken && heard.advanced_bytes > 0)
+        if (self.recovery.forward && original && heard.advanced_bytes > 0)
+            || (common.config.undo && mistaken && heard.advanced_bytes > 0)
         {
             return self.undo_loss(now);
         }
@@ -359,56 +365,56 @@ impl Connection {
             self.end_recovery();
             return;
         }
-        if !self.sender.recovery.forward {
+        if !self.recovery.forward {
             return;
         }
         if self.send_has_passed_recover() {
             if heard.duplicate || delivery.sacked_bytes > 0 {
                 // RFC 5682 §2.1, step 3a: the loss was real.
-                self.sender.recovery.forward = false;
+                self.recovery.forward = false;
             }
         } else if heard.advanced_bytes > 0 {
             // Step 2b: new data goes out, whose acknowledgment will tell. Where there is none, no more can be told.
             if self.may_send_new(heard.edge) {
-                self.sender.recovery.recover = self.sender.space.next;
+                self.recovery.recover = self.space.next;
             } else {
-                self.sender.recovery.forward = false;
+                self.recovery.forward = false;
             }
         }
     }
-    pub(crate) fn send_has_passed_recover(&self) -> bool {
-        self.sender.recovery.recover.precedes(self.sender.space.next)
+    pub fn send_has_passed_recover(&self) -> bool {
+        self.recovery.recover.precedes(self.space.next)
     }
     /// Whether there is new data, and a window for it that reaches up to `edge`.
     fn may_send_new(&self, edge: Sequence) -> bool {
-        let next = self.sender.space.next;
+        let next = self.space.next;
         next.precedes(self.stream_end()) && next.precedes(edge)
     }
     fn undo_loss(&mut self, now: Instant) {
         self.undo(now);
-        if let Some(buffers) = &mut self.sender.buffers {
+        if let Some(buffers) = &mut self.buffers {
             buffers.flight.find_all();
         }
         self.end_recovery();
     }
     /// All that was sent again since the last reduction had arrived: the reduction was a mistake.
-    fn undo_by_duplicates(&mut self, now: Instant) {
-        let mistaken =
-            self.sender.buffers.as_ref().is_some_and(|buffers| buffers.doubt.all_were_duplicates());
-        if mistaken && self.common.config.undo {
+    fn undo_by_duplicates(&mut self, common: &Common, now: Instant) {
+        let mistaken = self.buffers.as_ref().is_some_and(|buffers| buffers.doubt.all_were_duplicates());
+        if mistaken && common.config.undo {
             self.undo(now);
         }
     }
-    fn undo(&mut self, now: Instant) {
-        self.sender.congestion.undo(now);
-        self.sender.marks.clear(SendMarks::WINDOW_REDUCED);
-        if let Some(buffers) = &mut self.sender.buffers {
+    pub fn undo(&mut self, now: Instant) {
+        self.congestion.undo(now);
+        self.marks.clear(SendMarks::WINDOW_REDUCED);
+        if let Some(buffers) = &mut self.buffers {
             buffers.doubt.end();
         }
     }
     /// The window after an acknowledgment, which found recovery in `state`.
     fn move_window(
         &mut self,
+        common: &Common,
         delivery: &Delivery,
         heard: &Heard,
         newly_lost: bool,
@@ -416,56 +422,56 @@ impl Connection {
         now: Instant,
     ) {
         let segment = self.segment_bytes();
-        let in_flight = self.counted_in_flight_bytes();
-        let delivered = if self.common.marks.has(Marks::SACK) {
+        let in_flight = self.counted_in_flight_bytes(common);
+        let delivered = if common.marks.has(Marks::SACK) {
             delivery.bytes
         } else {
             // Each duplicate stands for a segment; what they stood for is not delivered again.
             delivery.bytes.saturating_sub(heard.counted_bytes) + if heard.duplicate { segment } else { 0 }
         };
-        if self.sender.recovery.reduces() && self.common.config.proportional_rate_reduction {
-            let threshold = self.sender.congestion.window.threshold_bytes;
+        if self.recovery.reduces() && common.config.proportional_rate_reduction {
+            let threshold = self.congestion.window.threshold_bytes;
             let good = heard.advanced_bytes > 0 && !newly_lost;
             if (delivered > 0 || newly_lost)
-                && let Some(buffers) = &mut self.sender.buffers
+                && let Some(buffers) = &mut self.buffers
             {
-                self.sender.congestion.window.window_bytes =
+                self.congestion.window.window_bytes =
                     buffers.reduction.window(delivered, in_flight, threshold, segment, good);
             }
         }
         let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
-        let in_order = heard.advanced_bytes > 0 || self.congestion_window_grows_on_sack(delivered);
-        if !in_order || (reduced && !self.sender.recovery.reduces()) {
+        let in_order = heard.advanced_bytes > 0 || self.congestion_window_grows_on_sack(common, delivered);
+        if !in_order || (reduced && !self.recovery.reduces()) {
             // What ends a reduction leaves the window at the threshold.
             return;
         }
-        let bytes = match self.sender.recovery.state {
+        let bytes = match self.recovery.state {
             // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
-            RecoveryState::Loss if !self.common.marks.has(Marks::SACK) => delivered.min(2 * segment),
+            RecoveryState::Loss if !common.marks.has(Marks::SACK) => delivered.min(2 * segment),
             _ => delivered,
         };
         self.grow(bytes, heard, now);
     }
     /// Whether what was delivered out of order counts as in order, for that is how the path is.
-    fn congestion_window_grows_on_sack(&self, delivered: u32) -> bool {
-        self.common.config.policy.congestion_window_grows_on_sack
+    pub fn congestion_window_grows_on_sack(&self, common: &Common, delivered: u32) -> bool {
+        common.config.policy.congestion_window_grows_on_sack
             && delivered > 0
-            && self.reordering_segments() > u32::from(self.common.config.reordering_segments)
+            && self.reordering_segments(common) > u32::from(common.config.reordering_segments)
     }
     /// Tells congestion control of an acknowledgment.
     #[inline]
-    pub(crate) fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {
-        let outstanding = self.sender.space.next.since(self.sender.space.unacknowledged);
-        let least = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
-        self.sender.congestion.acknowledged(&Acknowledged {
+    pub fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {
+        let outstanding = self.space.next.since(self.space.unacknowledged);
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        self.congestion.acknowledged(&Acknowledged {
             bytes,
-            acknowledged_bytes: self.sender.acknowledged_bytes,
-            sent_bytes: self.sender.acknowledged_bytes + u64::from(outstanding),
+            acknowledged_bytes: self.acknowledged_bytes,
+            sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
             latest_round_trip: heard.round_trip,
-            smoothed_round_trip: self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: heard.in_flight_before_bytes,
-            recovering: self.sender.recovery.reduces(),
+            recovering: self.recovery.reduces(),
             rate: heard.rate,
             now,
         });
@@ -473,30 +479,30 @@ impl Connection {
     /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
     /// §6.3, RFC 5682 §2).
     // spec: RFC6675 5.1-2, 5.1-1
-    pub(crate) fn recover_by_timer(&mut self, now: Instant) {
-        self.sender.history_mut().timeouts += 1;
-        let in_flight = self.flight_size(self.sender.space.next.since(self.sender.space.unacknowledged));
-        let state = self.sender.recovery.state;
+    pub fn recover_by_timer(&mut self, common: &Common, now: Instant) {
+        self.history_mut().timeouts += 1;
+        let in_flight = self.flight_size(self.space.next.since(self.space.unacknowledged));
+        let state = self.recovery.state;
         // One reduction for each window of data.
         let again = match state {
-            RecoveryState::Loss => !self.sender.recovery.progressed,
+            RecoveryState::Loss => !self.recovery.progressed,
             // spec: RFC5681 4.3-4a
             // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
             RecoveryState::Recovery => {
-                matches!(self.common.config.congestion, inhost_congestion::CongestionChoice::CubicInSegments)
+                matches!(common.config.congestion, inhost_congestion::CongestionChoice::CubicInSegments)
             }
             _ => false,
         };
         let first_time = state != RecoveryState::Loss;
-        self.sender.congestion.timed_out(in_flight, again, now);
-        self.tell_of_reduction();
+        self.congestion.timed_out(in_flight, again, now);
+        self.tell_of_reduction(common);
         self.search_failed(now);
-        self.suspect_black_hole();
-        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let by_time = self.common.config.rack && self.common.marks.has(Marks::SACK);
-        let unacknowledged = self.sender.space.unacknowledged;
+        self.suspect_black_hole(common);
+        let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let by_time = common.config.rack && common.marks.has(Marks::SACK);
+        let unacknowledged = self.space.unacknowledged;
         let mut reneged = false;
-        if let Some(buffers) = &mut self.sender.buffers {
+        if let Some(buffers) = &mut self.buffers {
             reneged = buffers.flight.is_reneged();
             if reneged {
                 buffers.flight.renege();
@@ -507,49 +513,49 @@ impl Connection {
             buffers.reorder_at = Instant::FAR_FUTURE;
             buffers.tail_probe.end();
             buffers.force = true;
-            if first_time || self.sender.recovery.progressed {
+            if first_time || self.recovery.progressed {
                 let out_again = state == RecoveryState::Recovery;
                 buffers.doubt = Doubt::begin(unacknowledged, out_again);
             }
         }
-        self.sender.congestion.window.window_bytes += self.counted_in_flight_bytes();
-        self.sender.marks.clear(SendMarks::TAIL_PROBE);
-        self.sender.recovery.duplicates = 0;
+        self.congestion.window.window_bytes += self.counted_in_flight_bytes(common);
+        self.marks.clear(SendMarks::TAIL_PROBE);
+        self.recovery.duplicates = 0;
         // RFC 5682 §3.2: not where more of what is out was sent again already.
-        self.sender.recovery.forward = self.common.config.forward_rto
+        self.recovery.forward = common.config.forward_rto
             && !reneged
-            && (first_time || self.sender.recovery.progressed)
+            && (first_time || self.recovery.progressed)
             && state != RecoveryState::Recovery;
-        self.sender.recovery.progressed = false;
-        self.sender.recovery.state = RecoveryState::Loss;
-        self.sender.recovery.recover = self.sender.space.next;
+        self.recovery.progressed = false;
+        self.recovery.state = RecoveryState::Loss;
+        self.recovery.recover = self.space.next;
     }
     /// What does not fit through the path any more goes again as after a time-out, though nobody was congested; false
     /// where all of it fits.
-    pub(crate) fn recover_by_path(&mut self) -> bool {
-        let unacknowledged = self.sender.space.unacknowledged;
-        let Some(buffers) = &mut self.sender.buffers else { return false };
+    pub fn recover_by_path(&mut self) -> bool {
+        let unacknowledged = self.space.unacknowledged;
+        let Some(buffers) = &mut self.buffers else { return false };
         if buffers.flight.lost_bytes() == 0 {
             return false;
         }
-        if self.sender.recovery.state == RecoveryState::Loss {
+        if self.recovery.state == RecoveryState::Loss {
             return true;
         }
         buffers.doubt = Doubt::begin(unacknowledged, true);
         buffers.tail_probe.end();
-        self.sender.recovery = Recovery {
+        self.recovery = Recovery {
             state: RecoveryState::Loss,
             duplicates: 0,
             forward: false,
             progressed: false,
-            recover: self.sender.space.next,
+            recover: self.space.next,
         };
         true
     }
     /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
-    pub(crate) fn send_refused_again(&mut self, longer_than: u32) {
-        if let Some(buffers) = &mut self.sender.buffers {
-            if self.common.config.policy.smaller_mtu_is_loss {
+    pub fn send_refused_again(&mut self, common: &Common, longer_than: u32) {
+        if let Some(buffers) = &mut self.buffers {
+            if common.config.policy.smaller_mtu_is_loss {
                 buffers.flight.lose_bursts_over(longer_than);
             } else {
                 buffers.flight.lose_all(|record| record.bytes() > longer_than);
@@ -557,23 +563,23 @@ impl Connection {
             buffers.flight.refused = true;
         }
     }
-    pub(crate) fn sacked_bytes(&self) -> u32 {
-        self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_bytes())
+    pub fn sacked_bytes(&self) -> u32 {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_bytes())
     }
     /// Segments that may overtake another before that counts as lost.
-    pub(crate) fn reordering_segments(&self) -> u32 {
-        let learned = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.reordering);
-        u32::from(learned.max(u16::from(self.common.config.reordering_segments))).max(1)
+    pub fn reordering_segments(&self, common: &Common) -> u32 {
+        let learned = self.buffers.as_ref().map_or(0, |buffers| buffers.reordering);
+        u32::from(learned.max(u16::from(common.config.reordering_segments))).max(1)
     }
-    pub(crate) fn tell_window(&self, env: &mut Environment<'_>) {
+    pub fn tell_window(&self, env: &mut Environment<'_>) {
         let socket = env.socket;
         env.emit(Mask::RECOVERY, || {
             Event::WindowChanged(WindowChanged {
                 socket,
-                congestion_window_bytes: self.sender.congestion.window.window_bytes,
-                slow_start_threshold_bytes: self.sender.congestion.window.threshold_bytes,
-                send_window_bytes: self.sender.space.window,
-                smoothed_round_trip: self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO),
+                congestion_window_bytes: self.congestion.window.window_bytes,
+                slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
+                send_window_bytes: self.space.window,
+                smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
             })
         });
     }

@@ -1,9 +1,11 @@
 //! Probes of a flight's tail: when nothing comes back for two round trips, one segment asks for an acknowledgment,
 //! so that a loss at the end is found by what comes back and not by the time-out (RFC 8985 §7).
 
+use super::Sender;
+use crate::RecoveryState;
+use crate::common::Common;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
-use crate::{Connection, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpPhase;
 
@@ -81,19 +83,35 @@ fn tail_patience(smoothed: Option<Duration>, segments: usize, slack: Duration) -
     }
 }
 
-impl Connection {
+impl Sender {
+    /// The timer expired: the next segment is a probe, unless nothing was measured since the last (RFC 8985 §7.3).
+    pub fn fire_tail_probe(&mut self, common: &Common, sack_bytes: u32) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.tail_probe.at = Instant::FAR_FUTURE;
+            // spec: RFC8985 7.3-1a
+            if buffers.tail_probe.unmeasured || buffers.tail_probe.is_out() {
+                return;
+            }
+        }
+        if common.config.policy.tail_probes_are_full_segments
+            && self.tail_probe(common, sack_bytes, self.stream_end()).is_none()
+        {
+            return;
+        }
+        self.marks.set(SendMarks::TAIL_PROBE);
+    }
     /// Sets the timer of the probe anew, after new data left, or with `advances` after an acknowledgment came (RFC 8985
     /// §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
-    pub(crate) fn arm_tail_probe(&mut self, advances: bool, now: Instant) {
-        if self.common.config.policy.tail_probes_are_full_segments {
-            return self.arm_whole_tail_probe(advances, now);
+    pub fn arm_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
+        if common.config.policy.tail_probes_are_full_segments {
+            return self.arm_whole_tail_probe(common, advances, now);
         }
         let (allowed, smoothed, retransmit_at) =
-            (self.may_probe_tail(), self.sender.round_trip.smoothed(), self.sender.retransmit_at);
-        let slack = self.common.config.recovery_timer_slack;
-        let Some(buffers) = &mut self.sender.buffers else { return };
+            (self.may_probe_tail(common), self.round_trip.smoothed(), self.retransmit_at);
+        let slack = common.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.buffers else { return };
         buffers.tail_probe.at = match allowed && !buffers.flight.is_empty() && !buffers.tail_probe.is_out() {
             // No later than the time-out, whose work it is to save.
             true => (now + tail_patience(smoothed, buffers.flight.len(), slack)).min(retransmit_at),
@@ -103,79 +121,61 @@ impl Connection {
     /// The same where the probe and the time-out are one timer: the time-out counts anew once the probe was due, and new
     /// data leaves the time-out of what was out before where it is.
     #[inline(never)]
-    fn arm_whole_tail_probe(&mut self, advances: bool, now: Instant) {
-        let (allowed, smoothed) = (self.may_probe_tail(), self.sender.round_trip.smoothed());
-        let retransmit_at = match self.timeout_of_oldest() {
+    fn arm_whole_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
+        let (allowed, smoothed) = (self.may_probe_tail(common), self.round_trip.smoothed());
+        let retransmit_at = match self.timeout_of_oldest(common) {
             Some(at) if !advances && at > now => at,
             Some(_) if !advances => Instant::FAR_FUTURE,
-            _ => self.sender.retransmit_at,
+            _ => self.retransmit_at,
         };
-        let slack = self.common.config.recovery_timer_slack;
-        let Some(buffers) = &mut self.sender.buffers else { return };
+        let slack = common.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.buffers else { return };
         if !allowed || buffers.flight.is_empty() {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             return;
         }
         let at = (now + tail_patience(smoothed, buffers.flight.len(), slack)).min(retransmit_at);
         buffers.tail_probe.at = at;
-        self.sender.retransmit_at = self.sender.retransmit_at.max(at);
+        self.retransmit_at = self.retransmit_at.max(at);
     }
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
-    fn may_probe_tail(&self) -> bool {
-        let reads = self.common.config.tail_loss_probe
-            && self.common.config.rack
-            && self.common.marks.has(Marks::SACK);
+    fn may_probe_tail(&self, common: &Common) -> bool {
+        let reads = common.config.tail_loss_probe && common.config.rack && common.marks.has(Marks::SACK);
         reads
-            && self.common.phase != TcpPhase::SynReceived
-            && match self.common.config.policy.tail_probes_are_full_segments {
+            && common.phase != TcpPhase::SynReceived
+            && match common.config.policy.tail_probes_are_full_segments {
                 true => {
-                    matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
-                        && !self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
+                    matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
+                        && !self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
                 }
-                false => self.sender.recovery.state == RecoveryState::Open && self.sender.space.window > 0,
+                false => self.recovery.state == RecoveryState::Open && self.space.window > 0,
             }
     }
     /// A probe is due, and none may be sent: the time-out begins anew, or counts from when the oldest left.
     // spec: RFC8985 7.3-1
-    pub(crate) fn skip_tail_probe(&mut self, now: Instant) {
-        self.arm_retransmission(now);
-        if self.common.config.policy.tail_probes_are_full_segments
-            && let Some(at) = self.timeout_of_oldest()
+    pub fn skip_tail_probe(&mut self, common: &Common, now: Instant) {
+        self.arm_retransmission(common, now);
+        if common.config.policy.tail_probes_are_full_segments
+            && let Some(at) = self.timeout_of_oldest(common)
         {
-            let soonest = now + self.common.config.recovery_timer_slack;
-            self.sender.retransmit_at = self.sender.retransmit_at.min(at.max(soonest));
+            let soonest = now + common.config.recovery_timer_slack;
+            self.retransmit_at = self.retransmit_at.min(at.max(soonest));
         }
     }
     /// When the time-out is over, counted from when the oldest that is out left.
-    fn timeout_of_oldest(&self) -> Option<Instant> {
-        let oldest = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        oldest.map(|oldest| oldest.sent_at + self.sender.round_trip.timeout(&self.common.config))
-    }
-    /// The timer expired: the next segment is a probe, unless nothing was measured since the last (RFC 8985 §7.3).
-    pub(crate) fn fire_tail_probe(&mut self) {
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.tail_probe.at = Instant::FAR_FUTURE;
-            // spec: RFC8985 7.3-1a
-            if buffers.tail_probe.unmeasured || buffers.tail_probe.is_out() {
-                return;
-            }
-        }
-        if self.common.config.policy.tail_probes_are_full_segments
-            && self.tail_probe(self.stream_end()).is_none()
-        {
-            return;
-        }
-        self.sender.marks.set(SendMarks::TAIL_PROBE);
+    fn timeout_of_oldest(&self, common: &Common) -> Option<Instant> {
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        oldest.map(|oldest| oldest.sent_at + self.round_trip.timeout(&common.config))
     }
     /// The probe left, `again` when it was data that had been sent before.
     // spec: RFC8985 7.3-5
-    pub(crate) fn tail_probe_left(&mut self, start: Sequence, again: bool, now: Instant) {
-        self.sender.marks.clear(SendMarks::TAIL_PROBE);
-        let next = self.sender.space.next;
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.tail_probe = crate::probe::TailProbe {
+    pub fn tail_probe_left(&mut self, common: &Common, start: Sequence, again: bool, now: Instant) {
+        self.marks.clear(SendMarks::TAIL_PROBE);
+        let next = self.space.next;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.tail_probe = TailProbe {
                 at: Instant::FAR_FUTURE,
                 end: Some(next),
                 again_from: again.then_some(start),
@@ -184,15 +184,15 @@ impl Connection {
                 persists: false,
             };
         }
-        self.arm_retransmission(now);
+        self.arm_retransmission(common, now);
     }
     /// An acknowledgment came while a probe is out (RFC 8985 §7.4.2). `pure`: it said nothing new at all. True when
     /// the probe repaired a loss, which congestion control has to hear of.
     // spec: RFC8985 7.4.2-1
     #[inline]
-    pub(crate) fn judge_tail_probe(&mut self, pure: bool) -> bool {
-        let unacknowledged = self.sender.space.unacknowledged;
-        let Some(buffers) = &mut self.sender.buffers else { return false };
+    pub fn judge_tail_probe(&mut self, pure: bool) -> bool {
+        let unacknowledged = self.space.unacknowledged;
+        let Some(buffers) = &mut self.buffers else { return false };
         let Some(end) = buffers.tail_probe.end else { return false };
         if unacknowledged.precedes(end) {
             return false;

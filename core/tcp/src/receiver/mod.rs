@@ -1,10 +1,25 @@
 //! The receiving half of a connection: its sequence space, what arrived, and when that is acknowledged.
 
+mod acceptability;
+mod application;
+mod connection;
+mod control;
+mod data;
+mod last_states;
+pub(crate) mod promptness;
+mod receive;
+mod reset;
+pub(crate) mod sack;
+pub(crate) mod sizing;
+mod transmit;
+mod urgent;
+pub(crate) mod window;
+
 use crate::Config;
 use crate::buffers::ReceiveBuffers;
 use crate::marks::ReceiveMarks;
-use crate::promptness::Promptness;
-use crate::window::scale_for;
+use crate::receiver::promptness::Promptness;
+use crate::receiver::window::scale_for;
 use inhost_base::{Instant, Sequence};
 
 /// What counts as full-sized until larger segments were seen.

@@ -1,11 +1,32 @@
 //! The sending half of a connection: its sequence space, what is in flight, and how fast more follows.
 
+pub(crate) mod acknowledgment;
+mod application;
+pub(crate) mod burst;
+mod closing;
+mod connection;
+mod fast_open;
+mod icmp;
+mod numbers;
+pub(crate) mod open;
+mod pace;
+pub(crate) mod probe;
+pub(crate) mod recovery;
+mod refusal;
+mod reset;
+mod run;
+pub(crate) mod search;
+mod sizing;
+mod timers;
+pub(crate) mod transmit;
+mod urgent;
+
 use crate::Config;
 use crate::buffers::SendBuffers;
 use crate::history::History;
 use crate::marks::SendMarks;
-use crate::recovery::Recovery;
 use crate::rtt::RoundTrip;
+use crate::sender::recovery::Recovery;
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
 

@@ -1,7 +1,9 @@
 //! The window that we offer: how large, when it moves, and when the peer is told (RFC 9293 §3.8.6.2.2, MIT §7.1).
 
+use super::Receiver;
+use crate::Config;
+use crate::common::Common;
 use crate::marks::ReceiveMarks;
-use crate::{Config, Connection};
 use inhost_base::Sequence;
 use inhost_buf::{Packet, Pool};
 
@@ -31,89 +33,6 @@ pub(crate) fn scale_for(config: &Config) -> u8 {
     scale
 }
 
-impl Connection {
-    /// The window that memory allows.
-    #[inline]
-    fn space(&self) -> Space {
-        let used_bytes =
-            self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
-        let buffer_bytes = self.receive_buffer_bytes();
-        let most = FIELD_BYTES << self.receiver.scale;
-        let limit_bytes = (buffer_bytes / 2).min(most) as u32;
-        // Half the free memory: a buffer holds half its size at least ([`tighten`]).
-        let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
-        Space { limit_bytes, now_bytes, used_bytes }
-    }
-    /// The window that memory allows now.
-    pub(crate) fn window_space(&self) -> u32 {
-        self.space().now_bytes
-    }
-    /// How far the right edge would move if the peer were told of `space` now.
-    #[inline]
-    fn edge_advance(&self, space: &Space) -> u32 {
-        let edge = self.receiver.space.next + space.now_bytes;
-        if self.receiver.space.edge.precedes(edge) { edge.since(self.receiver.space.edge) } else { 0 }
-    }
-    /// Whether the edge moves at all: by a segment, or half of the window.
-    #[inline]
-    fn is_worth_telling(&self, advance: u32, space: &Space) -> bool {
-        advance > 0 && advance >= u32::from(self.receiver.receive_mss).min(space.limit_bytes / 2)
-    }
-    /// What is offered however short memory is: who holds next to nothing would else wait for the others.
-    fn least_window(&self, space: &Space) -> u32 {
-        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receiver.receive_mss) } else { 0 }
-    }
-    /// The window field of a segment that leaves now, and the edge that it offers.
-    // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
-    // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
-    #[inline]
-    pub(crate) fn window_to_offer(&self, pool: &Pool) -> (u16, Sequence) {
-        let next = self.receiver.space.next;
-        let held = self.receiver.space.edge.since(next);
-        let space = self.space();
-        let advance = self.edge_advance(&space);
-        let wanted = match self.is_worth_telling(advance, &space) {
-            true if pool.is_under_pressure() => held.max(self.least_window(&space).min(held + advance)),
-            true => held + advance,
-            false => held,
-        };
-        let scale = self.receiver.scale;
-        // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
-        // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
-        let mut field = wanted >> scale;
-        if (field << scale) < held && held <= space.now_bytes {
-            field += 1;
-        }
-        let field = field.min(FIELD_BYTES as u32);
-        (field as u16, self.receiver.space.edge.later(next + (field << scale)))
-    }
-    /// After the application has read: tells the peer when the window has grown by two segments and by a quarter.
-    /// Early, while there is still something to read, so that the peer's next data arrives before all is drained
-    /// and the two do not move in lock step (MIT §7.1).
-    #[inline]
-    pub(crate) fn consider_window_update(&mut self) {
-        use crate::phase::Allows;
-        if !self.common.phase.expects_data() {
-            return;
-        }
-        if self.common.config.policy.window_updates_on_doubling {
-            let held = self.receiver.space.edge.since(self.receiver.space.next);
-            let space = self.space();
-            let advance = self.edge_advance(&space);
-            if advance >= held && self.is_worth_telling(advance, &space) {
-                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-            }
-            return;
-        }
-        let space = self.space();
-        let limit = space.limit_bytes;
-        let enough = (2 * u32::from(self.receiver.receive_mss)).min(limit / 2).max(limit / 4);
-        if self.edge_advance(&space) >= enough {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-        }
-    }
-}
-
 /// A buffer for the same bytes that is at least half full: where `packet` pins more than twice what it shows, the
 /// bytes move to a smaller buffer, if the pool has one.
 #[inline(always)]
@@ -133,5 +52,87 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
             packet
         }
         None => packet,
+    }
+}
+
+impl Receiver {
+    /// The window that memory allows.
+    #[inline]
+    fn space(&self, common: &Common) -> Space {
+        let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
+        let buffer_bytes = self.receive_buffer_bytes(common);
+        let most = FIELD_BYTES << self.scale;
+        let limit_bytes = (buffer_bytes / 2).min(most) as u32;
+        // Half the free memory: a buffer holds half its size at least ([`tighten`]).
+        let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
+        Space { limit_bytes, now_bytes, used_bytes }
+    }
+    /// The window that memory allows now.
+    pub fn window_space(&self, common: &Common) -> u32 {
+        self.space(common).now_bytes
+    }
+    /// How far the right edge would move if the peer were told of `space` now.
+    #[inline]
+    fn edge_advance(&self, space: &Space) -> u32 {
+        let edge = self.space.next + space.now_bytes;
+        if self.space.edge.precedes(edge) { edge.since(self.space.edge) } else { 0 }
+    }
+    /// Whether the edge moves at all: by a segment, or half of the window.
+    #[inline]
+    fn is_worth_telling(&self, advance: u32, space: &Space) -> bool {
+        advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
+    }
+    /// What is offered however short memory is: who holds next to nothing would else wait for the others.
+    fn least_window(&self, space: &Space) -> u32 {
+        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
+    }
+    /// The window field of a segment that leaves now, and the edge that it offers.
+    // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
+    // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
+    #[inline]
+    pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> (u16, Sequence) {
+        let next = self.space.next;
+        let held = self.space.edge.since(next);
+        let space = self.space(common);
+        let advance = self.edge_advance(&space);
+        let wanted = match self.is_worth_telling(advance, &space) {
+            true if pool.is_under_pressure() => held.max(self.least_window(&space).min(held + advance)),
+            true => held + advance,
+            false => held,
+        };
+        let scale = self.scale;
+        // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
+        // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
+        let mut field = wanted >> scale;
+        if (field << scale) < held && held <= space.now_bytes {
+            field += 1;
+        }
+        let field = field.min(FIELD_BYTES as u32);
+        (field as u16, self.space.edge.later(next + (field << scale)))
+    }
+    /// After the application has read: tells the peer when the window has grown by two segments and by a quarter.
+    /// Early, while there is still something to read, so that the peer's next data arrives before all is drained
+    /// and the two do not move in lock step (MIT §7.1).
+    #[inline]
+    pub fn consider_window_update(&mut self, common: &Common) {
+        use crate::phase::Allows;
+        if !common.phase.expects_data() {
+            return;
+        }
+        if common.config.policy.window_updates_on_doubling {
+            let held = self.space.edge.since(self.space.next);
+            let space = self.space(common);
+            let advance = self.edge_advance(&space);
+            if advance >= held && self.is_worth_telling(advance, &space) {
+                self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            }
+            return;
+        }
+        let space = self.space(common);
+        let limit = space.limit_bytes;
+        let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
+        if self.edge_advance(&space) >= enough {
+            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+        }
     }
 }

@@ -1,28 +1,28 @@
 //! The path's largest segment, found by segments of our own: when full ones keep getting lost and nobody says why,
 //! smaller ones are sent, and from there larger ones are tried one at a time (RFC 4821, RFC 8899).
 
+use super::Sender;
+use crate::RecoveryState;
+use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
 use crate::phase::Allows;
-use crate::{Connection, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
 // spec: RFC4821 7.2-2
 const BASE_MSS: u16 = 1024;
+
 /// It is not made smaller than this (RFC 8899 §5.1.2's least for IPv4, less headers).
-const LEAST_MSS: u16 = 512;
+pub(crate) const LEAST_MSS: u16 = 512;
+
 /// Both of these where the path is IPv6's, for none of its paths is narrower (RFC 8200 §5): 1280 bytes less headers.
 pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
-/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
-const TIMEOUTS_IN_A_HOLE: u8 = 2;
-/// The same for segments that almost every path takes.
-const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
-/// Attempts at one size (RFC 8899 §5.1.2, MAX_PROBES).
-const MOST_TRIES: u8 = 3;
+
 /// So near to the largest the search ends.
 const CLOSE_ENOUGH: u16 = 16;
+
 /// So long after a search has ended larger sizes are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
@@ -44,7 +44,7 @@ pub(crate) struct Search {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+pub(crate) struct Probe {
     size: u16,
     start: Sequence,
     end: Sequence,
@@ -81,35 +81,72 @@ impl Search {
     }
 }
 
-impl Connection {
+/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
+const TIMEOUTS_IN_A_HOLE: u8 = 2;
+/// The same for segments that almost every path takes.
+const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
+/// Attempts at one size (RFC 8899 §5.1.2, MAX_PROBES).
+const MOST_TRIES: u8 = 3;
+
+impl Sender {
+    /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
+    /// window: larger than a full segment, and followed by enough to find its loss.
+    // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
+    pub fn search_probe(&self, common: &Common, sack_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
+        if !self.marks.has(SendMarks::SEARCHES)
+            || self.recovery.state != RecoveryState::Open
+            || common.phase.opens()
+            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
+            || self.payload_limit(sack_bytes) < self.segment_bytes()
+        {
+            return None;
+        }
+        let largest = common.peer_mss.min(common.path_mss);
+        let size = self.search()?.candidate().filter(|&size| size <= largest)?;
+        let options = Sender::segment_options_bytes(common);
+        let payload = u32::from(size).saturating_sub(options);
+        let segment = self.segment_bytes();
+        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let enough = payload + 3 * segment;
+        // Other options would make it larger than it says.
+        (self.payload_limit(sack_bytes) == segment
+            && payload > segment
+            && unsent >= enough
+            && usable >= enough
+            && room >= payload)
+            .then_some(payload)
+    }
+    fn base_mss(common: &Common) -> u16 {
+        if common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+    }
+    fn least_mss(common: &Common) -> u16 {
+        if common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+    }
+    fn segment_options_bytes(common: &Common) -> u32 {
+        if common.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
+    }
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
-    pub(crate) fn begin_search(&mut self) {
-        if self.common.config.path_mtu_probing == PathMtuProbing::Always {
-            let high = self.common.peer_mss.min(self.common.path_mss);
-            self.search_from(self.base_mss().min(high), high);
+    pub fn begin_search(&mut self, common: &Common) {
+        if common.config.path_mtu_probing == PathMtuProbing::Always {
+            let high = common.peer_mss.min(common.path_mss);
+            self.search_from(common, Sender::base_mss(common).min(high), high);
         }
     }
-    fn base_mss(&self) -> u16 {
-        if self.common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+    fn search_from(&mut self, common: &Common, low: u16, high: u16) {
+        self.history_mut().search = Some(Search::new(low, high));
+        self.marks.set(SendMarks::SEARCHES);
+        self.congestion.resize(self.effective_mss(common));
     }
-    fn least_mss(&self) -> u16 {
-        if self.common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
-    }
-    fn search_from(&mut self, low: u16, high: u16) {
-        self.sender.history_mut().search = Some(Search::new(low, high));
-        self.sender.marks.set(SendMarks::SEARCHES);
-        self.sender.congestion.resize(self.effective_mss());
-    }
-    fn search(&self) -> Option<&Search> {
-        self.sender.history.as_deref()?.search.as_ref()
+    pub fn search(&self) -> Option<&Search> {
+        self.history.as_deref()?.search.as_ref()
     }
     fn search_mut(&mut self) -> Option<&mut Search> {
-        self.sender.history.as_deref_mut()?.search.as_mut()
+        self.history.as_deref_mut()?.search.as_mut()
     }
     /// What the search allows; no limit without one.
-    pub(crate) fn searched_mss(&self) -> u16 {
-        if !self.sender.marks.has(SendMarks::SEARCHES) {
+    pub fn searched_mss(&self) -> u16 {
+        if !self.marks.has(SendMarks::SEARCHES) {
             return u16::MAX;
         }
         self.search().map_or(u16::MAX, |search| search.low)
@@ -117,69 +154,37 @@ impl Connection {
     /// The timer has expired again and again: a hole in the path may swallow what is lost. That decides, full segment or
     /// not, for a search that leaves it as large as it is helps nobody.
     // spec: RFC4821 7.7-1, 7.7-2
-    pub(crate) fn suspect_black_hole(&mut self) {
-        let now_mss = self.common.peer_mss.min(self.common.path_mss).min(self.searched_mss());
-        let first_bytes =
-            self.sender.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
-        let lost = u32::from(now_mss).min(first_bytes + self.segment_options_bytes()) as u16;
-        let base = self.base_mss();
+    pub fn suspect_black_hole(&mut self, common: &Common) {
+        let now_mss = common.peer_mss.min(common.path_mss).min(self.searched_mss());
+        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let lost = u32::from(now_mss).min(first_bytes + Sender::segment_options_bytes(common)) as u16;
+        let base = Sender::base_mss(common);
         let (low, enough) = match lost > base {
             true => (base, TIMEOUTS_IN_A_HOLE),
-            false => ((lost / 2).max(self.least_mss()), TIMEOUTS_IN_A_NARROW_HOLE),
+            false => ((lost / 2).max(Sender::least_mss(common)), TIMEOUTS_IN_A_NARROW_HOLE),
         };
-        let is_probed = self.common.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && self.sender.round_trip.backoff >= enough {
-            let high = self.common.peer_mss.min(self.common.path_mss);
-            self.search_from(low, high);
+        let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && self.round_trip.backoff >= enough {
+            let high = common.peer_mss.min(common.path_mss);
+            self.search_from(common, low, high);
         }
-    }
-    /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
-    /// window: larger than a full segment, and followed by enough to find its loss.
-    // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
-    pub(crate) fn search_probe(&self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.sender.marks.has(SendMarks::SEARCHES)
-            || self.sender.recovery.state != RecoveryState::Open
-            || self.common.phase.opens()
-            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
-            || self.payload_limit() < self.segment_bytes()
-        {
-            return None;
-        }
-        let largest = self.common.peer_mss.min(self.common.path_mss);
-        let size = self.search()?.candidate().filter(|&size| size <= largest)?;
-        let options = self.segment_options_bytes();
-        let payload = u32::from(size).saturating_sub(options);
-        let segment = self.segment_bytes();
-        let room = self.sender.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
-        let enough = payload + 3 * segment;
-        // Other options would make it larger than it says.
-        (self.payload_limit() == segment
-            && payload > segment
-            && unsent >= enough
-            && usable >= enough
-            && room >= payload)
-            .then_some(payload)
-    }
-    fn segment_options_bytes(&self) -> u32 {
-        if self.common.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
     }
     /// New data from `start` to `end` left; if it was larger than a segment it was a probe.
     #[inline]
-    pub(crate) fn search_probe_left(&mut self, start: Sequence, end: Sequence) {
+    pub fn search_probe_left(&mut self, common: &Common, start: Sequence, end: Sequence) {
         let bytes = end.since(start);
-        if !self.sender.marks.has(SendMarks::SEARCHES) || bytes <= self.segment_bytes() {
+        if !self.marks.has(SendMarks::SEARCHES) || bytes <= self.segment_bytes() {
             return;
         }
-        let size = (bytes + self.segment_options_bytes()) as u16;
+        let size = (bytes + Sender::segment_options_bytes(common)) as u16;
         if let Some(search) = self.search_mut() {
             search.out = Some(Probe { size, start, end });
             search.tries = search.tries.saturating_add(1);
         }
     }
     /// An acknowledgment came: the probe that is out may have arrived, and the time to try again may have come.
-    pub(crate) fn judge_search(&mut self, now: Instant) {
-        let (unacknowledged, high) =
-            (self.sender.space.unacknowledged, self.common.peer_mss.min(self.common.path_mss));
+    pub fn judge_search(&mut self, common: &Common, now: Instant) {
+        let (unacknowledged, high) = (self.space.unacknowledged, common.peer_mss.min(common.path_mss));
         let Some(search) = self.search_mut() else { return };
         // Routing may have learned better meanwhile.
         search.high = search.high.min(high);
@@ -188,7 +193,7 @@ impl Connection {
         {
             *search = Search { low: probe.size, out: None, tries: 0, ..*search };
             search.rest(now);
-            self.sender.congestion.resize(self.effective_mss());
+            self.congestion.resize(self.effective_mss(common));
             return;
         }
         if search.raise_at <= now {
@@ -199,23 +204,23 @@ impl Connection {
     /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
     /// in smaller segments.
     // spec: RFC4821 4-4, 7.6.2-1
-    pub(crate) fn search_probe_lost(&mut self, now: Instant) -> bool {
+    pub fn search_probe_lost(&mut self, now: Instant) -> bool {
         let Some(probe) = self.search().and_then(|search| search.out) else { return false };
-        let Some(buffers) = &mut self.sender.buffers else { return false };
+        let Some(buffers) = &mut self.buffers else { return false };
         let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((probe.start, probe.end))
             && buffers.flight.lost_bytes() == probe.end.since(probe.start);
         if only {
             buffers.flight.refused = true;
             // The duplicates that still come tell of the same.
-            self.sender.recovery.duplicates = 0;
-            self.sender.recovery.recover = self.sender.space.next;
+            self.recovery.duplicates = 0;
+            self.recovery.recover = self.space.next;
         }
         self.search_failed(now);
         only
     }
     /// The probe that is out did not arrive.
     // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
-    pub(crate) fn search_failed(&mut self, now: Instant) {
+    pub fn search_failed(&mut self, now: Instant) {
         let Some(search) = self.search_mut() else { return };
         let Some(probe) = search.out.take() else { return };
         if search.tries >= MOST_TRIES || probe.size == search.high {

@@ -1,0 +1,82 @@
+//! Whether a segment's numbers are ours to look at: the first check of RFC 9293 §3.10.7.4, and PAWS before it
+//! (RFC 7323 §5.3).
+
+use super::Receiver;
+use crate::common::Common;
+use crate::marks::{Marks, ReceiveMarks};
+use crate::receive::Arrival;
+use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
+use inhost_event::TcpPhase;
+
+impl Receiver {
+    /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
+    /// starts at its edge, for the sake of its acknowledgment, reset and urgent pointer. And what has no length may
+    /// stand at the edge of any window: a sender that filled the window has nowhere else to put an acknowledgment,
+    /// and two such senders that each miss something would never hear each other again.
+    pub fn is_in_window(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+        let header = arrival.header;
+        let length =
+            arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
+        let next = self.space.next;
+        let window = self.space.edge.since(next);
+        let touches = common.config.policy.unacknowledged_range_is_acceptable
+            && (common.phase != TcpPhase::SynReceived || common.marks.has(Marks::ACTIVE))
+            && self.space.acknowledged.at_or_before(header.sequence + length)
+            && (header.sequence + length).at_or_before(next);
+        if touches {
+            return true;
+        }
+        if length == 0 {
+            return header.sequence.within(next, window + 1);
+        }
+        if window == 0 {
+            // spec: RFC9293 MUST-66 (resets and urgent pointers count with the window closed)
+            return header.sequence == next;
+        }
+        header.sequence.within(next, window)
+            || (header.sequence + (length - 1)).within(next, window)
+            || (header.sequence.precedes(next) && self.space.edge.precedes(header.sequence + length))
+    }
+    pub fn cut_to_window(&mut self, common: &Common, arrival: &mut Arrival<'_>) {
+        let header = arrival.header;
+        arrival.start = header.sequence + u32::from(header.flags.syn());
+        if let Some(buffers) = self.buffers.as_mut().filter(|_| arrival.bears_stream()) {
+            buffers.reassembly.duplicate = None;
+        }
+        if arrival.start.precedes(self.space.next) {
+            let old = self.space.next.since(arrival.start);
+            let known = old.min(arrival.payload.len() as u32 + u32::from(arrival.fin));
+            self.note_repeated(common, arrival.start, arrival.start + known);
+            if old as usize > arrival.payload.len() {
+                // Its FIN, too, is old.
+                arrival.fin = false;
+            }
+            if known > 0 && known == arrival.payload.len() as u32 + u32::from(arrival.header.flags.fin()) {
+                arrival.is_repeated = true;
+            }
+            arrival.payload.trim_front(old as usize);
+            arrival.start = self.space.next;
+        }
+        let room = if arrival.start.at_or_before(self.space.edge) {
+            self.space.edge.since(arrival.start) as usize
+        } else {
+            0
+        };
+        if arrival.payload.len() > room {
+            // A probe of a closed window, or a sender that did not mind it: it learns where the edge is.
+            arrival.payload.truncate(room);
+            arrival.fin = false;
+            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+        }
+    }
+    /// A segment that is discarded began before what is awaited: its sender missed our acknowledgment.
+    pub fn note_old(&mut self, common: &Common, arrival: &Arrival<'_>) {
+        let start = arrival.header.sequence;
+        let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
+        if !arrival.header.flags.syn() && start.precedes(self.space.next) && start.precedes(end) {
+            self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
+            let next = self.space.next;
+            self.note_repeated(common, start, if next.precedes(end) { next } else { end });
+        }
+    }
+}

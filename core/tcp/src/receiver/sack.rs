@@ -1,0 +1,72 @@
+//! The SACK option that we send (RFC 2018 §4, RFC 2883 §4).
+
+use super::Receiver;
+use crate::Header;
+use crate::common::Common;
+use crate::marks::Marks;
+use crate::phase::Allows;
+use inhost_base::Sequence;
+use inhost_buf::Pool;
+use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
+
+impl Receiver {
+    /// Tells which data is here beyond the acknowledgment, what came last first, and what came twice before all.
+    // spec: RFC2018 4-1, 4-3
+    pub fn add_sack(&self, common: &Common, header: &mut Header) {
+        if self.has_sack_news(common) {
+            header.options.sack = self.sack_blocks(common);
+        }
+    }
+    // spec: RFC2018 4-2
+    #[inline]
+    pub fn has_sack_news(&self, common: &Common) -> bool {
+        self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
+            && common.marks.has(Marks::SACK)
+    }
+    // spec: RFC2018 4-5, 4-6
+    fn sack_blocks(&self, common: &Common) -> SackBlocks {
+        let mut blocks = SackBlocks::new();
+        let Some(buffers) = &self.buffers else { return blocks };
+        // Timestamps leave room for three.
+        let most = MAX_SACK_BLOCKS - usize::from(common.marks.has(Marks::TIMESTAMPS));
+        if let Some(duplicate) = buffers.reassembly.duplicate
+            && common.config.duplicate_sack
+        {
+            blocks.push(duplicate);
+        }
+        for (start, end) in buffers.reassembly.recent() {
+            // What is acknowledged with it stands in the first place only, where it tells of what came twice.
+            let is_ahead = self.space.next.precedes(start);
+            if blocks.len() < most && (is_ahead || blocks.is_empty()) {
+                blocks.push((start, end));
+            }
+        }
+        blocks
+    }
+    /// What the option takes of a segment that leaves now.
+    #[inline]
+    pub fn sack_bytes(&self, common: &Common) -> u32 {
+        if !self.has_sack_news(common) {
+            return 0;
+        }
+        match self.sack_blocks(common).len() as u32 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        }
+    }
+    /// What lies from `start` to `end` came again: the peer is told so (RFC 2883 §4).
+    pub fn note_repeated(&mut self, common: &Common, start: Sequence, end: Sequence) {
+        if common.marks.has(Marks::SACK) && common.config.duplicate_sack && start.precedes(end) {
+            self.buffers_mut().reassembly.duplicate = Some((start, end));
+        }
+    }
+    /// The option left.
+    pub fn sack_told(&mut self, common: &Common, pool: &mut Pool) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.duplicate = None;
+            if common.phase.peer_has_closed() {
+                buffers.reassembly.clear(pool);
+            }
+        }
+    }
+}

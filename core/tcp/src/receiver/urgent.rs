@@ -1,0 +1,38 @@
+//! Urgent data, both ways (RFC 9293 §3.8.5, RFC 6093). The pointer names the byte after the last urgent one, and
+//! urgent bytes stay in the stream.
+
+use super::Receiver;
+use crate::common::Common;
+use crate::outcome::{Changes, Outcome};
+use crate::phase::Allows;
+use crate::receive::Arrival;
+use inhost_base::Sequence;
+
+impl Receiver {
+    /// Takes note of the peer's mark.
+    // spec: RFC9293 MUST-32 (the application hears of it at once, ahead of the data)
+    pub fn take_urgent(&mut self, common: &Common, arrival: &Arrival<'_>, outcome: &mut Outcome) {
+        let header = arrival.header;
+        if !header.flags.urg() || !common.phase.expects_data() {
+            return;
+        }
+        let first = header.sequence + u32::from(header.flags.syn());
+        let least = u16::from(common.config.policy.zero_urgent_pointer_counts);
+        let mark = first + u32::from(header.urgent_pointer.max(least));
+        if self.space.urgent.precedes(mark) && self.read_position(common).precedes(mark) {
+            self.space.urgent = mark;
+            outcome.changes |= Changes::URGENT;
+        }
+    }
+    /// `RCV.UP` never lies behind what is read, or is discarded unread.
+    #[inline]
+    pub fn urgent_follows_reading(&mut self, common: &Common) {
+        self.space.urgent = self.space.urgent.later(self.read_position(common));
+    }
+    /// The number of the next byte that the application will read.
+    #[inline]
+    pub fn read_position(&self, common: &Common) -> Sequence {
+        let waiting = self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len() as u32);
+        self.space.next.back(waiting + u32::from(common.fin_is_counted()))
+    }
+}

@@ -1,0 +1,284 @@
+//! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
+
+use super::Sender;
+use crate::common::Common;
+use crate::flight::{Bounds, Delivery};
+use crate::marks::{Marks, SendMarks};
+use crate::numbers::STEP_SHIFT;
+use crate::phase::Allows;
+use crate::receive::Arrival;
+use crate::sender::SendSpace;
+use crate::sender::recovery::Heard;
+use crate::{Environment, Header, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_wire::tcp::SackBlocks;
+
+/// What a segment says about what is out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report<'a> {
+    /// Everything before this has arrived.
+    pub acknowledgment: Sequence,
+    /// The window that comes with it.
+    pub window_bytes: u32,
+    /// The timestamp of ours that came back.
+    pub echo: Option<u32>,
+    /// What arrived beyond a hole.
+    pub sack: Option<&'a SackBlocks>,
+    /// The peer saw a congestion mark.
+    pub congestion: bool,
+}
+
+impl SendSpace {
+    /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
+    #[cold]
+    pub fn narrows_again(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
+        let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
+        same && 0 < window && window < self.window
+    }
+}
+
+/// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
+const RESTART_SEGMENTS: usize = 4;
+/// Time that a peer has at least to show that it still has what it said it had.
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+
+impl Sender {
+    /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
+    /// acknowledged at all.
+    pub fn is_recent(&self, common: &Common, acknowledgment: Sequence) -> bool {
+        let others =
+            u64::from(common.marks.has(Marks::ACTIVE)) + u64::from(common.phase.has_fin_acknowledged());
+        let acknowledged = self.acknowledged_bytes + others;
+        let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
+        acknowledgment.within(self.space.unacknowledged.back(old_bytes), old_bytes + 1)
+    }
+    /// The round trip of the handshake, unless the SYN was repeated.
+    // spec: RFC7323 3.2-3
+    pub fn measure_syn(&mut self, common: &Common, header: &Header, now: Instant) {
+        // What a timestamp measures is told apart from what a repeated SYN left in doubt.
+        if common.marks.has(Marks::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
+            return;
+        }
+        let measured = common.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
+        let echoed = common
+            .echo_of(header.options.timestamps)
+            .and_then(|echo| self.echoed_round_trip(common, echo, now));
+        let acknowledgment = header.acknowledgment;
+        self.round_trip.acknowledged(acknowledgment, acknowledgment, measured, echoed, &common.config);
+    }
+    /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
+    /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
+    /// the first (RFC 7323 §5.3, R2 before R3), however long ago that left. That is Karn's ambiguity over again.
+    // spec: RFC9293 MUST-18
+    pub fn echoed_round_trip(&self, common: &Common, echo: u32, now: Instant) -> Option<Duration> {
+        let stamp = common.timestamp(now);
+        let elapsed_ms = stamp.wrapping_sub(echo);
+        let counts = elapsed_ms <= stamp.wrapping_sub(self.least_echo);
+        counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
+    }
+    /// What a segment says about what is out.
+    pub fn report_of<'a>(&self, common: &Common, header: &'a Header) -> Report<'a> {
+        let sack = &header.options.sack;
+        Report {
+            acknowledgment: header.acknowledgment,
+            window_bytes: u32::from(header.window) << self.scale,
+            echo: common.echo_of(header.options.timestamps),
+            sack: (common.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: common.marks.has(Marks::ECN)
+                && header.flags.ece()
+                && (self.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
+        }
+    }
+    #[inline(always)]
+    pub fn deliver(
+        &mut self,
+        common: &Common,
+        report: &Report<'_>,
+        acknowledgment: Sequence,
+        now: Instant,
+    ) -> Delivery {
+        let mut delivery = Delivery::default();
+        if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
+            delivery.echo_at_most = report.echo.and_then(|echo| common.echo_left_by(echo, now));
+        }
+        let bounds = Bounds {
+            acknowledgment: report.acknowledgment,
+            unacknowledged: self.space.unacknowledged,
+            next: self.space.next,
+            segment_bytes: self.segment_bytes().max(1),
+            largest_window: self.space.largest_window,
+        };
+        let Some(buffers) = &mut self.buffers else { return delivery };
+        delivery.sacked_before = buffers.flight.highest_sacked();
+        if let Some(sack) = report.sack {
+            buffers.flight.take_sack(sack, bounds, now, &mut delivery);
+        }
+        let before = buffers.flight.len();
+        buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
+        if common.config.policy.partial_acks_recut_segments {
+            buffers.flight.count_whole(before, bounds.segment_bytes, &mut delivery);
+        }
+        if let Some(sample) = delivery.newest_round_trip {
+            buffers.flight.rack.measured(sample, &self.round_trip, now);
+            buffers.tail_probe.measured();
+        }
+        delivery
+    }
+    /// Forgets what is acknowledged; true when our FIN is.
+    // spec: RFC6675 4-2; RFC2018 8-3
+    #[inline(always)]
+    pub fn discard_acknowledged(
+        &mut self,
+        acknowledgment: Sequence,
+        advanced_bytes: u32,
+        env: &mut Environment<'_>,
+    ) -> bool {
+        let queued = self.queued_bytes();
+        let bytes = advanced_bytes.min(queued);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send.discard(bytes as usize, env.pool);
+        }
+        let before = self.acknowledged_bytes;
+        self.acknowledged_bytes = before + u64::from(bytes);
+        self.space.unacknowledged = acknowledgment;
+        if (before ^ self.acknowledged_bytes) >> STEP_SHIFT != 0 {
+            self.pull_numbers_along();
+        }
+        self.space.urgent = self.space.urgent.later(acknowledgment);
+        self.space.push = self.space.push.later(acknowledgment);
+        self.progress_at = env.now;
+        self.marks.clear(SendMarks::PROBE);
+        advanced_bytes > queued
+    }
+    /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
+    // spec: RFC5681 3.2-4, 3.2-5
+    #[inline]
+    pub fn count_duplicates(&mut self, common: &Common, heard: &mut Heard) {
+        if common.marks.has(Marks::SACK) {
+            return;
+        }
+        let segment = self.segment_bytes().max(1);
+        if heard.advanced_bytes > 0 {
+            if self.recovery.state == RecoveryState::Recovery {
+                // One of the segments acknowledged filled the hole; the others the duplicates had told of.
+                let others =
+                    (heard.advanced_bytes.div_ceil(segment) - 1).min(u32::from(self.recovery.duplicates));
+                self.recovery.duplicates -= others as u8;
+                heard.counted_bytes = others * segment;
+            } else {
+                heard.counted_bytes = u32::from(self.recovery.duplicates) * segment;
+                self.recovery.duplicates = 0;
+            }
+        }
+        if heard.duplicate {
+            // Never more than are out beside the one that is missing: an acknowledgment is easily made.
+            let most = self.space.next.since(self.space.unacknowledged).div_ceil(segment).saturating_sub(1);
+            let more = u32::from(self.recovery.duplicates) < most;
+            self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
+            heard.duplicate = more;
+        }
+    }
+    /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
+    // spec: RFC8985 7.4.2-2
+    pub fn probe_repaired_a_loss(&mut self, common: &Common, in_flight: u32, env: &mut Environment<'_>) {
+        if self.recovery.state != RecoveryState::Open && self.recovery.state != RecoveryState::Disorder {
+            return;
+        }
+        self.congestion.lost(in_flight, env.now);
+        self.congestion.recovered(env.now);
+        self.tell_of_reduction(common);
+        self.tell_window(env);
+    }
+    /// The timers of what is still out, after an acknowledgment.
+    // spec: RFC6298 5-2; RFC6928 9-1
+    #[inline]
+    pub fn restart_timers(&mut self, common: &Common, advanced: bool, delivered: bool, now: Instant) {
+        if !self.has_outstanding() {
+            self.retransmit_at = Instant::FAR_FUTURE;
+            if common.config.policy.cork_lasts_rto && self.queued_bytes() > 0 {
+                self.aggregate(common, now);
+            }
+            if let Some(buffers) = &mut self.buffers {
+                // Whether a probe that is out repaired a loss, what is sent next will tell (RFC 8985 §7.4.2).
+                buffers.tail_probe.at = Instant::FAR_FUTURE;
+                buffers.reorder_at = Instant::FAR_FUTURE;
+            }
+            return;
+        }
+        if advanced {
+            self.arm_retransmission(common, now);
+            self.restart_early(common, now);
+            if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
+                // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
+                let half = self.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_PATIENCE));
+            }
+        }
+        if delivered {
+            self.arm_tail_probe(common, true, now);
+        }
+    }
+    /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
+    /// acknowledgments will come to find a loss without it.
+    fn restart_early(&mut self, common: &Common, now: Instant) {
+        // A repair has its own time: what it sent again began anew.
+        let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
+        if !common.config.rto_restart
+            || !calm
+            || self.space.next.precedes(self.stream_end())
+            || self.space.window == 0
+        {
+            return;
+        }
+        let timeout = self.round_trip.timeout(&common.config);
+        let Some(buffers) = &self.buffers else { return };
+        if buffers.flight.len() < RESTART_SEGMENTS
+            && let Some(oldest) = buffers.flight.first()
+        {
+            let at = oldest.sent_at + timeout;
+            if at > now {
+                self.retransmit_at = self.retransmit_at.min(at);
+            }
+        }
+    }
+    /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
+    pub fn is_duplicate(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+        let header = arrival.header;
+        let window = u32::from(header.window) << self.scale;
+        // One that is not believed changes nothing.
+        let same_window = window == self.space.window
+            || (common.config.policy.same_sequence_only_widens_window
+                && self.space.narrows_again(header.sequence, header.acknowledgment, window));
+        let empty = arrival.payload.is_empty() && !header.flags.fin();
+        self.has_outstanding() && same_window && empty && self.space.window > 0
+    }
+    /// The persist timer begins anew with each acknowledgment while nothing is out.
+    #[inline(never)]
+    pub fn restart_persist_timer(&mut self, common: &Common, now: Instant) {
+        if self.retransmit_at != Instant::FAR_FUTURE {
+            self.arm_retransmission(common, now);
+        }
+        if let Some(buffers) = &mut self.buffers
+            && buffers.aggregate_until != Instant::FAR_FUTURE
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            self.aggregate(common, now);
+        }
+    }
+    /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
+    pub fn window_opened(&mut self, common: &Common, now: Instant) {
+        self.marks.clear(SendMarks::PROBE);
+        if common.config.policy.window_probes_are_empty && self.has_outstanding() {
+            // What is out was sent again, and is watched over, with the window closed, too.
+            return;
+        }
+        self.round_trip.backoff = 0;
+        self.retransmit_at = Instant::FAR_FUTURE;
+        if self.has_outstanding() {
+            if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+                self.send_refused_again(common, 0);
+            }
+            self.arm_retransmission(common, now);
+        }
+    }
+}
