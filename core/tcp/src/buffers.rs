@@ -129,6 +129,11 @@ impl SendBuffers {
     pub fn are_empty(&self) -> bool {
         self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
     }
+    /// When the first of the timers of what is queued or in flight is due.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.aggregate_until.min(self.reorder_at).min(self.tail_probe.at).min(self.pace_at)
+    }
     /// All memory that is held, by capacity.
     pub fn held_bytes(&self) -> usize {
         let lists = self.flight.capacity_bytes() + self.seals.capacity_bytes();

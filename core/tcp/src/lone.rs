@@ -22,7 +22,7 @@ impl Connection {
     }
     /// The answer of [`Self::next_in_general`] where nothing is out of the ordinary, and either all that was queued is
     /// out, or nothing is and all goes in one segment.
-    #[inline]
+    #[inline(always)]
     fn next_plainly(&self) -> Option<Result<Next, SendCause>> {
         if self.common.phase != TcpPhase::Established
             || self.sender.marks.has(SendMarks::STIRS)

@@ -17,7 +17,7 @@ const CLOCK_JUMP: Duration = Duration::from_secs(5);
 const MOST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
 
 impl Connection {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_deadline(&self) -> Instant {
         self.sender
             .retransmit_at
@@ -26,17 +26,16 @@ impl Connection {
             .min(self.keep_alive_at())
             .min(self.buffers_deadline())
     }
-    #[inline]
+    #[inline(always)]
     fn buffers_deadline(&self) -> Instant {
-        if !self.has_buffers() {
-            return Instant::FAR_FUTURE;
+        match (&self.sender.buffers, &self.receiver.buffers) {
+            (Some(buffers), _) if !buffers.are_empty() => buffers.deadline(),
+            (sending, Some(buffers)) if !buffers.are_empty() => {
+                sending.as_ref().map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
+            }
+            (None, None) => Instant::FAR_FUTURE,
+            _ => self.receiver.received_at.max(self.sender.sent_at) + TIDY_AFTER,
         }
-        if self.holds_nothing() {
-            return self.receiver.received_at.max(self.sender.sent_at) + TIDY_AFTER;
-        }
-        self.sender.buffers.as_ref().map_or(Instant::FAR_FUTURE, |buffers| {
-            buffers.aggregate_until.min(buffers.reorder_at).min(buffers.tail_probe.at).min(buffers.pace_at)
-        })
     }
     /// When the next keep-alive probe is due.
     // spec: RFC9293 MUST-24 (the application can ask for it)

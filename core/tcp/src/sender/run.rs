@@ -75,9 +75,7 @@ impl Sender {
             self.segment_left(
                 common,
                 sack_bytes,
-                start,
-                start + step,
-                start + step,
+                (start, start + step, start + step),
                 in_flight + start.since(data.start),
                 now,
             );
@@ -86,9 +84,7 @@ impl Sender {
         self.segment_left(
             common,
             sack_bytes,
-            start,
-            start + rest,
-            data.end(),
+            (start, start + rest, data.end()),
             in_flight + start.since(data.start),
             now,
         );
@@ -106,9 +102,7 @@ impl Sender {
         &mut self,
         common: &Common,
         sack_bytes: u32,
-        start: Sequence,
-        end: Sequence,
-        record_end: Sequence,
+        (start, end, record_end): (Sequence, Sequence, Sequence),
         in_flight: u32,
         now: Instant,
     ) {
