@@ -1,9 +1,8 @@
 //! Every knob of a connection.
 
+use crate::policy::Policy;
 use inhost_base::Duration;
 use inhost_congestion::CongestionChoice;
-
-use crate::policy::Policy;
 
 /// How connections behave. Shared among connections; one that is changed takes a copy of its own, of some 400 bytes.
 ///

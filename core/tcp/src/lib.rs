@@ -38,42 +38,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod apart;
-mod application;
-mod buffers;
+mod arrival;
 mod common;
 mod config;
 mod connection;
-mod control;
-mod cookie;
 mod environment;
 mod error;
 mod fast_open;
-mod flight;
-mod history;
-mod icmp;
 mod info;
 mod ledger;
-mod lone;
 mod marks;
 mod numbers;
-mod open;
-mod options;
-mod orphan;
 mod outcome;
 mod phase;
 mod policy;
-mod reassembly;
-mod receive;
 mod receiver;
-mod refusal;
-mod repair;
-mod rtt;
-mod run;
 mod sender;
-mod timers;
-mod transmit;
-mod urgent;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
 pub use connection::Connection;

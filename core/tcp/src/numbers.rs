@@ -12,164 +12,17 @@
 //!
 //! Each part lists its own numbers and destructures itself in full, so that a new one cannot be forgotten.
 
-use crate::Connection;
-use crate::phase::Allows;
-use crate::receiver::ReceiveSpace;
-use crate::sender::SendSpace;
 use inhost_base::Sequence;
-use inhost_event::TcpPhase;
 
 /// Bytes acknowledged between two looks at all kept numbers, as a power of two.
 pub(crate) const STEP_SHIFT: u32 = 28;
-const STEP_BYTES: u32 = 1 << STEP_SHIFT;
+pub(crate) const STEP_BYTES: u32 = 1 << STEP_SHIFT;
 /// The furthest behind `SND.UNA` that a look leaves a number.
 pub(crate) const LAG_BYTES: u32 = 1 << 29;
 /// The largest window (RFC 7323 §2.3).
 pub(crate) const LARGEST_WINDOW_BYTES: u32 = 1 << 30;
 /// The furthest that an urgent pointer reaches beyond the window.
-const URGENT_REACH_BYTES: u32 = 1 << 16;
+pub(crate) const URGENT_REACH_BYTES: u32 = 1 << 16;
 
 /// What is done with each number, by name.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(&'static str, &mut Sequence);
-
-impl SendSpace {
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let SendSpace {
-            unacknowledged,
-            next,
-            window: _,
-            window_sequence: _, // It lies in the receive space.
-            window_acknowledgment,
-            largest_window: _,
-            urgent,
-            push,
-        } = self;
-        visit("SND.UNA", unacknowledged);
-        visit("SND.NXT", next);
-        visit("SND.WL2", window_acknowledgment);
-        visit("SND.UP", urgent);
-        visit("the end of what is pushed", push);
-    }
-}
-
-impl ReceiveSpace {
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let ReceiveSpace { initial: _, next, edge, acknowledged, urgent } = self;
-        visit("RCV.NXT", next);
-        visit("the offered edge", edge);
-        visit("the last acknowledgment sent", acknowledged);
-        visit("RCV.UP", urgent);
-    }
-}
-
-impl Connection {
-    /// Visits every number of the receive space that means something now.
-    fn visit_receive_space(&mut self, visit: Visit<'_>) {
-        self.receiver.space.numbers(visit);
-        visit("SND.WL1", &mut self.sender.space.window_sequence);
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.reassembly.numbers(visit);
-        }
-    }
-
-    /// For tests of the whole host: moves the send space on as though `by` bytes had been sent and acknowledged, with no
-    /// event since. False, and no change, during the handshake and after the end.
-    ///
-    /// The numbers from `SND.UNA` to the end of what is sent or queued move by `by`. Bytes, buffers, timers and counts
-    /// stay. A number that the stream has left behind moves only as far as the connection brings it along, so that a
-    /// number which nothing brings along is wrong after 2^31, as it is after 2 GiB of data.
-    ///
-    /// The peer knows nothing of it: whoever calls this translates what passes between the two from now on. In segments
-    /// that this end sends, and in datagrams quoted in ICMP errors that it gets, the sequence number is `by` too
-    /// high for the peer. The acknowledgment number and the SACK blocks of the peer's segments are `by` too low for this
-    /// end, and so are the numbers of a quoted segment. Jumps add up, modulo 2^32.
-    #[doc(hidden)]
-    pub fn jump_send_sequence(&mut self, by: u64) -> bool {
-        if !self.common.may_jump() {
-            return false;
-        }
-        for step in steps(by) {
-            let first = self.sender.space.unacknowledged;
-            let length = self.sender.send_space_end().since(first);
-            self.sender.visit_send_space(&mut |_, number| {
-                if number.since(first) <= length {
-                    *number += step;
-                }
-            });
-            self.sender.pull_numbers_along();
-        }
-        true
-    }
-    /// The same for the receive space, as though `by` bytes had been received, read or discarded, and acknowledged. The
-    /// sequence number of the peer's segments is `by` too low for this end; the acknowledgment number and the SACK
-    /// blocks of what this end sends are `by` too high for the peer.
-    #[doc(hidden)]
-    pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
-        let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
-        // After the peer's FIN nothing moves on what is still to be told.
-        if !self.common.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
-            return false;
-        }
-        for step in steps(by) {
-            // These are behind by what came last: each segment moves the one, each acknowledgment the other, and the
-            // acknowledgment that is due tells of the duplicate.
-            let followed = |number: Sequence| {
-                let is_near = self.receiver.space.next.since(number) <= LARGEST_WINDOW_BYTES;
-                is_near.then(|| number + step)
-            };
-            let acknowledged = followed(self.receiver.space.acknowledged);
-            let window_sequence = followed(self.sender.space.window_sequence);
-            let duplicate = self.receiver.buffers.as_ref().and_then(|buffers| buffers.reassembly.duplicate);
-            let duplicate = duplicate.map(|(start, end)| (start + step, end + step));
-            let first = self.receiver.read_position(&self.common);
-            let length = (self.receiver.space.edge + URGENT_REACH_BYTES).since(first);
-            self.visit_receive_space(&mut |_, number| {
-                if number.since(first) <= length {
-                    *number += step;
-                }
-            });
-            if let Some(buffers) = &mut self.receiver.buffers {
-                buffers.reassembly.duplicate = duplicate;
-            }
-            self.receiver.space.acknowledged = acknowledged.unwrap_or(self.receiver.space.acknowledged);
-            self.sender.space.window_sequence = window_sequence.unwrap_or(self.sender.space.window_sequence);
-        }
-        true
-    }
-    /// For tests of the whole host: the name of a kept number that has fallen so far from its window that comparisons
-    /// will go wrong.
-    #[doc(hidden)]
-    pub fn stale_sequence(&mut self) -> Option<&'static str> {
-        if self.common.phase == TcpPhase::Closed {
-            return None;
-        }
-        let mut stale = None;
-        let first = self.sender.space.unacknowledged.back(LAG_BYTES + STEP_BYTES);
-        let length = self.sender.send_space_end().since(first);
-        let is_wide = length >= 1 << 31;
-        self.sender.visit_send_space(&mut |name, number| {
-            if is_wide || number.since(first) > length {
-                stale = stale.or(Some(name));
-            }
-        });
-        if self.common.phase == TcpPhase::SynSent {
-            // Nothing is known of the peer's numbers.
-            return stale;
-        }
-        let first = self.receiver.space.next.back(LARGEST_WINDOW_BYTES);
-        let length = (self.receiver.space.edge + URGENT_REACH_BYTES).since(first);
-        self.visit_receive_space(&mut |name, number| {
-            if number.since(first) > length {
-                stale = stale.or(Some(name));
-            }
-        });
-        stale
-    }
-}
-
-/// `by` in steps that are no longer than those after which numbers are brought along.
-fn steps(by: u64) -> impl Iterator<Item = u32> {
-    let whole = (by >> STEP_SHIFT) as usize;
-    let rest = by as u32 & (STEP_BYTES - 1);
-    core::iter::repeat_n(STEP_BYTES, whole).chain((rest > 0).then_some(rest))
-}

@@ -15,8 +15,11 @@ use glob::MatchOptions;
 pub struct Pattern(glob::Pattern);
 
 /// A name has no components.
-const OPTIONS: MatchOptions =
-    MatchOptions { case_sensitive: true, require_literal_separator: false, require_literal_leading_dot: false };
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: false,
+    require_literal_leading_dot: false,
+};
 
 impl Pattern {
     /// Parses a pattern of text.
@@ -57,7 +60,9 @@ mod tests {
     fn patterns_of_a_shell() {
         let matches = |pattern: &str, name: &str| Pattern::new(pattern).matches(name);
         assert!(matches("*.c", "main.c") && !matches("*.c", "main.h") && matches("a*b*c", "aXbYbc"));
-        assert!(matches("f?o", "foo") && !matches("f?o", "fo") && matches("a**b", "ab") && matches("*", ".x"));
+        assert!(
+            matches("f?o", "foo") && !matches("f?o", "fo") && matches("a**b", "ab") && matches("*", ".x")
+        );
         assert!(matches("x[a-c]", "xb") && !matches("x[!a-c]", "xb") && !matches("x[^a-c]", "xb"));
         assert!(matches("x[]]", "x]") && matches("x[", "x[") && !matches("[", "x") && matches("", ""));
         assert!(!matches(&"*a".repeat(100), &"b".repeat(255)));

@@ -1,10 +1,10 @@
-//! Whether a segment's numbers are ours to look at: the first check of RFC 9293 §3.10.7.4, and PAWS before it
-//! (RFC 7323 §5.3).
+//! Whether a segment lies in the window, and what of it is new (RFC 9293 §3.10.7.4, first step).
 
 use super::Receiver;
+use crate::Header;
+use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
-use crate::receive::Arrival;
 use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
 use inhost_event::TcpPhase;
 
@@ -78,5 +78,17 @@ impl Receiver {
             let next = self.space.next;
             self.note_repeated(common, start, if next.precedes(end) { next } else { end });
         }
+    }
+    /// Whether a reset has the number of the peer's FIN, which is what a peer that was killed may send.
+    pub fn repeats_fin(&self, common: &Common, header: &Header) -> bool {
+        common.config.policy.reset_at_fin_is_valid
+            && header.sequence + 1 == self.space.next
+            && matches!(common.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
+    }
+    pub fn is_older_than_known(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+        let stamp = arrival.header.options.timestamps;
+        common.marks.has(Marks::TIMESTAMPS)
+            && !arrival.header.flags.rst()
+            && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < 0)
     }
 }

@@ -1,12 +1,12 @@
-//! Data and FIN (RFC 9293 §3.10.7.4, seventh and eighth step).
+//! Data ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2).
 
 use super::Receiver;
 use crate::Environment;
+use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::Outcome;
-use crate::reassembly::Room;
-use crate::receive::Arrival;
+use crate::receiver::reassembly::Room;
 use inhost_buf::Batch;
 use inhost_event::{Drop, TcpPhase};
 

@@ -1,26 +1,27 @@
 //! The receiving half of a connection: its sequence space, what arrived, and when that is acknowledged.
 
-mod acceptability;
-mod application;
-mod connection;
-mod control;
+pub(crate) mod acceptability;
+pub(crate) mod buffers;
 mod data;
-mod last_states;
+mod ecn;
 pub(crate) mod promptness;
-mod receive;
-mod reset;
+pub(crate) mod reassembly;
 pub(crate) mod sack;
 pub(crate) mod sizing;
-mod transmit;
+pub(crate) mod space;
 mod urgent;
 pub(crate) mod window;
 
-use crate::Config;
-use crate::buffers::ReceiveBuffers;
-use crate::marks::ReceiveMarks;
+use crate::common::Common;
+use crate::marks::{Marks, ReceiveMarks};
+use crate::phase::Allows;
+use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::promptness::Promptness;
+use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
+use crate::{Config, Environment, PlainHeader};
 use inhost_base::{Instant, Sequence};
+use inhost_event::TcpPhase;
 
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
@@ -28,7 +29,7 @@ const LEAST_RECEIVE_MSS: u16 = 536;
 /// What arrives, until it is read.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Made when there is data, freed after [`crate::timers::TIDY_AFTER`] without.
+    /// Made when there is data, freed after [`crate::connection::timers::TIDY_AFTER`] without.
     pub buffers: Option<Box<ReceiveBuffers>>,
     /// The delayed acknowledgment's.
     pub acknowledge_at: Instant,
@@ -47,21 +48,6 @@ pub(crate) struct Receiver {
     pub scale: u8,
     /// Payload of what counts as a full-sized segment of the peer's.
     pub receive_mss: u16,
-}
-
-/// The receive sequence space (RFC 9293 §3.3.1).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ReceiveSpace {
-    /// `IRS`
-    pub initial: Sequence,
-    /// `RCV.NXT`
-    pub next: Sequence,
-    /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
-    pub edge: Sequence,
-    /// The last acknowledgment that left.
-    pub acknowledged: Sequence,
-    /// `RCV.UP`: after the last urgent byte; at or before what is read when nothing is urgent.
-    pub urgent: Sequence,
 }
 
 impl Receiver {
@@ -88,6 +74,42 @@ impl Receiver {
         match &mut self.buffers {
             Some(buffers) => buffers,
             none => none.get_or_insert_default(),
+        }
+    }
+    /// The timestamps of a segment that leaves at `now`, where they were agreed on.
+    pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
+        common.marks.has(Marks::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
+    }
+    #[inline]
+    pub fn receive_cause(&self, common: &Common) -> inhost_event::ReceiveCause {
+        use inhost_event::ReceiveCause;
+        if common.phase.opens() {
+            return ReceiveCause::Opening;
+        }
+        if let Some(buffers) = &self.buffers {
+            if !buffers.receive.is_empty() {
+                let closed = self.space.edge == self.space.next && common.phase.expects_data();
+                return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
+            }
+            if !buffers.reassembly.is_empty() {
+                return ReceiveCause::Hole;
+            }
+        }
+        if common.phase.peer_has_closed() || common.phase == TcpPhase::Closed {
+            ReceiveCause::Closed
+        } else {
+            ReceiveCause::AwaitingData
+        }
+    }
+    // spec: RFC7323 3.2-2
+    #[inline]
+    pub fn bare_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
+        PlainHeader {
+            sequence,
+            acknowledgment: self.space.next,
+            window: self.window_to_offer(common, env.pool).0,
+            push: false,
+            timestamps: self.timestamps_to_send(common, env.now),
         }
     }
 }

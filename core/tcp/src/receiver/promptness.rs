@@ -1,15 +1,17 @@
 //! How soon data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): after a fixed delay, or one that adapts.
 //!
-//! With [`DelayedAck::Adaptive`] the first segments of a connection, and those after a silence, are
+//! With [`DelayedAck::Adaptive`](crate::DelayedAck::Adaptive) the first segments of a connection, and those after a silence, are
 //! acknowledged at once, because the peer is in slow start and counts acknowledgments. After that an acknowledgment
 //! waits about as long as the pause between segments, so that it meets the next. Where the application answers within
 //! that time, the exchange is a conversation, and acknowledgments wait for the answers.
 
 use super::Receiver;
+use crate::arrival::Coming;
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
-use crate::rtt::RoundTrip;
-use crate::sender::open::TIMESTAMPS_BYTES;
+use crate::sender::handshake::TIMESTAMPS_BYTES;
+use crate::sender::next::Next;
+use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpPhase;
 
@@ -52,16 +54,6 @@ pub(crate) struct Promptness {
     data_at_ms: u32,
     /// How much of [`crate::Config::window_growth_bytes`] is used up.
     grown_bytes: u32,
-}
-
-/// A segment of data, as what its coming tells.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Coming {
-    /// Its payload, with what of it had come before.
-    pub bytes: u32,
-    pub push: bool,
-    /// It bears FIN or URG.
-    pub is_marked: bool,
 }
 
 /// See [`Promptness::habits`].
@@ -357,5 +349,31 @@ impl Receiver {
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
+    }
+    /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
+    pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
+        let scales =
+            common.config.policy.sequence_may_pass_rounded_window && common.marks.has(Marks::SCALING);
+        scales && beyond_bytes < 1 << self.scale
+    }
+    /// With `next` an acknowledgment left, and a window.
+    #[inline]
+    pub fn acknowledgment_left(&mut self, common: &Common, next: Next, window_field: u16) {
+        self.promptness.acknowledged(self.marks.has(ReceiveMarks::SCHEDULED));
+        self.marks.clear(ReceiveMarks::SCHEDULED);
+        let is_duplicate = next == Next::Acknowledge && self.space.acknowledged == self.space.next;
+        self.promptness.duplicates_due =
+            self.promptness.duplicates_due.saturating_sub(u8::from(is_duplicate));
+        self.marks.put(ReceiveMarks::ACKNOWLEDGE, self.promptness.duplicates_due > 0);
+        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.space.acknowledged = self.space.next;
+        let offered = match next {
+            Next::Synchronise if common.config.policy.syn_advertises_whole_window => {
+                self.window_space(common)
+            }
+            Next::Synchronise => u32::from(window_field),
+            _ => u32::from(window_field) << self.scale,
+        };
+        self.space.edge = self.space.edge.later(self.space.next + offered);
     }
 }

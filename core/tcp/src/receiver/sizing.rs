@@ -1,11 +1,11 @@
-//! How large the buffers are: as large as the path needs, between the limits of the configuration (VPI §4.2, dynamic
+//! How large the receive buffer is: as large as the path needs, between the limits of the configuration (VPI §4.2, dynamic
 //! right-sizing).
 
 use super::Receiver;
 use crate::Environment;
 use crate::common::Common;
 use crate::marks::Marks;
-use crate::rtt::RoundTrip;
+use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Pool, Pressure};
 

@@ -1,11 +1,11 @@
-//! Urgent data, both ways (RFC 9293 §3.8.5, RFC 6093). The pointer names the byte after the last urgent one, and
-//! urgent bytes stay in the stream.
+//! Urgent data that arrives (RFC 9293 §3.8.5, RFC 6093). The pointer names the byte after the last urgent one, and urgent bytes
+//! stay in the stream.
 
 use super::Receiver;
+use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
-use crate::receive::Arrival;
 use inhost_base::Sequence;
 
 impl Receiver {

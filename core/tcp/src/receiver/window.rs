@@ -135,4 +135,11 @@ impl Receiver {
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
+    /// What reading makes due.
+    #[inline]
+    pub fn was_read(&mut self, common: &Common) {
+        self.urgent_follows_reading(common);
+        self.acknowledge_what_was_read(common);
+        self.consider_window_update(common);
+    }
 }

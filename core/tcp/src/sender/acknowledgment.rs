@@ -1,13 +1,13 @@
-//! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
+//! What an acknowledgment does to the sender: what it delivers, what it says of the path, and the timers of what is still in flight
+//! (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
 
 use super::Sender;
+use crate::arrival::Arrival;
 use crate::common::Common;
-use crate::flight::{Bounds, Delivery};
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::STEP_SHIFT;
 use crate::phase::Allows;
-use crate::receive::Arrival;
-use crate::sender::SendSpace;
+use crate::sender::flight::{Bounds, Delivery};
 use crate::sender::recovery::Heard;
 use crate::{Environment, Header, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
@@ -26,15 +26,6 @@ pub(crate) struct Report<'a> {
     pub sack: Option<&'a SackBlocks>,
     /// The peer saw a congestion mark.
     pub congestion: bool,
-}
-
-impl SendSpace {
-    /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
-    #[cold]
-    pub fn narrows_again(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
-        let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
-        same && 0 < window && window < self.window
-    }
 }
 
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
@@ -280,5 +271,26 @@ impl Sender {
             }
             self.arm_retransmission(common, now);
         }
+    }
+    /// Whether this is it, and the only thing that is said.
+    #[inline]
+    pub fn is_last_acknowledgment(&self, common: &Common, report: &Report<'_>) -> bool {
+        common.phase.has_fin_outstanding()
+            && self.space.unacknowledged + 1 == self.space.next
+            && report.acknowledgment == self.space.next
+            && self.queued_bytes() == 0
+            && self.recovery.state == RecoveryState::Open
+            && report.sack.is_none()
+            && !report.congestion
+            && self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() == 0)
+    }
+    /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
+    pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| common.marks.has(Marks::TIMESTAMPS))
+        else {
+            return true;
+        };
+        // When an answer left that was sent again, or by a cookie, is not known.
+        echo == 0 || !common.marks.has(Marks::SYN_TIMED) || echo == common.timestamp(self.sent_at)
     }
 }

@@ -1,12 +1,11 @@
-//! Where Linux sets PSH, and where a segment ends before it is full.
+//! Where a segment ends before it is full, and which bear PSH.
 //!
-//! Linux gives the device bursts of several segments at once, and sets PSH at the end of each burst of more than one,
-//! so that a receiver that joins segments knows where to stop. A burst is as much as leaves within a millisecond at
-//! the pacing rate, two segments at least. Besides, the end of a write has PSH, and the end of a record: no segment
-//! crosses that.
+//! With [`PushPlacement::WritesAndHalfWindows`] new data leaves in bursts of several segments: as much as leaves within a
+//! millisecond at the pacing rate, two segments at least. The last of a burst of more than one has PSH, so that a receiver
+//! that joins segments knows where to stop; besides, the end of a write has it, and the end of a record: no segment crosses
+//! that.
 
 use super::Sender;
-use crate::buffers::SendBuffers;
 use crate::common::Common;
 use crate::marks::SendMarks;
 use crate::numbers::Visit;
@@ -83,19 +82,12 @@ impl Seals {
         self.ends.is_empty()
     }
     /// The first after `start` that is at least `seal`.
-    fn after(&self, start: Sequence, seal: Seal) -> Option<Sequence> {
+    pub fn after(&self, start: Sequence, seal: Seal) -> Option<Sequence> {
         let index = self.ends.partition_point(|(end, _)| end.at_or_before(start));
         self.ends.range(index..).find(|(_, what)| *what >= seal).map(|&(end, _)| end)
     }
     fn is_at(&self, end: Sequence, seal: Seal) -> bool {
         self.after(end.back(1), seal) == Some(end)
-    }
-}
-
-impl SendBuffers {
-    /// Up to where a segment from `start` may reach, when a record ends after it.
-    pub fn record_end_after(&self, start: Sequence) -> Option<Sequence> {
-        if self.seals.is_empty() { None } else { self.seals.after(start, Seal::Record) }
     }
 }
 

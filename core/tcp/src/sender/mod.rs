@@ -1,39 +1,39 @@
 //! The sending half of a connection: its sequence space, what is in flight, and how fast more follows.
 
 pub(crate) mod acknowledgment;
-mod application;
+pub(crate) mod buffers;
 pub(crate) mod burst;
-mod closing;
-mod connection;
-mod fast_open;
-mod icmp;
+pub(crate) mod flight;
+pub(crate) mod handshake;
+pub(crate) mod history;
+pub(crate) mod next;
 mod numbers;
-pub(crate) mod open;
 mod pace;
 pub(crate) mod probe;
 pub(crate) mod recovery;
-mod refusal;
-mod reset;
+pub(crate) mod repair;
+pub(crate) mod rtt;
 mod run;
 pub(crate) mod search;
-mod sizing;
+pub(crate) mod space;
 mod timers;
-pub(crate) mod transmit;
 mod urgent;
 
-use crate::Config;
-use crate::buffers::SendBuffers;
-use crate::history::History;
 use crate::marks::SendMarks;
-use crate::rtt::RoundTrip;
+use crate::sender::buffers::SendBuffers;
+use crate::sender::history::History;
 use crate::sender::recovery::Recovery;
+use crate::sender::rtt::RoundTrip;
+use crate::sender::space::SendSpace;
+use crate::{Config, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
+use inhost_event::SendCause;
 
 /// What is sent, until it is acknowledged.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// Made when there is data to send, freed after [`crate::timers::TIDY_AFTER`] without.
+    /// Made when there is data to send, freed after [`crate::connection::timers::TIDY_AFTER`] without.
     pub buffers: Option<Box<SendBuffers>>,
     /// Made when there is something to tell.
     pub history: Option<Box<History>>,
@@ -54,28 +54,6 @@ pub(crate) struct Sender {
     pub marks: SendMarks,
     /// Bits by which the peer's windows are shifted.
     pub scale: u8,
-}
-
-/// The send sequence space (RFC 9293 §3.3.1).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SendSpace {
-    /// `SND.UNA`
-    pub unacknowledged: Sequence,
-    /// `SND.NXT`: after all that was ever sent.
-    pub next: Sequence,
-    /// `SND.WND`, in bytes.
-    // spec: RFC9293 MUST-1 (unsigned)
-    pub window: u32,
-    /// `SND.WL1`
-    pub window_sequence: Sequence,
-    /// `SND.WL2`
-    pub window_acknowledgment: Sequence,
-    /// Largest window that the peer offered.
-    pub largest_window: u32,
-    /// `SND.UP`: after the last urgent byte; at or before `unacknowledged` when nothing is urgent.
-    pub urgent: Sequence,
-    /// After the last pushed byte.
-    pub push: Sequence,
 }
 
 impl Sender {
@@ -119,5 +97,55 @@ impl Sender {
     /// What was met so far, made when it is not there.
     pub fn history_mut(&mut self) -> &mut History {
         self.history.get_or_insert_default()
+    }
+    /// Bytes in the send queue.
+    #[inline]
+    pub fn queued_bytes(&self) -> u32 {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
+    }
+    /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
+    #[inline]
+    pub fn stream_end(&self) -> Sequence {
+        self.space.unacknowledged + self.queued_bytes()
+    }
+    /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
+    /// `SND.UNA`, which a segment that was overtaken may have moved since.
+    #[inline]
+    pub fn send_edge(&self) -> Sequence {
+        self.space.window_acknowledgment + self.space.window
+    }
+    /// Payload of a full segment of ours.
+    #[inline]
+    pub fn segment_bytes(&self) -> u32 {
+        self.congestion.window.segment_bytes
+    }
+    /// Bytes thought to be in the network.
+    // spec: RFC5681 3.2-6; RFC6675 4-3
+    #[inline]
+    pub fn in_flight_bytes(&self) -> u32 {
+        let outstanding = self.space.next.since(self.space.unacknowledged);
+        let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
+        let absent = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.absent_bytes());
+        outstanding.saturating_sub(absent + counted)
+    }
+    /// Bytes of the stream ever sent.
+    pub fn sent_bytes(&self) -> u64 {
+        self.acknowledged_bytes + u64::from(self.space.next.since(self.space.unacknowledged))
+    }
+    /// Whether something is sent and not acknowledged.
+    #[inline]
+    pub fn has_outstanding(&self) -> bool {
+        self.space.unacknowledged != self.space.next
+    }
+    /// The cause of waiting while a repair is under way, or `otherwise`.
+    pub fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
+        match self.recovery.state {
+            RecoveryState::Recovery => SendCause::LossRecovery,
+            RecoveryState::Loss => SendCause::Timeout,
+            _ if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
+                SendCause::LossRecovery
+            }
+            _ => otherwise,
+        }
     }
 }

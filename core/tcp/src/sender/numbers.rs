@@ -1,20 +1,7 @@
-//! The sequence numbers that a connection keeps: one list of all of them, and the rules that keep each comparable.
-//!
-//! Sequence numbers compare correctly over a distance of less than 2^31 (RFC 9293 §3.4). A number that is kept while
-//! the stream moves on becomes wrong after 2 GiB, unless something brings it along. The rules:
-//!
-//! - Send space: a number behind `SND.UNA` answers one question, whether it is behind. Each time the count of
-//!   acknowledged bytes passes a multiple of [`STEP_BYTES`], every number further behind than [`LAG_BYTES`] moves up to
-//!   that distance. With the largest window (RFC 7323 §2.3) no distance reaches 2^31.
-//! - Receive space: the window bounds `RCV.NXT`, the edge and the last acknowledgment. The urgent pointer follows what
-//!   is read or discarded, `SND.WL1` follows each acceptable segment, and out-of-order data moves with the window.
-//! - `IRS` and the number of our SYN are read only during the handshake.
-//!
-//! Each part lists its own numbers and destructures itself in full, so that a new one cannot be forgotten.
+//! The sequence numbers that a sender keeps ([`crate::numbers`]).
 
 use super::Sender;
-use crate::numbers::LAG_BYTES;
-use crate::numbers::Visit;
+use crate::numbers::{LAG_BYTES, Visit};
 use inhost_base::Sequence;
 
 impl Sender {
@@ -47,7 +34,7 @@ impl Sender {
             search.numbers(visit);
         }
     }
-    /// Brings numbers that have fallen far behind `SND.UNA` nearer. It is called once for each [`STEP_BYTES`]
+    /// Brings numbers that have fallen far behind `SND.UNA` nearer. It is called once for each [`STEP_BYTES`](crate::numbers)
     /// acknowledged.
     #[cold]
     pub fn pull_numbers_along(&mut self) {

@@ -2,10 +2,10 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::flight::Delivery;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
-use crate::repair::{Doubt, RateReduction};
+use crate::sender::flight::Delivery;
+use crate::sender::repair::{Doubt, RateReduction};
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::{Acknowledged, RateSample};
@@ -48,24 +48,6 @@ pub(crate) struct Heard {
     pub edge: Sequence,
 }
 
-impl Heard {
-    /// Nothing was heard: the connection as it stands.
-    pub fn nothing(sender: &Sender) -> Heard {
-        Heard {
-            advanced_bytes: 0,
-            duplicate: false,
-            counted_bytes: 0,
-            in_flight_before_bytes: sender.in_flight_bytes(),
-            sacked_before_bytes: sender.sacked_bytes(),
-            outstanding_before_bytes: sender.space.next.since(sender.space.unacknowledged),
-            round_trip: None,
-            rate: None,
-            congestion: false,
-            edge: sender.send_edge(),
-        }
-    }
-}
-
 impl Recovery {
     pub fn new(initial: Sequence) -> Self {
         Recovery {
@@ -95,6 +77,21 @@ impl Recovery {
 const MOST_REORDERING: u32 = 300;
 
 impl Sender {
+    /// Nothing was heard: the connection as it stands.
+    pub fn nothing_heard(&self) -> Heard {
+        Heard {
+            advanced_bytes: 0,
+            duplicate: false,
+            counted_bytes: 0,
+            in_flight_before_bytes: self.in_flight_bytes(),
+            sacked_before_bytes: self.sacked_bytes(),
+            outstanding_before_bytes: self.space.next.since(self.space.unacknowledged),
+            round_trip: None,
+            rate: None,
+            congestion: false,
+            edge: self.send_edge(),
+        }
+    }
     /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is. `echo`
     /// is the timestamp that came back with it.
     // spec: RFC5681 4.3-5; RFC6675 5.1-3
@@ -211,7 +208,7 @@ impl Sender {
     /// The time for what was overtaken is over (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self, common: &Common, env: &mut Environment<'_>) {
-        let heard = Heard::nothing(self);
+        let heard = self.nothing_heard();
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let repairing = matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
         let enough = self.sacked_bytes() >= self.reordering_segments(common) * self.segment_bytes();

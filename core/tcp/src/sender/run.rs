@@ -1,12 +1,12 @@
-//! Segments that leave together: a run of full ones is decided on, and given to the device, once. In the flight each
-//! stands for itself, so that a loss of one is a loss of one.
+//! Segments that leave together: a run of full ones is decided on once. In the flight each stands for itself, so that a loss
+//! of one is a loss of one.
 
 use super::Sender;
 use crate::common::Common;
 use crate::marks::SendMarks;
 use crate::phase::Allows;
 use crate::policy::PushPlacement;
-use crate::transmit::{Data, Next};
+use crate::sender::next::{Data, Next};
 use inhost_base::{Instant, Sequence};
 
 impl Sender {

@@ -1,11 +1,16 @@
-//! What happens when time passes: one deadline, the least of a handful.
+//! The retransmission timer, the persist timer, and how long the peer may be silent (RFC 6298, RFC 9293 §3.8).
 
 use super::Sender;
+use crate::RecoveryState;
 use crate::common::Common;
-use crate::marks::SendMarks;
+use crate::marks::{Marks, SendMarks};
 use crate::phase::Allows;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_buf::Cells;
 use inhost_event::TcpPhase;
+
+/// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
+const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
 impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
@@ -51,5 +56,52 @@ impl Sender {
         if let Some(buffers) = &mut self.buffers {
             buffers.tail_probe.persists = common.config.policy.tail_probes_are_full_segments;
         }
+    }
+    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
+    pub fn revert_back_off(&mut self, common: &Common, sequence: Sequence, now: Instant) {
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !common.phase.opens()) else {
+            return;
+        };
+        if self.round_trip.backoff > 0 && sequence == self.space.unacknowledged {
+            self.round_trip.backoff -= 1;
+            self.retransmit_at = (oldest.sent_at + self.round_trip.timeout(&common.config)).max(now);
+        }
+    }
+    pub fn retry_at(&mut self, common: &Common, at: Instant) {
+        self.retransmit_at = at.min(self.progress_at + common.config.user_timeout);
+    }
+    /// Too much for the host itself is congestion, once for each window.
+    pub fn reduce_by_refusal(&mut self, common: &Common, now: Instant) {
+        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let heard = self.nothing_heard();
+            self.begin_window_reduction(common, &heard, now);
+        }
+    }
+    /// Where the next segments will probably begin and end.
+    #[inline]
+    pub fn cells(&self, common: &Common) -> Cells {
+        let (summed, segment_bytes) = (!common.marks.has(Marks::UNSUMMED), self.segment_bytes());
+        if !summed && segment_bytes < LONG_SEGMENT_BYTES {
+            // They leave many in a frame, or are few bytes.
+            return Cells::NONE;
+        }
+        let origin = if common.phase.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
+        Cells { origin: origin as usize, segment_bytes, summed }
+    }
+    /// Starts the time for which unpushed bytes are held back, unless it runs.
+    // spec: RFC9293 SHLD-27
+    pub fn aggregate(&mut self, common: &Common, now: Instant) {
+        let delay = match common.config.policy.cork_lasts_rto {
+            true => self.round_trip.base_timeout(&common.config),
+            false => common.config.aggregation_delay,
+        };
+        let until = now + delay;
+        let buffers = self.buffers_mut();
+        buffers.aggregate_until = buffers.aggregate_until.min(until);
+    }
+    /// After the last queued byte, handshake or not.
+    pub fn end_of_queue(&self, common: &Common) -> Sequence {
+        self.stream_end() + u32::from(common.phase.opens() && !common.marks.has(Marks::EARLY))
     }
 }

@@ -1,5 +1,4 @@
-//! Urgent data, both ways (RFC 9293 §3.8.5, RFC 6093). The pointer names the byte after the last urgent one, and
-//! urgent bytes stay in the stream.
+//! Urgent data that is sent (RFC 9293 §3.8.5, RFC 6093).
 
 use super::Sender;
 use crate::Header;

@@ -1,0 +1,54 @@
+//! A segment on its way through the steps of RFC 9293 §3.10.7.
+
+use crate::{Ecn, Header};
+use inhost_base::Sequence;
+use inhost_buf::Packet;
+
+/// A segment on its way through the steps.
+pub(crate) struct Arrival<'a> {
+    pub header: &'a Header,
+    /// Its data, cut to what is new and within the window.
+    pub payload: &'a mut Packet,
+    /// All that it bore had come before.
+    pub is_repeated: bool,
+    /// How long that was before.
+    pub whole_bytes: u32,
+    /// Number of the first byte of `payload`.
+    pub start: Sequence,
+    /// It ends the peer's stream, after `payload`.
+    pub fin: bool,
+    /// The mark that its IP header bore.
+    pub ecn: Ecn,
+}
+
+impl Arrival<'_> {
+    /// Whether it is an acknowledgment and nothing else.
+    pub fn is_pure(&self) -> bool {
+        self.header.flags.ack() && self.end() == self.header.sequence
+    }
+    /// After its last number, SYN and FIN counted.
+    pub fn end(&self) -> Sequence {
+        let flags = self.header.flags;
+        self.header.sequence + self.whole_bytes + u32::from(flags.syn()) + u32::from(flags.fin())
+    }
+    /// It as data: how much it bore, and how it was marked.
+    pub fn coming(&self) -> Coming {
+        let flags = self.header.flags;
+        Coming { bytes: self.whole_bytes, push: flags.psh(), is_marked: flags.fin() || flags.urg() }
+    }
+    /// Whether it carries a part of a stream that goes on: data or FIN, and no SYN.
+    pub fn bears_stream(&self) -> bool {
+        let flags = self.header.flags;
+        !flags.syn() && (self.whole_bytes > 0 || flags.fin())
+    }
+}
+
+/// A segment of data, as what its coming tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming {
+    /// Its payload, with what of it had come before.
+    pub bytes: u32,
+    pub push: bool,
+    /// It bears FIN or URG.
+    pub is_marked: bool,
+}

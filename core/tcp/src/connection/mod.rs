@@ -1,0 +1,465 @@
+//! A connection: its sender and its receiver, and what concerns both.
+
+mod apart;
+mod application;
+mod control;
+mod cookie;
+pub(crate) mod fast_open;
+mod icmp;
+mod lone;
+mod numbers;
+pub(crate) mod open;
+mod options;
+mod orphan;
+mod receive;
+mod refusal;
+mod run;
+pub(crate) mod timers;
+mod transmit;
+mod urgent;
+
+use crate::common::Common;
+use crate::ledger::Accounts;
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::outcome::{Changes, Outcome, SegmentOutput};
+use crate::phase::Allows;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::sender::history::History;
+use crate::sender::next::Next;
+use crate::{ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
+use inhost_base::{Duration, Instant, Sequence};
+use inhost_buf::{Packet, Pool};
+use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpPhase};
+
+/// Probes after which a closed window is no hiccup of the application behind it.
+const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
+
+/// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
+///
+/// It is driven by its owner, in rounds: [`receive`](Connection::receive) for every segment that arrived; then
+/// [`timeout`](Connection::timeout) when [`deadline`](Connection::deadline) has come; then the application's calls;
+/// and at the end of the round [`transmit`](Connection::transmit) once, when
+/// [`wants_transmit`](Connection::wants_transmit). Nothing else makes a segment, so that what the round has made due
+/// (acknowledgment, reply, window update) shares segments (MIT §3.3). The one exception is a
+/// [`ResetReply`](crate::ResetReply) in an [`Outcome`], which the owner sends at once.
+///
+/// - Any call may come at any time; a spurious one changes nothing. `now` never goes back.
+/// - After each call that takes an [`Environment`], `deadline` and `wants_transmit` may have changed. `wants_transmit`
+///   is true exactly when `transmit`, with room on the link, would send a segment.
+/// - State changes by `transmit` only as far as its output accepted segments, unless what it refuses counts as lost
+///   ([`Config::refusal_retry`](crate::Config::refusal_retry)).
+/// - Before it is dropped, [`clear`](Connection::clear) gives its buffers back to the pool.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) common: Common,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) accounts: Accounts,
+    /// End of TIME-WAIT, or of patience in FIN-WAIT-2, or of that with a peer that takes nothing of an orphan.
+    pub(crate) linger_at: Instant,
+    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
+    /// milliseconds.
+    pub(crate) challenged_at: u32,
+    pub(crate) challenges: u8,
+    pub(crate) error: Option<ConnectionError>,
+    pub(crate) soft_error: Option<SoftError>,
+    pub(crate) fast_open: FastOpenState,
+}
+
+/// How far beyond the numbers of a connection in TIME-WAIT Linux begins the next one.
+const SMALL_STATE_DISTANCE: u32 = 65_537;
+
+impl Connection {
+    /// Takes a segment for this connection. `payload`'s window is the segment's data; what is kept of it is taken,
+    /// and the caller gives the rest back to the pool.
+    pub fn receive(
+        &mut self,
+        header: &Header,
+        payload: &mut Packet,
+        ecn: Ecn,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
+        let outcome = self.arrive(header, payload, ecn, env);
+        self.settle(env);
+        outcome
+    }
+    /// Lets the timers that are due by `env.now` fire.
+    pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.fire(env, &mut outcome);
+        self.settle(env);
+        outcome
+    }
+    /// When [`Connection::timeout`] wants to be called next; [`Instant::FAR_FUTURE`] for never.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.next_deadline()
+    }
+    /// Whether [`Connection::transmit`] would send something at `now`.
+    #[inline]
+    pub fn wants_transmit(&self, now: Instant) -> bool {
+        // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it. Every
+        // call that may change the answer ends by asking for it, in `decide`.
+        let _ = now;
+        debug_assert_eq!(self.common.marks.has(Marks::WANTS), self.next_segment().is_ok());
+        self.common.marks.has(Marks::WANTS)
+    }
+    /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
+    /// `out` refuses one.
+    pub fn transmit<O: SegmentOutput + ?Sized>(
+        &mut self,
+        env: &mut Environment<'_>,
+        budget_segments: usize,
+        out: &mut O,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut budget_segments = budget_segments;
+        if budget_segments > 0
+            && let Some(next) = self.control_segment()
+        {
+            if !self.transmit_control(next, env, out) {
+                return outcome;
+            }
+            budget_segments -= 1;
+        }
+        let waits = self.sender.marks.has(SendMarks::WRITER_WAITS)
+            && self.common.config.not_sent_low_water_bytes != usize::MAX;
+        let not_sent_bytes = if waits { self.not_sent_bytes() } else { 0 };
+        let why = self.transmit_pass(env, budget_segments, out);
+        // A pass in which nothing left makes no room: a writer that lacks memory would be told in each pass of a full
+        // device, and would try in vain each time.
+        if waits && self.not_sent_bytes() < not_sent_bytes {
+            self.tell_writer(&mut outcome);
+        }
+        match why {
+            // It was asked for just now, and nothing that it depends on has changed since.
+            Some(cause) if outcome.changes.is_empty() => {
+                debug_assert_eq!(self.next_segment(), Err(cause));
+                self.common.marks.clear(Marks::WANTS);
+                self.settle_as(Err(cause), env);
+            }
+            _ => self.settle(env),
+        }
+        outcome
+    }
+    /// The state of RFC 9293 §3.3.2.
+    pub fn phase(&self) -> TcpPhase {
+        self.common.phase
+    }
+    /// Why the connection ended, when it did not end by both sides closing.
+    // spec: RFC9293 MUST-12 (the user can tell an abort from a close)
+    pub fn error(&self) -> Option<ConnectionError> {
+        self.error
+    }
+    /// The latest trouble that did not end the connection.
+    // spec: RFC9293 MUST-47 (soft errors are reported)
+    pub fn soft_error(&self) -> Option<SoftError> {
+        self.soft_error
+    }
+    /// Both ledgers as they stand at `now`; each sums exactly to the connection's age.
+    pub fn ledgers(&self, now: Instant) -> Ledgers {
+        self.accounts.at(now)
+    }
+    /// All figures as they stand at `now`.
+    pub fn info(&self, now: Instant) -> Info {
+        self.figures(now)
+    }
+    /// How the connection opened, as far as data came with the SYNs.
+    pub fn fast_open(&self) -> FastOpenState {
+        self.fast_open
+    }
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn received_bytes(&self) -> u64 {
+        self.receiver.received_bytes
+    }
+    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    pub fn progress_at(&self) -> Instant {
+        self.sender.progress_at
+    }
+    /// Whether the peer's window has been closed for several probes while something waits to be sent.
+    pub fn waits_behind_closed_window(&self) -> bool {
+        let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
+        is_closed && self.sender.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+    }
+    /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
+    /// what is in flight, and all lists.
+    pub fn held_bytes(&self) -> usize {
+        let history = self.sender.history.as_ref().map_or(0, |_| size_of::<History>());
+        let sending = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
+        let receiving = self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
+        history + sending + receiving
+    }
+    /// The smoothed round trip, once measured.
+    pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
+        self.sender.round_trip.smoothed()
+    }
+    /// The host is short of memory, and this connection holds much of it: what came out of order is given up, to come
+    /// again (RFC 2018 §8), and the window grows from its beginning again. What was offered stays offered.
+    pub fn shrink(&mut self, env: &mut Environment<'_>) {
+        self.receiver.shrink_into(env.pool);
+        self.settle(env);
+    }
+    /// Gives all memory back to the pool. What comes after is as for a connection without data.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        self.sender.marks.clear(SendMarks::PACED);
+        if self.has_buffers() {
+            self.sender.congestion.tidy();
+        }
+        if let Some(mut buffers) = self.receiver.buffers.take() {
+            buffers.end(pool);
+        }
+        if let Some(mut buffers) = self.sender.buffers.take() {
+            self.accounts.delivered_segments =
+                self.accounts.delivered_segments.wrapping_add(buffers.flight.delivered_segments);
+            buffers.end(pool);
+        }
+    }
+    /// Whether there is a box of queues.
+    pub(crate) fn has_buffers(&self) -> bool {
+        self.sender.buffers.is_some() || self.receiver.buffers.is_some()
+    }
+    /// Whether nothing is queued, in flight or received.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.sender.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
+            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
+    }
+    /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
+    /// RFC 6191): the least initial sequence number that the new connection must choose.
+    // spec: RFC9293 SHLD-4
+    pub fn yields_to(&self, header: &Header) -> Option<Sequence> {
+        use inhost_wire::tcp::Flags;
+        let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        if self.common.phase != TcpPhase::TimeWait || flags != Flags::SYN {
+            return None;
+        }
+        let newer_number = self.receiver.space.next.precedes(header.sequence);
+        let newer = match header.options.timestamps {
+            Some((value, _)) if self.common.marks.has(Marks::TIMESTAMPS) => {
+                let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
+                ahead > 0 || (ahead == 0 && newer_number)
+            }
+            _ => newer_number,
+        };
+        // A distance that no earlier segment of ours can bridge.
+        let distance = match self.common.config.policy.minimal_last_states {
+            true => SMALL_STATE_DISTANCE,
+            false => self.sender.space.largest_window.max(0xffff),
+        };
+        newer.then(|| self.sender.space.next + distance)
+    }
+
+    // What the rest of the crate shares.
+
+    /// Moves to `phase` and says so.
+    pub(crate) fn enter(&mut self, phase: TcpPhase, env: &mut Environment<'_>) {
+        if phase == TcpPhase::Established {
+            let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.phase == TcpPhase::SynReceived;
+            self.receiver
+                .promptness
+                .opened(crossed && self.common.config.policy.answers_crossing_syn, env.now);
+        }
+        let from = core::mem::replace(&mut self.common.phase, phase);
+        let socket = env.socket;
+        env.emit(Mask::CONNECTION, || Event::PhaseChanged(PhaseChanged { socket, from, to: phase }));
+    }
+    /// The connection is over: CLOSED, no timers, nothing to send. What was received stays readable unless the
+    /// end is an error (RFC 9293 §3.10.7.4: a reset flushes the queues).
+    pub(crate) fn finish(
+        &mut self,
+        error: Option<ConnectionError>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if self.common.phase == TcpPhase::Closed {
+            return;
+        }
+        self.stop_timers();
+        self.sender.marks.clear(SendMarks::DUE);
+        self.receiver.marks.clear(ReceiveMarks::ACKNOWLEDGE);
+        self.common.marks.clear(Marks::SYNCHRONISE);
+        self.sender.recovery.end();
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.send.clear(env.pool);
+            buffers.flight.clear();
+            buffers.tail_probe.end();
+            (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        }
+        if let Some(buffers) = &mut self.receiver.buffers {
+            buffers.reassembly.clear(env.pool);
+            if error.is_some() && !self.common.config.policy.received_data_survives_reset {
+                buffers.receive.clear(env.pool);
+            }
+        }
+        self.enter(TcpPhase::Closed, env);
+        self.error = error;
+        outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
+        if error.is_some() {
+            outcome.changes |= Changes::ERROR;
+        }
+        let (socket, now) = (env.socket, env.now);
+        let (sent_bytes, received_bytes) = (self.sender.acknowledged_bytes, self.receiver.received_bytes);
+        let age = self.accounts.at(now).send.total();
+        env.emit(Mask::CONNECTION, || {
+            Event::Disconnected(Disconnected { socket, age, sent_bytes, received_bytes })
+        });
+    }
+    /// Bytes queued and never sent.
+    #[inline]
+    pub fn not_sent_bytes(&self) -> u32 {
+        let (next, end) = (self.sender.space.next, self.sender.stream_end());
+        match () {
+            () if self.common.phase.opens() && !self.common.marks.has(Marks::EARLY) => {
+                self.sender.queued_bytes()
+            }
+            () if next.precedes(end) => end.since(next),
+            () => 0,
+        }
+    }
+    /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
+    #[inline]
+    pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
+        let next = self.decide();
+        self.settle_as(next, env);
+    }
+    /// The same, where what is to be sent next is known.
+    #[inline]
+    pub(crate) fn settle_as(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
+        let changed = self.send_waits_as(next, env.now);
+        self.settle_receiving(changed, env);
+    }
+    /// The same, where nothing has happened to the receiving side.
+    pub(crate) fn settle_sending(&mut self, env: &mut Environment<'_>) {
+        let next = self.decide();
+        if self.send_waits_as(next, env.now) {
+            self.tell_causes(env);
+        }
+    }
+    /// Brings the ledger of sending in line with `next`; true when its cause is another than before.
+    #[inline]
+    fn send_waits_as(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
+        let cause = match next {
+            // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
+            // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
+            _ if self.common.phase.opens() => SendCause::Opening,
+            Ok(_) => SendCause::Link,
+            Err(cause) => cause,
+        };
+        if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
+            && !self.sender.has_outstanding()
+            && self.sender.retransmit_at == Instant::FAR_FUTURE
+        {
+            self.sender.progress_at = now;
+            self.sender.arm_retransmission(&self.common, now);
+        }
+        self.accounts.send_waits_for(cause, now)
+    }
+    /// The receiving side's part of it; `changed` says that the sending side's cause has.
+    #[inline]
+    pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
+        changed |= self.accounts.receive_waits_for(self.receiver.receive_cause(&self.common), env.now);
+        if changed {
+            self.tell_causes(env);
+        }
+    }
+    fn tell_causes(&self, env: &mut Environment<'_>) {
+        let (socket, send, receive) = (env.socket, self.accounts.send_cause(), self.accounts.receive_cause());
+        env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
+    }
+    /// Asks what is to be sent next, and keeps whether there is anything: it is asked for more often than it changes.
+    #[inline]
+    pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
+        let next = self.next_segment();
+        self.common.marks.put(Marks::WANTS, next.is_ok());
+        next
+    }
+    fn figures(&self, now: Instant) -> Info {
+        let ledgers = self.accounts.at(now);
+        let buffers = self.sender.buffers.as_deref();
+        let received = self.receiver.buffers.as_deref();
+        let rate = buffers.and_then(|buffers| buffers.rate);
+        let history = self.sender.history.as_deref().copied().unwrap_or_default();
+        Info {
+            phase: self.common.phase,
+            age: ledgers.send.total(),
+            send_unacknowledged: self.sender.space.unacknowledged,
+            send_next: self.sender.space.next,
+            send_window_bytes: self.sender.space.window,
+            send_window_scale: self.sender.scale,
+            send_segment_bytes: self.sender.segment_bytes() as u16,
+            send_queue_bytes: buffers.map_or(0, |b| b.send.len()),
+            send_queue_capacity_bytes: buffers.map_or(0, |b| b.send.capacity_bytes()),
+            in_flight_bytes: self.sender.in_flight_bytes(),
+            receive_next: self.receiver.space.next,
+            receive_window_bytes: self.receiver.space.edge.since(self.receiver.space.next),
+            receive_window_scale: self.receiver.scale,
+            receive_queue_bytes: received.map_or(0, |b| b.receive.len()),
+            receive_queue_capacity_bytes: received.map_or(0, |b| b.receive.capacity_bytes()),
+            reassembly_pieces: received.map_or(0, |b| b.reassembly.pieces()),
+            reassembly_bytes: received.map_or(0, |b| b.reassembly.bytes()),
+            urgent_ahead_bytes: self.urgent_ahead(),
+            urgent_has_come: self.urgent_has_come(),
+            smoothed_round_trip: self.sender.round_trip.smoothed(),
+            round_trip_variation: self.sender.round_trip.variation(),
+            retransmission_timeout: self.sender.round_trip.timeout(&self.common.config),
+            retransmission_backoff: self.sender.round_trip.backoff,
+            congestion_control: self.sender.congestion.name(),
+            congestion_window_bytes: self.sender.congestion.window.window_bytes,
+            slow_start_threshold_bytes: self.sender.congestion.window.threshold_bytes,
+            timestamps: self.common.marks.has(Marks::TIMESTAMPS),
+            window_scaling: self.common.marks.has(Marks::SCALING),
+            sack: self.common.marks.has(Marks::SACK),
+            ecn: self.common.marks.has(Marks::ECN),
+            sent_bytes: self.sender.acknowledged_bytes,
+            received_bytes: self.receiver.received_bytes,
+            retransmitted_segments: history.retransmitted_segments,
+            retransmitted_bytes: history.retransmitted_bytes,
+            timeouts: history.timeouts,
+            recovery: self.sender.recovery.state,
+            fast_open: self.fast_open,
+            sacked_bytes: self.sender.sacked_bytes(),
+            lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
+            reorderings: history.reorderings,
+            delivered_segments: u32::from(!self.common.phase.opens())
+                .wrapping_add(self.accounts.delivered_segments)
+                .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
+            syn_data_taken: self.common.marks.has(Marks::SYN_DATA),
+            bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
+            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
+            unanswered_probes: self.sender.unanswered_probes(&self.common),
+            since_data_received: self.receiver.promptness.since_data(now),
+            receive_segment_bytes: self.receiver.receive_mss,
+            offered_segment_bytes: self.common.offered_mss.min(self.common.config.mss_limit_bytes),
+            reordering_segments: self.sender.reordering_segments(&self.common) as u16,
+            duplicate_sacks: history.duplicate_sacks,
+            delivered_bytes: self.sender.acknowledged_bytes + u64::from(self.sender.sacked_bytes()),
+            congestion_marks: history.congestion_marks,
+            min_round_trip: buffers.and_then(|b| b.flight.rack.least_round_trip()),
+            delivery_rate_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
+            delivery_rate_is_application_limited: rate.is_some_and(|rate| rate.application_limited),
+            pacing_rate_bytes_per_second: self.sender.pacing_rate(),
+            receive_round_trip: received.and_then(|b| b.sizing.round_trip()),
+            not_sent_bytes: self.not_sent_bytes() as usize,
+            send_buffer_bytes: self.sender.send_buffer_bytes(&self.common),
+            receive_buffer_bytes: self.receiver.receive_buffer_bytes(&self.common),
+            path_segment_bytes: self.common.path_mss,
+            peer_segment_bytes: self.common.peer_mss,
+            busy: busy_of(&ledgers.send),
+            receive_window_limited: ledgers.send.of(SendCause::ReceiverWindow)
+                + ledgers.send.of(SendCause::ClosedWindow),
+            send_buffer_limited: ledgers.send.of(SendCause::SendBuffer),
+            idle: now.since(self.receiver.received_at.max(self.sender.sent_at)),
+            error: self.error,
+            soft_error: self.soft_error,
+            send_cause: self.accounts.send_cause(),
+            receive_cause: self.accounts.receive_cause(),
+            ledgers,
+        }
+    }
+}
+
+/// Time with something to send or to have acknowledged.
+fn busy_of(send: &crate::SendLedger) -> Duration {
+    let idle = send.of(SendCause::Opening) + send.of(SendCause::ApplicationIdle) + send.of(SendCause::Closed);
+    send.total() - idle
+}

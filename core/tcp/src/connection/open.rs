@@ -1,0 +1,300 @@
+//! The three-way handshake, from either side and from both (RFC 9293 §3.5).
+
+use crate::arrival::Arrival;
+use crate::common::Common;
+use crate::connection::receive::reset::CHALLENGED_AS_CONNECTION;
+use crate::ledger::Accounts;
+use crate::marks::Marks;
+use crate::outcome::{Changes, Outcome, ResetReply};
+use crate::receiver::Receiver;
+use crate::receiver::window::scale_for;
+use crate::sender::Sender;
+use crate::sender::handshake::{LEAST_HALVED_BYTES, LEAST_MSS};
+use crate::sender::recovery::Recovery;
+use crate::sender::search::IPV6_LEAST_MSS;
+use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
+use inhost_base::{Instant, Sequence};
+use inhost_event::{Drop, TcpPhase};
+use inhost_wire::tcp::{Flags, TcpOptions};
+use std::sync::Arc;
+
+/// Largest shift of a window (RFC 7323 §2.3).
+const MAX_SCALE: u8 = 14;
+
+impl Connection {
+    /// An active open: the SYN leaves with the next [`Connection::transmit`].
+    #[inline]
+    pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
+        let mut connection = Connection::new(config, open, TcpPhase::SynSent, env.now);
+        connection.common.marks.set(Marks::ACTIVE);
+        connection.common.marks.set(Marks::SYNCHRONISE);
+        connection.settle(env);
+        connection
+    }
+    /// A passive open, from a SYN that the stack found acceptable. The SYN and ACK leaves with the next
+    /// [`Connection::transmit`], or when `hold` with the first after [`Connection::release`]. Data in the SYN is not
+    /// taken; it comes again.
+    #[inline]
+    pub fn accept(
+        config: &Arc<Config>,
+        open: Open,
+        syn: &Header,
+        hold: bool,
+        env: &mut Environment<'_>,
+    ) -> Connection {
+        let mut connection = Connection::new(config, open, TcpPhase::SynReceived, env.now);
+        connection.common.marks.set(Marks::SYNCHRONISE);
+        connection.common.marks.put(Marks::HELD, hold);
+        connection.learn_from_syn(syn, env.now);
+        connection.settle(env);
+        connection
+    }
+    /// Lets a held SYN and ACK go.
+    pub fn release(&mut self, env: &mut Environment<'_>) {
+        self.common.marks.clear(Marks::HELD);
+        self.sender.progress_at = env.now;
+        self.settle(env);
+    }
+    /// Whether the SYN and ACK waits for [`Connection::release`].
+    pub fn is_held(&self) -> bool {
+        self.common.marks.has(Marks::HELD)
+    }
+
+    #[inline]
+    fn new(config: &Arc<Config>, open: Open, phase: TcpPhase, now: Instant) -> Connection {
+        let initial = open.initial_sequence;
+        let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);
+        let mut connection = Connection {
+            common: Common {
+                config: Arc::clone(config),
+                phase,
+                marks: Marks::default(),
+                // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
+                peer_mss: open.default_mss,
+                path_mss,
+                offered_mss: path_mss,
+                timestamp_offset: open.timestamp_offset,
+            },
+            sender: Sender::new(config, initial, now),
+            receiver: Receiver::new(config, now),
+            accounts: Accounts::new(now),
+            linger_at: Instant::FAR_FUTURE,
+            challenged_at: 0,
+            challenges: 0,
+            error: None,
+            soft_error: None,
+            fast_open: FastOpenState::None,
+        };
+        connection.common.marks.put(Marks::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        connection.sender.congestion.window.segment_bytes = u32::from(path_mss);
+        connection.sender.congestion.set_spaced(connection.common.config.pacing);
+        connection.sender.least_echo = connection.common.timestamp(now);
+        connection
+    }
+    /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
+    // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
+    pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
+        let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn;
+        let answering = self.common.phase == TcpPhase::SynReceived && !crossed;
+        let timestamps =
+            if answering { self.common.marks.has(Marks::TIMESTAMPS) } else { self.common.config.timestamps };
+        let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
+        let scaling =
+            if answering { self.common.marks.has(Marks::SCALING) } else { self.common.config.window_scaling };
+        TcpOptions {
+            // spec: RFC9293 MUST-14 (the option is sent)
+            // spec: RFC9293 MUST-65 (on SYNs only)
+            // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
+            mss: Some(self.common.path_mss),
+            window_scale: scaling
+                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
+            // RFC 2018 §2
+            sack_permitted: if answering {
+                self.common.marks.has(Marks::SACK)
+            } else {
+                self.common.config.sack
+            },
+            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+            fast_open,
+            fast_open_experimental,
+            ..TcpOptions::NONE
+        }
+    }
+    /// Takes over what the peer's SYN says.
+    // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
+    fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
+        self.receiver.space.initial = syn.sequence;
+        self.receiver.space.next = syn.sequence + 1;
+        self.receiver.space.edge = self.receiver.space.next;
+        self.receiver.space.acknowledged = syn.sequence;
+        self.receiver.space.urgent = self.receiver.space.next;
+        // spec: RFC9293 MUST-14 (the option is taken in)
+        if let Some(mss) = syn.options.mss {
+            self.common.peer_mss = mss;
+        }
+        match syn.options.window_scale {
+            Some(scale) if self.common.config.window_scaling => {
+                self.sender.scale = scale.min(MAX_SCALE);
+                self.common.marks.set(Marks::SCALING);
+            }
+            _ => self.receiver.scale = 0,
+        }
+        self.common.marks.put(Marks::SACK, syn.options.sack_permitted && self.common.config.sack);
+        self.learn_ecn(syn);
+        if let Some((value, _)) = syn.options.timestamps
+            && self.common.config.timestamps
+        {
+            self.common.marks.set(Marks::TIMESTAMPS);
+            self.receiver.timestamp_recent = value;
+            self.receiver.timestamp_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
+        }
+        self.sender.space.window = u32::from(syn.window);
+        self.sender.space.largest_window = self.sender.space.window;
+        self.sender.space.window_sequence = syn.sequence;
+        // The window counts from the first byte, whether or not this SYN acknowledges ours.
+        self.sender.space.window_acknowledgment = self.sender.space.unacknowledged + 1;
+        self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
+    }
+    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
+    // spec: RFC9293 SHLD-8
+    fn learn_ecn(&mut self, syn: &Header) {
+        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
+        let agreed = if syn.flags.ack() {
+            // An answer with both bits set is an echo of what was sent, not an agreement. And one that agrees may
+            // answer the first SYN, though the latest did not ask any more.
+            self.common.config.ecn == EcnMode::Request && ece && !cwr
+        } else {
+            let asked = !self.common.marks.has(Marks::ACTIVE)
+                || !self.common.config.policy.answers_crossing_syn
+                || (self.common.config.ecn == EcnMode::Request && self.sender.round_trip.backoff == 0);
+            self.common.config.ecn != EcnMode::Off && ece && cwr && asked
+        };
+        self.common.marks.put(Marks::ECN, agreed);
+    }
+    /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
+    // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
+    pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        self.enter(TcpPhase::Established, env);
+        self.common.marks.clear(Marks::SYNCHRONISE);
+        if !self.common.marks.has(Marks::ACTIVE)
+            && let Some(buffers) = &mut self.sender.buffers
+        {
+            buffers.fast_open = None;
+        }
+        self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
+        self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
+        self.sender.recovery = Recovery::new(self.sender.space.unacknowledged);
+        if self.common.config.policy.mss_at_most_half_window && !self.common.marks.has(Marks::ACTIVE) {
+            // What the SYN said does not count there.
+            self.sender.space.largest_window = self.sender.space.window;
+        }
+        // spec: RFC6928 2-3
+        // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
+        let repeated = self.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
+        let segments = if repeated > 1 { 1 } else { self.common.config.initial_window_segments };
+        self.sender.congestion.open(segments, self.sender.effective_mss(&self.common));
+        if self.common.marks.has(Marks::SYN_REPEATED) {
+            self.sender.round_trip.after_lost_syn();
+            if self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.retransmitted_syn_sets_cwr {
+                self.sender.tell_of_reduction(&self.common);
+            }
+        }
+        self.sender.begin_search(&self.common);
+        self.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.sender.progress_at = env.now;
+        self.receiver.receive_mss = self.receiver.receive_mss.min(self.common.path_mss);
+        if self.common.config.policy.challenge_interval.is_some() && !self.common.marks.has(Marks::ACTIVE) {
+            // What its handshake was answered is no business of the connection.
+            self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
+        }
+        if self.common.acks_adapt() {
+            // A peer that takes little is thought to send little.
+            let own = self.sender.segment_bytes().min(u32::from(self.receiver.receive_mss)) as u16;
+            self.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
+        }
+        outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
+        if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+            self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
+            self.enter(TcpPhase::FinWait1, env);
+            if self.common.marks.has(Marks::RECEIVE_CLOSED) {
+                self.orphaned(env.now);
+            } else if self.common.config.policy.answers_crossing_syn {
+                self.common.marks.set(Marks::APART);
+            }
+        }
+    }
+
+    /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
+    // spec: RFC5961 3.2-4
+    pub(crate) fn arrive_in_syn_sent(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let header = arrival.header;
+        let flags = header.flags;
+        let acknowledges = flags.ack()
+            && self.sender.space.unacknowledged.precedes(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.sender.space.next);
+        if flags.ack() && !acknowledges {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            if !flags.rst() {
+                outcome.reset = Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
+            }
+            if let Some(retry) = self.common.config.policy.bad_syn_ack_retry
+                && self.sender.round_trip.backoff == 0
+            {
+                self.sender.retransmit_at = env.now + retry;
+            }
+            return;
+        }
+        if flags.rst() {
+            if acknowledges {
+                self.finish(Some(ConnectionError::Refused), env, outcome);
+            } else {
+                outcome.dropped = Some(Drop::OutOfWindow);
+            }
+            return;
+        }
+        if !flags.syn() {
+            outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
+        if acknowledges && self.sender.echo_is_foreign(&self.common, header, env.now) {
+            outcome.dropped = Some(Drop::OldTimestamp);
+            outcome.reset = ResetReply::to(header, 0);
+            return;
+        }
+        self.learn_from_syn(header, env.now);
+        arrival.start = header.sequence + 1;
+        if !acknowledges {
+            // Both called at once.
+            // spec: RFC9293 MUST-10 (simultaneous open)
+            // spec: RFC9293 MUST-11 (that we called is remembered)
+            self.sender.syn_crossed();
+            self.enter(TcpPhase::SynReceived, env);
+            self.common.marks.set(Marks::SYNCHRONISE);
+            return;
+        }
+        self.syn_answered(header, env);
+        self.sender.space.unacknowledged = header.acknowledgment;
+        self.sender.space.window_acknowledgment = header.acknowledgment;
+        self.sender.measure_syn(&self.common, header, env.now);
+        self.establish(env, outcome);
+        // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
+        self.receiver.space.edge = self.receiver.space.next + self.receiver.window_space(&self.common);
+        self.receiver.acknowledge_handshake(&self.common, env.now);
+        self.receiver.take_urgent(&self.common, arrival, outcome);
+        let is_fast_open =
+            matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
+        if !self.common.config.policy.syn_ack_data_is_dropped || is_fast_open {
+            self.take_data(arrival, env, outcome);
+        }
+    }
+}
+
+/// Whether this is the peer's SYN again.
+pub(crate) fn is_repeated_syn(header: &Header, initial: Sequence) -> bool {
+    header.flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && header.sequence == initial
+}

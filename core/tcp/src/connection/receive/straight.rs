@@ -1,0 +1,135 @@
+//! The straight road: header prediction, one function that says whether a segment is the next data in order or a new
+//! acknowledgment and nothing else to think about, and what is done with such a one (DEC §4).
+
+use crate::arrival::Coming;
+use crate::marks::{Marks, ReceiveMarks};
+use crate::outcome::Outcome;
+use crate::receiver::window::tighten;
+use crate::{Connection, Environment, PlainHeader, RecoveryState};
+use inhost_base::Instant;
+use inhost_buf::{Packet, Pool};
+use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
+
+impl Connection {
+    /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
+    #[inline(always)]
+    pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
+        self.common.phase == TcpPhase::Established
+            && header.sequence == self.receiver.space.next
+            && payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
+            && self.sender.space.unacknowledged.at_or_before(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.sender.space.next)
+            // Otherwise it may be a duplicate acknowledgment.
+            && (payload_bytes > 0 || header.acknowledgment != self.sender.space.unacknowledged)
+            && header.window != 0
+            && self.sender.space.window != 0
+            && self.sender.recovery.state == RecoveryState::Open
+            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.common.may_predict())
+            && match header.timestamps {
+                Some((value, _)) => {
+                    self.common.marks.has(Marks::TIMESTAMPS)
+                        && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
+                }
+                None => !self.common.marks.has(Marks::TIMESTAMPS),
+            }
+    }
+    /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
+    /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
+    /// The payload may lie in several pieces. `tells` says that the sink wants to hear of segments.
+    #[inline]
+    pub fn receive_predicted(
+        &mut self,
+        header: &PlainHeader,
+        payload: &mut [Packet],
+        tells: bool,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        if tells {
+            let (socket, payload_bytes) = (env.socket, payload.iter().map(|piece| piece.len() as u32).sum());
+            env.emit(Mask::SEGMENT, || {
+                Event::SegmentReceived(SegmentReceived {
+                    socket,
+                    sequence: header.sequence,
+                    acknowledgment: Some(header.acknowledgment),
+                    flags: header.flags().bits(),
+                    payload_bytes,
+                    window_field: header.window,
+                })
+            });
+        }
+        self.arrive_as_predicted(header, payload, env, outcome);
+    }
+    /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
+    /// [`Connection::receive_following`]: full ones, of a stream without a hole.
+    #[inline]
+    pub fn may_be_followed(&self, payload_bytes: usize) -> bool {
+        payload_bytes > 0
+            && payload_bytes >= usize::from(self.receiver.receive_mss)
+            && !self.common.acks_adapt()
+            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+    }
+    /// Whether the window that was offered has room for `payload_bytes` more.
+    #[inline]
+    pub fn has_room_for(&self, payload_bytes: usize) -> bool {
+        payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
+    }
+    /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
+    /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
+    #[inline]
+    pub fn receive_following(&mut self, payload: Packet, pool: &mut Pool) {
+        let length = payload.len() as u32;
+        let buffers = self.receiver.buffers.get_or_insert_default();
+        buffers.receive.push(tighten(payload, pool), pool);
+        self.receiver.space.next += length;
+        self.receiver.received_bytes += u64::from(length);
+    }
+    /// What such segments change about the connection, of which the last had `header`.
+    pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
+        self.take_window(header.sequence, header.acknowledgment, header.window, now);
+        self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
+        self.schedule_acknowledgment(now);
+    }
+    /// What the segments given to [`Connection::receive_predicted`] make due.
+    #[inline]
+    pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
+        self.settle(env);
+    }
+    /// What a router said is over with an acknowledgment, where it is so: not with one that is in its place as header
+    /// prediction has it, window and all, for Linux does not look at that. It does where the first data comes with it, for
+    /// which the socket has no memory yet.
+    #[cold]
+    fn forget_soft_error(&mut self, header: &PlainHeader) {
+        let same_window = u32::from(header.window) << self.sender.scale == self.sender.space.window;
+        let has_hole = self.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
+        if self.common.config.policy.icmp_may_quote_snd_nxt
+            && (!same_window || has_hole || self.receiver.received_bytes == 0)
+        {
+            self.soft_error = None;
+        }
+    }
+    #[inline]
+    pub(super) fn arrive_as_predicted(
+        &mut self,
+        header: &PlainHeader,
+        payload: &mut [Packet],
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        self.heard(header.sequence, header.timestamps, env.now);
+        if header.acknowledgment != self.sender.space.unacknowledged {
+            self.advance_plainly(header, env, outcome);
+        } else if self.soft_error.is_some() {
+            self.forget_soft_error(header);
+        }
+        self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
+        if payload.iter().any(|piece| !piece.is_empty()) {
+            let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
+            let coming = Coming { bytes, push: header.push, is_marked: false };
+            self.take_in_order(payload, false, coming, header.timestamps, env, outcome);
+            if !self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
+                self.schedule_acknowledgment(env.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What the link refuses, where that is a loss within the host: what Linux calls local congestion
+//! ([`Config::refusal_retry`](crate::Config::refusal_retry)).
+
+use crate::marks::SendMarks;
+use crate::outcome::Outcome;
+use crate::phase::Allows;
+use crate::sender::next::Next;
+use crate::{Connection, ConnectionError, Environment, Header, RecoveryState};
+use inhost_base::{Duration, Instant};
+
+impl Connection {
+    /// The link refused `next`. What bears no data left and was lost; data never left, and waits for an occasion: a
+    /// segment that arrives, a write, or a timer.
+    pub(crate) fn refused_by_link(
+        &mut self,
+        next: Next,
+        header: &Header,
+        lent: u32,
+        retry: Duration,
+        env: &mut Environment<'_>,
+    ) {
+        let now = env.now;
+        if !self.common.phase.opens() {
+            self.sender.reduce_by_refusal(&self.common, now);
+        }
+        if !matches!(next, Next::Data(_)) {
+            self.committed(next, header, lent, env);
+            if next == Next::KeepAlive && self.sender.space.window == 0 {
+                self.sender.retry_at(&self.common, now + retry);
+            }
+            return;
+        }
+        self.receiver.acknowledgment_left(&self.common, next, header.window);
+        self.sender.marks.set(SendMarks::REFUSED);
+        self.sender.marks.clear(SendMarks::TAIL_PROBE);
+        if self.sender.has_outstanding() {
+            if self.sender.recovery.state == RecoveryState::Loss {
+                self.sender.retry_at(&self.common, now + retry);
+            }
+        } else if self.sender.retransmit_at == Instant::FAR_FUTURE && self.sender.keep_alive_probes > 0 {
+            self.sender.retry_at(&self.common, now + retry);
+        } else if self.sender.retransmit_at == Instant::FAR_FUTURE {
+            // The first wait is a time-out's, and patience is counted from its end.
+            self.sender.progress_at = now + self.sender.round_trip.base_timeout(&self.common.config);
+            self.sender.retransmit_at = self.sender.progress_at;
+        }
+    }
+    /// The time to try again has come for data that the link refused, and nothing is out.
+    pub(crate) fn fire_refusal(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        if env.now.since(self.sender.progress_at) >= self.common.config.user_timeout {
+            return self.time_out(ConnectionError::TimedOut, env, outcome);
+        }
+        self.sender.keep_alive_probes = self.sender.keep_alive_probes.saturating_add(1);
+        self.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.sender.marks.set(SendMarks::OVERRIDE);
+    }
+}

@@ -1,0 +1,46 @@
+//! A run of segments, given to the device at once.
+
+use crate::outcome::Blocked;
+use crate::sender::next::{Data, Next};
+use crate::{Ecn, Header, SegmentOutput};
+use inhost_buf::SendQueue;
+use inhost_wire::tcp::Flags;
+
+/// Most segments of a run whose payload's sums are looked up; of others they are made.
+const SUMS: usize = 48;
+
+/// Gives a run, which lies `offset` bytes from the beginning of the queue, to the device; the bytes that it took. How many
+/// were offered goes to `offered`.
+#[inline(never)]
+pub(crate) fn lend_run<O: SegmentOutput + ?Sized>(
+    data: Data,
+    header: &Header,
+    (send, offset): (&mut SendQueue, usize),
+    ecn: Ecn,
+    offered: &mut u32,
+    out: &mut O,
+) -> Result<u32, Blocked> {
+    let mut sums = [None; SUMS];
+    let mut known = 0;
+    if out.wants_sums() {
+        known = (Next::Data(data).segments() as usize).min(SUMS);
+        let places = sums.get_mut(..known).unwrap_or_default();
+        send.sums(offset, data.length as usize, data.step, places);
+    }
+    let sums = sums.get(..known).unwrap_or(&[]);
+    let payload = send.slices(offset, data.length as usize);
+    let lent = payload.len() as u32;
+    *offered = lent;
+    if lent == data.length {
+        return out.large(header, payload, data.step as u16, sums, ecn);
+    }
+    // It lies in more pieces than can be lent at once: what follows goes next.
+    let header = Header { flags: header.flags.without(Flags::FIN | Flags::PSH), ..*header };
+    match lent / data.step {
+        0 => out.segment(&header, payload, ecn).map(|()| lent),
+        whole => {
+            let bytes = whole * data.step;
+            out.large(&header, payload.part(0, bytes as usize), data.step as u16, sums, ecn)
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! How what was decided leaves, and what has changed once it has: [`Connection::transmit`]'s pass.
+
+use crate::connection::run::lend_run;
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::outcome::{Blocked, SegmentOutput};
+use crate::phase::Allows;
+use crate::policy::PushPlacement;
+use crate::sender::next::{Data, Next};
+use crate::{Connection, Environment, Header};
+use inhost_base::{Instant, Sequence};
+use inhost_buf::{Pool, Slices};
+use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
+use inhost_wire::tcp::{Flags, TcpOptions};
+
+/// From this length on a payload is shared, where the device shares: to copy less costs less.
+const SHARED_FROM_BYTES: u32 = 4096;
+
+impl Connection {
+    pub(crate) fn next_in_general(&self) -> Result<Next, SendCause> {
+        if self.common.phase.opens()
+            && (!self.common.marks.has(Marks::EARLY) || self.common.marks.has(Marks::SYNCHRONISE))
+        {
+            return match () {
+                () if self.common.marks.has(Marks::HELD) => Err(SendCause::Opening),
+                () if self.common.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.sender.ends_before_open(&self.common) => {
+                    self.sender.data_from_next(0, true).map(Next::Data)
+                }
+                () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                    && self.common.phase == TcpPhase::SynReceived =>
+                {
+                    Ok(Next::Acknowledge)
+                }
+                () => Err(SendCause::Opening),
+            };
+        }
+        if (self.sender.marks.has(SendMarks::PROBE) || self.common.marks.has(Marks::APART))
+            && let Some(next) = self.goes_first()
+        {
+            return Ok(next);
+        }
+        match self.sender.next_data(&self.common, self.receiver.sack_bytes(&self.common)) {
+            Ok(data) => Ok(Next::Data(data)),
+            // Data carries whatever else is due; only without any does that travel alone.
+            Err(_) if self.sender.marks.has(SendMarks::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_)
+                if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                    || self.sender.marks.has(SendMarks::ANNOUNCE_URGENT) =>
+            {
+                Ok(Next::Acknowledge)
+            }
+            Err(cause) => Err(cause),
+        }
+    }
+    /// What leaves before any part of the stream.
+    #[cold]
+    fn goes_first(&self) -> Option<Next> {
+        if self.sender.probes_empty(&self.common) {
+            // Urgent data is announced before the probe.
+            let announces = self.sender.marks.has(SendMarks::ANNOUNCE_URGENT);
+            return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
+        }
+        if self.common.marks.has(Marks::APART) { self.goes_apart() } else { None }
+    }
+
+    /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
+    pub(crate) fn transmit_pass<O: SegmentOutput + ?Sized>(
+        &mut self,
+        env: &mut Environment<'_>,
+        budget_segments: usize,
+        out: &mut O,
+    ) -> Option<SendCause> {
+        self.sender.restart_after_idle(&self.common, env.now);
+        let first = self.sender.space.next;
+        let mut why = None;
+        let mut left = budget_segments as u32;
+        let wants_sums = out.wants_sums();
+        self.common.marks.put(Marks::UNSUMMED, !wants_sums);
+        // What is shared is not cut, and no sums are made of it beforehand.
+        let shares = out.shares()
+            && self.sender.payload_limit(self.receiver.sack_bytes(&self.common)) >= SHARED_FROM_BYTES;
+        if left > 0
+            && let Some(data) = self.lone_segment()
+            && !(shares && data.length >= SHARED_FROM_BYTES)
+        {
+            let left_whole = self.transmit_lone(data, wants_sums, env, out);
+            left = if left_whole { left - 1 } else { 0 };
+        }
+        while left > 0 {
+            let next = match self.next_segment() {
+                Ok(next) => next,
+                Err(cause) => {
+                    why = Some(cause);
+                    break;
+                }
+            };
+            let next = self.sender.widened(
+                &self.common,
+                self.receiver.sack_bytes(&self.common),
+                next,
+                left,
+                if shares { 0 } else { out.large_bytes() },
+                env.now,
+            );
+            left -= next.segments();
+            let header = self.header_of(next, env.now, env.pool);
+            let ecn = self.sender.ecn_of(&self.common, next);
+            let syn_data_bytes = self.sender.syn_data_bytes(&self.common) as usize;
+            let (mut lent, before) = (0, self.sender.space.unacknowledged);
+            let taken = match (next, &mut self.sender.buffers) {
+                (Next::Data(data), Some(buffers)) if data.step > 0 => {
+                    let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
+                    lend_run(data, &header, (send, offset), ecn, &mut lent, out)
+                }
+                (Next::Data(data), Some(buffers)) if shares => {
+                    let offset = data.start.since(before) as usize;
+                    let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
+                    lent = payload.len() as u32;
+                    let left = match shareable {
+                        Some(shareable) => out.shared(&header, payload, shareable, ecn),
+                        None => out.segment(&header, payload, ecn),
+                    };
+                    left.map(|()| lent)
+                }
+                (Next::Data(data), Some(buffers)) => {
+                    let offset = data.start.since(before) as usize;
+                    let payload = buffers.send.segment(offset, data.length as usize, wants_sums);
+                    lent = payload.len() as u32;
+                    out.segment(&header, payload, ecn).map(|()| lent)
+                }
+                (Next::Synchronise, Some(buffers)) => {
+                    let payload = buffers.send.slices(0, syn_data_bytes);
+                    lent = payload.len() as u32;
+                    out.segment(&header, payload, ecn).map(|()| lent)
+                }
+                _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
+            };
+            match taken {
+                Ok(taken) => self.committed(next, &header, taken, env),
+                Err(Blocked::Link) => {
+                    if let Some(retry) = self.common.config.refusal_retry {
+                        self.refused_by_link(next, &header, lent, retry, env);
+                    }
+                    break;
+                }
+            }
+        }
+        // Whoever comes to the end of the budget, or of the link's room, would send more.
+        if self.common.acks_adapt()
+            && first != self.sender.space.next
+            && self.receiver.has_sack_news(&self.common)
+        {
+            // All segments of a burst have told the same.
+            self.receiver.sack_told(&self.common, env.pool);
+        }
+        self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
+        why
+    }
+    /// The number that a segment without data bears.
+    pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
+        let (next, edge) =
+            (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.send_edge()));
+        let is_beyond = edge.precedes(next);
+        if is_beyond && !self.receiver.is_rounded(&self.common, next.since(edge)) { edge } else { next }
+    }
+    // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
+    fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
+        if next == Next::Synchronise {
+            return self.syn_header(now);
+        }
+        let (field, _) = self.receiver.window_to_offer(&self.common, pool);
+        let timestamps = self.receiver.timestamps_to_send(&self.common, now);
+        let mut header = Header {
+            // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
+            sequence: self.acknowledgment_sequence(),
+            acknowledgment: self.receiver.space.next,
+            flags: Flags::ACK,
+            window: field,
+            options: TcpOptions { timestamps, ..TcpOptions::NONE },
+            ..Header::default()
+        };
+        match next {
+            Next::Data(data) => {
+                header.sequence = data.start;
+                let end = data.start + data.length;
+                let pushed = match data.again {
+                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
+                        self.sender.pushes_again(self.receiver.sack_bytes(&self.common), data.start, end)
+                    }
+                    _ => self.sender.pushes(
+                        &self.common,
+                        self.receiver.sack_bytes(&self.common),
+                        data.start,
+                        data.first_end(),
+                        end,
+                    ),
+                };
+                if data.length > 0 && pushed {
+                    header.flags |= Flags::PSH;
+                }
+                if data.fin {
+                    header.flags |= Flags::FIN;
+                    if self.ends_apart() {
+                        header.acknowledgment = self.receiver.space.acknowledged;
+                        return header;
+                    }
+                }
+                if data.again.is_none() && data.length > 0 && self.sender.marks.has(SendMarks::WINDOW_REDUCED)
+                {
+                    header.flags |= Flags::CWR;
+                }
+            }
+            Next::Acknowledge
+                if self.common.phase.opens()
+                    && self.sender.space.window == 0
+                    && self.common.config.policy.answers_crossing_syn =>
+            {
+                // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
+                header.sequence = self.sender.space.unacknowledged;
+            }
+            Next::Synchronise | Next::Acknowledge => {}
+            Next::KeepAlive => header.sequence = self.sender.space.unacknowledged.back(1),
+        }
+        if self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION) {
+            header.flags |= Flags::ECE;
+        }
+        self.receiver.add_sack(&self.common, &mut header);
+        self.sender.announce_urgent(&self.common, &mut header);
+        header
+    }
+    /// `out` took the segment, with `lent` bytes of payload: now it counts.
+    pub(crate) fn committed(&mut self, next: Next, header: &Header, lent: u32, env: &mut Environment<'_>) {
+        let now = env.now;
+        match next {
+            Next::Synchronise => {
+                let end = self.sender.syn_sequence(&self.common) + 1;
+                if end.at_or_before(self.sender.space.next) {
+                    // The first answer to a crossing SYN: nothing has been offered yet.
+                    let answers_first = self.common.phase == TcpPhase::SynReceived
+                        && self.common.marks.has(Marks::ACTIVE)
+                        && self.receiver.space.edge == self.receiver.space.next;
+                    self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
+                    if !(answers_first
+                        && self.sender.round_trip.backoff == 0
+                        && self.common.config.policy.answers_crossing_syn)
+                    {
+                        // Otherwise what acknowledges it answers this one, not the SYN before.
+                        self.common.marks.clear(Marks::SYN_TIMED);
+                    }
+                    self.sender.sent_at = now;
+                    if self.sender.round_trip.backoff > 0 {
+                        // Otherwise the path, not a loss, had it sent again.
+                        self.common.marks.set(Marks::SYN_REPEATED);
+                    }
+                } else {
+                    self.common.marks.set(Marks::SYN_TIMED);
+                    self.sender.sent_at = now;
+                    self.sender.progress_at = now;
+                    self.sender.space.next = end + lent;
+                }
+                self.syn_left(lent);
+                self.common.marks.clear(Marks::SYNCHRONISE);
+                let running = self.sender.retransmit_at;
+                self.sender.arm_retransmission(&self.common, now);
+                let crossed =
+                    self.common.phase == TcpPhase::SynReceived && self.common.marks.has(Marks::ACTIVE);
+                if crossed && self.common.config.policy.answers_crossing_syn && running > now {
+                    // The timer of our first SYN goes on.
+                    self.sender.retransmit_at = self.sender.retransmit_at.min(running);
+                }
+            }
+            Next::Data(data) => {
+                let before = self.sender.sent_at;
+                self.committed_data(data, lent, env);
+                if data.fin {
+                    self.fin_left(before);
+                }
+            }
+            Next::Acknowledge => self.common.marks.clear(Marks::APART),
+            Next::KeepAlive => {
+                self.sender.marks.clear(SendMarks::KEEP_ALIVE);
+                self.sender.marks.clear(SendMarks::PROBE);
+            }
+        }
+        if header.flags.ack() {
+            self.receiver.acknowledgment_left(&self.common, next, header.window);
+        }
+        let is_burst = self.common.acks_adapt() && matches!(next, Next::Data(Data { again: None, .. }));
+        if !header.options.sack.is_empty() && !is_burst {
+            self.receiver.sack_told(&self.common, env.pool);
+        }
+        if header.flags.urg() {
+            self.sender.marks.clear(SendMarks::ANNOUNCE_URGENT);
+        }
+        let socket = env.socket;
+        env.emit(Mask::SEGMENT, || {
+            Event::SegmentSent(SegmentSent {
+                socket,
+                sequence: header.sequence,
+                acknowledgment: header.flags.ack().then_some(header.acknowledgment),
+                flags: header.flags.bits(),
+                payload_bytes: lent,
+                window_field: header.window,
+            })
+        });
+    }
+    /// The same for a part of the stream; compiled for each road by itself.
+    #[inline(always)]
+    pub(crate) fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
+        let now = env.now;
+        // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
+        let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
+        let end = data.end();
+        if !self.sender.has_outstanding() && self.sender.space.window > 0 {
+            self.sender.progress_at = now;
+            if self.common.config.refusal_retry.is_some() {
+                // What ran so far was for what could not leave.
+                self.sender.retransmit_at = Instant::FAR_FUTURE;
+            }
+        }
+        let in_flight = self.sender.in_flight_bytes();
+        let probe = self.sender.marks.has(SendMarks::TAIL_PROBE);
+        match data.again {
+            None => {
+                if data.length > 0 {
+                    self.receiver.note_answer(&self.common, now);
+                }
+                self.sender.marks.clear(SendMarks::WINDOW_REDUCED);
+                self.sender.left_first(
+                    &self.common,
+                    self.receiver.sack_bytes(&self.common),
+                    data,
+                    in_flight,
+                    now,
+                );
+            }
+            Some(why) => self.sender.committed_again(
+                &self.common,
+                self.receiver.sack_bytes(&self.common),
+                data,
+                why,
+                in_flight,
+                env,
+            ),
+        }
+        if self.sender.recovery.reduces()
+            && let Some(buffers) = &mut self.sender.buffers
+        {
+            buffers.reduction.sent(end.since(data.start));
+        }
+        self.sender.space.next = self.sender.space.next.later(end);
+        self.sender.sent_at = now;
+        self.sender.paced(&self.common, data.length, now);
+        let overrides = self.sender.marks.has(SendMarks::OVERRIDE);
+        self.sender.marks.clear(SendMarks::OCCASIONS);
+        if overrides && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
+            // What the persist timer sent is data like any other.
+            self.sender.round_trip.backoff = 0;
+            self.sender.retransmit_at = Instant::FAR_FUTURE;
+        }
+        if self.sender.retransmit_at == Instant::FAR_FUTURE {
+            self.sender.arm_retransmission(&self.common, now);
+        }
+        if probe {
+            self.sender.tail_probe_left(&self.common, data.start, data.again.is_some(), now);
+        }
+        let all_sent = !self.sender.space.next.precedes(self.sender.stream_end());
+        if let Some(buffers) = &mut self.sender.buffers
+            && (all_sent || self.common.config.policy.cork_lasts_rto)
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            buffers.tail_probe.persists &= overrides;
+        }
+    }
+}

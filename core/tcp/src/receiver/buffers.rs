@@ -1,0 +1,39 @@
+//! What a receiver keeps only while it has data: one box, made when needed and freed when idle.
+
+use crate::receiver::reassembly::Reassembly;
+use crate::receiver::sizing::Sizing;
+use inhost_buf::{Pool, ReceiveQueue};
+
+/// What arrived, and what is known of how much arrives.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveBuffers {
+    /// In order, for the application.
+    pub receive: ReceiveQueue,
+    /// Ahead of what is missing.
+    pub reassembly: Reassembly,
+    pub sizing: Sizing,
+}
+
+impl ReceiveBuffers {
+    /// Whether nothing is held.
+    pub fn are_empty(&self) -> bool {
+        self.receive.is_empty() && self.reassembly.is_empty()
+    }
+    /// Memory that received data pins.
+    pub fn received_capacity_bytes(&self) -> usize {
+        self.receive.capacity_bytes() + self.reassembly.capacity_bytes()
+    }
+    /// All memory that is held, by capacity.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<ReceiveBuffers>() + self.receive.capacity_bytes() + self.reassembly.held_bytes()
+    }
+    /// Gives all memory back to `pool` that is its.
+    pub fn end(&mut self, pool: &mut Pool) {
+        if self.receive.capacity_bytes() > 0 {
+            self.receive.clear(pool);
+        }
+        if self.reassembly.capacity_bytes() > 0 {
+            self.reassembly.clear(pool);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Congestion marks that arrive, and their echo (RFC 3168 §6.1.3).
+
+use super::Receiver;
+use crate::Ecn;
+use crate::arrival::Arrival;
+use crate::common::Common;
+use crate::marks::{Marks, ReceiveMarks};
+
+impl Receiver {
+    /// Whether the mark of a segment's IP header says something that those before did not.
+    pub fn tells_of_congestion(&self, ecn: Ecn) -> bool {
+        match ecn {
+            Ecn::CongestionExperienced => true,
+            Ecn::NotCapable => self.promptness.has_seen_ecn(),
+            _ => !self.promptness.has_seen_ecn(),
+        }
+    }
+    /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
+    pub fn take_window_reduced(&mut self, common: &Common, arrival: &Arrival<'_>) {
+        if arrival.header.flags.cwr() && common.marks.has(Marks::ECN) {
+            let echoed = self.marks.has(ReceiveMarks::ECHO_CONGESTION);
+            self.marks.clear(ReceiveMarks::ECHO_CONGESTION);
+            if echoed && !common.acks_adapt() {
+                self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            }
+        }
+    }
+    /// RFC 3168 §6.1.3: a mark on data that is taken is echoed until the peer says that it has reduced its window, and the
+    /// sooner it knows the better.
+    // spec: RFC3168 6.1.5-1
+    pub fn take_congestion_mark(&mut self, common: &Common, ecn: Ecn) {
+        match ecn {
+            Ecn::CongestionExperienced => {
+                if !self.marks.has(ReceiveMarks::ECHO_CONGESTION) {
+                    self.marks.set(ReceiveMarks::ECHO_CONGESTION);
+                    self.hurry_acknowledgments(common, 2);
+                    if !common.acks_adapt() {
+                        self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                    }
+                }
+                self.promptness.saw_ecn();
+            }
+            // What is sent again is not capable.
+            Ecn::NotCapable if self.promptness.has_seen_ecn() => self.hurry_acknowledgments(common, 2),
+            Ecn::NotCapable => {}
+            _ => self.promptness.saw_ecn(),
+        }
+    }
+}

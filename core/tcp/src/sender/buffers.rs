@@ -1,0 +1,151 @@
+//! What a sender keeps only while it has data: one box, made when needed and freed when idle.
+
+use super::Sender;
+use crate::common::Common;
+use crate::numbers::Visit;
+use crate::sender::burst::{Burst, Seal, Seals};
+use crate::sender::flight::Flight;
+use crate::sender::handshake::FastOpen;
+use crate::sender::probe::TailProbe;
+use crate::sender::repair::{Doubt, RateReduction};
+use inhost_base::{Instant, Sequence};
+use inhost_buf::{Pool, SendQueue};
+use inhost_congestion::{Pacer, RateSample};
+
+/// What is to be sent, and what is known of what was.
+#[derive(Debug)]
+pub(crate) struct SendBuffers {
+    /// From the first unacknowledged byte on.
+    pub send: SendQueue,
+    /// When bytes that were held back to fill a segment go as they are.
+    pub aggregate_until: Instant,
+    /// While the connection opens fast.
+    pub fast_open: Option<Box<FastOpen>>,
+    /// Where bursts and records end in what is queued.
+    pub seals: Seals,
+    /// What was not pushed may go up to here all the same.
+    pub released: Option<Sequence>,
+    /// The new data that left last, in one go.
+    pub burst: Burst,
+    /// The repair that left last, in one go.
+    pub burst_again: Burst,
+    /// The end of the last segment that was not full.
+    pub last_small: Option<Sequence>,
+    /// What is out.
+    pub flight: Flight,
+    pub tail_probe: TailProbe,
+    pub reduction: RateReduction,
+    pub doubt: Doubt,
+    /// When what was overtaken counts as lost.
+    pub reorder_at: Instant,
+    /// Segments that have overtaken another on this path, which arrived after all.
+    pub reordering: u16,
+    pub pacer: Pacer,
+    /// When the pace lets the next data go.
+    pub pace_at: Instant,
+    /// The latest sample of the rate of delivery.
+    pub rate: Option<RateSample>,
+    /// Bytes that were acknowledged when the patience with an orphan began.
+    pub orphan_from_bytes: u64,
+    /// The next segment that is sent again goes whatever the window says.
+    pub force: bool,
+}
+
+impl Default for SendBuffers {
+    fn default() -> Self {
+        SendBuffers {
+            send: SendQueue::default(),
+            aggregate_until: Instant::FAR_FUTURE,
+            fast_open: None,
+            seals: Seals::default(),
+            released: None,
+            burst: Burst::default(),
+            burst_again: Burst::default(),
+            last_small: None,
+            flight: Flight::default(),
+            tail_probe: TailProbe::default(),
+            reduction: RateReduction::default(),
+            doubt: Doubt::default(),
+            reorder_at: Instant::FAR_FUTURE,
+            reordering: 0,
+            pacer: Pacer::default(),
+            pace_at: Instant::FAR_FUTURE,
+            rate: None,
+            orphan_from_bytes: 0,
+            force: false,
+        }
+    }
+}
+
+impl SendBuffers {
+    /// Up to where a segment from `start` may reach, when a record ends after it.
+    pub fn record_end_after(&self, start: Sequence) -> Option<Sequence> {
+        if self.seals.is_empty() { None } else { self.seals.after(start, Seal::Record) }
+    }
+    /// Those of the send space; see [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let SendBuffers {
+            fast_open,
+            seals,
+            released,
+            burst,
+            burst_again,
+            last_small,
+            flight,
+            tail_probe,
+            doubt,
+            // The rest holds no number.
+            send: _,
+            aggregate_until: _,
+            reduction: _,
+            reorder_at: _,
+            reordering: _,
+            pacer: _,
+            pace_at: _,
+            rate: _,
+            orphan_from_bytes: _,
+            force: _,
+        } = self;
+        if let Some(open) = fast_open {
+            open.numbers(visit);
+        }
+        seals.numbers(visit);
+        released.iter_mut().for_each(|to| visit("the end of what is released", to));
+        burst.numbers(visit);
+        burst_again.numbers(visit);
+        last_small.iter_mut().for_each(|end| visit("the end of the last small segment", end));
+        flight.numbers(visit);
+        tail_probe.numbers(visit);
+        doubt.numbers(visit);
+    }
+    /// Whether nothing is held.
+    pub fn are_empty(&self) -> bool {
+        self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
+    }
+    /// When the first of the timers of what is queued or in flight is due.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.aggregate_until.min(self.reorder_at).min(self.tail_probe.at).min(self.pace_at)
+    }
+    /// All memory that is held, by capacity.
+    pub fn held_bytes(&self) -> usize {
+        let lists = self.flight.capacity_bytes() + self.seals.capacity_bytes();
+        let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
+        size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
+    }
+    /// Gives all memory back to `pool` that is its.
+    pub fn end(&mut self, pool: &mut Pool) {
+        if self.send.capacity_bytes() > 0 {
+            self.send.clear(pool);
+        }
+    }
+}
+impl Sender {
+    /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
+    #[inline]
+    pub fn send_buffer_bytes(&self, common: &Common) -> usize {
+        let limit = common.config.send_buffer_limit_bytes;
+        let wanted = 2 * self.congestion.window.window_bytes as usize;
+        wanted.max(common.config.send_buffer_initial_bytes).min(limit)
+    }
+}

@@ -1,0 +1,157 @@
+//! Losses found by time: what left well before something that has arrived is lost (RFC 8985 §6).
+
+use super::Record;
+use crate::numbers::Visit;
+use crate::sender::rtt::RoundTrip;
+use inhost_base::{Duration, Instant, Sequence};
+
+/// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).
+const PERSIST: u8 = 16;
+/// For so long the least round trip is believed at least, and at most for twice as long.
+const LEAST_FOR: Duration = Duration::from_secs(150);
+
+/// What RFC 8985 §5.2 keeps for a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rack {
+    /// `RACK.xmit_ts`: when the transmission left that left last among those delivered.
+    sent_at: Instant,
+    /// `RACK.end_seq`
+    end: Sequence,
+    /// `RACK.rtt`; zero before anything was delivered.
+    round_trip: Duration,
+    /// Something overtook something else on this path.
+    pub reordering_seen: bool,
+    /// `RACK.reo_wnd_mult`
+    window_factor: u8,
+    /// `RACK.reo_wnd_persist`
+    persist: u8,
+    /// `RACK.dsack_round`: until this is acknowledged, one duplicate has widened the window.
+    widened_until: Option<Sequence>,
+    /// The least round trip of this period and of the one before.
+    least: [Duration; 2],
+    least_since: Instant,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            sent_at: Instant::ZERO,
+            end: Sequence(0),
+            round_trip: Duration::ZERO,
+            reordering_seen: false,
+            window_factor: 1,
+            persist: 0,
+            widened_until: None,
+            least: [Duration::MAX; 2],
+            least_since: Instant::ZERO,
+        }
+    }
+}
+
+impl Rack {
+    /// See [`crate::numbers`].
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let Rack {
+            end,
+            widened_until,
+            sent_at: _,
+            round_trip,
+            reordering_seen: _,
+            window_factor: _,
+            persist: _,
+            least: _,
+            least_since: _,
+        } = self;
+        if *round_trip > Duration::ZERO {
+            visit("RACK.end_seq", end);
+        }
+        widened_until.iter_mut().for_each(|until| visit("the end of the duplicate's round", until));
+    }
+    /// The least round trip of the last minutes.
+    pub fn least_round_trip(&self) -> Option<Duration> {
+        let least = self.least[0].min(self.least[1]);
+        (least < Duration::MAX).then_some(least)
+    }
+    /// A round trip was measured, by data. Before the first one the handshake's is known.
+    // spec: RFC8985 6.2-1
+    #[inline]
+    pub fn measured(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
+        if now.since(self.least_since) > LEAST_FOR || sample < self.least[0] {
+            self.least_may_change(sample, known, now);
+        }
+    }
+    fn least_may_change(&mut self, sample: Duration, known: &RoundTrip, now: Instant) {
+        let is_first = self.least == [Duration::MAX; 2];
+        let sample = known.only_measurement().filter(|_| is_first).map_or(sample, |known| known.min(sample));
+        if now.since(self.least_since) > LEAST_FOR {
+            let fresh = now.since(self.least_since) < LEAST_FOR.times(2);
+            self.least = [sample, if fresh { self.least[0] } else { Duration::MAX }];
+            self.least_since = now;
+        } else if sample < self.least[0] {
+            self.least[0] = sample;
+        }
+    }
+    /// RFC 8985 §6.2, step 2: the latest transmission that arrived.
+    // spec: RFC8985 6.2-2
+    pub fn delivered(&mut self, piece: &Record, echo_at_most: Option<Instant>, now: Instant) {
+        let round_trip = now.since(piece.sent_at);
+        if piece.again {
+            // It may be the first copy that arrived.
+            let earlier_copy = echo_at_most.is_some_and(|at| at < piece.sent_at);
+            let too_soon = self.least_round_trip().is_some_and(|least| round_trip < least);
+            if earlier_copy || too_soon {
+                return;
+            }
+        }
+        self.round_trip = round_trip.max(Duration::from_nanos(1));
+        if self.sent_before_what(piece) {
+            (self.sent_at, self.end) = (piece.sent_at, piece.end);
+        }
+    }
+    /// Whether what is known to have arrived left before `piece`.
+    fn sent_before_what(&self, piece: &Record) -> bool {
+        self.sent_at < piece.sent_at || (self.sent_at == piece.sent_at && self.end.precedes(piece.end))
+    }
+    /// Whether `record` left before something that has arrived.
+    pub fn was_overtaken(&self, record: &Record) -> bool {
+        self.round_trip > Duration::ZERO
+            && (record.sent_at < self.sent_at
+                || (record.sent_at == self.sent_at && record.end.precedes(self.end)))
+    }
+    /// When `record` is lost if it has not arrived by then.
+    pub fn lost_at(&self, record: &Record, window: Duration) -> Instant {
+        record.sent_at + self.round_trip + window
+    }
+    /// When the last of what was overtaken is lost.
+    pub fn last_lost_at(&self, window: Duration) -> Instant {
+        self.sent_at + self.round_trip + window
+    }
+    /// RFC 8985 §6.2, step 4: how long what was overtaken may still arrive. `hurry`: a recovery is under way, or as
+    /// much has arrived as the classic count asks for.
+    // spec: RFC8985 3.3.2-1, 3.3.2-2, 3.3.2-4
+    pub fn reordering_window(&self, hurry: bool, smoothed: Duration) -> Duration {
+        if !self.reordering_seen && hurry {
+            return Duration::ZERO;
+        }
+        let least = self.least_round_trip().unwrap_or(Duration::ZERO);
+        least.divided_by(4).times(u64::from(self.window_factor)).min(smoothed)
+    }
+    /// The peer got something twice, with everything before `next` sent: a retransmission was a mistake, so that the
+    /// window widens, once a round trip.
+    // spec: RFC8985 3.3.2-3, 4-3
+    pub fn widen(&mut self, unacknowledged: Sequence, next: Sequence) {
+        if self.widened_until.is_some_and(|until| unacknowledged.precedes(until)) {
+            return;
+        }
+        self.widened_until = Some(next);
+        self.window_factor = self.window_factor.saturating_add(1);
+        self.persist = PERSIST;
+    }
+    /// A recovery ended. After enough of them without a mistake the window is narrow again.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.window_factor = 1;
+        }
+    }
+}

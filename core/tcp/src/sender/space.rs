@@ -1,0 +1,55 @@
+//! The send sequence space, `SND.*` of RFC 9293 §3.3.1.
+
+use crate::numbers::Visit;
+use inhost_base::Sequence;
+
+/// The send sequence space (RFC 9293 §3.3.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendSpace {
+    /// `SND.UNA`
+    pub unacknowledged: Sequence,
+    /// `SND.NXT`: after all that was ever sent.
+    pub next: Sequence,
+    /// `SND.WND`, in bytes.
+    // spec: RFC9293 MUST-1 (unsigned)
+    pub window: u32,
+    /// `SND.WL1`
+    pub window_sequence: Sequence,
+    /// `SND.WL2`
+    pub window_acknowledgment: Sequence,
+    /// Largest window that the peer offered.
+    pub largest_window: u32,
+    /// `SND.UP`: after the last urgent byte; at or before `unacknowledged` when nothing is urgent.
+    pub urgent: Sequence,
+    /// After the last pushed byte.
+    pub push: Sequence,
+}
+
+impl SendSpace {
+    /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
+    #[cold]
+    pub fn narrows_again(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
+        let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
+        same && 0 < window && window < self.window
+    }
+}
+
+impl SendSpace {
+    pub fn numbers(&mut self, visit: Visit<'_>) {
+        let SendSpace {
+            unacknowledged,
+            next,
+            window: _,
+            window_sequence: _, // It lies in the receive space.
+            window_acknowledgment,
+            largest_window: _,
+            urgent,
+            push,
+        } = self;
+        visit("SND.UNA", unacknowledged);
+        visit("SND.NXT", next);
+        visit("SND.WL2", window_acknowledgment);
+        visit("SND.UP", urgent);
+        visit("the end of what is pushed", push);
+    }
+}
