@@ -57,6 +57,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let sessions = Sessions::default();
     let context = ServiceContext {
         host: host.clone(),
+        reactor: runtime.handle().clone(),
         callers: links.callers.clone(),
         denials: Denials::default(),
         sessions: sessions.clone(),

@@ -9,8 +9,8 @@
 //! - [`line`](mod@line): a line being typed, which both use.
 //!
 //! [`driver`] carries octets between these and the world. It is given its streams, its time and its terminal
-//! through traits, and runs on any executor, that of a simulation included. What has to touch the operating
-//! system does so on side threads of its own: [`pty`], [`terminal`].
+//! through traits, and runs on any executor, that of a simulation included. A shell runs in a [`pty`], which waits by
+//! the reactor of the host's thread; the client's [`terminal`] has threads of its own.
 //!
 //! This crate never opens a connection, never reads a clock, and lets nothing of a peer's environment reach
 //! a shell but TERM and LANG, validated.
@@ -44,6 +44,7 @@ pub mod fuzz;
 pub mod line;
 pub mod machine;
 pub mod pty;
+mod pump;
 pub mod server;
 pub mod service;
 pub mod terminal;

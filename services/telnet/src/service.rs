@@ -118,6 +118,7 @@ impl Service for Telnet {
             authenticator,
             Admission::sharing(limits(section), &context.denials),
             shell(section, descriptor_limit),
+            context.reactor.clone(),
         )
         .with_news(move || read_news(shown.borrow().as_deref()))
         .with_netstat(move || netstat())

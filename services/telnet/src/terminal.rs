@@ -14,7 +14,7 @@ use signal_hook::iterator::{Handle, Signals};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::driver::{TerminalChange, TerminalUi};
-use crate::pty::{Ends, Pump};
+use crate::pump::{Ends, Pump};
 
 /// Standard input and output, raw. Dropping it restores the terminal. Where standard input is no terminal,
 /// nothing is changed, and the window is 80 by 24.
@@ -185,8 +185,4 @@ impl Ends for Standard {
     fn sink(&self) -> BorrowedFd<'_> {
         self.output.as_fd()
     }
-    fn outlives_source(&self) -> bool {
-        true
-    }
-    fn finish(self) {}
 }

@@ -77,9 +77,6 @@ impl Shell for Yes {
     }
     fn interrupt(&self) {}
     fn discard_output(&self) {}
-    fn unread_input(&self) -> usize {
-        0
-    }
     fn end(&mut self) {}
 }
 

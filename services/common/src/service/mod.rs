@@ -91,6 +91,9 @@ impl HostFiles {
 pub struct ServiceContext {
     /// Its sockets, clock and tasks.
     pub host: Host,
+    /// Watches descriptors of the operating system.
+    #[cfg(feature = "runtime")]
+    pub reactor: inhost_runtime::Reactor,
     /// Outer callers of what gateways forward.
     pub callers: Callers,
     /// Wrong passwords, which count at all services together.

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::process::{Command as Process, Stdio};
 
-use futures_lite::future::{block_on, or, zip};
+use futures_lite::future::{or, zip};
 use inhost_base::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::testing::{Ada, OsStream, RealClock, Wire, wire};
+use super::testing::{Ada, OsStream, RealClock, Wire, block_on, reactor, wire};
 use super::*;
 use crate::client::{Settings, Start};
 use crate::machine::Config;
@@ -106,7 +106,7 @@ fn sit<K: Connect>(connect: &K, port: u16, talk: impl AsyncFnOnce(&mut Person)) 
 fn host() -> HostServices<RealClock, Ada> {
     let arguments = vec!["-c".into(), "PS1='$ ' exec /bin/sh".into()];
     let shell = ShellSettings { arguments, home: "/".into(), ..ShellSettings::default() };
-    HostServices::new(RealClock::new(), Ada, Admission::new(AdmissionLimits::default()), shell)
+    HostServices::new(RealClock::new(), Ada, Admission::new(AdmissionLimits::default()), shell, reactor())
 }
 
 fn config() -> ServerConfig {

@@ -17,8 +17,6 @@ use inhost_common::{Attempt, Permit, Refusal};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
-/// Input that a shell has left unread for longer than a person types.
-const STUCK_BYTES: usize = 256;
 
 /// How a session ended.
 #[derive(Debug)]
@@ -294,9 +292,8 @@ where
                 // Before the key goes on, so that its echo is not among what is dropped. A key behind input
                 // that the shell does not take would never arrive: then the signal goes by itself.
                 self.with_shell(Shell::discard_output);
-                let stuck = self.shell.as_ref().is_some_and(|shell| shell.unread_input() > STUCK_BYTES);
                 self.feed_shell(cx);
-                if stuck || !self.session.typed().is_empty() {
+                if !self.session.typed().is_empty() {
                     self.with_shell(Shell::interrupt);
                 }
             }

@@ -12,6 +12,7 @@ use crate::server::{Closing, ShellRequest};
 use inhost_common::LocalFuture;
 use inhost_common::users::{Authenticate, Verdict};
 use inhost_common::{Admission, Refusal};
+use inhost_runtime::Reactor;
 
 /// The host, as a session sees it.
 pub trait Services {
@@ -160,19 +161,27 @@ pub struct HostServices<C, A> {
     authenticator: A,
     admission: Admission,
     shell: RefCell<ShellSettings>,
+    reactor: Reactor,
     news: Text,
     netstat: Text,
     log: Log,
 }
 
 impl<C: Clock, A: Authenticate> HostServices<C, A> {
-    /// No news, an empty NETSTAT, no log.
-    pub fn new(clock: C, authenticator: A, admission: Admission, shell: ShellSettings) -> Self {
+    /// Shells whose ptys `reactor` watches; no news, an empty NETSTAT, no log.
+    pub fn new(
+        clock: C,
+        authenticator: A,
+        admission: Admission,
+        shell: ShellSettings,
+        reactor: Reactor,
+    ) -> Self {
         HostServices {
             clock,
             authenticator,
             admission,
             shell: RefCell::new(shell),
+            reactor,
             news: Box::new(|| "No news.".to_owned()),
             netstat: Box::new(String::new),
             log: Box::new(|_| ()),
@@ -212,7 +221,7 @@ impl<C: Clock, A: Authenticate> Services for HostServices<C, A> {
         self.authenticator.authenticate(user, password)
     }
     fn shell(&self, request: &ShellRequest) -> io::Result<Pty> {
-        Pty::spawn(&self.shell.borrow().command(request))
+        Pty::spawn(&self.shell.borrow().command(request), &self.reactor)
     }
     fn news(&self) -> String {
         (self.news)()

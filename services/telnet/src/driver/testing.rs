@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::Instant;
+use inhost_runtime::Reactor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{Clock, Urgent};
@@ -252,5 +254,37 @@ impl Urgent for OsStream {
 impl Drop for OsStream {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+thread_local! {
+    static REACTOR: Reactor = Reactor::new().unwrap();
+}
+
+/// The reactor of this test's thread.
+pub(crate) fn reactor() -> Reactor {
+    REACTOR.with(Reactor::clone)
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Runs `future` to its end, with the reactor. Wakes of other threads are looked for every millisecond.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, woken) = (std::pin::pin!(future), Arc::new(Flag(AtomicBool::new(true))));
+    let waker = Waker::from(woken.clone());
+    loop {
+        if woken.0.swap(false, Ordering::SeqCst)
+            && let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker))
+        {
+            return done;
+        }
+        let pause = if woken.0.load(Ordering::SeqCst) { 0 } else { 1 };
+        reactor().wait(Some(inhost_base::Duration::from_millis(pause))).unwrap();
     }
 }

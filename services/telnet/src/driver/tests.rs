@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration as Time, Instant as Start};
 
-use futures_lite::future::{block_on, or, zip};
+use futures_lite::future::{or, zip};
 use inhost_base::Duration;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 
-use super::testing::{Ada, RealClock, Wire, wire};
+use super::testing::{Ada, RealClock, Wire, block_on, reactor, wire};
 use super::*;
 use crate::codec::TelnetOption;
 use crate::machine::{Config, Event, Telnet};
@@ -22,7 +22,7 @@ fn host() -> Host {
     let arguments = vec!["-c".into(), "PS1='$ ' exec /bin/sh".into()];
     let shell = ShellSettings { arguments, home: "/".into(), ..ShellSettings::default() };
     let admission = Admission::new(AdmissionLimits::default());
-    HostServices::new(RealClock::new(), Ada, admission, shell)
+    HostServices::new(RealClock::new(), Ada, admission, shell, reactor())
         .with_news(|| "It rains.\nMore tomorrow.".into())
         .with_netstat(|| "all is well".into())
 }

@@ -1,24 +1,24 @@
 //! A shell in a pty, and the little that a session needs to know of one.
 
 mod processes;
-mod pump;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::Child;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use inhost_runtime::{AsyncFd, Interest, Reactor};
 use pty_process::blocking as raw;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit};
 use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-pub use pump::PUMP_BYTES;
-pub(crate) use pump::{Ends, Pump};
 
 /// Where a session's data goes once the user is logged in: a pty, or in a simulation something like one.
 /// Reading gives end of file when the shell has ended.
@@ -31,8 +31,6 @@ pub trait Shell: AsyncRead + AsyncWrite + Unpin {
     fn interrupt(&self);
     /// Drops output that was not yet read.
     fn discard_output(&self);
-    /// Octets of input that the shell has not taken yet.
-    fn unread_input(&self) -> usize;
     /// Hangs up. Every process of the session is gone within the grace time. Dropping does the same.
     fn end(&mut self);
 }
@@ -95,7 +93,7 @@ pub struct ShellCommand {
 /// The first descriptor that is none of the three that a program is given.
 const FIRST_OWN_DESCRIPTOR: i32 = 3;
 
-/// Sessions whose threads still run, and who waits for them.
+/// Sessions whose processes are not all known to be gone.
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 
@@ -123,20 +121,25 @@ pub fn wait_for_sessions(limit: Duration) -> bool {
     *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
 }
 
+/// How long output may take through the kernel after its writer has ended.
+const LAST_OUTPUT_NS: i64 = 20_000_000;
+/// Octets dropped at a time.
+const DISCARD_BYTES: usize = 4096;
+
 /// Opening a pty marks its descriptor close-on-exec in a second step; no other shell is started between.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// A shell on a pty of its own, the leader of its session. One side thread carries its octets, with at most
-/// [`PUMP_BYTES`] each way; the same thread ends the session's processes.
+/// A shell on a pty of its own, the leader of its session. The task that reads and writes it waits by the reactor of its
+/// thread. Nothing is queued here: what waits in between is what an interrupt cannot stop.
 pub struct Pty {
-    pump: Pump,
-    master: Weak<raw::Pty>,
     leader: Pid,
+    /// `None` once the session has ended.
+    session: Option<Session>,
 }
 
 impl Pty {
-    /// Opens a pty and starts the command on it.
-    pub fn spawn(command: &ShellCommand) -> io::Result<Pty> {
+    /// Opens a pty, watched by `reactor`, and starts the command on it.
+    pub fn spawn(command: &ShellCommand, reactor: &Reactor) -> io::Result<Pty> {
         let (columns, rows) = command.window;
         // Ours are closed on exec as they are made; those that the host was started with may not be.
         close_fds::set_fds_cloexec_threadsafe(FIRST_OWN_DESCRIPTOR, &[]);
@@ -158,13 +161,16 @@ impl Pty {
             let limit = Rlimit { current: Some(descriptors), maximum };
             rustix::process::prlimit(Some(leader), Resource::Nofile, limit)?;
         }
-        let flags = rustix::fs::fcntl_getfl(&master)?;
-        rustix::fs::fcntl_setfl(&master, flags | rustix::fs::OFlags::NONBLOCK)?;
-        let exit = rustix::process::pidfd_open(leader, PidfdFlags::empty()).ok();
-        let master = Arc::new(master);
-        let weak = Arc::downgrade(&master);
-        let ends = Session { master, child, leader, exit, _counted: Counted::new() };
-        Ok(Pty { pump: Pump::start("telnet-pty", ends)?, master: weak, leader })
+        let exit = rustix::process::pidfd_open(leader, PidfdFlags::empty())?;
+        let session = Session {
+            child,
+            leader,
+            master: AsyncFd::new(reactor, master)?,
+            exit: AsyncFd::new(reactor, exit)?,
+            last_output: None,
+            _counted: Counted::new(),
+        };
+        Ok(Pty { leader, session: Some(session) })
     }
     /// The process id of the shell, which is also that of its session.
     pub fn session_id(&self) -> i32 {
@@ -174,12 +180,13 @@ impl Pty {
 
 impl Shell for Pty {
     fn resize(&self, columns: u16, rows: u16) {
-        if let Some(master) = self.master.upgrade() {
-            let _ = master.resize(pty_process::Size::new(rows, columns));
+        if let Some(session) = &self.session {
+            let _ = session.master.inner().resize(pty_process::Size::new(rows, columns));
         }
     }
     fn keys(&self) -> TerminalKeys {
-        let attributes = self.master.upgrade().and_then(|master| rustix::termios::tcgetattr(&*master).ok());
+        let session = self.session.as_ref();
+        let attributes = session.and_then(|session| rustix::termios::tcgetattr(&session.master).ok());
         let Some(attributes) = attributes else { return TerminalKeys::default() };
         let codes = &attributes.special_codes;
         TerminalKeys {
@@ -195,71 +202,133 @@ impl Shell for Pty {
         }
     }
     fn interrupt(&self) {
-        if let Some(master) = self.master.upgrade() {
-            signal_foreground(&master, Signal::INT);
+        if let Some(session) = &self.session {
+            signal_foreground(session.master.inner(), Signal::INT);
         }
     }
     fn discard_output(&self) {
-        self.pump.discard();
-    }
-    fn unread_input(&self) -> usize {
-        self.pump.unwritten()
+        if let Some(session) = &self.session {
+            let mut bytes = [0; DISCARD_BYTES];
+            let _ = session.master.try_io(Interest::Read, |master| {
+                rustix::io::read(master, &mut bytes[..]).map_err(io::Error::from)
+            });
+        }
     }
     fn end(&mut self) {
-        self.pump.stop();
+        if let Some(session) = self.session.take() {
+            session.end();
+        }
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
 impl AsyncRead for Pty {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.pump.poll_read(cx, buf)
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Some(session) = &mut self.session else { return Poll::Ready(Ok(())) };
+        match ready!(session.poll_read(cx, buf.initialize_unfilled())) {
+            0 => self.end(),
+            count => buf.advance(count),
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Pty {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.pump.poll_write(cx, bytes)
+        match &self.session {
+            Some(session) => session.master.poll_io(Interest::Write, cx, |master| {
+                rustix::io::write(master, bytes).map_err(io::Error::from)
+            }),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
     }
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.pump.poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.pump.stop();
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.end();
         Poll::Ready(Ok(()))
     }
 }
 
-/// What the pump's thread owns.
+/// A session that goes on.
 struct Session {
-    master: Arc<raw::Pty>,
     child: Child,
     leader: Pid,
-    exit: Option<OwnedFd>,
+    master: AsyncFd<raw::Pty>,
+    /// Readable once the leader has ended.
+    exit: AsyncFd<OwnedFd>,
+    /// Readable once the leader's last output must have come; it is there after the leader has ended.
+    last_output: Option<AsyncFd<OwnedFd>>,
     _counted: Counted,
 }
 
-impl Ends for Session {
-    fn source(&self) -> BorrowedFd<'_> {
-        self.master.as_fd()
-    }
-    fn sink(&self) -> BorrowedFd<'_> {
-        self.master.as_fd()
-    }
-    fn exit(&self) -> Option<BorrowedFd<'_>> {
-        self.exit.as_ref().map(AsFd::as_fd)
-    }
-    fn outlives_source(&self) -> bool {
-        false
-    }
-    /// Hangs up: the foreground and the leader are told, the pty is freed, and who stays is killed.
-    fn finish(mut self) {
-        signal_foreground(&self.master, Signal::HUP);
-        for signal in [Signal::HUP, Signal::CONT] {
-            let _ = rustix::process::kill_process_group(self.leader, signal);
+impl Session {
+    /// Reads output. 0 is the end: the terminal was closed, or the leader has ended and its last output has come, though
+    /// others may hold the terminal.
+    fn poll_read(&mut self, cx: &mut Context<'_>, bytes: &mut [u8]) -> Poll<usize> {
+        let mut is_last = false;
+        loop {
+            let read = self.master.poll_io(Interest::Read, cx, |master| {
+                rustix::io::read(master, &mut *bytes).map_err(io::Error::from)
+            });
+            match read {
+                Poll::Ready(Ok(count)) => {
+                    self.last_output = None;
+                    return Poll::Ready(count);
+                }
+                // A pty whose other end is closed gives EIO.
+                Poll::Ready(Err(_)) => return Poll::Ready(0),
+                Poll::Pending if is_last => return Poll::Ready(0),
+                Poll::Pending => {}
+            }
+            ready!(self.exit.poll_ready(Interest::Read, cx));
+            let timer = match &mut self.last_output {
+                Some(timer) => timer,
+                none => match last_output_timer(self.exit.reactor()) {
+                    Ok(timer) => none.insert(timer),
+                    Err(_) => return Poll::Ready(0),
+                },
+            };
+            ready!(timer.poll_ready(Interest::Read, cx));
+            // What came meanwhile is read first.
+            is_last = true;
         }
-        drop(self.master);
-        processes::end_session(self.leader, &mut self.child);
     }
+    /// Hangs up: the foreground and the leader are told, the pty is freed, and a thread kills the processes that stay.
+    fn end(self) {
+        let Session { mut child, leader, master, exit, last_output, _counted } = self;
+        signal_foreground(master.inner(), Signal::HUP);
+        for signal in [Signal::HUP, Signal::CONT] {
+            let _ = rustix::process::kill_process_group(leader, signal);
+        }
+        drop((master, exit, last_output));
+        let end = move || {
+            processes::end_session(leader, &mut child);
+            drop(_counted);
+        };
+        if std::thread::Builder::new().name("telnet-pty-end".into()).spawn(end).is_err() {
+            let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+/// A timer that runs out when the last output of a process that has ended must have come through the kernel.
+fn last_output_timer(reactor: &Reactor) -> io::Result<AsyncFd<OwnedFd>> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+    let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let once = Itimerspec { it_interval: never, it_value: Timespec { tv_sec: 0, tv_nsec: LAST_OUTPUT_NS } };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &once)?;
+    AsyncFd::new(reactor, timer)
 }
 
 fn signal_foreground(master: &raw::Pty, signal: Signal) {

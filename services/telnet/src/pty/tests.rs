@@ -1,5 +1,5 @@
 use super::*;
-use futures_lite::future::block_on;
+use crate::driver::testing::{block_on, reactor};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -36,7 +36,7 @@ fn gone(session: i32) -> bool {
 
 #[test]
 fn only_the_given_environment_and_the_size() {
-    let mut pty = Pty::spawn(&command("env; stty size; echo end")).unwrap();
+    let mut pty = Pty::spawn(&command("env; stty size; echo end"), &reactor()).unwrap();
     let output = all_output(&mut pty);
     assert!(output.contains("24 80\r\n") && output.ends_with("end\r\n"), "{output}");
     assert!(!output.contains("HOME=") && !output.contains("CARGO"), "{output}");
@@ -48,12 +48,12 @@ fn a_shell_may_have_fewer_descriptors_than_the_host() {
     let script =
         "i=0; while [ $(ulimit -n) != 99 ] && [ $i -lt 500 ]; do i=$((i+1)); sleep 0.01; done; ulimit -n";
     let limited = ShellCommand { descriptor_limit: Some(99), ..command(script) };
-    assert_eq!(all_output(&mut Pty::spawn(&limited).unwrap()), "99\r\n");
+    assert_eq!(all_output(&mut Pty::spawn(&limited, &reactor()).unwrap()), "99\r\n");
 }
 
 #[test]
 fn input_and_resizing() {
-    let mut pty = Pty::spawn(&command("read line; echo got $line; stty size")).unwrap();
+    let mut pty = Pty::spawn(&command("read line; echo got $line; stty size"), &reactor()).unwrap();
     pty.resize(132, 50);
     block_on(pty.write_all(b"hello\r")).unwrap();
     let output = all_output(&mut pty);
@@ -62,7 +62,8 @@ fn input_and_resizing() {
 
 #[test]
 fn the_end_kills_those_who_ignore_the_hangup() {
-    let mut pty = Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100")).unwrap();
+    let mut pty =
+        Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100"), &reactor()).unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let session = pty.session_id();
     assert!(processes::members(session).len() >= 3);
@@ -72,7 +73,7 @@ fn the_end_kills_those_who_ignore_the_hangup() {
 
 #[test]
 fn a_shell_that_ends_ends_the_session_though_others_hold_the_pty() {
-    let mut pty = Pty::spawn(&command("trap '' HUP; sleep 100 & echo bye")).unwrap();
+    let mut pty = Pty::spawn(&command("trap '' HUP; sleep 100 & echo bye"), &reactor()).unwrap();
     let session = pty.session_id();
     assert_eq!(all_output(&mut pty), "bye\r\n");
     assert!(gone(session));
@@ -80,7 +81,7 @@ fn a_shell_that_ends_ends_the_session_though_others_hold_the_pty() {
 
 #[test]
 fn a_program_is_interrupted_though_it_reads_nothing() {
-    let mut pty = Pty::spawn(&command("yes > /dev/null")).unwrap();
+    let mut pty = Pty::spawn(&command("yes > /dev/null"), &reactor()).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     assert!(pty.keys().signals && pty.keys().interrupt == 3);
     pty.interrupt();
@@ -93,7 +94,7 @@ fn a_shell_has_no_descriptor_but_its_terminal() {
     // As whoever started the host may have left one open.
     let left = std::fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&left, rustix::io::FdFlags::empty()).unwrap();
-    let mut pty = Pty::spawn(&command("ls -l /proc/$$/fd | sed 's/.*-> //'; echo end")).unwrap();
+    let mut pty = Pty::spawn(&command("ls -l /proc/$$/fd | sed 's/.*-> //'; echo end"), &reactor()).unwrap();
     let output = all_output(&mut pty);
     let others: Vec<&str> =
         output.lines().filter(|line| line.starts_with('/') && !line.contains("pts")).collect();
@@ -103,7 +104,8 @@ fn a_shell_has_no_descriptor_but_its_terminal() {
 
 #[test]
 fn whoever_ends_waits_for_the_sessions_to_end() {
-    let mut pty = Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100")).unwrap();
+    let mut pty =
+        Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100"), &reactor()).unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let session = pty.session_id();
     assert!(!wait_for_sessions(Duration::from_millis(10)));

@@ -12,11 +12,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Octets that wait in either direction.
-pub const PUMP_BYTES: usize = 4096;
+const PUMP_BYTES: usize = 4096;
 /// Octets of one write, so that a slow taker does not hold the thread long.
 const WRITE_BYTES: usize = 512;
-/// How long output may take through the kernel after its writer has ended.
-const LAST_WORDS_NS: i64 = 20_000_000;
 
 /// What a pump carries.
 pub(crate) trait Ends: Send + 'static {
@@ -24,14 +22,6 @@ pub(crate) trait Ends: Send + 'static {
     fn source(&self) -> BorrowedFd<'_>;
     /// What is written.
     fn sink(&self) -> BorrowedFd<'_>;
-    /// Becomes readable when the source has nothing more to come, though it may stay open.
-    fn exit(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-    /// Whether the sink lives on when the source has ended.
-    fn outlives_source(&self) -> bool;
-    /// The pump is done; runs on its thread.
-    fn finish(self);
 }
 
 /// The near end of a pump: it reads what the source gave, and writes what the sink shall get.
@@ -62,24 +52,8 @@ impl Pump {
         let theirs = shared.clone();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             run(&theirs, &ends);
-            ends.finish();
         })?;
         Ok(Pump { shared })
-    }
-    /// Drops what was read and not yet taken; how many octets that were.
-    pub(crate) fn discard(&self) -> usize {
-        let dropped = {
-            let mut queues = self.shared.locked();
-            let dropped = queues.incoming.len();
-            queues.incoming.clear();
-            dropped
-        };
-        self.shared.ring();
-        dropped
-    }
-    /// Octets that wait to be written.
-    pub(crate) fn unwritten(&self) -> usize {
-        self.shared.locked().outgoing.len()
     }
     /// Ends the thread as soon as it has finished what it is at.
     pub(crate) fn stop(&self) {
@@ -176,7 +150,7 @@ fn run(shared: &Shared, ends: &impl Ends) {
     loop {
         let (want_read, want_write) = {
             let queues = shared.locked();
-            if queues.stopped || (queues.source_ended && !ends.outlives_source()) {
+            if queues.stopped {
                 break;
             }
             let room = queues.incoming.len() < PUMP_BYTES && !queues.source_ended;
@@ -185,8 +159,6 @@ fn run(shared: &Shared, ends: &impl Ends) {
         let Some(ready) = wait(shared, ends, want_read, want_write) else { break };
         if ready.read {
             take_in(shared, ends);
-        } else if ready.exited && want_read && !more_comes(ends) {
-            end_source(shared);
         }
         if ready.write {
             put_out(shared, ends);
@@ -203,20 +175,15 @@ fn run(shared: &Shared, ends: &impl Ends) {
 struct Ready {
     read: bool,
     write: bool,
-    exited: bool,
 }
 
 fn wait(shared: &Shared, ends: &impl Ends, want_read: bool, want_write: bool) -> Option<Ready> {
     let mut polled = Vec::with_capacity(4);
     polled.push(PollFd::new(&shared.bell, PollFlags::IN));
-    let (mut read_at, mut write_at, mut exit_at) = (0, 0, 0);
+    let (mut read_at, mut write_at) = (0, 0);
     if want_read {
         read_at = polled.len();
         polled.push(PollFd::from_borrowed_fd(ends.source(), PollFlags::IN));
-        if let Some(exit) = ends.exit() {
-            exit_at = polled.len();
-            polled.push(PollFd::from_borrowed_fd(exit, PollFlags::IN));
-        }
     }
     if want_write {
         write_at = polled.len();
@@ -227,16 +194,9 @@ fn wait(shared: &Shared, ends: &impl Ends, want_read: bool, want_write: bool) ->
         Err(_) => return None,
     }
     let is_ready = |at: usize| at > 0 && polled.get(at).is_some_and(|fd| !fd.revents().is_empty());
-    let ready = Ready { read: is_ready(read_at), write: is_ready(write_at), exited: is_ready(exit_at) };
+    let ready = Ready { read: is_ready(read_at), write: is_ready(write_at) };
     let _ = rustix::io::read(&shared.bell, &mut [0u8; 8][..]);
     Some(ready)
-}
-
-/// Last words of a process may still be on their way through the kernel when its end is known.
-fn more_comes(ends: &impl Ends) -> bool {
-    let timeout = rustix::event::Timespec { tv_sec: 0, tv_nsec: LAST_WORDS_NS };
-    let mut polled = [PollFd::from_borrowed_fd(ends.source(), PollFlags::IN)];
-    matches!(poll(&mut polled, Some(&timeout)), Ok(count) if count > 0)
 }
 
 fn take_in(shared: &Shared, ends: &impl Ends) {
@@ -255,7 +215,6 @@ fn take_in(shared: &Shared, ends: &impl Ends) {
             }
         }
         Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-        // A pty whose other end is closed gives EIO: that is its end of file.
         Ok(_) | Err(_) => end_source(shared),
     }
 }
