@@ -1,77 +1,26 @@
 //! The FTP server, before login and after, on its control connection and on data connections.
 
+#[path = "../../../../services/ftp/tests/place/server.rs"]
+mod server;
+
 use std::rc::Rc;
 
 use inhost_base::Endpoint;
-use inhost_common::LocalFuture;
-use inhost_common::{Admission, AdmissionLimits, Callers};
-use inhost_ftp::codec::UnixTime;
-use inhost_ftp::driver::{
-    Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
-};
-use inhost_ftp::server::{Rights, ServerConfig};
+use inhost_common::{Admission, AdmissionLimits};
+use inhost_ftp::driver::serve_session;
+use inhost_ftp::server::ServerConfig;
 use inhost_sim::{Node, Outcome};
-use inhost_socket::{Host, Stream};
+use inhost_socket::Stream;
 
 use super::files::Endless;
 use super::{assert_little, expect, held, says};
+use server::Server;
 
 const PORT: u16 = 21;
 
-struct Server {
-    host: Host,
-    network: HostNetwork,
-    ports: PassivePorts<HostNetwork>,
-    admission: Admission,
-    callers: Callers,
-}
-
-impl Services for Server {
-    type Clock = Host;
-    type Network = HostNetwork;
-    fn clock(&self) -> &Host {
-        &self.host
-    }
-    fn unix_time(&self) -> UnixTime {
-        UnixTime { seconds: 1_795_300_000, nanoseconds: 0 }
-    }
-    fn network(&self) -> &HostNetwork {
-        &self.network
-    }
-    fn ports(&self) -> &PassivePorts<HostNetwork> {
-        &self.ports
-    }
-    fn admission(&self) -> &Admission {
-        &self.admission
-    }
-    fn callers(&self) -> &Callers {
-        &self.callers
-    }
-    fn tls(&self) -> Option<TlsServer> {
-        None
-    }
-    fn log_in(&self, _: String, _: String) -> LocalFuture<Entry> {
-        let granted = Granted {
-            storage: Rc::new(Endless),
-            rights: Rights { write: true },
-            account: None,
-            rate_bytes_per_second: None,
-        };
-        Box::pin(std::future::ready(Entry::Granted(granted)))
-    }
-    fn record(&self, _: SessionEvent<'_>) {}
-}
-
 async fn serve(node: Node) -> Outcome {
     let host = node.host().clone();
-    let network = HostNetwork::new(&host);
-    let server = Rc::new(Server {
-        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004), Callers::default()),
-        network,
-        admission: Admission::new(AdmissionLimits::default()),
-        callers: Callers::default(),
-        host,
-    });
+    let server = Rc::new(Server::new(&host, Rc::new(Endless), Admission::new(AdmissionLimits::default())));
     let config = Rc::new(ServerConfig::default());
     let listener = node.bind(PORT)?;
     loop {

@@ -1,26 +1,24 @@
 //! A server and its clients on one host under the real clock.
 #![allow(dead_code)] // Each test file uses its part.
 
-use std::cell::{Cell, RefCell};
+mod server;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
-use inhost_common::LocalFuture;
 use inhost_common::storage::Folder;
-use inhost_common::{Admission, AdmissionLimits, Callers};
+use inhost_common::{Admission, AdmissionLimits};
 use inhost_ftp::client::{ClientError, Operation};
-use inhost_ftp::codec::UnixTime;
-use inhost_ftp::driver::{
-    Connection, Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsClient, TlsServer,
-    Trust, serve_session,
-};
-use inhost_ftp::server::{Rights, ServerConfig};
+use inhost_ftp::driver::{Connection, HostNetwork, TlsClient, TlsServer, Trust, serve_session};
+use inhost_ftp::server::ServerConfig;
 use inhost_runtime::Runtime;
 use inhost_socket::{Host, Stream};
 use inhost_stack::StackConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+pub use server::Server;
 
 pub const PORT: u16 = 21;
 pub const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -54,63 +52,6 @@ impl Drop for Place {
     }
 }
 
-pub struct Server {
-    pub host: Host,
-    network: HostNetwork,
-    ports: PassivePorts<HostNetwork>,
-    pub callers: Callers,
-    pub admission: Admission,
-    folder: Folder,
-    tls: Option<TlsServer>,
-    rate: Option<u64>,
-    /// Passwords that were looked at.
-    pub checked: Cell<u32>,
-    pub log: RefCell<Vec<String>>,
-}
-
-impl Services for Server {
-    type Clock = Host;
-    type Network = HostNetwork;
-    fn clock(&self) -> &Host {
-        &self.host
-    }
-    fn unix_time(&self) -> UnixTime {
-        UnixTime { seconds: 1_795_300_000, nanoseconds: 0 }
-    }
-    fn network(&self) -> &HostNetwork {
-        &self.network
-    }
-    fn ports(&self) -> &PassivePorts<HostNetwork> {
-        &self.ports
-    }
-    fn callers(&self) -> &Callers {
-        &self.callers
-    }
-    fn admission(&self) -> &Admission {
-        &self.admission
-    }
-    fn tls(&self) -> Option<TlsServer> {
-        self.tls.clone()
-    }
-    fn log_in(&self, user: String, password: String) -> LocalFuture<Entry> {
-        self.checked.set(self.checked.get() + 1);
-        let entry = match (&*user, &*password) {
-            ("ada" | "slow", "engine") => Entry::Granted(Granted {
-                storage: Rc::new(self.folder.clone()),
-                rights: Rights { write: true },
-                account: None,
-                rate_bytes_per_second: self.rate.filter(|_| user == "slow"),
-            }),
-            ("busy", _) => Entry::Busy,
-            _ => Entry::Denied,
-        };
-        Box::pin(std::future::ready(entry))
-    }
-    fn record(&self, event: SessionEvent<'_>) {
-        self.log.borrow_mut().push(format!("{event:?}"));
-    }
-}
-
 /// A certificate for 127.0.0.1 with its key, in PEM.
 pub fn certificate() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
@@ -135,18 +76,11 @@ pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: 
         connections_per_window: 5000,
         ..AdmissionLimits::default()
     };
-    let callers = Callers::default();
+    let tls = TlsServer::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
     let server = Rc::new(Server {
-        ports: PassivePorts::new(network.clone(), Some(40_000..=40_004), callers.clone()),
-        callers,
-        network: network.clone(),
-        admission: Admission::new(limits),
-        folder: place.folder("server"),
-        tls: Some(TlsServer::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap()),
+        tls: Some(tls),
         rate: Some(1_000_000),
-        checked: Cell::new(0),
-        log: RefCell::default(),
-        host: host.clone(),
+        ..Server::new(&host, Rc::new(place.folder("server")), Admission::new(limits))
     });
     let listener = network.listen_for_control(Endpoint::new(HERE, PORT)).unwrap();
     let (serving, config, accepting) = (server.clone(), Rc::new(config), host.clone());
