@@ -68,7 +68,11 @@ pub async fn follow(dhcp: Dhcp, names: Rc<Names>, otherwise: Servers) {
         let found = dhcp.resolvers();
         let servers = match found.servers.is_empty() {
             true => otherwise.clone(),
-            false => Servers { search: found.search, ..Servers::of(found.servers) },
+            false => {
+                let mut leased = Servers::of(found.servers);
+                leased.search = found.search;
+                leased
+            }
         };
         if servers != known {
             names.set_servers(&servers);

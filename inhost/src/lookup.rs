@@ -38,12 +38,8 @@ pub fn run(arguments: &Lookup) -> Result<(), Failure> {
 
 fn request(arguments: &Lookup) -> Result<RecordsRequest, Failure> {
     check_name(&arguments.name).map_err(|why| Failure::usage(why.to_string()))?;
-    let mut request = RecordsRequest {
-        name: arguments.name.clone(),
-        over_tcp: arguments.tcp,
-        on_the_link: arguments.mdns,
-        ..RecordsRequest::default()
-    };
+    let mut request = RecordsRequest::new(&arguments.name);
+    (request.over_tcp, request.on_the_link) = (arguments.tcp, arguments.mdns);
     for word in &arguments.words {
         match word.strip_prefix('@') {
             Some(text) => request.server = Some(server(text)?),
@@ -100,13 +96,11 @@ pub fn request_of(asked: &Value) -> Result<RecordsRequest, String> {
         Some(text) => Some(server(text).map_err(|failure| failure.to_string())?),
         None => None,
     };
-    Ok(RecordsRequest {
-        name: asked["name"].as_str().ok_or("give \"name\"")?.to_owned(),
-        kinds,
-        server,
-        over_tcp: asked["tcp"].as_bool().unwrap_or(false),
-        on_the_link: asked["mdns"].as_bool().unwrap_or(false),
-    })
+    let mut request = RecordsRequest::new(asked["name"].as_str().ok_or("give \"name\"")?);
+    (request.kinds, request.server) = (kinds, server);
+    request.over_tcp = asked["tcp"].as_bool().unwrap_or(false);
+    request.on_the_link = asked["mdns"].as_bool().unwrap_or(false);
+    Ok(request)
 }
 
 /// Everything that was found out.

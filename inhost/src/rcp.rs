@@ -20,7 +20,7 @@ struct There {
 
 /// Copies, and says what was left out.
 pub fn run(arguments: &Rcp) -> Result<(), Failure> {
-    let options = Options { recursive: arguments.recursive, preserve: arguments.preserve };
+    let options = Options::new(arguments.recursive, arguments.preserve);
     let Some((target, sources)) = arguments.paths.split_last() else {
         return Err(Failure::usage("give what to copy, and where to"));
     };

@@ -88,7 +88,7 @@ impl Private {
         };
         let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
         let hosts = Hosts::parse(&read("/etc/hosts"));
-        let config = NamesConfig { hosts, servers, seed, ..NamesConfig::default() };
+        let config = NamesConfig::new(hosts, servers, seed);
         let names = Names::new(runtime.host(), config);
         Ok(Private { runtime, links, names, reaches_loopback })
     }

@@ -82,15 +82,12 @@ async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(),
         }
         (Method::Tcp, port) => ProbeMethod::Call { port: port.unwrap_or(TCP_PORT) },
     };
-    let config = Config {
-        first_hop: arguments.first,
-        last_hop: arguments.max,
-        probes_per_hop: arguments.queries,
-        parallel: arguments.parallel,
-        wait: Duration::from_nanos((arguments.wait * 1e9) as u64),
-        packet_bytes: arguments.size,
-        measure_from_bytes: arguments.mtu.then(|| link_mtu_bytes(host)),
-    };
+    let mut config = Config::default();
+    (config.first_hop, config.last_hop) = (arguments.first, arguments.max);
+    (config.probes_per_hop, config.parallel) = (arguments.queries, arguments.parallel);
+    config.wait = Duration::from_nanos((arguments.wait * 1e9) as u64);
+    config.packet_bytes = arguments.size;
+    config.measure_from_bytes = arguments.mtu.then(|| link_mtu_bytes(host));
     if !arguments.json {
         show::begin(arguments, to);
     }
@@ -125,7 +122,7 @@ async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(),
 fn failed(arguments: &Traceroute, to: IpAddr, why: TraceError) -> Failure {
     let hint = match why {
         TraceError::Send(_) => "; does the link have a gateway= that leads there?",
-        TraceError::Open(_) => "",
+        _ => "",
     };
     Failure::operation(format!("no probe could be sent to {} ({to}): {why}{hint}", arguments.host))
 }

@@ -65,12 +65,12 @@ impl Opener {
     }
     /// How files are moved.
     pub fn how(&self) -> GetOptions {
-        GetOptions {
-            resume: !self.options.no_resume,
-            hash: !self.options.no_hash,
-            via: if self.options.active { DataVia::Active } else { DataVia::Passive },
-            in_place: self.options.in_place,
-        }
+        let mut how = GetOptions::default();
+        how.resume = !self.options.no_resume;
+        how.hash = !self.options.no_hash;
+        how.via = if self.options.active { DataVia::Active } else { DataVia::Passive };
+        how.in_place = self.options.in_place;
+        how
     }
     /// Connects to the host of a URL, encrypted where that was asked for; nobody is logged in yet.
     pub async fn connect(&self, url: &Url) -> Result<Session, ClientError> {

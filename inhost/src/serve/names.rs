@@ -27,7 +27,7 @@ pub fn answer(
 ) -> Result<(), Failure> {
     let hosts = Hosts::parse(&table(&table_path(config)));
     let servers = servers(config, links);
-    let names = NamesConfig { hosts, servers: servers.clone(), seed: seed()?, ..NamesConfig::default() };
+    let names = NamesConfig::new(hosts, servers.clone(), seed()?);
     let names = Rc::new(Names::new(runtime.host(), names));
     if let Some(forwarder) = forwarder {
         names.set_home(forwarder.home());

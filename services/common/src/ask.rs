@@ -11,6 +11,7 @@ const READ_BYTES: usize = 4096;
 
 /// Why there is no answer, or not all of it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AskError {
     /// The connection failed.
     Io(io::Error),

@@ -14,6 +14,7 @@ const PEERS: usize = 4096;
 
 /// How many wrong passwords a peer may try.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct DenialLimits {
     /// Wrong passwords of one peer in [`window`](Self::window), after which it is not let in. Default 12.
     pub denials_per_window: u32,

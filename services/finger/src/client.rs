@@ -17,6 +17,7 @@ pub struct Query {
 
 /// Why something is no question for finger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum QueryError {
     /// No host is named.
     NoHost,

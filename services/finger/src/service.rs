@@ -32,6 +32,7 @@ const FORWARD_BYTES: usize = 64 << 10;
 /// `[finger]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Section {
     /// Whether it runs. Default false: it tells of users.
     pub enabled: bool,

@@ -57,6 +57,7 @@ pub struct Counters {
 
 /// Why a gateway cannot be started: what failed, and where.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum StartError {
     /// The system does not let us listen there.
     Forward {

@@ -103,6 +103,7 @@ impl Default for LittleConfig {
 
 /// Why a service cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ServeError {
     /// Which one.
     pub service: Service,

@@ -9,6 +9,7 @@ use crate::{Little, LittleConfig, Service, serve};
 /// `[little]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Section {
     /// Whether they run. Default true.
     pub enabled: bool,

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Why a name has no address for us.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum LookUpError {
     /// The text can be no name.
     NotAName {
@@ -107,6 +108,7 @@ impl std::error::Error for LookUpError {}
 
 /// Why no connection by name came about.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ConnectByNameError {
     /// The name has no address.
     LookUp(LookUpError),

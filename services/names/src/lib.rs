@@ -65,6 +65,7 @@ const CACHE_BYTES: usize = 256 << 10;
 
 /// How a host finds addresses.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct NamesConfig {
     /// The table that is asked before the DNS. Default: empty.
     pub hosts: Hosts,
@@ -74,6 +75,20 @@ pub struct NamesConfig {
     pub race: RaceConfig,
     /// What identifiers and letters' case are drawn from: entropy that nobody else knows. Default: zeros, for tests.
     pub seed: [u8; 32],
+}
+
+impl NamesConfig {
+    /// A table, name servers, and entropy that nobody else knows; addresses are raced as RFC 8305 recommends.
+    ///
+    /// ```
+    /// use inhost_names::{Hosts, NamesConfig, Servers};
+    /// let servers = Servers::parse("nameserver 192.0.2.53\nsearch example.com\n");
+    /// let config = NamesConfig::new(Hosts::parse("192.0.2.7 printer\n"), servers, [7; 32]);
+    /// assert_eq!(config.servers.search, ["example.com"]);
+    /// ```
+    pub fn new(hosts: Hosts, servers: Servers, seed: [u8; 32]) -> NamesConfig {
+        NamesConfig { hosts, servers, race: RaceConfig::default(), seed }
+    }
 }
 
 /// Finds addresses for one host, and connects by name. It belongs to the host's thread, as every local task does.

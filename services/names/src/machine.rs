@@ -20,6 +20,7 @@ pub const QUESTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// How often each server is asked, and how long it is waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Patience {
     /// Times that each server is asked. Default 2.
     pub rounds: usize,
@@ -133,6 +134,7 @@ pub struct Report {
 
 /// Why a question has no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Failed {
     /// Nobody could be asked.
     NoServers,

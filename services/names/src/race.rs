@@ -23,6 +23,7 @@ impl Family {
 
 /// How addresses are raced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RaceConfig {
     /// How long the IPv6 answer is waited for once the IPv4 answer is here. RFC 8305 §3: 50 ms.
     pub resolution_delay: Duration,

@@ -18,6 +18,7 @@ const KINDS_LIMIT: usize = 8;
 
 /// What a person asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct RecordsRequest {
     /// A name, or an address, whose names are looked for.
     pub name: String,
@@ -29,6 +30,20 @@ pub struct RecordsRequest {
     pub over_tcp: bool,
     /// Asks everybody on the link, whatever the name.
     pub on_the_link: bool,
+}
+
+impl RecordsRequest {
+    /// Asks for the types of [`kinds_of`], of whom names are asked otherwise.
+    ///
+    /// ```
+    /// use inhost_names::RecordsRequest;
+    /// let mut request = RecordsRequest::new("www.example.com");
+    /// request.over_tcp = true;
+    /// assert!(request.kinds.is_empty() && request.server.is_none());
+    /// ```
+    pub fn new(name: &str) -> RecordsRequest {
+        RecordsRequest { name: name.to_owned(), ..RecordsRequest::default() }
+    }
 }
 
 /// By whom a question was answered.

@@ -13,6 +13,7 @@ pub const DNS_PORT: u16 = 53;
 
 /// What a DNS client must be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Servers {
     /// Whom to ask, in this order; at most [`SERVERS_LIMIT`]. Empty: the DNS is not asked.
     pub servers: Vec<Endpoint>,

@@ -110,7 +110,7 @@ fn serve(host: &Host) -> Log {
 
 fn names(network: &Network, servers: Servers) -> Rc<Names> {
     let hosts = Hosts::parse("10.9.0.2 table\n");
-    Rc::new(Names::new(&network.ends[0].host, NamesConfig { hosts, servers, ..NamesConfig::default() }))
+    Rc::new(Names::new(&network.ends[0].host, NamesConfig::new(hosts, servers, [0; 32])))
 }
 
 fn server() -> Servers {
@@ -183,7 +183,8 @@ fn what_is_not_there_is_said_clearly() {
 fn a_search_domain_completes_a_short_name() {
     let mut network = Network::new();
     serve(&network.ends[1].host);
-    let servers = Servers { search: vec!["search.example".into()], ..server() };
+    let mut servers = server();
+    servers.search = vec!["search.example".into()];
     let names = names(&network, servers);
     assert_eq!(look_up(&mut network, &names, "host").unwrap(), ["10.9.0.2"]);
 }
@@ -192,16 +193,20 @@ fn a_search_domain_completes_a_short_name() {
 fn a_dead_server_is_given_up_in_its_time_and_another_one_asked() {
     let mut network = Network::new();
     serve(&network.ends[1].host);
-    let patience = Servers { timeout: Duration::from_secs(2), attempts: 1, ..Servers::default() };
+    let asking = |servers: Vec<Endpoint>| {
+        let mut asked = Servers::default();
+        (asked.servers, asked.timeout, asked.attempts) = (servers, Duration::from_secs(2), 1);
+        asked
+    };
     let dead = Endpoint::new([10, 9, 0, 99], 53);
-    let names_dead = names(&network, Servers { servers: vec![dead], ..patience.clone() });
+    let names_dead = names(&network, asking(vec![dead]));
     let started = network.now;
     let error = look_up(&mut network, &names_dead, "both.example").unwrap_err();
     assert!(matches!(error, LookUpError::NoAnswer { .. }), "{error}");
     let took = network.now.since(started);
     assert!(took >= Duration::from_secs(2) && took < Duration::from_secs(12), "{took}");
     let second = vec![dead, Endpoint::new([10, 9, 0, 2], 53)];
-    let names_second = names(&network, Servers { servers: second, ..patience });
+    let names_second = names(&network, asking(second));
     assert_eq!(look_up(&mut network, &names_second, "four.example").unwrap(), ["10.9.0.2"]);
 }
 

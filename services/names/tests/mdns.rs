@@ -57,11 +57,8 @@ fn an_answer_comes_to_whoever_asked_or_to_all() {
         let heard = responder(&network.ends[1].host, to_all);
         let names = names(&network);
         let asking = names.clone();
-        let request = RecordsRequest {
-            name: "multics.local".into(),
-            kinds: vec![RecordType::A],
-            ..RecordsRequest::default()
-        };
+        let mut request = RecordsRequest::new("multics.local");
+        request.kinds = vec![RecordType::A];
         let found = network.run(async move { asking.records(&request).await.unwrap() });
         assert_eq!(found[0].source, Source::Link);
         let answer = found[0].result.as_ref().unwrap();

@@ -83,6 +83,7 @@ pub struct Request {
 
 /// Why a request cannot be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum RequestError {
     /// A name or the command holds an octet of zero, which ends it there; or is empty.
     BadText,

@@ -26,6 +26,7 @@ use crate::server::{Closing, ServerConfig};
 /// `[telnet]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Section {
     /// Whether it runs. Default true.
     pub enabled: bool,

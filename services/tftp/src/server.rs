@@ -194,9 +194,7 @@ pub fn told(error: &StorageError) -> ErrorCode {
         | StorageError::NotDirectory
         | StorageError::NotFile
         | StorageError::Name => ErrorCode::ACCESS,
-        StorageError::NotEmpty | StorageError::Busy | StorageError::Position | StorageError::Other(_) => {
-            ErrorCode::OTHER
-        }
+        _ => ErrorCode::OTHER,
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{BLOCK_BYTES_LIMITS, DeskLimits, Limits, Rights, Rollover, Settings, 
 /// `[tftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Section {
     /// Whether it runs. Default false: it shows files to anybody.
     pub enabled: bool,

@@ -10,6 +10,7 @@ use std::fmt;
 
 /// Why a trace was not made, or not to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TraceError {
     /// There is no socket for it.
     Open(ListenError),

@@ -12,7 +12,8 @@
 //! use inhost_traceroute::{Config, Event, Trace};
 //!
 //! let to: IpAddr = "192.0.2.7".parse().unwrap();
-//! let config = Config { probes_per_hop: 1, last_hop: 1, ..Config::default() };
+//! let mut config = Config::default();
+//! (config.probes_per_hop, config.last_hop) = (1, 1);
 //! let mut trace = Trace::new(config, to);
 //! let probe = trace.poll_probe(Instant::ZERO).unwrap();
 //! assert_eq!((probe.to, probe.hop_limit), (to, 1));

@@ -21,6 +21,7 @@ const MEASURED_UNTIL: usize = 5000;
 
 /// How a route is traced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// The first hop that is probed; 1 is the first router. Default 1.
     pub first_hop: u8,

@@ -53,6 +53,7 @@ pub struct Server {
 
 /// Why something is no question for whois.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum QueryError {
     /// It is empty, too long, or holds a control character.
     BadQuery,

@@ -27,6 +27,7 @@ pub const LIST_BATCH: usize = 256;
 
 /// Why something could not be done with a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StorageError {
     /// There is no such file or directory.
     NotFound,

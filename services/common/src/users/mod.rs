@@ -51,6 +51,7 @@ enum Line {
 
 /// Why the users could not be read or changed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum UserError {
     /// The file could not be read or written.
     File(PathBuf, io::Error),

@@ -29,6 +29,7 @@ use inhost_base::{Duration, HardwareAddress};
 
 /// How a client behaves. Begin with [`Config::new`].
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// The link's card.
     pub card: HardwareAddress,

@@ -43,6 +43,7 @@ pub struct Setup {
 
 /// Why the clients did not start.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum StartError {
     /// The client's port of IPv4 or IPv6 cannot be had.
     Port(ListenError),

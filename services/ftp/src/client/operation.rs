@@ -103,6 +103,7 @@ pub enum Answer {
 
 /// Why an operation came to nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ClientError {
     /// The server refused: what was said, without passwords, and its answer.
     Refused(String, Reply),

@@ -29,6 +29,7 @@ impl Family {
 
 /// Why an address cannot be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum AddressError {
     /// It is not written as the RFC says.
     Syntax,

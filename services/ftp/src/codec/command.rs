@@ -126,6 +126,7 @@ pub struct Command {
 
 /// Why a line is no command.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ParseError {
     /// A verb that is not known: reply 500.
     Unknown(String),

@@ -42,6 +42,7 @@ impl fmt::Display for Reply {
 
 /// What a server said that is no reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ReplyError {
     /// A line that should begin with a code, and does not.
     NoCode(String),

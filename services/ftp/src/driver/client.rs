@@ -31,6 +31,7 @@ const TICKET_TIME: Duration = Duration::from_millis(200);
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ClientLimits {
     /// A data connection to come about, and TLS on it. Default 30 s.
     pub connect_time: Duration,

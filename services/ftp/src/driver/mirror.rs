@@ -23,6 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const DEPTH: usize = 128;
 
 /// A tree that is being mirrored by several connections.
+#[non_exhaustive]
 pub struct MirrorPlan {
     folder: Folder,
     options: GetOptions,

@@ -28,6 +28,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Why TLS cannot be had.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum TlsError {
     /// The certificate or the key cannot be read.
     Pem(String),

@@ -17,6 +17,7 @@ const WORTH_RESUMING_BYTES: u64 = 64 * 1024;
 
 /// How files are moved.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct GetOptions {
     /// Go on where an earlier attempt was broken off.
     pub resume: bool,

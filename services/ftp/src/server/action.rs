@@ -265,6 +265,7 @@ pub enum TransferEvent {
 
 /// Why a transfer came to nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TransferError {
     /// The file.
     Storage(StorageError),

@@ -12,6 +12,7 @@ const LEAST_UPLOAD_BYTES: usize = 64 << 10;
 /// `[ftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Section {
     /// Whether it runs. Default false: it shows files.
     pub enabled: bool,

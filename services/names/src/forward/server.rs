@@ -21,6 +21,7 @@ const QUESTION_BYTES: usize = 4096;
 const SEND_BYTES: usize = 64 * 1024;
 /// Why a forwarder cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ServeError {
     /// Where it was to listen.
     pub at: Endpoint,

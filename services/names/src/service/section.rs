@@ -13,6 +13,7 @@ const LEAST_CACHE_BYTES: usize = 64 << 10;
 /// `[names]` of `host.toml`: the caching forwarder.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct Section {
     /// Whether it runs. Default false.
     pub enabled: bool,

@@ -20,6 +20,7 @@ pub const DEPTH_LIMIT: usize = 64;
 
 /// What is wanted beside the bytes of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Folders with all in them.
     pub recursive: bool,
@@ -28,6 +29,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Folders if `recursive`; times and permissions if `preserve`.
+    ///
+    /// ```
+    /// use inhost_rcommands::rcp::Options;
+    /// assert_eq!(Options::new(true, false).fetch_command("src"), "rcp -r -f src");
+    /// ```
+    pub fn new(recursive: bool, preserve: bool) -> Options {
+        Options { recursive, preserve }
+    }
     /// The command that makes the other end's rcp send `path` to us.
     pub fn fetch_command(self, path: &str) -> String {
         format!("rcp{} -f {}", self.flags(), named(path))

@@ -8,6 +8,7 @@ const NAME_BYTES: usize = 255;
 
 /// Why a name is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum NameError {
     /// It is empty, `.` or `..`.
     NoName,

@@ -6,6 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Why a command was not begun.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum BeginError {
     /// The connection failed.
     Io(io::Error),

@@ -90,6 +90,7 @@ pub enum SessionEvent<'a> {
 
 /// How shells are started.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ShellSettings {
     /// The program, unless the user's own is set. Default `/bin/sh`.
     pub program: PathBuf,

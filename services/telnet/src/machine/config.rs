@@ -14,6 +14,7 @@ pub enum LineEnd {
 
 /// How one end behaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// Options that we perform when asked to.
     pub accept_local: OptionSet,

@@ -4,6 +4,7 @@ use inhost_base::Duration;
 
 /// How the server treats a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ServerConfig {
     /// What the greeting and the prompt call this host. Default "inhost".
     pub host_name: String,

@@ -20,6 +20,7 @@ pub struct Summary {
 
 /// Why a transfer did not.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TransferError {
     /// Nobody answered the request.
     NoAnswer,

@@ -20,6 +20,7 @@ pub enum Decoded {
 
 /// What a sender did wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// An escape or descriptor that RFC 959 does not have.
     Code(u8),

@@ -33,6 +33,7 @@ impl Report {
 
 /// Why a copy did not go on.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Failed {
     /// The connection failed.
     Io(io::Error),
