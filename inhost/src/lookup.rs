@@ -6,7 +6,7 @@ use crate::through::{Private, Way, seen_at};
 use inhost_names::proto::rr::{RData, Record, RecordType};
 use inhost_names::service::server;
 use inhost_names::{
-    Attempt, Looked, Outcome, RecordsRequest, Source, Transport, check_name, data_shown, shown,
+    Attempt, Outcome, RecordsRequest, RecordsResult, Source, Transport, check_name, data_shown, shown,
 };
 use inhost_runtime::control::Client;
 use serde_json::{Value, json};
@@ -104,8 +104,8 @@ pub fn request_of(asked: &Value) -> Result<RecordsRequest, String> {
 }
 
 /// Everything that was found out.
-pub fn report(request: &RecordsRequest, found: &[Looked]) -> Value {
-    let is_there = |looked: &Looked| {
+pub fn report(request: &RecordsRequest, found: &[RecordsResult]) -> Value {
+    let is_there = |looked: &RecordsResult| {
         looked.result.as_ref().is_ok_and(|answer| answer.wanted(looked.question.kind).next().is_some())
     };
     json!({
@@ -115,8 +115,8 @@ pub fn report(request: &RecordsRequest, found: &[Looked]) -> Value {
     })
 }
 
-fn question(looked: &Looked) -> Value {
-    let Looked { question, source, result, attempts, took } = looked;
+fn question(looked: &RecordsResult) -> Value {
+    let RecordsResult { question, source, result, attempts, took } = looked;
     let (status, why) = match result {
         Ok(answer) if answer.is_no_such_name() => ("no such name", None),
         Ok(answer) if answer.wanted(question.kind).next().is_none() => ("no such record", None),
@@ -152,9 +152,9 @@ fn record(record: &Record) -> Value {
 }
 
 fn attempt(attempt: &Attempt) -> Value {
-    let Attempt { server, transport, took, outcome, misfits, .. } = attempt;
+    let Attempt { server, transport, took, outcome, mismatches, .. } = attempt;
     let passed_over: serde_json::Map<String, Value> =
-        misfits.iter().map(|(misfit, count)| (misfit.to_string(), (*count).into())).collect();
+        mismatches.iter().map(|(mismatch, count)| (mismatch.to_string(), (*count).into())).collect();
     json!({
         "server": server.to_string(), "transport": transport_name(*transport), "took_ns": took.as_nanos(),
         "answered": matches!(outcome, Outcome::Answered(_)), "outcome": outcome.to_string(), "passed_over": passed_over,

@@ -40,7 +40,7 @@ pub struct Answer {
 
 /// Why an answer of a server is of no use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Useless {
+pub enum AnswerError {
     /// The server says that it failed, refuses, or does not understand.
     Code(ResponseCode),
     /// It names others to ask: it does not look names up for us.
@@ -53,20 +53,20 @@ pub enum Useless {
     Unreadable,
 }
 
-impl fmt::Display for Useless {
+impl fmt::Display for AnswerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Useless::Code(code) => f.write_str(code_name(*code)),
-            Useless::Referral => f.write_str("it names other servers and does not ask them"),
-            Useless::AliasLoop(names) => {
+            AnswerError::Code(code) => f.write_str(code_name(*code)),
+            AnswerError::Referral => f.write_str("it names other servers and does not ask them"),
+            AnswerError::AliasLoop(names) => {
                 f.write_str("the aliases go round: ")?;
                 for (at, name) in names.iter().enumerate() {
                     write!(f, "{}{}", if at > 0 { " -> " } else { "" }, shown(name))?;
                 }
                 Ok(())
             }
-            Useless::TooManyAliases => write!(f, "more than {ALIASES_LIMIT} aliases one after the other"),
-            Useless::Unreadable => f.write_str("the answer cannot be read"),
+            AnswerError::TooManyAliases => write!(f, "more than {ALIASES_LIMIT} aliases one after the other"),
+            AnswerError::Unreadable => f.write_str("the answer cannot be read"),
         }
     }
 }
@@ -95,13 +95,13 @@ pub fn shown(name: &Name) -> String {
 
 impl Answer {
     /// Reads what `message` says of `question`.
-    pub(crate) fn read(message: &Message, question: &Question) -> Result<Answer, Useless> {
+    pub(crate) fn read(message: &Message, question: &Question) -> Result<Answer, AnswerError> {
         let code = message.metadata.response_code;
         let mut walk = Walk::start(question);
         // Servers that go round themselves say that they failed, and show where: the loop says more.
         while walk.step(&message.answers, question)? {}
         if !matches!(code, ResponseCode::NoError | ResponseCode::NXDomain) {
-            return Err(Useless::Code(code));
+            return Err(AnswerError::Code(code));
         }
         let Walk { records, at, found, passed, .. } = walk;
         let mut answer = Answer {
@@ -139,18 +139,18 @@ impl Answer {
             }
             // RFC 2308 §2.2: servers without a proof are a referral.
             None if message.authorities.iter().any(|record| record.record_type() == RecordType::NS) => {
-                return Err(Useless::Referral);
+                return Err(AnswerError::Referral);
             }
             None => {}
         }
         Ok(answer)
     }
     /// Puts what was found out about [`Answer::unfinished`] behind this answer.
-    pub(crate) fn continued(mut self, rest: &Answer) -> Result<Answer, Useless> {
+    pub(crate) fn continued(mut self, rest: &Answer) -> Result<Answer, AnswerError> {
         let aliases =
             |records: &[Record]| records.iter().filter(|r| r.record_type() == RecordType::CNAME).count();
         if aliases(&self.records) + aliases(&rest.records) > ALIASES_LIMIT {
-            return Err(Useless::TooManyAliases);
+            return Err(AnswerError::TooManyAliases);
         }
         if let Some(again) = rest.unfinished.as_ref()
             && self.records.iter().any(|record| record.name == *again)
@@ -158,7 +158,7 @@ impl Answer {
             let mut names: Vec<Name> = self.records.iter().map(|record| record.name.clone()).collect();
             names.extend(rest.records.iter().map(|record| record.name.clone()));
             names.push(again.clone());
-            return Err(Useless::AliasLoop(names));
+            return Err(AnswerError::AliasLoop(names));
         }
         let room = RECORDS_LIMIT.saturating_sub(self.records.len());
         self.records.extend(rest.records.iter().take(room).cloned());
@@ -222,7 +222,7 @@ impl Walk {
         Walk { at: question.name.clone(), passed: Vec::new(), records: Vec::new(), found: false }
     }
     /// Takes the records at one name; true when an alias leads further.
-    fn step(&mut self, answers: &[Record], question: &Question) -> Result<bool, Useless> {
+    fn step(&mut self, answers: &[Record], question: &Question) -> Result<bool, AnswerError> {
         let at = self.at.clone();
         let here = |record: &&Record| record.dns_class == DNSClass::IN && record.name == at;
         let is_wanted =
@@ -258,10 +258,10 @@ impl Walk {
         if self.passed.contains(&target) {
             let mut names = std::mem::take(&mut self.passed);
             names.push(target);
-            return Err(Useless::AliasLoop(names));
+            return Err(AnswerError::AliasLoop(names));
         }
         if self.passed.len() > ALIASES_LIMIT {
-            return Err(Useless::TooManyAliases);
+            return Err(AnswerError::TooManyAliases);
         }
         self.at = target;
         Ok(true)

@@ -37,7 +37,7 @@ impl Question {
 
 /// Why a message is not the answer to a question: somebody else's, late, or forged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Misfit {
+pub enum Mismatch {
     /// It comes from another address or port than the question went to.
     OtherSource,
     /// It is shorter than a header, or a question itself.
@@ -50,21 +50,21 @@ pub enum Misfit {
     OtherCase,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Misfit::OtherSource => "from another address",
-            Misfit::NotAnAnswer => "no answer",
-            Misfit::OtherIdentifier => "with another identifier",
-            Misfit::OtherQuestion => "to another question",
-            Misfit::OtherCase => "with its letters in another case",
+            Mismatch::OtherSource => "from another address",
+            Mismatch::NotAnAnswer => "no answer",
+            Mismatch::OtherIdentifier => "with another identifier",
+            Mismatch::OtherQuestion => "to another question",
+            Mismatch::OtherCase => "with its letters in another case",
         })
     }
 }
 
 /// A question as it was sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct SentQuery {
     bytes: Vec<u8>,
     /// Where the question's section ends.
     end: usize,
@@ -72,9 +72,9 @@ pub(crate) struct Asked {
     plain: Vec<u8>,
 }
 
-impl Asked {
+impl SentQuery {
     /// Writes the question down with an identifier of its own. `None` where the name cannot be written.
-    pub(crate) fn new(question: &Question, extended: bool, random: &mut Random) -> Option<Asked> {
+    pub(crate) fn new(question: &Question, extended: bool, random: &mut Random) -> Option<SentQuery> {
         let mut message = Message::new(random.private_u32() as u16, MessageType::Query, OpCode::Query);
         message.metadata.recursion_desired = true;
         message.metadata.checking_disabled = question.unchecked;
@@ -96,7 +96,7 @@ impl Asked {
                 *octet ^= 0x20;
             }
         }
-        Some(Asked { bytes, end, plain })
+        Some(SentQuery { bytes, end, plain })
     }
     /// What is sent.
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -104,13 +104,13 @@ impl Asked {
     }
     /// Whether `reply` answers this question at all. With `any_case` it may have changed the name's letters, as over
     /// a transport whose ends are known.
-    pub(crate) fn fits(&self, reply: &[u8], any_case: bool) -> Result<(), Misfit> {
-        let header = reply.get(..HEADER_BYTES).ok_or(Misfit::NotAnAnswer)?;
+    pub(crate) fn fits(&self, reply: &[u8], any_case: bool) -> Result<(), Mismatch> {
+        let header = reply.get(..HEADER_BYTES).ok_or(Mismatch::NotAnAnswer)?;
         if header[2] & 0x80 == 0 {
-            return Err(Misfit::NotAnAnswer);
+            return Err(Mismatch::NotAnAnswer);
         }
         if header[..2] != self.bytes[..2] {
-            return Err(Misfit::OtherIdentifier);
+            return Err(Mismatch::OtherIdentifier);
         }
         // Servers that do not understand a question send the header alone back.
         if reply.len() == HEADER_BYTES && header[3] & 0x0f != 0 {
@@ -118,13 +118,13 @@ impl Asked {
         }
         let (asked, answered) = (self.bytes.get(HEADER_BYTES..self.end), reply.get(HEADER_BYTES..self.end));
         let (Some(asked), Some(answered), [0, 1]) = (asked, answered, [header[4], header[5]]) else {
-            return Err(Misfit::OtherQuestion);
+            return Err(Mismatch::OtherQuestion);
         };
         match (asked == answered, asked.eq_ignore_ascii_case(answered)) {
             (true, _) => Ok(()),
             (false, true) if any_case => Ok(()),
-            (false, true) => Err(Misfit::OtherCase),
-            (false, false) => Err(Misfit::OtherQuestion),
+            (false, true) => Err(Mismatch::OtherCase),
+            (false, false) => Err(Mismatch::OtherQuestion),
         }
     }
     /// Reads a reply that fits. The names in it that point to the question get the letters of the name as it was asked
@@ -164,11 +164,11 @@ pub(crate) fn dislikes_extension(reply: &Message) -> bool {
 mod tests {
     use super::*;
 
-    fn asked(number: u64) -> Asked {
+    fn asked(number: u64) -> SentQuery {
         let name = Name::from_ascii("www.Example.com.").unwrap();
-        Asked::new(&Question::new(name, RecordType::A), true, &mut Random::from_number(number)).unwrap()
+        SentQuery::new(&Question::new(name, RecordType::A), true, &mut Random::from_number(number)).unwrap()
     }
-    fn reply(asked: &Asked) -> Vec<u8> {
+    fn reply(asked: &SentQuery) -> Vec<u8> {
         let mut reply = asked.bytes().to_vec();
         reply[2] |= 0x80;
         reply
@@ -180,18 +180,18 @@ mod tests {
         let asked = asked(1);
         let good = reply(&asked);
         assert_eq!(asked.fits(&good, false), Ok(()));
-        assert_eq!(asked.fits(asked.bytes(), false), Err(Misfit::NotAnAnswer));
-        assert_eq!(asked.fits(&good[..11], false), Err(Misfit::NotAnAnswer));
+        assert_eq!(asked.fits(asked.bytes(), false), Err(Mismatch::NotAnAnswer));
+        assert_eq!(asked.fits(&good[..11], false), Err(Mismatch::NotAnAnswer));
         let changed = |at: usize, to: u8| {
             let mut bad = good.clone();
             bad[at] ^= to;
             asked.fits(&bad, false)
         };
-        assert_eq!(changed(1, 1), Err(Misfit::OtherIdentifier));
-        assert_eq!(changed(14, 0x20), Err(Misfit::OtherCase));
-        assert_eq!(changed(14, 1), Err(Misfit::OtherQuestion));
-        assert_eq!(changed(5, 2), Err(Misfit::OtherQuestion));
-        assert_eq!(changed(HEADER_BYTES + 18, 1), Err(Misfit::OtherQuestion), "the type");
+        assert_eq!(changed(1, 1), Err(Mismatch::OtherIdentifier));
+        assert_eq!(changed(14, 0x20), Err(Mismatch::OtherCase));
+        assert_eq!(changed(14, 1), Err(Mismatch::OtherQuestion));
+        assert_eq!(changed(5, 2), Err(Mismatch::OtherQuestion));
+        assert_eq!(changed(HEADER_BYTES + 18, 1), Err(Mismatch::OtherQuestion), "the type");
         let mut folded = good.clone();
         folded[13] ^= 0x20;
         assert_eq!(asked.fits(&folded, true), Ok(()), "over TCP");
@@ -199,7 +199,7 @@ mod tests {
         refusal[3] |= 1;
         assert_eq!(asked.fits(&refusal, false), Ok(()));
         assert!(asked.read(&refusal).is_some());
-        assert_eq!(asked.fits(&good[..12], false), Err(Misfit::OtherQuestion));
+        assert_eq!(asked.fits(&good[..12], false), Err(Mismatch::OtherQuestion));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A question asked over a host's own sockets.
 
-use crate::answer::Useless;
+use crate::answer::AnswerError;
 use crate::asked::Question;
 use crate::health::Health;
 use crate::machine::{Action, Exchange, Failed, Patience, QUESTION_LIMIT, Report};
@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const DATAGRAM_BYTES: usize = 4096;
 
 /// Asks name servers from one host, and remembers how they answer.
-pub struct Asker {
+pub struct DnsClient {
     host: Host,
     health: RefCell<Health>,
     random: RefCell<Random>,
@@ -42,11 +42,11 @@ enum Open {
     Connection(Stream),
 }
 
-impl Asker {
+impl DnsClient {
     /// One that draws identifiers and letters' case from `seed`, which nobody else must know.
-    pub fn new(host: &Host, seed: [u8; 32]) -> Asker {
+    pub fn new(host: &Host, seed: [u8; 32]) -> DnsClient {
         let (health, random) = (RefCell::new(Health::new()), RefCell::new(Random::from_seed(seed)));
-        Asker { host: host.clone(), health, random, patience: Cell::default() }
+        DnsClient { host: host.clone(), health, random, patience: Cell::default() }
     }
     /// The host that asks.
     pub fn host(&self) -> &Host {
@@ -111,7 +111,7 @@ impl Asker {
             let next = self.ask(Question { name, ..report.question.clone() }, servers, over_tcp).await;
             report.attempts.extend(next.attempts);
             report.result = match next.result {
-                Ok(rest) => answer.clone().continued(&rest).map_err(Failed::Useless),
+                Ok(rest) => answer.clone().continued(&rest).map_err(Failed::AnswerError),
                 Err(why) => Err(why),
             };
         }
@@ -205,6 +205,9 @@ impl Report {
     }
     /// Whether the name's aliases go round.
     pub fn is_alias_loop(&self) -> bool {
-        matches!(&self.result, Err(Failed::Useless(Useless::AliasLoop(_) | Useless::TooManyAliases)))
+        matches!(
+            &self.result,
+            Err(Failed::AnswerError(AnswerError::AliasLoop(_) | AnswerError::TooManyAliases))
+        )
     }
 }

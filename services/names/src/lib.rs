@@ -36,11 +36,11 @@ mod servers;
 pub mod service;
 
 pub use answer::{
-    ALIASES_LIMIT, Answer, NEGATIVE_LIMIT, RECORDS_LIMIT, TIME_TO_LIVE_LIMIT, Useless, code_name, shown,
+    ALIASES_LIMIT, Answer, AnswerError, NEGATIVE_LIMIT, RECORDS_LIMIT, TIME_TO_LIVE_LIMIT, code_name, shown,
 };
-pub use asked::{Misfit, Question, UDP_ANSWER_BYTES};
+pub use asked::{Mismatch, Question, UDP_ANSWER_BYTES};
 pub use cache::Cache;
-pub use driver::Asker;
+pub use driver::DnsClient;
 pub use error::{ConnectByNameError, LookUpError};
 pub use health::{FIRST_REST, Health, LONGEST_REST, SERVERS_REMEMBERED};
 /// The format of messages, names and records, which is hickory's.
@@ -48,11 +48,11 @@ pub use hickory_proto as proto;
 pub use hosts::Hosts;
 pub use local::{LOCAL_TIME_TO_LIVE_SECONDS, reverse_name};
 pub use machine::{
-    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISFITS_LIMIT, Outcome, Patience, QUESTION_LIMIT, Report,
-    Transport,
+    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISMATCHES_LIMIT, Outcome, Patience, QUESTION_LIMIT,
+    Report, Transport,
 };
 pub use race::{Family, Race, RaceConfig, Step};
-pub use records::{Looked, RecordsRequest, Source, data_shown, kinds_of};
+pub use records::{RecordsRequest, RecordsResult, Source, data_shown, kinds_of};
 pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};
 
 use forward::Home;
@@ -97,7 +97,7 @@ pub struct Names {
     hosts: RefCell<Hosts>,
     race: RaceConfig,
     servers: RefCell<Servers>,
-    asker: Asker,
+    asker: DnsClient,
     cache: RefCell<Cache>,
     /// The host's own forwarder, whose cache is used instead.
     home: RefCell<Option<Home>>,
@@ -107,7 +107,7 @@ impl Names {
     /// A resolver on `host`.
     pub fn new(host: &Host, config: NamesConfig) -> Names {
         let NamesConfig { hosts, servers, race, seed } = config;
-        let asker = Asker::new(host, seed);
+        let asker = DnsClient::new(host, seed);
         asker.set_patience(servers.patience());
         let (hosts, servers) = (RefCell::new(hosts), RefCell::new(servers));
         Names {

@@ -1,8 +1,8 @@
 //! One question's way through the servers, as a machine: whom to ask next and how, until one of them says something of
 //! use or none does.
 
-use crate::answer::{Answer, Useless, code_name};
-use crate::asked::{Asked, Misfit, Question, dislikes_extension};
+use crate::answer::{Answer, AnswerError, code_name};
+use crate::asked::{Mismatch, Question, SentQuery, dislikes_extension};
 use crate::health::{Health, MOST_WAIT};
 use hickory_proto::op::ResponseCode;
 use inhost_base::{Duration, Endpoint, Instant, Random};
@@ -12,7 +12,7 @@ use std::fmt;
 /// Servers that are asked about one question.
 pub const ASKED_LIMIT: usize = 8;
 /// What does not fit is passed over so often; then somebody is guessing, and TCP is asked, where that is hard.
-pub const MISFITS_LIMIT: u32 = 32;
+pub const MISMATCHES_LIMIT: u32 = 32;
 /// How long a server may take over TCP.
 const TCP_WAIT: Duration = Duration::from_secs(4);
 /// How long a question is asked about in all.
@@ -70,7 +70,7 @@ pub enum Outcome {
     /// It does not know EDNS.
     NoExtension,
     /// It said something of no use.
-    Useless(Useless),
+    AnswerError(AnswerError),
     /// It said nothing in its time.
     Silent,
     /// It cannot be reached, for this reason.
@@ -86,7 +86,7 @@ impl fmt::Display for Outcome {
             Outcome::CaseChanged => f.write_str("changed the case of the letters, asked again over TCP"),
             Outcome::Guessing => f.write_str("too much that does not fit, asked again over TCP"),
             Outcome::NoExtension => f.write_str("does not know EDNS, asked again without"),
-            Outcome::Useless(why) => fmt::Display::fmt(why, f),
+            Outcome::AnswerError(why) => fmt::Display::fmt(why, f),
             Outcome::Silent => f.write_str("no answer"),
             Outcome::Unreachable(why) => write!(f, "cannot be reached: {why}"),
         }
@@ -107,7 +107,7 @@ pub struct Attempt {
     /// What came of it.
     pub outcome: Outcome,
     /// What was passed over meanwhile because it did not fit.
-    pub misfits: BTreeMap<Misfit, u32>,
+    pub mismatches: BTreeMap<Mismatch, u32>,
 }
 
 /// What the driver is to do.
@@ -143,7 +143,7 @@ pub enum Failed {
     /// Nobody said anything.
     Silence,
     /// The last thing that a server said.
-    Useless(Useless),
+    AnswerError(AnswerError),
 }
 
 impl fmt::Display for Failed {
@@ -152,7 +152,7 @@ impl fmt::Display for Failed {
             Failed::NoServers => f.write_str("there is no name server to ask"),
             Failed::NotAskable => f.write_str("that cannot be asked for"),
             Failed::Silence => f.write_str("no name server answered"),
-            Failed::Useless(why) => fmt::Display::fmt(why, f),
+            Failed::AnswerError(why) => fmt::Display::fmt(why, f),
         }
     }
 }
@@ -169,10 +169,10 @@ struct Step {
 
 struct UnderWay {
     step: Step,
-    asked: Asked,
+    asked: SentQuery,
     since: Instant,
     until: Instant,
-    misfits: BTreeMap<Misfit, u32>,
+    mismatches: BTreeMap<Mismatch, u32>,
 }
 
 /// The machine. It is driven by what it asks for: [`Exchange::action`] until it gives nothing, then
@@ -259,16 +259,16 @@ impl Exchange {
         };
         let fits = match from == under_way.step.server {
             true => under_way.asked.fits(bytes, false),
-            false => Err(Misfit::OtherSource),
+            false => Err(Mismatch::OtherSource),
         };
         match fits {
             Ok(()) => self.said(bytes, health, random, now),
-            Err(misfit) => {
-                *under_way.misfits.entry(misfit).or_insert(0) += 1;
+            Err(mismatch) => {
+                *under_way.mismatches.entry(mismatch).or_insert(0) += 1;
                 let step = Step { transport: Transport::Tcp, ..under_way.step };
-                if misfit == Misfit::OtherCase {
+                if mismatch == Mismatch::OtherCase {
                     self.again(step, Outcome::CaseChanged, health, random, now);
-                } else if under_way.misfits.values().sum::<u32>() >= MISFITS_LIMIT {
+                } else if under_way.mismatches.values().sum::<u32>() >= MISMATCHES_LIMIT {
                     self.again(step, Outcome::Guessing, health, random, now);
                 }
             }
@@ -281,9 +281,9 @@ impl Exchange {
         };
         match under_way.asked.fits(bytes, true) {
             Ok(()) => self.said(bytes, health, random, now),
-            Err(misfit) => {
-                *under_way.misfits.entry(misfit).or_insert(0) += 1;
-                self.useless(Useless::Unreadable, health, random, now);
+            Err(mismatch) => {
+                *under_way.mismatches.entry(mismatch).or_insert(0) += 1;
+                self.useless(AnswerError::Unreadable, health, random, now);
             }
         }
     }
@@ -310,7 +310,7 @@ impl Exchange {
         let step = under_way.step;
         health.answered(step.server, now.since(under_way.since), now);
         let Some(message) = under_way.asked.read(bytes) else {
-            return self.useless(Useless::Unreadable, health, random, now);
+            return self.useless(AnswerError::Unreadable, health, random, now);
         };
         if step.extended && dislikes_extension(&message) {
             health.is_plain(step.server, now);
@@ -331,20 +331,20 @@ impl Exchange {
                 self.end(Ok(answer));
             }
             // Names that go round do so at every server.
-            Err(why @ (Useless::AliasLoop(_) | Useless::TooManyAliases)) => {
-                self.close(Outcome::Useless(why.clone()), now);
-                self.end(Err(Failed::Useless(why)));
+            Err(why @ (AnswerError::AliasLoop(_) | AnswerError::TooManyAliases)) => {
+                self.close(Outcome::AnswerError(why.clone()), now);
+                self.end(Err(Failed::AnswerError(why)));
             }
             Err(why) => self.useless(why, health, random, now),
         }
     }
     /// The server is of no use for this question; nothing better is to be expected of it.
-    fn useless(&mut self, why: Useless, health: &Health, random: &mut Random, now: Instant) {
+    fn useless(&mut self, why: AnswerError, health: &Health, random: &mut Random, now: Instant) {
         if let Some(server) = self.under_way.as_ref().map(|under_way| under_way.step.server) {
             self.plan.retain(|step| step.server != server);
         }
-        self.last = Failed::Useless(why.clone());
-        self.close(Outcome::Useless(why), now);
+        self.last = Failed::AnswerError(why.clone());
+        self.close(Outcome::AnswerError(why), now);
         self.next(health, random, now);
     }
     fn again(&mut self, step: Step, outcome: Outcome, health: &Health, random: &mut Random, now: Instant) {
@@ -353,7 +353,7 @@ impl Exchange {
         self.next(health, random, now);
     }
     fn close(&mut self, outcome: Outcome, now: Instant) {
-        let Some(UnderWay { step, since, misfits, .. }) = self.under_way.take() else { return };
+        let Some(UnderWay { step, since, mismatches, .. }) = self.under_way.take() else { return };
         let Step { server, transport, .. } = step;
         self.attempts.push(Attempt {
             server,
@@ -361,14 +361,14 @@ impl Exchange {
             at: since,
             took: now.since(since),
             outcome,
-            misfits,
+            mismatches,
         });
     }
     fn next(&mut self, health: &Health, random: &mut Random, now: Instant) {
         let Some(step) = self.plan.pop_front().filter(|_| now < self.ends) else {
             return self.end(Err(self.last.clone()));
         };
-        let Some(asked) = Asked::new(&self.question, step.extended, random) else {
+        let Some(asked) = SentQuery::new(&self.question, step.extended, random) else {
             return self.end(Err(Failed::NotAskable));
         };
         let bytes = asked.bytes().to_vec();
@@ -383,7 +383,7 @@ impl Exchange {
         };
         self.action = Some(action);
         self.under_way =
-            Some(UnderWay { step, asked, since: now, until: now + wait, misfits: BTreeMap::new() });
+            Some(UnderWay { step, asked, since: now, until: now + wait, mismatches: BTreeMap::new() });
     }
     fn end(&mut self, result: Result<Answer, Failed>) {
         self.plan.clear();

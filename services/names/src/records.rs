@@ -61,7 +61,7 @@ pub enum Source {
 
 /// One question with what came of it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Looked {
+pub struct RecordsResult {
     /// The question.
     pub question: Question,
     /// Who was asked.
@@ -93,7 +93,7 @@ pub(crate) fn is_of_the_link(text: &str) -> bool {
 
 impl Names {
     /// The records that `request` asks for, a result for each type. An error only where the name can be none.
-    pub async fn records(&self, request: &RecordsRequest) -> Result<Vec<Looked>, LookUpError> {
+    pub async fn records(&self, request: &RecordsRequest) -> Result<Vec<RecordsResult>, LookUpError> {
         let name = match address(&request.name) {
             Some(address) => reverse_name(address),
             None => full_name(&request.name)?,
@@ -122,7 +122,7 @@ impl Names {
         }
         Ok(all)
     }
-    async fn record(&self, request: &RecordsRequest, question: Question) -> Looked {
+    async fn record(&self, request: &RecordsRequest, question: Question) -> RecordsResult {
         let began = self.host.now();
         if request.on_the_link || (request.server.is_none() && mdns::is_of_the_link(&question.name)) {
             let report = self.asker.ask_link(question).await;
@@ -138,13 +138,13 @@ impl Names {
         };
         if let Some(answer) = known {
             let (attempts, took) = (Vec::new(), Duration::ZERO);
-            return Looked { question, source: Source::Table, result: Ok(answer), attempts, took };
+            return RecordsResult { question, source: Source::Table, result: Ok(answer), attempts, took };
         }
         let configured = self.servers.borrow().servers.clone();
         let servers = request.server.map_or(configured, |server| vec![server]);
         let asked = question.clone();
         let report = self.asker.ask_to_the_end(question, &servers, request.over_tcp).await;
-        Looked {
+        RecordsResult {
             question: asked,
             source: Source::Servers,
             result: report.result,
@@ -183,7 +183,7 @@ pub(crate) fn parse_name(text: &str) -> Result<Name, LookUpError> {
     parsed.map_err(|_| LookUpError::NotAName { name: text.to_owned() })
 }
 
-fn of_link(report: MdnsReport, took: Duration) -> Looked {
+fn of_link(report: MdnsReport, took: Duration) -> RecordsResult {
     let MdnsReport { question, answer, responders, .. } = report;
     let attempts = responders
         .into_iter()
@@ -193,10 +193,10 @@ fn of_link(report: MdnsReport, took: Duration) -> Looked {
             at: inhost_base::Instant::ZERO,
             took,
             outcome: Outcome::Answered(ResponseCode::NoError),
-            misfits: BTreeMap::new(),
+            mismatches: BTreeMap::new(),
         })
         .collect();
-    Looked { question, source: Source::Link, result: answer.ok_or(Failed::Silence), attempts, took }
+    RecordsResult { question, source: Source::Link, result: answer.ok_or(Failed::Silence), attempts, took }
 }
 
 /// The data of a record as people read it: names without their final dot, texts in quotes, and nothing in it that a

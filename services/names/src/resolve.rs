@@ -121,7 +121,7 @@ impl Names {
                 (Failed::Silence, None) => {
                     LookUpError::NoAnswer { name, servers, after: self.host.now().since(started) }
                 }
-                (Failed::Useless(why), _) => LookUpError::Failed { name, servers, what: why.to_string() },
+                (Failed::AnswerError(why), _) => LookUpError::Failed { name, servers, what: why.to_string() },
             }
         })
     }

@@ -10,7 +10,7 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
 use inhost_names::forward::{ClientLimits, ForwardConfig, Forwarding, serve};
-use inhost_names::{Asker, Failed, Hosts, Misfit, Outcome, Question, Report, Useless};
+use inhost_names::{AnswerError, DnsClient, Failed, Hosts, Mismatch, Outcome, Question, Report};
 use inhost_socket::{Ends, Host, UdpSocket};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, UdpOptions};
 use network::Network;
@@ -125,7 +125,7 @@ fn upstream(last: u8) -> Endpoint {
 struct Place {
     network: Network,
     forwarding: Rc<Forwarding>,
-    client: Rc<Asker>,
+    client: Rc<DnsClient>,
     callers: Callers,
 }
 
@@ -137,7 +137,7 @@ impl Place {
         let hosts = Hosts::parse("10.0.0.7 multics.lan\n");
         let callers = Callers::default();
         let forwarding = Rc::new(serve(&host, 53, config, hosts, callers.clone(), [1; 32]).unwrap());
-        let client = Rc::new(Asker::new(&host, [2; 32]));
+        let client = Rc::new(DnsClient::new(&host, [2; 32]));
         Place { network, forwarding, client, callers }
     }
     fn asks_at(&mut self, at: &str, text: &str, over_tcp: bool) -> Report {
@@ -163,7 +163,7 @@ impl Place {
 fn code(report: &Report) -> ResponseCode {
     match &report.result {
         Ok(answer) => answer.code,
-        Err(Failed::Useless(Useless::Code(code))) => *code,
+        Err(Failed::AnswerError(AnswerError::Code(code))) => *code,
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -309,8 +309,8 @@ fn forged_answers_are_not_believed() {
     let report = place.network.run(async move {
         client.ask(Question::new(name("direct.example."), RecordType::A), &[upstream(2)], false).await
     });
-    let misfits = &report.attempts[0].misfits;
-    assert_eq!((misfits[&Misfit::OtherIdentifier], misfits[&Misfit::OtherQuestion]), (1, 2));
+    let mismatches = &report.attempts[0].mismatches;
+    assert_eq!((mismatches[&Mismatch::OtherIdentifier], mismatches[&Mismatch::OtherQuestion]), (1, 2));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn soa(zone: &str, ttl: u32, minimum: u32) -> Record {
     let data = SOA::new(name("ns.example."), name("root.example."), 1, 2, 3, 4, minimum);
     Record::from_rdata(name(zone), ttl, RData::SOA(data))
 }
-fn read(code: ResponseCode, answers: Vec<Record>, authorities: Vec<Record>) -> Result<Answer, Useless> {
+fn read(code: ResponseCode, answers: Vec<Record>, authorities: Vec<Record>) -> Result<Answer, AnswerError> {
     let mut message = Message::response(1, OpCode::Query);
     message.metadata.response_code = code;
     message.answers = answers;
@@ -62,10 +62,10 @@ fn aliases_that_go_round_end() {
         "the aliases go round: www.example -> b.example -> www.example"
     );
     let failed = read(ResponseCode::ServFail, vec![alias("www.example.", "www.example.", 60)], Vec::new());
-    assert!(matches!(failed, Err(Useless::AliasLoop(_))));
+    assert!(matches!(failed, Err(AnswerError::AliasLoop(_))));
     let long = (0..40).map(|n| alias(&format!("n{n}.example."), &format!("n{}.example.", n + 1), 60));
     let long = std::iter::once(alias("www.example.", "n0.example.", 60)).chain(long).collect();
-    assert_eq!(read(ResponseCode::NoError, long, Vec::new()), Err(Useless::TooManyAliases));
+    assert_eq!(read(ResponseCode::NoError, long, Vec::new()), Err(AnswerError::TooManyAliases));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn aliases_that_go_round_over_several_answers_end_too() {
         message
     };
     let second = Answer::read(&message, &Question::new(name("b.test."), RecordType::A)).unwrap();
-    assert!(matches!(first.continued(&second), Err(Useless::AliasLoop(_))));
+    assert!(matches!(first.continued(&second), Err(AnswerError::AliasLoop(_))));
 }
 
 /// spec: RFC2308 5
@@ -99,9 +99,9 @@ fn what_is_not_there_is_kept_by_the_zones_own_word() {
 #[test]
 fn a_referral_is_no_answer() {
     let servers = vec![Record::from_rdata(name("example."), 60, RData::NS(NS(name("ns.example."))))];
-    assert_eq!(read(ResponseCode::NoError, Vec::new(), servers), Err(Useless::Referral));
+    assert_eq!(read(ResponseCode::NoError, Vec::new(), servers), Err(AnswerError::Referral));
     let code = read(ResponseCode::Refused, vec![a("www.example.", 1)], Vec::new());
-    assert_eq!(code, Err(Useless::Code(ResponseCode::Refused)));
+    assert_eq!(code, Err(AnswerError::Code(ResponseCode::Refused)));
 }
 
 #[test]

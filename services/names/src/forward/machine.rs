@@ -2,7 +2,7 @@
 
 use super::clients::{ClientLimits, Clients};
 use super::reply::{Request, header_alone};
-use crate::answer::{Answer, Useless};
+use crate::answer::{Answer, AnswerError};
 use crate::asked::{HEADER_BYTES, Question};
 use crate::cache::{Cache, Key};
 use crate::hosts::Hosts;
@@ -332,7 +332,7 @@ fn answer<T>(to: T, bytes: Vec<u8>) -> Decision<T> {
 /// What clients are told when the servers say nothing of use, and for how long that holds.
 fn failure(why: &Failed) -> Answer {
     let code = match why {
-        Failed::Useless(Useless::Code(ResponseCode::Refused)) => ResponseCode::Refused,
+        Failed::AnswerError(AnswerError::Code(ResponseCode::Refused)) => ResponseCode::Refused,
         _ => ResponseCode::ServFail,
     };
     Answer {

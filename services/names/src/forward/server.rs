@@ -3,10 +3,10 @@
 use super::connection::{Owed, Places, connection};
 use super::machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::asked::Question;
-use crate::driver::Asker;
+use crate::driver::DnsClient;
 use crate::hosts::Hosts;
 use crate::machine::Report;
-use crate::records::{Looked, Source};
+use crate::records::{RecordsResult, Source};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
 use inhost_socket::{Ends, Host, Listener, Task, UdpSocket, yield_now};
@@ -45,7 +45,7 @@ pub(super) enum Back {
 }
 
 pub(super) struct Shared {
-    pub(super) asker: Asker,
+    pub(super) asker: DnsClient,
     machine: RefCell<Forwarder<Back>>,
     socket: UdpSocket,
     callers: Callers,
@@ -88,13 +88,13 @@ pub struct Home(Rc<Shared>);
 
 impl Home {
     /// Answers `question` by the table, by what was kept, or by asking the forwarder's servers, and keeps that.
-    pub(crate) async fn record(&self, question: Question, over_tcp: bool) -> Looked {
+    pub(crate) async fn record(&self, question: Question, over_tcp: bool) -> RecordsResult {
         let Home(shared) = self;
         let began = shared.asker.host().now();
         let known = shared.machine.borrow_mut().known(&question, began);
         // Who wants a way to be tried wants somebody to be asked.
         if let Some((answer, source)) = known.filter(|(_, source)| !over_tcp || *source == Source::Table) {
-            return Looked {
+            return RecordsResult {
                 question,
                 source,
                 result: Ok(answer),
@@ -109,7 +109,7 @@ impl Home {
             shared.machine.borrow_mut().keep(&report.question, answer, now);
         }
         let Report { question, result, attempts } = report;
-        Looked { question, source: Source::Servers, result, attempts, took: now.since(began) }
+        RecordsResult { question, source: Source::Servers, result, attempts, took: now.since(began) }
     }
     /// The servers that are asked.
     pub(crate) fn servers(&self) -> Vec<Endpoint> {
@@ -145,7 +145,7 @@ pub fn serve(
     let listener = host.listen(at, options).map_err(|why| refused(why.to_string()))?;
     let socket = host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
     let shared = Rc::new(Shared {
-        asker: Asker::new(host, seed),
+        asker: DnsClient::new(host, seed),
         machine: RefCell::new(Forwarder::new(config, hosts)),
         socket,
         callers,

@@ -1,6 +1,6 @@
 use super::machine::FAILURE_KEPT_FOR;
 use super::*;
-use crate::answer::{Answer, Useless};
+use crate::answer::{Answer, AnswerError};
 use crate::machine::{Failed, Report};
 use crate::{Hosts, Question};
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
@@ -130,7 +130,7 @@ fn a_failure_is_remembered_for_a_moment() {
     );
     assert_eq!(desk.code("10.0.0.1", &www(), at(2)), ResponseCode::ServFail);
     number(desk.asks("10.0.0.1", &www(), at(1) + FAILURE_KEPT_FOR));
-    let refused = Failed::Useless(Useless::Code(ResponseCode::Refused));
+    let refused = Failed::AnswerError(AnswerError::Code(ResponseCode::Refused));
     assert_eq!(desk.settles(1, Err(refused), at(9))[0].metadata.response_code, ResponseCode::Refused);
 }
 

@@ -146,7 +146,7 @@ const EVENTS: [Event; 17] = [
     }),
     ("much that does not fit", |talk| {
         let mut last = String::new();
-        for _ in 0..MISFITS_LIMIT {
+        for _ in 0..MISMATCHES_LIMIT {
             last = talk.says(|reply| reply.metadata.id ^= 1);
             if last != "waits" {
                 break;
@@ -227,7 +227,7 @@ fn the_report_says_who_was_asked_and_what_came_of_it() {
             "192.0.2.2 TCP answered after 20.000 ms",
         ]
     );
-    assert_eq!(report.attempts[0].misfits[&Misfit::OtherIdentifier], 1);
+    assert_eq!(report.attempts[0].mismatches[&Mismatch::OtherIdentifier], 1);
 }
 
 #[test]
