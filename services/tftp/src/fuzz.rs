@@ -6,7 +6,7 @@ use inhost_base::{Duration, Endpoint, Instant};
 use crate::codec::options::{Limits, Options, WINDOW_BYTES_LIMIT};
 use crate::codec::{Mode, Packet, Request};
 use crate::machine::{Settings, Transfer};
-use crate::server::{Desk, DeskLimits, Rights, Verdict};
+use crate::server::{RequestHandler, Rights, TransferLimits, Verdict};
 
 /// Octets of a file that is sent: some blocks, and a part of one.
 const FILE_BYTES: usize = 3_001;
@@ -17,9 +17,9 @@ const BLOCK_BYTES: u16 = 512;
 
 /// A server's desk and the transfers that it starts, whose clients are the input.
 pub fn fuzz_tftp_server(input: &[u8]) {
-    let limits = DeskLimits { transfers: 4, transfers_per_client: 2 };
+    let limits = TransferLimits { transfers: 4, transfers_per_client: 2 };
     let rights = if input.len().is_multiple_of(2) { Rights::Write } else { Rights::Read };
-    let mut desk = Desk::new(limits, rights);
+    let mut desk = RequestHandler::new(limits, rights);
     let server = Endpoint::new([192, 0, 2, 1], 69);
     let mut now = Instant::from_millis(1);
     let mut running: Vec<(Endpoint, Transfer)> = Vec::new();

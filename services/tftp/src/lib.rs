@@ -1,7 +1,7 @@
 //! TFTP, both ways: RFC 1350 with the options of RFC 2347, 2348, 2349 and 7440, and what RFC 1123 §4.2 asks.
 //!
 //! [`Transfer`] is one transfer as either end has it, a pure machine: datagrams and time in, datagrams and a deadline
-//! out. [`Desk`] decides which requests a server meets. [`driver`] carries datagrams and files between these and the
+//! out. [`RequestHandler`] decides which requests a server meets. [`driver`] carries datagrams and files between these and the
 //! world: over the host's own sockets, or any other datagrams.
 //!
 //! A duplicate of an acknowledgment never has a block sent again in lock-step, so that the Sorcerer's Apprentice has
@@ -62,4 +62,4 @@ pub use codec::{ErrorCode, HEADER_BYTES, Malformed, Mode, Packet, REQUEST_BYTES,
 pub use machine::numbering::Rollover;
 pub use machine::timer::{FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT};
 pub use machine::{Settings, Summary, Transfer, TransferError};
-pub use server::{Desk, DeskLimits, Rights, Verdict, told};
+pub use server::{RequestHandler, Rights, TransferLimits, Verdict, error_code};

@@ -32,16 +32,16 @@ pub enum Rights {
 
 /// How much may go on at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeskLimits {
+pub struct TransferLimits {
     /// Transfers. Default: 64. Cost: a window, and what is read ahead of it, each.
     pub transfers: usize,
     /// Transfers of one address, or IPv6 network of 64 bits. Default: 8.
     pub transfers_per_client: usize,
 }
 
-impl Default for DeskLimits {
+impl Default for TransferLimits {
     fn default() -> Self {
-        DeskLimits { transfers: 64, transfers_per_client: 8 }
+        TransferLimits { transfers: 64, transfers_per_client: 8 }
     }
 }
 
@@ -81,25 +81,25 @@ struct Active {
 
 /// It.
 #[derive(Debug)]
-pub struct Desk {
-    limits: DeskLimits,
+pub struct RequestHandler {
+    limits: TransferLimits,
     rights: Rights,
     guard: Guard,
     active: BTreeMap<Endpoint, Active>,
 }
 
-impl Desk {
+impl RequestHandler {
     /// One that nobody has come to.
-    pub fn new(limits: DeskLimits, rights: Rights) -> Desk {
+    pub fn new(limits: TransferLimits, rights: Rights) -> RequestHandler {
         let guard = Guard::new(REQUESTS_EACH, REQUESTS_ALL);
-        Desk { limits, rights, guard, active: BTreeMap::new() }
+        RequestHandler { limits, rights, guard, active: BTreeMap::new() }
     }
     /// Other limits and rights from now on, for new transfers.
-    pub fn change(&mut self, limits: DeskLimits, rights: Rights) {
+    pub fn change(&mut self, limits: TransferLimits, rights: Rights) {
         (self.limits, self.rights) = (limits, rights);
     }
     /// Judges a datagram that `client` has sent to us at `to`. After [`Verdict::Start`] the transfer counts until
-    /// [`Desk::ended`].
+    /// [`RequestHandler::ended`].
     pub fn request(&mut self, client: Client, to: Endpoint, bytes: &[u8], now: Instant) -> Verdict {
         let Client { end: from, caller } = client;
         // RFC 1123 §4.2.3.5: a request to all is nobody's.
@@ -183,8 +183,8 @@ fn path(name: &str) -> Result<VirtualPath, &'static str> {
     }
 }
 
-/// What a client is told of a file that cannot be had.
-pub fn told(error: &StorageError) -> ErrorCode {
+/// The error code for a file that cannot be opened.
+pub fn error_code(error: &StorageError) -> ErrorCode {
     match error {
         StorageError::NotFound => ErrorCode::NOT_FOUND,
         StorageError::Exists => ErrorCode::EXISTS,

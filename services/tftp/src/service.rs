@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::{error, info};
 
 use crate::driver::{Server, ServerConfig, ServerEvent, serve};
-use crate::{BLOCK_BYTES_LIMITS, DeskLimits, Limits, Rights, Rollover, Settings, WINDOW_LIMIT};
+use crate::{BLOCK_BYTES_LIMITS, Limits, Rights, Rollover, Settings, TransferLimits, WINDOW_LIMIT};
 
 /// `[tftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -95,7 +95,10 @@ impl Section {
         }
         let patience = Duration::from_secs(self.patience_s.max(1));
         Ok(ServerConfig {
-            desk: DeskLimits { transfers: self.transfers, transfers_per_client: self.transfers_per_client },
+            desk: TransferLimits {
+                transfers: self.transfers,
+                transfers_per_client: self.transfers_per_client,
+            },
             rights,
             limits: Limits {
                 block_size: between("block_size", self.block_size, BLOCK_BYTES_LIMITS)?,

@@ -13,7 +13,7 @@ use inhost_socket::{Either, Host, race};
 use inhost_stack::{StackConfig, UdpOptions};
 use inhost_tftp::driver::{ServerConfig, ServerEvent, get, put, serve};
 use inhost_tftp::{
-    DeskLimits, ErrorCode, Mode, Options, Packet, Request, Rights, Settings, Summary, TransferError,
+    ErrorCode, Mode, Options, Packet, Request, Rights, Settings, Summary, TransferError, TransferLimits,
 };
 
 const SERVER: [u8; 4] = [127, 0, 0, 1];
@@ -231,7 +231,7 @@ fn what_is_refused_is_told_and_leaves_nothing() {
 fn too_many_transfers_are_told_to_wait() {
     let place = Place::new("many");
     place.write("server/f", &pattern(100_000));
-    let desk = DeskLimits { transfers: 8, transfers_per_client: 3 };
+    let desk = TransferLimits { transfers: 8, transfers_per_client: 3 };
     world(&place, ServerConfig { desk, ..ServerConfig::default() }, async |world| {
         let ask = Packet::Request(request("f", Mode::Octet, Options::default())).bytes();
         let mut idle = Vec::new();

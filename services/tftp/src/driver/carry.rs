@@ -13,7 +13,7 @@ use super::{Clock, Datagrams};
 use crate::codec::options::BLOCK_BYTES_LIMITS;
 use crate::codec::{ErrorCode, HEADER_BYTES};
 use crate::machine::{Summary, Transfer, TransferError};
-use crate::server::told;
+use crate::server::error_code;
 
 /// Octets that are read or written at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -257,7 +257,7 @@ impl<D: Datagrams, C: Clock> Carrier<'_, D, C> {
         }
     }
     fn trouble(&mut self, error: &StorageError) {
-        let code = if self.sink.is_some() { told(error) } else { ErrorCode::OTHER };
+        let code = if self.sink.is_some() { error_code(error) } else { ErrorCode::OTHER };
         self.transfer.fail(code, &error.to_string());
     }
 

@@ -14,7 +14,7 @@ use super::carry::{Arriving, Progress, carry};
 use crate::codec::options::{BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, WINDOW_BYTES_LIMIT};
 use crate::codec::{ErrorCode, Packet, REQUEST_BYTES, Request};
 use crate::machine::{Settings, Summary, Transfer, TransferError};
-use crate::server::{Client, Desk, DeskLimits, Rights, Verdict, told};
+use crate::server::{Client, RequestHandler, Rights, TransferLimits, Verdict, error_code};
 
 /// Permission bits that a file which came does not get.
 const UMASK: u32 = 0o022;
@@ -25,7 +25,7 @@ const RECEIVE_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServerConfig {
     /// How much may go on at a time.
-    pub desk: DeskLimits,
+    pub desk: TransferLimits,
     /// What may be done with the files. Default: they may be read.
     pub rights: Rights,
     /// What options are granted at most. Default: blocks of 65,464 octets, windows of 64 blocks.
@@ -37,7 +37,7 @@ pub struct ServerConfig {
 impl Default for ServerConfig {
     fn default() -> Self {
         ServerConfig {
-            desk: DeskLimits::default(),
+            desk: TransferLimits::default(),
             rights: Rights::Read,
             limits: Limits { block_size: BLOCK_BYTES_LIMITS.1, window: 64 },
             settings: Settings::default(),
@@ -69,7 +69,7 @@ pub enum ServerEvent<'a> {
 struct Shared {
     host: Host,
     callers: Callers,
-    desk: RefCell<Desk>,
+    desk: RefCell<RequestHandler>,
     config: RefCell<ServerConfig>,
     storage: RefCell<Rc<dyn Storage>>,
     record: Box<dyn Fn(ServerEvent<'_>)>,
@@ -98,7 +98,7 @@ pub fn serve(
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers,
-        desk: RefCell::new(Desk::new(config.desk, config.rights)),
+        desk: RefCell::new(RequestHandler::new(config.desk, config.rights)),
         config: RefCell::new(config),
         storage: RefCell::new(storage),
         record: Box::new(record),
@@ -225,7 +225,7 @@ async fn open(
     path: &VirtualPath,
 ) -> Result<(Arriving, Option<u64>), (ErrorCode, String)> {
     let storage = shared.storage.borrow().clone();
-    let refused = |error: StorageError| (told(&error), error.to_string());
+    let refused = |error: StorageError| (error_code(&error), error.to_string());
     if !request.is_write {
         let source = storage.retrieve(path).await.map_err(refused)?;
         let size_bytes = source.size_bytes();

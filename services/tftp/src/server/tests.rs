@@ -14,7 +14,7 @@ fn asks(is_write: bool, name: &str) -> Vec<u8> {
     Packet::Request(Request { is_write, name: name.into(), mode: Mode::Octet, options }).bytes()
 }
 
-fn refused(desk: &mut Desk, bytes: &[u8]) -> String {
+fn refused(desk: &mut RequestHandler, bytes: &[u8]) -> String {
     match desk.request(client(1, 2000).into(), SERVER, bytes, NOW) {
         Verdict::Refuse(code, why) => format!("{} {why}", code.0),
         other => panic!("{other:?}"),
@@ -23,7 +23,7 @@ fn refused(desk: &mut Desk, bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_refused_is_told() {
-    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    let mut desk = RequestHandler::new(TransferLimits::default(), Rights::Read);
     for (bytes, told) in [
         (asks(false, "../../etc/passwd"), "2 The name leads out of the folder"),
         (asks(false, "a/../../b"), "2 The name leads out of the folder"),
@@ -44,7 +44,7 @@ fn what_is_refused_is_told() {
 
 #[test]
 fn a_slash_at_the_beginning_is_the_folder() {
-    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    let mut desk = RequestHandler::new(TransferLimits::default(), Rights::Read);
     let verdict = desk.request(client(1, 2000).into(), SERVER, &asks(false, "/etc/passwd"), NOW);
     let Verdict::Start(_, path) = verdict else { panic!("{verdict:?}") };
     assert_eq!(path.relative(), "etc/passwd");
@@ -52,7 +52,7 @@ fn a_slash_at_the_beginning_is_the_folder() {
 
 #[test]
 fn what_is_passed_over() {
-    let mut desk = Desk::new(DeskLimits::default(), Rights::Write);
+    let mut desk = RequestHandler::new(TransferLimits::default(), Rights::Write);
     let mut ignored = |from: Endpoint, to, bytes: &[u8]| {
         let verdict = desk.request(from.into(), to, bytes, NOW);
         assert_eq!(verdict, Verdict::Ignore, "{from} {to} {bytes:?}");
@@ -70,7 +70,7 @@ fn what_is_passed_over() {
 
 #[test]
 fn a_client_may_ask_from_any_port_below_1024_too() {
-    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    let mut desk = RequestHandler::new(TransferLimits::default(), Rights::Read);
     for (last, port) in [(1, 1), (2, 69), (3, 512), (4, 1023)] {
         let verdict = desk.request(client(last, port).into(), SERVER, &asks(false, "x"), NOW);
         assert!(matches!(verdict, Verdict::Start(..)), "{port}: {verdict:?}");
@@ -79,7 +79,8 @@ fn a_client_may_ask_from_any_port_below_1024_too() {
 
 #[test]
 fn so_many_transfers_and_no_more() {
-    let mut desk = Desk::new(DeskLimits { transfers: 5, transfers_per_client: 3 }, Rights::Read);
+    let mut desk =
+        RequestHandler::new(TransferLimits { transfers: 5, transfers_per_client: 3 }, Rights::Read);
     let mut asked = |last, port| match desk.request(client(last, port).into(), SERVER, &asks(false, "x"), NOW)
     {
         Verdict::Start(..) => "start".to_owned(),
@@ -100,7 +101,7 @@ fn so_many_transfers_and_no_more() {
 
 #[test]
 fn a_request_that_comes_again_is_one_until_its_transfer_is_quiet() {
-    let mut desk = Desk::new(DeskLimits::default(), Rights::Read);
+    let mut desk = RequestHandler::new(TransferLimits::default(), Rights::Read);
     let mut at = |millis, name| {
         desk.request(client(1, 2000).into(), SERVER, &asks(false, name), Instant::from_millis(millis))
     };
@@ -114,7 +115,8 @@ fn a_request_that_comes_again_is_one_until_its_transfer_is_quiet() {
 /// Behind a gateway all have its address, and each has limits of its own.
 #[test]
 fn limits_count_outer_callers_and_networks() {
-    let mut desk = Desk::new(DeskLimits { transfers: 9, transfers_per_client: 2 }, Rights::Read);
+    let mut desk =
+        RequestHandler::new(TransferLimits { transfers: 9, transfers_per_client: 2 }, Rights::Read);
     let mut starts = |port, caller: &str| {
         let caller = Endpoint::new(caller.parse::<IpAddr>().unwrap(), 4000 + port);
         let client = Client { end: client(1, 2000 + port), caller };
