@@ -16,7 +16,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_tftp::service::Tftp>(),
     Kind::of::<inhost_names::service::NameServer>(),
     Kind::of::<inhost_finger::service::Finger>(),
-    Kind::of::<inhost_inetd::Little>(),
+    Kind::of::<inhost_inetd::Inetd>(),
 ];
 
 /// What was opened and read for a service.

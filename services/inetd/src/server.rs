@@ -57,7 +57,7 @@ impl Service {
 
 /// Which services run, where, and how much of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LittleConfig {
+pub struct InetdConfig {
     /// Services with their ports. Default: all four at their own.
     pub services: Vec<(Service, u16)>,
     /// Our addresses to serve at. Default: `::`, which stands for all of both families.
@@ -75,7 +75,7 @@ pub struct LittleConfig {
     pub answers_all: Rate,
 }
 
-impl LittleConfig {
+impl InetdConfig {
     fn admission(&self) -> AdmissionLimits {
         AdmissionLimits {
             sessions: self.connections_limit,
@@ -87,9 +87,9 @@ impl LittleConfig {
     }
 }
 
-impl Default for LittleConfig {
+impl Default for InetdConfig {
     fn default() -> Self {
-        LittleConfig {
+        InetdConfig {
             services: Service::ALL.map(|service| (service, service.port())).to_vec(),
             addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
             connections_limit: 64,
@@ -137,12 +137,12 @@ pub struct Counters {
 
 /// The running services. Dropping it ends their listeners; connections end when their callers or their limits say so.
 #[must_use = "dropping it ends the services"]
-pub struct Little {
+pub struct Inetd {
     shared: Rc<Shared>,
     _tasks: Vec<Task<()>>,
 }
 
-impl Little {
+impl Inetd {
     /// What was done so far.
     pub fn counters(&self) -> Counters {
         self.shared.counters.get()
@@ -159,7 +159,7 @@ impl Little {
 
 struct Shared {
     host: Host,
-    config: LittleConfig,
+    config: InetdConfig,
     unix_seconds: Box<dyn Fn() -> u64>,
     callers: Callers,
     admission: Admission,
@@ -179,10 +179,10 @@ impl Shared {
 /// clock that daytime tells: seconds since the start of 1970, UTC.
 pub fn serve(
     host: &Host,
-    config: LittleConfig,
+    config: InetdConfig,
     callers: Callers,
     unix_seconds: impl Fn() -> u64 + 'static,
-) -> Result<Little, ServeError> {
+) -> Result<Inetd, ServeError> {
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers,
@@ -204,7 +204,7 @@ pub fn serve(
             tasks.push(host.spawn(answer(shared.clone(), socket, service, port)));
         }
     }
-    Ok(Little { shared, _tasks: tasks })
+    Ok(Inetd { shared, _tasks: tasks })
 }
 
 async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {

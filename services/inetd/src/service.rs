@@ -4,7 +4,7 @@ use inhost_common::Transport;
 use inhost_common::service::{Description, HostFiles, Problem, Reach, ServiceContext, ServiceSession};
 use serde::{Deserialize, Serialize};
 
-use crate::{Little, LittleConfig, Service, serve};
+use crate::{Inetd, InetdConfig, Service, serve};
 
 /// `[little]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -25,7 +25,7 @@ impl Default for Section {
     }
 }
 
-impl inhost_common::service::Service for Little {
+impl inhost_common::service::Service for Inetd {
     const NAME: &'static str = "little";
     type Section = Section;
     type Prepared = ();
@@ -39,11 +39,11 @@ impl inhost_common::service::Service for Little {
     fn prepare(_: &Section, _: &HostFiles) -> Result<(), Problem> {
         Ok(())
     }
-    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Little, Problem> {
-        let config = LittleConfig {
+    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Inetd, Problem> {
+        let config = InetdConfig {
             connections_limit: section.connections,
             connections_per_peer: section.connections_per_peer,
-            ..LittleConfig::default()
+            ..InetdConfig::default()
         };
         let unix_time = context.unix_time;
         serve(&context.host, config, context.callers.clone(), move || unix_time().as_secs())
