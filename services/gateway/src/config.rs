@@ -193,7 +193,7 @@ pub const NAMES_PORT: u16 = 53;
 
 /// Where what a guest sends to some destination goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum RouteDecision {
     /// To this end, through a socket of the system.
     Outside(SocketAddr),
     /// To the system's name servers.
@@ -215,21 +215,25 @@ pub enum Closed {
 
 impl GatewayConfig {
     /// Where a guest's `destination` leads. What is not allowed here is reached by no protocol.
-    pub fn way(&self, destination: Endpoint) -> Way {
+    pub fn way(&self, destination: Endpoint) -> RouteDecision {
         let address = destination.address;
         if destination.port == NAMES_PORT && self.network.is_names(address) {
-            return if self.resolvers.is_empty() { Way::Closed(Closed::Nobody) } else { Way::Names };
+            return if self.resolvers.is_empty() {
+                RouteDecision::Closed(Closed::Nobody)
+            } else {
+                RouteDecision::Names
+            };
         }
         if self.network.is_gateway(address) && self.loopback_ports.contain(destination.port) {
             let loopback = match address {
                 IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
                 IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
             };
-            return Way::Outside(SocketAddr::new(loopback, destination.port));
+            return RouteDecision::Outside(SocketAddr::new(loopback, destination.port));
         }
         match self.closed(address) {
-            Some(closed) => Way::Closed(closed),
-            None => Way::Outside(SocketAddr::new(address, destination.port)),
+            Some(closed) => RouteDecision::Closed(closed),
+            None => RouteDecision::Outside(SocketAddr::new(address, destination.port)),
         }
     }
 
@@ -287,7 +291,7 @@ const METADATA_V6: [Ipv6Addr; 1] = [Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 
 mod tests {
     use super::*;
 
-    fn way(config: &GatewayConfig, text: &str) -> Way {
+    fn way(config: &GatewayConfig, text: &str) -> RouteDecision {
         config.way(text.parse::<SocketAddr>().unwrap().into())
     }
 
@@ -295,7 +299,7 @@ mod tests {
     fn by_default_the_machine_itself_and_its_cloud_are_closed() {
         let config = GatewayConfig::default();
         for open in ["1.2.3.4:80", "192.168.1.1:22", "[2001:db8::1]:443", "[64:ff9b::1.2.3.4]:80"] {
-            assert_eq!(way(&config, open), Way::Outside(open.parse().unwrap()));
+            assert_eq!(way(&config, open), RouteDecision::Outside(open.parse().unwrap()));
         }
         for closed in [
             "127.0.0.1:80",
@@ -321,7 +325,7 @@ mod tests {
             "[fd00:10:0:2::2]:80",
             "10.0.2.3:53",
         ] {
-            assert!(matches!(way(&config, closed), Way::Closed(_)), "{closed}");
+            assert!(matches!(way(&config, closed), RouteDecision::Closed(_)), "{closed}");
         }
     }
 
@@ -333,15 +337,18 @@ mod tests {
             resolvers: GatewayConfig::resolvers_of("nameserver 192.0.2.1\n"),
             ..GatewayConfig::default()
         };
-        assert_eq!(way(&config, "10.0.2.2:8080"), Way::Outside("127.0.0.1:8080".parse().unwrap()));
-        assert_eq!(way(&config, "[fd00:10:0:2::2]:8080"), Way::Outside("[::1]:8080".parse().unwrap()));
-        assert_eq!(way(&config, "10.0.2.2:8081"), Way::Closed(Closed::Nobody));
-        assert_eq!(way(&config, "10.0.2.3:8080"), Way::Closed(Closed::Nobody));
-        assert_eq!(way(&config, "127.0.0.1:8080"), Way::Closed(Closed::Policy));
+        assert_eq!(way(&config, "10.0.2.2:8080"), RouteDecision::Outside("127.0.0.1:8080".parse().unwrap()));
+        assert_eq!(
+            way(&config, "[fd00:10:0:2::2]:8080"),
+            RouteDecision::Outside("[::1]:8080".parse().unwrap())
+        );
+        assert_eq!(way(&config, "10.0.2.2:8081"), RouteDecision::Closed(Closed::Nobody));
+        assert_eq!(way(&config, "10.0.2.3:8080"), RouteDecision::Closed(Closed::Nobody));
+        assert_eq!(way(&config, "127.0.0.1:8080"), RouteDecision::Closed(Closed::Policy));
         for names in ["10.0.2.3:53", "10.0.2.2:53", "[fd00:10:0:2::3]:53"] {
-            assert_eq!(way(&config, names), Way::Names);
+            assert_eq!(way(&config, names), RouteDecision::Names);
         }
-        assert!(matches!(way(&config, "169.254.169.254:80"), Way::Outside(_)));
+        assert!(matches!(way(&config, "169.254.169.254:80"), RouteDecision::Outside(_)));
     }
 
     #[test]

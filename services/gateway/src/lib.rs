@@ -12,13 +12,13 @@
 //! - Questions for names go to 10.0.2.3 or to the gateway, and from there to the system's name servers.
 //!
 //! ```
-//! use inhost_gateway::{Closed, GatewayConfig, Way};
+//! use inhost_gateway::{Closed, GatewayConfig, RouteDecision};
 //! use std::net::SocketAddr;
 //! let config = GatewayConfig::default();
 //! let to = |text: &str| config.way(text.parse::<SocketAddr>().unwrap().into());
-//! assert!(matches!(to("192.0.2.1:80"), Way::Outside(_)));
-//! assert_eq!(to("127.0.0.1:80"), Way::Closed(Closed::Policy));
-//! assert_eq!(to("169.254.169.254:80"), Way::Closed(Closed::Policy));
+//! assert!(matches!(to("192.0.2.1:80"), RouteDecision::Outside(_)));
+//! assert_eq!(to("127.0.0.1:80"), RouteDecision::Closed(Closed::Policy));
+//! assert_eq!(to("169.254.169.254:80"), RouteDecision::Closed(Closed::Policy));
 //! ```
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,9 @@ mod machine;
 mod server;
 mod state;
 
-pub use config::{Closed, Forward, GatewayConfig, LoopbackPorts, NAMES_PORT, Network, RESOLVERS_LIMIT, Way};
+pub use config::{
+    Closed, Forward, GatewayConfig, LoopbackPorts, NAMES_PORT, Network, RESOLVERS_LIMIT, RouteDecision,
+};
 pub use driver::link::UserDriver;
 pub use inhost_common::Transport;
 pub use server::{

@@ -59,7 +59,7 @@ impl Direction {
     }
 }
 
-struct Carry<'a> {
+struct Relay<'a> {
     guest: &'a Stream,
     system: &'a AsyncFd<TcpStream>,
     scratch: &'a Scratch,
@@ -71,7 +71,7 @@ struct Carry<'a> {
 }
 
 /// Carries until the connection is over on both sides, then leaves both closed or reset.
-pub(crate) async fn carry(
+pub(crate) async fn relay(
     host: &Host,
     guest: Stream,
     system: AsyncFd<TcpStream>,
@@ -82,7 +82,7 @@ pub(crate) async fn carry(
     let _ = system.inner().set_nodelay(true);
     guest.set_nagle(false);
     let (moved, half_closed) = (Cell::new(host.now()), Cell::new(false));
-    let mut carry = Carry {
+    let mut relay = Relay {
         guest: &guest,
         system: &system,
         scratch,
@@ -92,7 +92,7 @@ pub(crate) async fn carry(
         moved: &moved,
         half_closed: &half_closed,
     };
-    let bytes = std::future::poll_fn(|context| carry.poll(context));
+    let bytes = std::future::poll_fn(|context| relay.poll(context));
     let broken = async {
         if guest.closed().await.is_ok() {
             // Both sides have said their last; what is still to be delivered is `bytes`'s to deliver.
@@ -142,7 +142,7 @@ pub(crate) fn reset(socket: &AsyncFd<TcpStream>) {
     let _ = rustix::net::sockopt::set_socket_linger(socket.inner(), Some(std::time::Duration::ZERO));
 }
 
-impl Carry<'_> {
+impl Relay<'_> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ending> {
         let inward = self.poll_inward(context);
         let outward = self.poll_outward(context);

@@ -1,7 +1,7 @@
 //! Connections: the guest's outward, and the system's inward through forwarded ports.
 
-use crate::config::Way;
-use crate::driver::carry::{Ending, carry, keep_alive, reset};
+use crate::config::RouteDecision;
+use crate::driver::relay::{Ending, keep_alive, relay, reset};
 use crate::state::State;
 use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_common::{Forwarded, Transport};
@@ -77,9 +77,9 @@ async fn outward(state: &State, held: Held) {
 
 async fn open(state: &State, destination: Endpoint) -> Answer {
     let connected = match state.config.way(destination) {
-        Way::Closed(_) => return Answer::Refuse,
-        Way::Outside(to) => connect(state, to, state.config.connect_limit).await,
-        Way::Names => connect_to_names(state).await,
+        RouteDecision::Closed(_) => return Answer::Refuse,
+        RouteDecision::Outside(to) => connect(state, to, state.config.connect_limit).await,
+        RouteDecision::Names => connect_to_names(state).await,
     };
     match connected {
         Ok(system) => Answer::Proceed(system),
@@ -120,7 +120,7 @@ async fn carry_on(state: &State, guest: Stream, system: AsyncFd<TcpStream>) {
     let limit = state.config.half_closed_limit;
     // A system without such probes carries the connection all the same.
     let _ = keep_alive(system.inner(), state.config.keep_alive);
-    let ending = carry(&state.host, guest, system, &state.scratch, limit).await;
+    let ending = relay(&state.host, guest, system, &state.scratch, limit).await;
     if ending != Ending::Closed {
         state.count(|c| c.connections_reset += 1);
     }

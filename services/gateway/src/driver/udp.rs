@@ -3,7 +3,7 @@
 
 use crate::codec::tftp::is_file_request;
 use crate::codec::{self, Unreachable};
-use crate::config::Way;
+use crate::config::RouteDecision;
 use crate::machine::{Flows, Pair, ReplyPort, ReplyPorts};
 use crate::state::{Counted, State};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
@@ -122,13 +122,13 @@ impl Outward {
     fn begin(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Option<Known> {
         let state = &self.state;
         let (outside, resolver, idle) = match state.config.way(to) {
-            Way::Closed(why) => {
+            RouteDecision::Closed(why) => {
                 state.count(|c| c.datagrams_dropped += 1);
                 self.tell(from, to, 0, why.into());
                 return None;
             }
-            Way::Outside(outside) => (outside, None, state.config.udp_idle),
-            Way::Names => {
+            RouteDecision::Outside(outside) => (outside, None, state.config.udp_idle),
+            RouteDecision::Names => {
                 let (number, resolver) = state.resolver()?;
                 (resolver.into(), Some(number), state.config.names_idle)
             }
