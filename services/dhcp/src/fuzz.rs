@@ -1,7 +1,7 @@
 //! What a fuzzer calls. The input is a server, the clock and the neighbours at once; what must hold whatever they do is
 //! asserted.
 
-use crate::client::{Action, Client, Config, Remembered, Way};
+use crate::client::{Action, Client, Config, Destination, Remembered};
 use crate::identity::{Duid, Identity};
 use crate::stateless::Stateless;
 use crate::{SERVER_PORT, SERVER_PORT_V6, limits, saved};
@@ -45,7 +45,7 @@ fn follow(client: &mut Client, link: &mut Link) {
         match action {
             Action::Send(datagram) => {
                 assert!((300..=limits::REPLY_BYTES).contains(&datagram.bytes.len()));
-                if let Way::Broadcast { from } | Way::Unicast { from, .. } = datagram.way {
+                if let Destination::Broadcast { from } | Destination::Unicast { from, .. } = datagram.way {
                     assert!(has(link, from), "sent from {from}, which the link does not have");
                 }
             }

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use inhost_base::{HardwareAddress, Instant};
-//! use inhost_dhcp::client::{Action, Client, Config, Remembered, Way};
+//! use inhost_dhcp::client::{Action, Client, Config, Remembered, Destination};
 //! use inhost_dhcp::identity::{Duid, Identity};
 //!
 //! let card = HardwareAddress([2, 0, 0, 0, 0, 1]);
@@ -19,7 +19,7 @@
 //! now = client.deadline();
 //! client.timeout(now, 2);
 //! let Some(Action::Send(datagram)) = client.action() else { panic!("it asks") };
-//! assert_eq!(datagram.way, Way::Unaddressed);
+//! assert_eq!(datagram.way, Destination::Unaddressed);
 //! assert_eq!(client.status().state, "selecting");
 //! ```
 #![forbid(unsafe_code)]

@@ -29,12 +29,12 @@ pub struct Datagram {
     /// What it says.
     pub bytes: Vec<u8>,
     /// How it goes.
-    pub way: Way,
+    pub way: Destination,
 }
 
 /// From which address to which.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Destination {
     /// From 0.0.0.0 to everybody.
     Unaddressed,
     /// From our address to everybody.

@@ -1,6 +1,6 @@
 //! The transitions.
 
-use super::action::{Action, Datagram, News, Way};
+use super::action::{Action, Datagram, Destination, News};
 use super::status::{Remembered, Status};
 use super::{Config, timing};
 use crate::SERVER_PORT;
@@ -208,7 +208,7 @@ impl Client {
             }
             _ => return,
         };
-        let way = Way::Unicast { from: address, to: server };
+        let way = Destination::Unicast { from: address, to: server };
         self.send(Request::Release { server, address }, &Exchange::new(now, word), way);
         self.give_up(address);
         self.wanted = Some(address);
@@ -244,7 +244,7 @@ impl Client {
         };
         self.give_up(address);
         let exchange = Exchange::new(now, word);
-        self.send(Request::Decline { server, address }, &exchange, Way::Unaddressed);
+        self.send(Request::Decline { server, address }, &exchange, Destination::Unaddressed);
         self.wanted = None;
         self.state = State::Init { until: now + timing::CONFLICT_REST };
         self.actions.push_back(Action::Remember);
@@ -278,27 +278,27 @@ impl Client {
     fn ask(&mut self) {
         let wanted = self.wanted;
         let (request, exchange, way) = match &self.state {
-            State::Selecting(exchange) => (Request::Discover { wanted }, *exchange, Way::Unaddressed),
+            State::Selecting(exchange) => (Request::Discover { wanted }, *exchange, Destination::Unaddressed),
             State::Requesting { exchange, server, grant } => {
                 let request = Request::Select { server: *server, address: grant.address };
-                (request, *exchange, Way::Unaddressed)
+                (request, *exchange, Destination::Unaddressed)
             }
             State::Rebooting { exchange, lease } => {
-                (Request::Reboot { address: lease.address }, *exchange, Way::Unaddressed)
+                (Request::Reboot { address: lease.address }, *exchange, Destination::Unaddressed)
             }
             State::Renewing { exchange, lease } => {
-                let way = Way::Unicast { from: lease.address, to: lease.server };
+                let way = Destination::Unicast { from: lease.address, to: lease.server };
                 (Request::Extend { address: lease.address }, *exchange, way)
             }
             State::Rebinding { exchange, lease } => {
-                let way = Way::Broadcast { from: lease.address };
+                let way = Destination::Broadcast { from: lease.address };
                 (Request::Extend { address: lease.address }, *exchange, way)
             }
             State::Init { .. } | State::Checking(_) | State::Bound(_) => return,
         };
         self.send(request, &exchange, way);
     }
-    fn send(&mut self, request: Request, exchange: &Exchange, way: Way) {
+    fn send(&mut self, request: Request, exchange: &Exchange, way: Destination) {
         let Config { card, ref identifier, longest_bytes, ref host_name, .. } = self.config;
         let host_name = host_name.as_deref();
         let Exchange { transaction, seconds, .. } = *exchange;

@@ -20,7 +20,7 @@ mod status;
 mod timing;
 
 pub use crate::codec::reply::Refused;
-pub use action::{Action, Datagram, News, Way};
+pub use action::{Action, Datagram, Destination, News};
 pub use machine::Client;
 pub use status::{Remembered, Status};
 

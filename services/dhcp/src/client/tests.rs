@@ -49,9 +49,9 @@ impl Talk {
                     let kind = format!("{:?}", message.opts().msg_type().unwrap()).to_lowercase();
                     self.asked = Some(message);
                     let to = match way {
-                        Way::Unaddressed => "from nowhere".to_owned(),
-                        Way::Broadcast { from } => format!("from {from} to all"),
-                        Way::Unicast { from, to } => format!("from {from} to {to}"),
+                        Destination::Unaddressed => "from nowhere".to_owned(),
+                        Destination::Broadcast { from } => format!("from {from} to all"),
+                        Destination::Unicast { from, to } => format!("from {from} to {to}"),
                     };
                     format!("{kind} {to}")
                 }

@@ -2,7 +2,7 @@
 
 use super::link::Verdict;
 use super::{Link, Shared};
-use crate::client::{Action, Datagram, Way};
+use crate::client::{Action, Datagram, Destination};
 use crate::identity::Duid;
 use crate::limits::REPLY_BYTES;
 use crate::stateless::SERVERS;
@@ -250,12 +250,12 @@ async fn send(shared: &Rc<Shared>, place: usize, datagram: &Datagram) {
     let server = |address: Ipv4Addr| Endpoint::new(address, SERVER_PORT);
     let sending = async {
         match datagram.way {
-            Way::Unaddressed => shared.v4.send_unaddressed(&datagram.bytes, link, SERVER_PORT).await,
-            Way::Broadcast { from } => {
+            Destination::Unaddressed => shared.v4.send_unaddressed(&datagram.bytes, link, SERVER_PORT).await,
+            Destination::Broadcast { from } => {
                 let ends = Ends { from: Some(own(from)), to: Some(server(Ipv4Addr::BROADCAST)) };
                 shared.v4.send_between(&datagram.bytes, ends).await
             }
-            Way::Unicast { from, to } => {
+            Destination::Unicast { from, to } => {
                 let ends = Ends { from: Some(own(from)), to: Some(server(to)) };
                 shared.v4.send_between(&datagram.bytes, ends).await
             }

@@ -11,7 +11,7 @@ const COMMANDS: u32 = 200;
 
 /// The dialogue before the shell: typed octets in; screen octets, and now and then something [`Said`], out.
 #[derive(Debug)]
-pub struct Front {
+pub struct LoginHandler {
     host_name: String,
     state: State,
     editor: LineEditor,
@@ -29,14 +29,14 @@ enum State {
 }
 
 /// What the visitor wants of the host. Each but [`Said::Leave`] is answered by one of the methods of
-/// [`Front`], and nothing is read until then.
+/// [`LoginHandler`], and nothing is read until then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// The news: answer with [`Front::told`].
+    /// The news: answer with [`LoginHandler::told`].
     News,
-    /// The state of the host: answer with [`Front::told`].
+    /// The state of the host: answer with [`LoginHandler::told`].
     Netstat,
-    /// To log in: answer with [`Front::denied`], or start the shell.
+    /// To log in: answer with [`LoginHandler::denied`], or start the shell.
     LogOn {
         /// The name as typed.
         user: String,
@@ -56,10 +56,10 @@ QUIT          leave (also LOGOUT, EXIT)\r
 Any unambiguous beginning will do.\r
 ";
 
-impl Front {
+impl LoginHandler {
     /// A visitor who has typed nothing.
-    pub fn new(host_name: &str, attempts: u8) -> Front {
-        Front {
+    pub fn new(host_name: &str, attempts: u8) -> LoginHandler {
+        LoginHandler {
             host_name: host_name.to_owned(),
             state: State::Command,
             editor: LineEditor::new(LINE_BYTES, EditingKeys::default()),

@@ -5,13 +5,13 @@
 
 mod config;
 mod environment;
-mod front;
+mod login;
 mod pace;
 mod session;
 
 pub use config::ServerConfig;
 pub use environment::{language, terminal};
-pub use front::{Front, Said};
+pub use login::{LoginHandler, Said};
 pub use session::{Action, Closing, Session, ShellRequest};
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use inhost_base::{Duration, Instant};
 
 use super::config::ServerConfig;
 use super::environment::{language, terminal};
-use super::front::{Front, Said};
+use super::login::{LoginHandler, Said};
 use super::pace::Pace;
 use crate::codec::{Command, FlowControl, Side, TelnetOption};
 use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
@@ -118,7 +118,7 @@ pub struct Session {
 
 #[derive(Debug)]
 enum Phase {
-    Front(Front),
+    LoginHandler(LoginHandler),
     /// The shell has been asked for.
     Starting,
     Shell,
@@ -137,14 +137,14 @@ impl Session {
         let mut telnet = Telnet::new(Config::server());
         telnet.advance(now);
         telnet.start();
-        let front = Front::new(&config.host_name, config.attempts);
+        let front = LoginHandler::new(&config.host_name, config.attempts);
         let mut screen = Vec::new();
         front.greet(&config.greeting, &mut screen);
         telnet.send(&screen);
         Session {
             telnet,
             config,
-            phase: Phase::Front(front),
+            phase: Phase::LoginHandler(front),
             typed: VecDeque::new(),
             actions: VecDeque::new(),
             keys: TerminalKeys::default(),
@@ -202,7 +202,7 @@ impl Session {
     /// When [`timeout`](Session::timeout) wants to be called.
     pub fn deadline(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Front(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),
+            Phase::LoginHandler(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),
             Phase::Shell if self.input_ended => Some(self.deadline.typed + LAST_WORDS_TIME),
             Phase::Shell => self.config.idle_time.map(|idle| self.deadline.typed + idle),
             Phase::Over => None,
@@ -227,7 +227,7 @@ impl Session {
         self.deadline.typed = now;
         match self.phase {
             Phase::Shell => self.type_end_of_file(),
-            Phase::Front(_) => self.front(),
+            Phase::LoginHandler(_) => self.front(),
             Phase::Starting | Phase::Over => {}
         }
     }
@@ -341,7 +341,7 @@ impl Session {
     /// Goes on with what was typed ahead, once output has been sent. True when something came of it.
     pub fn resume_typing(&mut self) -> bool {
         let before = self.typed.len();
-        if matches!(self.phase, Phase::Front(_)) && before > 0 {
+        if matches!(self.phase, Phase::LoginHandler(_)) && before > 0 {
             self.front();
         }
         self.typed.len() != before
@@ -352,7 +352,7 @@ impl Session {
     fn front(&mut self) {
         let echoes = self.telnet.is_active(Side::Local, TelnetOption::Echo);
         let mut screen = Vec::new();
-        while let Phase::Front(front) = &mut self.phase {
+        while let Phase::LoginHandler(front) = &mut self.phase {
             let is_full = self.telnet.pending_bytes() + screen.len() >= OUTPUT_BYTES;
             if !front.is_listening() || self.stopped || is_full {
                 break;
@@ -373,7 +373,8 @@ impl Session {
             }
         }
         self.telnet.send(&screen);
-        let is_idle = matches!(&self.phase, Phase::Front(front) if front.is_listening() && !self.stopped);
+        let is_idle =
+            matches!(&self.phase, Phase::LoginHandler(front) if front.is_listening() && !self.stopped);
         if self.input_ended && self.typed.is_empty() && is_idle {
             self.close(Closing::Disconnected);
         }
@@ -446,7 +447,7 @@ impl Session {
         }
         let echoes = self.telnet.is_active(Side::Local, TelnetOption::Echo);
         let mut screen = Vec::new();
-        if let Phase::Front(front) = &mut self.phase {
+        if let Phase::LoginHandler(front) = &mut self.phase {
             if key == self.keys.end_of_file {
                 self.type_key(4);
                 self.front();
@@ -484,7 +485,7 @@ impl Session {
     /// The text for the visitor who asked.
     pub fn told(&mut self, text: &str) {
         let mut screen = Vec::new();
-        if let Phase::Front(front) = &mut self.phase {
+        if let Phase::LoginHandler(front) = &mut self.phase {
             front.told(text, &mut screen);
         }
         self.telnet.send(&screen);
@@ -493,7 +494,7 @@ impl Session {
 
     /// Whether the user may log in.
     pub fn verdict(&mut self, verdict: Verdict) {
-        let Phase::Front(front) = &mut self.phase else { return };
+        let Phase::LoginHandler(front) = &mut self.phase else { return };
         match verdict {
             Verdict::Granted(account) => {
                 let terminal = self.terminal.clone().unwrap_or_else(|| self.config.default_terminal.clone());
@@ -530,7 +531,7 @@ impl Session {
         self.stopped = false;
         let mut screen = Vec::new();
         let goes_on = match &mut self.phase {
-            Phase::Front(front) => front.denied("Not logged in: wrong name or password.", &mut screen),
+            Phase::LoginHandler(front) => front.denied("Not logged in: wrong name or password.", &mut screen),
             _ => true,
         };
         self.telnet.send(&screen);
