@@ -5,7 +5,7 @@ use crate::connection::Connection;
 use crate::failure::{Failure, print_error};
 use crate::reserved::{self, Caller, local_user};
 use futures_lite::future::or;
-use inhost_rcommands::rcp::{Expected, Folder, Options, Report, fetch, send};
+use inhost_rcommands::rcp::{CopySummary, Expected, Folder, Options, fetch, send};
 use inhost_rcommands::rsh::{PORT, Request, begin_alone};
 use inhost_runtime::{Signal, Signals};
 use std::path::PathBuf;
@@ -76,14 +76,14 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    async fn send(&self, to: &There, sources: &[String]) -> Result<Report, Failure> {
+    async fn send(&self, to: &There, sources: &[String]) -> Result<CopySummary, Failure> {
         let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
         let command = self.options.send_command(&to.path, paths.len() > 1);
         let mut stream = self.begin(to, command).await?;
         send(&mut stream, self.options, &paths, tell).await.map_err(|why| of(to, &why))
     }
-    async fn fetch(&self, from: &[Option<There>], target: &str) -> Result<Report, Failure> {
-        let mut all = Report::default();
+    async fn fetch(&self, from: &[Option<There>], target: &str) -> Result<CopySummary, Failure> {
+        let mut all = CopySummary::default();
         let several = from.len() > 1;
         for from in from.iter().flatten() {
             let (place, preserve) = (PathBuf::from(target), self.options.preserve);

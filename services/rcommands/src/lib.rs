@@ -1,11 +1,10 @@
-//! The r-utilities' clients: rlogin (RFC 1282), rsh and rcp, which 4.2BSD brought and the world's first local networks
-//! ran on.
+//! Clients of the Berkeley r-commands: rlogin (RFC 1282), rsh and rcp.
 //!
 //! The machines are pure: [`rlogin::Login`] is a session on a terminal, [`codec::ReplyReader`] reads the
 //! replies of servers, [`rcp::Sink`] and [`rcp::Source`] are the two ends of rcp. The drivers beside them
-//! run over any async stream. What a server names never leads out of the folder that it was to fill: [`rcp::Folder`].
+//! run over any async stream. Names from a server cannot lead out of the target folder: [`rcp::Folder`].
 //!
-//! These protocols trust the network: no password is asked for, and everything goes in clear text. The crate never
+//! These protocols trust the network: they use no password and no encryption. The crate never
 //! opens connections and never knows the time.
 //!
 //! ```

@@ -1,5 +1,5 @@
-//! Where files go that are fetched: a folder that nothing the other end says can lead out of, and in which a file has
-//! its name only once it is whole.
+//! The target folder of a copy. Names from the other end cannot lead out of it, and a file gets its name only once it is
+//! complete.
 
 use super::Times;
 use cap_std::ambient_authority;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Where fetched files go.
+/// The target folder of a copy.
 #[derive(Debug)]
 pub struct Folder {
     root: Dir,
@@ -30,7 +30,7 @@ struct Entered {
     times: Option<Times>,
 }
 
-/// A file that is being written, beside the name that it will have.
+/// A file that is being written under a temporary name.
 #[derive(Debug)]
 struct Part {
     file: File,

@@ -10,21 +10,21 @@ mod name;
 mod tests;
 
 pub use codec::Times;
-pub use driver::{Failed, Report, fetch, send};
+pub use driver::{CopyError, CopySummary, fetch, send};
 pub use folder::Folder;
 pub use machine::{Event, Progress, Sink, Source};
 pub use name::{Expected, NameError, check};
 
-/// Folders within folders that are followed.
+/// The deepest nesting of folders.
 pub const DEPTH_LIMIT: usize = 64;
 
-/// What is wanted beside the bytes of files.
+/// Options of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Folders with all in them.
+    /// Copies folders with their contents.
     pub recursive: bool,
-    /// Times and permissions as they are at the source.
+    /// Keeps times and permissions.
     pub preserve: bool,
 }
 

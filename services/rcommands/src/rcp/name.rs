@@ -1,4 +1,4 @@
-//! Names that the other end gives: what is none, and what was not asked for.
+//! Validation of file names that the other end sends.
 
 use core::fmt;
 use inhost_common::Pattern;
@@ -10,13 +10,13 @@ const NAME_BYTES: usize = 255;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It is empty, `.` or `..`.
+    /// The name is empty, `.` or `..`.
     NoName,
-    /// It holds a slash: it would lead elsewhere.
+    /// The name holds a slash and would lead to another folder.
     Slash,
-    /// It holds a control character or an octet of zero, or is too long.
+    /// The name holds a control character or NUL, or is too long.
     BadOctet,
-    /// It is not what was asked for (CVE-2019-6111).
+    /// The name was not asked for (CVE-2019-6111).
     NotAskedFor,
 }
 
@@ -42,7 +42,7 @@ pub fn check(name: &[u8]) -> Result<(), NameError> {
     }
 }
 
-/// What the other end may send, after what it was asked for.
+/// The names that the other end may send, given what it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Expected {
     /// Names that fit this, in which `*`, `?` and `[...]` mean what they mean to a shell.
@@ -62,7 +62,7 @@ impl Expected {
             last => Expected::Pattern(Pattern::from_octets(last.as_bytes())),
         }
     }
-    /// Whether `name` is among it.
+    /// Whether `name` is allowed.
     pub fn allows(&self, name: &[u8]) -> bool {
         match self {
             Expected::Any => true,

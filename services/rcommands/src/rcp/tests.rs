@@ -1,4 +1,4 @@
-use super::{Event, Expected, Folder, NameError, Options, Report, Sink, check, fetch, send};
+use super::{CopySummary, Event, Expected, Folder, NameError, Options, Sink, check, fetch, send};
 use futures_lite::future::{block_on, zip};
 use std::fmt::Write as _;
 use std::io;
@@ -36,7 +36,12 @@ impl Drop for Place {
 }
 
 /// What our two ends make of each other.
-fn copied(from: &[PathBuf], to: &Path, options: Options, expected: &str) -> (Report, Report, Vec<String>) {
+fn copied(
+    from: &[PathBuf],
+    to: &Path,
+    options: Options,
+    expected: &str,
+) -> (CopySummary, CopySummary, Vec<String>) {
     let (mut near, mut far) = tokio::io::duplex(1000);
     let folder = Folder::open(to, false, options.preserve).unwrap();
     let mut told = Vec::new();
@@ -51,7 +56,12 @@ fn copied(from: &[PathBuf], to: &Path, options: Options, expected: &str) -> (Rep
     (sent, got.unwrap(), told)
 }
 /// What our end makes of what a server says all at once.
-fn said(octets: &[u8], to: &Path, options: Options, expected: &str) -> (Result<Report, String>, Vec<String>) {
+fn said(
+    octets: &[u8],
+    to: &Path,
+    options: Options,
+    expected: &str,
+) -> (Result<CopySummary, String>, Vec<String>) {
     let (mut near, mut far) = tokio::io::duplex(1 << 20);
     let folder = Folder::open(to, false, options.preserve).unwrap();
     let mut told = Vec::new();
@@ -89,7 +99,7 @@ fn a_tree_comes_over_with_its_times_and_permissions() {
     let (sent, got, told) = copied(std::slice::from_ref(&tree), &to.0, ALL, "tree");
     assert_eq!(told, [""; 0]);
     assert_eq!(sent, got);
-    assert_eq!(got, Report { files: 2, bytes: 200_000, left_out: 0 });
+    assert_eq!(got, CopySummary { files: 2, bytes: 200_000, left_out: 0 });
     assert!(std::fs::read(to.path("tree/inner/data")).unwrap() == content);
     assert_eq!(std::fs::metadata(to.path("tree/inner/data")).unwrap().mtime(), 499_137_300);
     assert_eq!(std::fs::metadata(to.path("tree/nothing")).unwrap().mode() & 0o777, 0o440);
@@ -116,7 +126,7 @@ fn folders_are_left_out_unless_asked_for() {
     std::fs::write(from.path("file"), b"x").unwrap();
     let paths = [from.path("folder"), from.path("file"), from.path("absent")];
     let (sent, got, _) = copied(&paths, &to.0, Options::default(), "*");
-    assert_eq!((sent, got.files), (Report { files: 1, bytes: 1, left_out: 2 }, 1));
+    assert_eq!((sent, got.files), (CopySummary { files: 1, bytes: 1, left_out: 2 }, 1));
 }
 
 #[test]
@@ -126,7 +136,7 @@ fn names_that_lead_elsewhere_are_refused() {
     for name in ["../evil", "a/b", "/etc/passwd", "..", ".", "", "bell\x07", "other"] {
         let line = format!("C0644 4 {name}\n");
         let (done, told) = said(line.as_bytes(), &to.0, ALL, "dir/asked");
-        assert_eq!(done.unwrap(), Report { files: 0, bytes: 0, left_out: 1 }, "{name}");
+        assert_eq!(done.unwrap(), CopySummary { files: 0, bytes: 0, left_out: 1 }, "{name}");
         assert_eq!(told.len(), 1, "{told:?}");
         let (done, _) = said(format!("D0755 0 {name}\n").as_bytes(), &to.0, ALL, "dir/asked");
         assert_eq!(done.unwrap().left_out, 1, "{name}");
@@ -244,7 +254,7 @@ fn the_end_of_a_file_leaves_with_the_last_of_it() {
         std::fs::write(from.path("file"), vec![b'x'; size]).unwrap();
         let mut other = Ready::default();
         let report = block_on(send(&mut other, Options::default(), &[from.path("file")], |_| ())).unwrap();
-        assert_eq!(report, Report { files: 1, bytes: size as u64, left_out: 0 });
+        assert_eq!(report, CopySummary { files: 1, bytes: size as u64, left_out: 0 });
         let told = other.told.last().unwrap();
         assert_eq!((told.len(), told.last()), (last, Some(&0)), "{size}");
         assert_eq!(other.told.iter().skip(1).map(Vec::len).sum::<usize>(), size + 1);

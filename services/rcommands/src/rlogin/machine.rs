@@ -1,4 +1,4 @@
-//! The session: what goes to the server, what to the screen, and what the server's urgent signals do.
+//! The state of an rlogin session: input, output, screen, and the server's urgent control octets.
 
 use crate::codec::{Reply, ReplyReader};
 
@@ -44,7 +44,7 @@ pub struct Opening {
     pub has_urgent: bool,
 }
 
-/// What the driver is to do beside carrying octets.
+/// What the driver must do besides moving octets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Give the terminal back to the shell for a while.

@@ -2,7 +2,7 @@
 
 use super::super::machine::{Event, Sink};
 use super::super::{Expected, Folder, Options};
-use super::{Failed, Report};
+use super::{CopyError, CopySummary};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -16,14 +16,14 @@ pub async fn fetch<S>(
     expected: Expected,
     folder: Folder,
     mut tell: impl FnMut(&str),
-) -> Result<Report, Failed>
+) -> Result<CopySummary, CopyError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut taking = Taking {
         sink: Sink::new(options, expected),
         folder: Some(folder),
-        report: Report::default(),
+        report: CopySummary::default(),
         size_bytes: 0,
         bad: None,
     };
@@ -37,7 +37,7 @@ where
         let count = stream.read(&mut place).await?;
         if count == 0 {
             taking.with_folder(Folder::abandon).await;
-            return taking.sink.end().map(|()| taking.report).map_err(Failed::Other);
+            return taking.sink.end().map(|()| taking.report).map_err(CopyError::Other);
         }
         let mut input = place.get(..count).unwrap_or_default();
         while let Some(event) = taking.sink.receive(&mut input) {
@@ -50,7 +50,7 @@ struct Taking {
     sink: Sink,
     /// `None` while another thread works in it.
     folder: Option<Folder>,
-    report: Report,
+    report: CopySummary,
     size_bytes: u64,
     /// Why the file that is coming cannot be kept.
     bad: Option<String>,
@@ -78,7 +78,7 @@ impl Taking {
     ) -> io::Result<()> {
         self.with_folder(work).await.unwrap_or_else(|| Err(io::Error::other("the copy was given up")))
     }
-    async fn event(&mut self, event: Event<'_>, tell: &mut impl FnMut(&str)) -> Result<(), Failed> {
+    async fn event(&mut self, event: Event<'_>, tell: &mut impl FnMut(&str)) -> Result<(), CopyError> {
         match event {
             Event::Enter { name, mode, times } => {
                 let asked = name.clone();
@@ -123,7 +123,7 @@ impl Taking {
             Event::Refused(name, why) => self.left_out(&format!("{name}: {why}"), tell),
             Event::Failed(why) => {
                 self.with_folder(Folder::abandon).await;
-                return Err(Failed::Other(why));
+                return Err(CopyError::Other(why));
             }
         }
         Ok(())

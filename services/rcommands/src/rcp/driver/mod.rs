@@ -9,21 +9,21 @@ pub use send::send;
 use core::fmt;
 use std::io;
 
-/// What came of a copy.
+/// The result of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Report {
-    /// Files that are whole.
+pub struct CopySummary {
+    /// Files copied whole.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Things that were left out, each of which was told.
+    /// Files and folders left out; each was reported.
     pub left_out: u64,
 }
 
-impl Report {
-    /// With another's.
-    pub fn and(self, other: Report) -> Report {
-        Report {
+impl CopySummary {
+    /// The sum of two results.
+    pub fn and(self, other: CopySummary) -> CopySummary {
+        CopySummary {
             files: self.files + other.files,
             bytes: self.bytes + other.bytes,
             left_out: self.left_out + other.left_out,
@@ -31,27 +31,27 @@ impl Report {
     }
 }
 
-/// Why a copy did not go on.
+/// Why a copy was ended.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Failed {
+pub enum CopyError {
     /// The connection failed.
     Io(io::Error),
-    /// The other end ended it, or is none.
+    /// The other end ended it, or does not speak rcp.
     Other(String),
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for CopyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failed::Io(error) => error.fmt(f),
-            Failed::Other(why) => f.write_str(why),
+            CopyError::Io(error) => error.fmt(f),
+            CopyError::Other(why) => f.write_str(why),
         }
     }
 }
-impl std::error::Error for Failed {}
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Failed {
-        Failed::Io(error)
+impl std::error::Error for CopyError {}
+impl From<io::Error> for CopyError {
+    fn from(error: io::Error) -> CopyError {
+        CopyError::Io(error)
     }
 }

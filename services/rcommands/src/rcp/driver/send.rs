@@ -2,7 +2,7 @@
 
 use super::super::machine::{Progress, Source};
 use super::super::{DEPTH_LIMIT, NameError, Options, Times, check};
-use super::{Failed, Report};
+use super::{CopyError, CopySummary};
 use crate::codec::{Reply, ReplyReader, printable};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -20,11 +20,12 @@ pub async fn send<S>(
     options: Options,
     paths: &[PathBuf],
     tell: impl FnMut(&str),
-) -> Result<Report, Failed>
+) -> Result<CopySummary, CopyError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut sending = Sending { stream, source: Source::new(), options, report: Report::default(), tell };
+    let mut sending =
+        Sending { stream, source: Source::new(), options, report: CopySummary::default(), tell };
     if !sending.is_done().await? {
         return Ok(sending.report);
     }
@@ -38,7 +39,7 @@ struct Sending<'a, S, T> {
     stream: &'a mut S,
     source: Source,
     options: Options,
-    report: Report,
+    report: CopySummary,
     tell: T,
 }
 
@@ -50,7 +51,7 @@ enum Next {
 
 impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
     /// One thing with all in it.
-    async fn tree(&mut self, path: &Path) -> Result<(), Failed> {
+    async fn tree(&mut self, path: &Path) -> Result<(), CopyError> {
         let mut stack = vec![Next::Entry(path.to_owned(), 0)];
         while let Some(next) = stack.pop() {
             let (path, depth) = match next {
@@ -102,7 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
             accessed_seconds: seconds(about.atime()),
         })
     }
-    async fn file(&mut self, mut file: File, about: &Metadata, name: &[u8]) -> Result<(), Failed> {
+    async fn file(&mut self, mut file: File, about: &Metadata, name: &[u8]) -> Result<(), CopyError> {
         let size_bytes = about.len();
         self.source.file(name, mode(about), size_bytes, self.times(about));
         let mut progress = self.progress().await?;
@@ -147,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
     }
 
     /// Sends what the machine has to send.
-    async fn flush(&mut self) -> Result<(), Failed> {
+    async fn flush(&mut self) -> Result<(), CopyError> {
         let output = self.source.output();
         if output.is_empty() {
             return Ok(());
@@ -156,13 +157,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
             Ok(()) => Ok(self.stream.flush().await?),
             // The other end's last reply may say why it reads no more.
             Err(error) => match self.last_reply().await {
-                Some(Reply::Warning(why) | Reply::Fatal(why)) if !why.is_empty() => Err(Failed::Other(why)),
+                Some(Reply::Warning(why) | Reply::Fatal(why)) if !why.is_empty() => {
+                    Err(CopyError::Other(why))
+                }
                 _ => Err(error.into()),
             },
         }
     }
     /// Sends what there is and waits for what the other end makes of it.
-    async fn progress(&mut self) -> Result<Progress, Failed> {
+    async fn progress(&mut self) -> Result<Progress, CopyError> {
         loop {
             self.flush().await?;
             let mut octet = [0];
@@ -171,7 +174,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
                     Some(Reply::Ok) => Progress::Done,
                     Some(Reply::Warning(why)) => Progress::Refused(why),
                     Some(Reply::Fatal(why)) => Progress::Failed(why),
-                    None => return Err(Failed::Other("the other end closed without a word".to_owned())),
+                    None => return Err(CopyError::Other("the other end closed without a word".to_owned())),
                 };
                 return Ok(progress);
             }
@@ -196,18 +199,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
         }
     }
     /// Whether the other end takes what was sent last. A refusal is told.
-    async fn is_done(&mut self) -> Result<bool, Failed> {
+    async fn is_done(&mut self) -> Result<bool, CopyError> {
         let progress = self.progress().await?;
         self.take(progress)
     }
-    fn take(&mut self, progress: Progress) -> Result<bool, Failed> {
+    fn take(&mut self, progress: Progress) -> Result<bool, CopyError> {
         match progress {
             Progress::Accepted | Progress::Done => Ok(true),
             Progress::Refused(why) => {
                 self.left_out(&why);
                 Ok(false)
             }
-            Progress::Failed(why) => Err(Failed::Other(why)),
+            Progress::Failed(why) => Err(CopyError::Other(why)),
         }
     }
     fn left_out(&mut self, why: &str) {
@@ -251,15 +254,15 @@ fn look(path: &Path, recursive: bool, depth: usize) -> Result<(Metadata, Found),
 /// Why something is not sent.
 enum Left {
     Out(String),
-    Failed(Failed),
+    Failed(CopyError),
 }
 impl From<io::Error> for Left {
     fn from(error: io::Error) -> Left {
         Left::Out(error.to_string())
     }
 }
-impl From<Failed> for Left {
-    fn from(failed: Failed) -> Left {
+impl From<CopyError> for Left {
+    fn from(failed: CopyError) -> Left {
         Left::Failed(failed)
     }
 }
