@@ -1,4 +1,4 @@
-//! The client: whom to connect to, and what to ask (RFC 1288).
+//! The client: parses `user@host` into the host to connect to and the query line (RFC 1288).
 
 use core::fmt;
 use inhost_common::text::is_host;
@@ -8,14 +8,14 @@ use crate::codec::LINE_BYTES;
 /// The port of finger.
 pub const PORT: u16 = 79;
 
-/// A question: whom to connect to, and what to send.
+/// A query: the host to connect to, and the line to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
     host: String,
     line: String,
 }
 
-/// Why something is no question for finger.
+/// Why a text is not a finger query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QueryError {

@@ -2,10 +2,10 @@
 
 use inhost_common::Cleaner;
 
-/// The longest query line that is sent or taken, without its end.
+/// The longest query line, without its line end.
 pub const LINE_BYTES: usize = 512;
 
-/// A query as a server has it. Control characters are replaced.
+/// A parsed query line. Control characters are replaced.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
     /// `/W`: more of each user.
@@ -47,7 +47,7 @@ impl Request {
     }
 }
 
-/// Text with the line ends of the network.
+/// Text with CR LF line ends.
 pub fn encode(text: &str) -> Vec<u8> {
     text.replace('\n', "\r\n").into_bytes()
 }

@@ -10,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::codec::{LINE_BYTES, Request, encode};
 
-/// How long a client may take for its query.
+/// The time limit for a client's query.
 const QUERY_WITHIN: Duration = Duration::from_secs(30);
-/// How long a session may last: a client that does not read is given up.
+/// The time limit of a session; a client that does not read is disconnected.
 const SESSION_WITHIN: Duration = Duration::from_secs(120);
 
 /// Takes a query, answers it and waits for the client to close. False for a client that took too long or is gone; its
@@ -42,7 +42,7 @@ where
     or(work, late(clock, SESSION_WITHIN)).await.is_some()
 }
 
-/// Nothing, once `limit` has passed.
+/// `None`, once `limit` has passed.
 async fn late<T>(clock: &impl Clock, limit: Duration) -> Option<T> {
     clock.sleep_until(clock.now() + limit).await;
     None

@@ -1,8 +1,8 @@
-//! finger: who is logged in, or who somebody is (RFC 1288), for both ends.
+//! Finger, server and client: who is logged in, and information about a user (RFC 1288).
 //!
 //! - [`codec`]: the query line;
-//! - [`server`]: what is answered to a query, as a pure machine;
-//! - [`client`]: whom to ask, and what to send;
+//! - [`server`]: the answer to a query, pure;
+//! - [`client`]: the host to ask, and the query to send;
 //! - [`driver`]: a session of the server over any stream; the client's exchange is [`inhost_common::ask`];
 //! - [`service`]: the server as a service of a host; `notes`: the files that it shows.
 //!

@@ -1,4 +1,4 @@
-//! `.plan` and `.project`, from the one folder that is configured.
+//! `.plan` and `.project` files, below the configured folder.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 
 use crate::server::Notes;
 
-/// Octets of a `.plan` that are shown.
+/// The most octets of a `.plan` that are shown.
 const PLAN_BYTES: u64 = 16 << 10;
 /// Octets of a `.project` that are shown: of its first line.
 const PROJECT_BYTES: u64 = 256;

@@ -1,4 +1,4 @@
-//! The server: what is answered to a query. Pure.
+//! The answer to a query. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,12 +9,12 @@ use inhost_common::service::ServiceSession;
 
 use crate::codec::Request;
 
-/// Lines of sessions in one answer.
+/// The most sessions in one answer.
 const SESSIONS_LIMIT: usize = 256;
-/// People in one answer, who have the name or a part of it.
+/// The most users in one answer.
 const PEOPLE_LIMIT: usize = 16;
 
-/// What the server tells. RFC 1288 §3.2 leaves each of these to the administrator.
+/// What the server reveals. RFC 1288 §3.2 leaves each choice to the administrator.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
     /// Whether it lists who is logged in.
@@ -40,7 +40,7 @@ pub struct Facts {
     pub now: Instant,
 }
 
-/// What is done with a query.
+/// The decision on a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// The answer.
@@ -51,7 +51,7 @@ pub enum Decision {
     Forward(Endpoint, Request),
 }
 
-/// Somebody who is asked about.
+/// A user who matches a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Person {
     /// The login name.
@@ -62,7 +62,7 @@ pub struct Person {
     pub sessions: Vec<ServiceSession>,
 }
 
-/// What somebody has written about himself.
+/// The `.plan` and `.project` of a user.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Notes {
     /// `.project`: one line.

@@ -1,4 +1,4 @@
-//! The finger server as a service of a host: its section, whom it tells of, its log.
+//! The finger server as a service of a host: configuration, users, log.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ use crate::driver::serve_session;
 use crate::notes::{NotesFolder, clean};
 use crate::server::{Decision, Facts, Notes, Person, Policy};
 
-/// How long another host may take to answer.
+/// The time limit for another host's answer.
 const FORWARD_WITHIN: Duration = Duration::from_secs(30);
-/// Octets of another host's answer that are passed on.
+/// The most octets of another host's answer that are forwarded.
 const FORWARD_BYTES: usize = 64 << 10;
 
 /// `[finger]` of `host.toml`.
@@ -116,7 +116,7 @@ struct Shared {
     told: RefCell<Rc<Told>>,
 }
 
-/// What is told, as it is configured now.
+/// What is revealed, as configured now.
 struct Told {
     policy: Policy,
     plans: Option<NotesFolder>,
@@ -271,7 +271,7 @@ impl Shared {
     }
 }
 
-/// People with what they have written, which is read where it holds nobody up.
+/// Reads the notes of users on another thread.
 async fn described(people: Vec<Person>, plans: Option<NotesFolder>) -> Vec<(Person, Notes)> {
     let Some(plans) = plans else {
         return people.into_iter().map(|person| (person, Notes::default())).collect();

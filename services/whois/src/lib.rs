@@ -1,8 +1,8 @@
-//! whois: to whom a name or a number belongs (RFC 3912).
+//! Whois client: the registration of a domain name, an address or an AS number (RFC 3912).
 //!
 //! A client sends a line and reads text until the server closes; [`inhost_common::ask`] is that exchange. [`Search`] is
-//! the machine: whom to ask, what to send, and where an answer refers to. [`inhost_common::Cleaner`] makes what a stranger
-//! sends fit to be shown on a terminal. Nothing here looks names up, opens connections or knows the time.
+//! the machine: which server to ask, what to send, and the referral in an answer. [`inhost_common::Cleaner`] removes
+//! terminal control sequences from answers. This crate does no name look-ups, opens no connections and has no clock.
 //!
 //! ```
 //! use inhost_whois::{PORT, ROOT, Search, Server};
