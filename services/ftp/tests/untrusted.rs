@@ -1,4 +1,4 @@
-//! What strangers try, and what they are told.
+//! Attempts of untrusted peers, and how the server refuses them.
 
 mod place;
 

@@ -1,4 +1,4 @@
-//! Listings of servers that have no MLSD: in the manner of `ls -l`, which is what all of them send.
+//! Parser of LIST output in the format of `ls -l`, for servers without MLSD.
 
 use crate::codec::{Kind, UnixTime, parse_facts};
 

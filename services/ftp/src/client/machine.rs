@@ -1,4 +1,4 @@
-//! One control connection, as the client has it.
+//! The client's state of one control connection.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a client is asked to do, and what it asks of its driver.
+//! Operations of a client, and the actions that it asks of its driver.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Where a data connection goes, as commands and replies write it.
+//! Addresses of data connections in PORT, PASV, EPRT and EPSV.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is known of a file, as MLST and MLSD write it (RFC 3659 §7).
+//! Facts of a file in MLST and MLSD (RFC 3659 §7).
 
 use inhost_common::storage::{Facts, Kind, Permissions};
 

@@ -1,4 +1,4 @@
-//! How data is represented, structured and carried (RFC 959 §3).
+//! Representation type, structure and transfer mode (RFC 959 §3).
 
 use std::fmt;
 

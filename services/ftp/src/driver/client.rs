@@ -11,7 +11,7 @@ use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_common::Callers;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::moving::{Moving, Receiving, Sending, Shared};
+use super::data::{Moving, Receiving, Sending, Shared};
 use super::stall::{Stall, within};
 use super::transfer::shutdown;
 use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient};

@@ -1,4 +1,4 @@
-//! A connection that may be in TLS, and may change that.
+//! A connection that may switch to TLS and back.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The data of a transfer, between a file and a stream, by two buffers.
+//! The data of a transfer between a file and a stream, with two buffers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What a session asks of files, done.
+//! File requests of a session, carried out on its storage.
 
 use std::rc::Rc;
 

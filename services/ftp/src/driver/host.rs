@@ -1,4 +1,4 @@
-//! The host's own sockets, as the drivers want them.
+//! The host's sockets as a [`Network`](super::Network).
 
 use std::io;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! Listings, as text.
+//! Directory listings as text: LIST, NLST, MLSD.
 
 use std::collections::VecDeque;
 

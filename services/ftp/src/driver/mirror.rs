@@ -1,4 +1,4 @@
-//! Whole trees, from a server or to it, by several connections at once.
+//! Mirroring of directory trees over several connections.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use inhost_base::{Duration, Instant};
 
-use super::work::{GetOptions, Remote, get_known, list, local, look, put};
+use super::operations::{GetOptions, Remote, get_known, list, local, look, put};
 use super::{Clock, Connection, Network};
 use crate::client::{ClientError, Listed};
 use crate::codec::Kind;

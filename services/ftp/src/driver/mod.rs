@@ -3,11 +3,12 @@
 
 mod client;
 mod control;
+mod data;
 mod files;
 mod host;
 mod listing;
 mod mirror;
-mod moving;
+mod operations;
 mod passive;
 mod server;
 mod services;
@@ -15,7 +16,6 @@ mod stall;
 mod tls;
 mod tls_client;
 mod transfer;
-mod work;
 
 use std::io;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ pub use tls::{TlsError, TlsServer, TlsStream};
 pub use tls_client::{TlsClient, Trust};
 
 pub use mirror::{MirrorPlan, mirror};
-pub use work::{GetOptions, Moved, copy, get, list, put};
+pub use operations::{GetOptions, Moved, copy, get, list, put};
 
 use inhost_common::LocalFuture;
 

@@ -1,4 +1,4 @@
-//! What people want of a client: files here, files there, and from one server to another.
+//! Client operations: get, put, list, and copy from one server to another.
 //!
 //! A file is written beside the name that it will have, and gets it once its size, and where the server offers it its
 //! hash, is that of the original.

@@ -10,7 +10,7 @@ use inhost_base::{Duration, Endpoint, Instant};
 use inhost_common::{Attempt, Permit, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::moving::Shared;
+use super::data::Shared;
 use super::services::{Entry, Granted, Services, SessionEvent};
 use super::stall::within;
 use super::transfer::Transfer;

@@ -1,4 +1,4 @@
-//! What a server's session needs of its host.
+//! The interface between a server session and its host.
 
 use std::rc::Rc;
 

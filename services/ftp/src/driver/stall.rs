@@ -1,4 +1,4 @@
-//! A limit on how long nothing may move.
+//! Idle time limit of a transfer.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

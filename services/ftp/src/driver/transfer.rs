@@ -8,8 +8,8 @@ use std::rc::Rc;
 use inhost_base::{Duration, IpAddr};
 use tokio::io::AsyncWrite;
 
+use super::data::{Last, Moving, Receiving, Sending, Shared};
 use super::listing::Lines;
-use super::moving::{Last, Moving, Receiving, Sending, Shared};
 use super::stall::within;
 use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, files};
 use crate::codec::{Facts, Kind, Parameters, name_octets};

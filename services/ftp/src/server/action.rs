@@ -1,4 +1,4 @@
-//! What a session asks of its driver, and what it is told.
+//! Actions that a session asks of its driver, and their results.
 
 use std::fmt;
 

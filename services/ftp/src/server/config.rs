@@ -1,4 +1,4 @@
-//! What a server is told.
+//! Configuration of the server.
 
 use inhost_base::{Duration, Ipv4Addr};
 

@@ -1,4 +1,4 @@
-//! Where the next data connection will be.
+//! The address of the next data connection: PORT, PASV, EPRT, EPSV.
 
 use inhost_base::{Endpoint, Instant, IpAddr};
 

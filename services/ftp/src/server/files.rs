@@ -1,4 +1,4 @@
-//! Commands that do something with files and move no data.
+//! File commands without a data connection: CWD, DELE, MKD, RNFR, SIZE and others.
 
 use inhost_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Who somebody is, and whether others can listen: USER to ACCT, AUTH to CCC, and what the server can.
+//! Authentication and encryption: USER, PASS, ACCT, AUTH, PBSZ, PROT, CCC; and FEAT, OPTS and HELP.
 
 use inhost_base::Instant;
 

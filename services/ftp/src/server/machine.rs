@@ -1,4 +1,4 @@
-//! One control connection.
+//! The state of one control connection.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

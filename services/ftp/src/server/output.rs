@@ -1,4 +1,4 @@
-//! What waits for a client to read it.
+//! Replies that wait to be sent.
 
 /// Octets of replies that may wait; beyond, no command is understood and no input taken until the client has read some.
 pub(super) const OUTPUT_BYTES: usize = 4096;
