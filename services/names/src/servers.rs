@@ -11,7 +11,14 @@ pub const SEARCH_LIMIT: usize = 6;
 /// The DNS port.
 pub const DNS_PORT: u16 = 53;
 
-/// What a DNS client must be told.
+/// Name servers and how to ask them.
+///
+/// ```
+/// use inhost_names::Servers;
+/// let servers = Servers::parse("nameserver 192.0.2.53\nsearch example.com\noptions attempts:3\n");
+/// assert_eq!(servers.servers[0].to_string(), "192.0.2.53:53");
+/// assert_eq!((servers.search.as_slice(), servers.attempts), (&["example.com".to_owned()][..], 3));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Servers {
