@@ -3,15 +3,11 @@
 use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Arrived;
 use crate::clock::Clock;
-use crate::forward::WayCache;
-use crate::gateway::Gateways;
 use crate::icmp::limits::{ErrorLimit, ErrorLimits};
 use crate::ident::{Identifications, write_address};
-use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Medium};
-use crate::path_mtu::PathMtu;
+use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Interfaces, Medium};
 use crate::reassembly::Reassembly;
-use crate::redirect::Redirects;
-use crate::route::{PREFERENCE_CONFIGURED, Route, RouteOrigin, RouteTable};
+use crate::routing::{PREFERENCE_CONFIGURED, Route, RouteOrigin, Routing};
 use crate::table::Keyed;
 use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, StableKey, limits, scope};
 use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
@@ -50,11 +46,8 @@ impl Ip {
                 .extend(Cidr::new(address, bits).map(|cidr| Assigned::new(cidr, AddressOrigin::Configured)));
         }
         Ip {
-            interfaces: vec![loopback],
-            routes: RouteTable::default(),
-            gateways: Gateways::default(),
-            redirects: Redirects::default(),
-            path_mtu: PathMtu::new(keyed),
+            interfaces: Interfaces::new(loopback),
+            routing: Routing::new(forwarding.is_some(), keyed),
             reassembly: Reassembly::new(keyed),
             identifications: Identifications::new(random),
             error_limit: ErrorLimit::default(),
@@ -63,7 +56,6 @@ impl Ip {
             resolved: VecDeque::new(),
             stable_key: StableKey { key: random.private_key(), secret: stable_secret },
             forwarding,
-            ways: WayCache::new(keyed),
             hop_limit: hop_limit.max(1),
             accept_source_routes,
             record_options,
@@ -72,7 +64,6 @@ impl Ip {
             clock: Clock::default(),
             arrived: Arrived::default(),
             keyed,
-            generation: 0,
             sender: None,
             deadline: Cell::new(None),
         }
@@ -214,7 +205,7 @@ impl Ip {
                 preference: 0,
                 origin: RouteOrigin::Connected,
             };
-            if !self.routes.insert(route) {
+            if !self.routing.add(route) {
                 return Err(ConfigureError::Limit);
             }
         }
@@ -242,7 +233,7 @@ impl Ip {
             self.leave_group(link, solicited_node_multicast(v6).into(), env).ok();
         }
         if !still {
-            self.routes.remove_where(|route| {
+            self.routing.remove_where(|route| {
                 route.link == link
                     && route.origin == RouteOrigin::Connected
                     && route.destination.network() == gone.cidr.network()
@@ -280,21 +271,17 @@ impl Ip {
                 return Err(ConfigureError::Invalid);
             }
         }
-        if !self.routes.insert(route) {
+        if !self.routing.add(route) {
             return Err(ConfigureError::Limit);
-        }
-        if let Some(gateway) = route.gateway {
-            self.gateways.watch(route.link, gateway);
         }
         self.paths_changed();
         Ok(())
     }
     /// Removes the route with the same destination, link and gateway.
     pub fn remove_route(&mut self, route: &Route) -> Result<(), ConfigureError> {
-        if !self.routes.remove(route) {
+        if !self.routing.remove(route) {
             return Err(ConfigureError::Absent);
         }
-        self.forget_unused_gateways();
         self.paths_changed();
         Ok(())
     }
@@ -345,7 +332,7 @@ impl Ip {
     }
     /// Gives all packet memory back, before the host is dropped.
     pub fn clear(&mut self, pool: &mut Pool) {
-        for interface in &mut self.interfaces {
+        for interface in self.interfaces.iter_mut() {
             interface.control.clear(pool);
             interface.forward.clear(pool);
         }
@@ -353,15 +340,8 @@ impl Ip {
         self.deadline_moved();
     }
 
-    pub(crate) fn forget_unused_gateways(&mut self) {
-        let routes = &self.routes;
-        self.gateways.retain(|link, address| {
-            routes.all().iter().any(|route| route.link == link && route.gateway == Some(address))
-        });
-    }
     fn remove_routes_of(&mut self, link: LinkId) {
-        self.routes.remove_where(|route| route.link == link);
-        self.forget_unused_gateways();
+        self.routing.remove_where(|route| route.link == link);
         self.paths_changed();
     }
     /// Makes an address under a /64 prefix that is the same whenever the host is here, tells nothing of the card, and

@@ -4,15 +4,14 @@ mod queue;
 mod redirect;
 mod v4;
 mod v6;
-mod way_cache;
 
 pub(crate) use queue::{ForwardQueue, WAITING_FOR_ONE_LIMIT, WAITING_LIMIT};
-pub(crate) use way_cache::{WAY_LIMIT, WayCache};
 
 use crate::icmp::errors::Complaint;
 use crate::neighbour::cache::Lookup;
 use crate::path::LinkHeader;
 use crate::received::Received;
+use crate::routing::RouteDecision;
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
 use inhost_buf::Packet;
@@ -37,13 +36,6 @@ impl Default for Forwarding {
     }
 }
 
-/// Where a packet goes next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
-    pub link: LinkId,
-    pub next_hop: IpAddr,
-}
-
 impl Ip {
     /// Whether we are a router, and a packet that came in by `link` to our card may go on from `source` to `destination`.
     // spec: RFC1812 5.3.7, 5.3.4, 4.2.2.11; RFC1122 3.1-1, 3.1-2, 3.1-3
@@ -53,33 +45,11 @@ impl Ip {
             && is_of_the_net(source)
             && is_of_the_net(destination)
             && !self.is_local(source)
-            && !self.interfaces.iter().any(|interface| interface.is_broadcast(destination))
+            && !self.interfaces.is_broadcast(destination)
     }
     /// Whether packets to `destination` went on before, and nothing that they were checked against has changed.
     pub(crate) fn has_forwarded(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> bool {
-        link != LinkId(0) && is_of_the_net(source) && self.ways.find(destination, self.generation).is_some()
-    }
-    /// The way on. It is asked for anew when any table changed, and remembered otherwise.
-    // spec: RFC1812 5.2.4
-    pub(crate) fn forward_way(&mut self, destination: IpAddr, env: &IpEnvironment<'_>) -> Option<Way> {
-        if let Some(way) = self.ways.find(destination, self.generation) {
-            return Some(way);
-        }
-        let is_usable =
-            |link, gateway: Option<IpAddr>| gateway.is_none_or(|g| self.gateways.is_usable(link, g, env.now));
-        let mut routes = self.routes.longest(destination, |_| true).map(|route| (route.link, route.gateway));
-        let (link, gateway) = match routes.find(|&(link, gateway)| is_usable(link, gateway)) {
-            Some(hop) => hop,
-            None => {
-                drop(routes);
-                let hops = self.first_hops(destination, None, None).ok()?;
-                *self.in_order(&hops, env.now).first()?
-            }
-        };
-        // What others say in redirects is for hosts (RFC 1812 §5.2.7.2, RFC 4861 §8.2).
-        let way = Way { link, next_hop: gateway.unwrap_or(destination) };
-        self.ways.insert(destination, self.generation, way);
-        Some(way)
+        link != LinkId(0) && is_of_the_net(source) && self.routing.has_decision(destination)
     }
     /// Queues a packet, from its IP header on, for the device of its way, or to wait for its next hop. `from` is where it
     /// came in.
@@ -87,7 +57,7 @@ impl Ip {
     pub(crate) fn send_on(
         &mut self,
         from: LinkId,
-        way: Way,
+        way: RouteDecision,
         packet: Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {

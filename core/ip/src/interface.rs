@@ -133,6 +133,64 @@ pub(crate) struct Interface {
     pub counters: InterfaceCounters,
 }
 
+/// The links of a host, in the order of their numbers.
+#[derive(Debug)]
+pub(crate) struct Interfaces(Vec<Interface>);
+
+impl Interfaces {
+    pub fn new(loopback: Interface) -> Self {
+        Interfaces(vec![loopback])
+    }
+    #[inline]
+    pub fn get(&self, link: LinkId) -> Option<&Interface> {
+        self.0.get(usize::from(link.0))
+    }
+    #[inline]
+    pub fn get_mut(&mut self, link: LinkId) -> Option<&mut Interface> {
+        self.0.get_mut(usize::from(link.0))
+    }
+    pub fn iter(&self) -> core::slice::Iter<'_, Interface> {
+        self.0.iter()
+    }
+    pub fn iter_mut(&mut self) -> core::slice::IterMut<'_, Interface> {
+        self.0.iter_mut()
+    }
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Adds the link whose number is the next one.
+    pub fn push(&mut self, interface: Interface) {
+        self.0.push(interface);
+    }
+    /// Takes the last link away again.
+    pub fn pop(&mut self) -> Option<Interface> {
+        self.0.pop()
+    }
+    /// Whether `address` is one of ours, on any link, the loopback included.
+    pub fn is_local(&self, address: IpAddr) -> bool {
+        scope::is_loopback(address) || self.0.iter().any(|interface| interface.owns(address))
+    }
+    /// Whether `address` is under test for a duplicate on any link.
+    pub fn is_tentative(&self, address: IpAddr) -> bool {
+        let is_tentative = |assigned: &Assigned| assigned.state() == AddressState::Tentative;
+        self.0.iter().any(|interface| interface.assigned(address).is_some_and(is_tentative))
+    }
+    /// Whether `address` is ours on some link, and means the same on every one.
+    pub fn is_reachable_own(&self, address: IpAddr) -> bool {
+        !scope::is_loopback(address)
+            && !scope::is_link_local(address)
+            && self.0.iter().any(|interface| interface.owns(address))
+    }
+    /// Whether `address` is a broadcast address of any link.
+    pub fn is_broadcast(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|interface| interface.is_broadcast(address))
+    }
+    /// The next instant at which something on a link is due.
+    pub fn deadline(&self) -> Instant {
+        self.0.iter().map(Interface::deadline).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+}
+
 impl Interface {
     pub fn new(link: LinkId, mut config: InterfaceConfig, keyed: Keyed) -> Self {
         if usize::from(config.mtu_bytes) < ipv6::MINIMUM_MTU_BYTES {

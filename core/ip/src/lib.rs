@@ -69,7 +69,6 @@ mod error;
 mod finish;
 mod forward;
 mod fragment;
-mod gateway;
 mod group;
 mod icmp;
 mod ident;
@@ -77,18 +76,16 @@ mod interface;
 mod neighbour;
 mod options;
 mod path;
-mod path_mtu;
+mod paths;
 mod reassembly;
 mod receive;
 mod received;
-mod redirect;
-mod route;
+mod routing;
 mod scope;
 mod select;
 mod table;
 mod timeout;
 mod transmit;
-mod way;
 
 pub use address_state::{AddressOrigin, AddressState, Assigned};
 pub use counters::InterfaceCounters;
@@ -100,13 +97,13 @@ pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
-pub use route::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
+pub use routing::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
 
 use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
 use inhost_buf::Pool;
 use inhost_event::Sink;
 pub use inhost_wire::ipv4::SourceRoute;
-use interface::Interface;
+use interface::{Interface, Interfaces};
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -121,15 +118,15 @@ pub mod limits {
     /// Destinations whose ICMP errors are counted one by one.
     pub const ERROR_DESTINATIONS: usize = crate::icmp::limits::DESTINATION_LIMIT;
     /// Routes.
-    pub const ROUTES: usize = crate::route::ROUTE_LIMIT;
+    pub const ROUTES: usize = crate::routing::ROUTE_LIMIT;
     /// Routers that advertise themselves, of one link.
     pub const ADVERTISED_ROUTERS: usize = crate::neighbour::ndp::ROUTER_LIMIT;
     /// Gateways watched for their health.
-    pub const GATEWAYS: usize = crate::gateway::GATEWAY_LIMIT;
+    pub const GATEWAYS: usize = crate::routing::GATEWAY_LIMIT;
     /// Redirects believed at a time.
-    pub const REDIRECTS: usize = crate::redirect::REDIRECT_LIMIT;
+    pub const REDIRECTS: usize = crate::routing::REDIRECT_LIMIT;
     /// Destinations whose path MTU is remembered.
-    pub const PATH_MTUS: usize = crate::path_mtu::PATH_MTU_LIMIT;
+    pub const PATH_MTUS: usize = crate::routing::PATH_MTU_LIMIT;
     /// Groups of one link.
     pub const GROUPS: usize = crate::group::GROUP_LIMIT;
     /// Datagrams being put together from fragments.
@@ -147,7 +144,7 @@ pub mod limits {
     /// Of those, for one neighbour.
     pub const FORWARDED_WAITING_FOR_ONE: usize = crate::forward::WAITING_FOR_ONE_LIMIT;
     /// Destinations whose way is remembered by a router.
-    pub const WAYS: usize = crate::forward::WAY_LIMIT;
+    pub const WAYS: usize = crate::routing::DECISION_LIMIT;
     /// News of neighbours that nobody has taken yet. What is beyond is not told: whoever waits must have a timer too.
     pub const RESOLVED: usize = 1024;
 }
@@ -234,11 +231,8 @@ impl IpConfig {
 /// and [`Ip::deadline`] anew.
 #[derive(Debug)]
 pub struct Ip {
-    interfaces: Vec<Interface>,
-    routes: route::RouteTable,
-    gateways: gateway::Gateways,
-    redirects: redirect::Redirects,
-    path_mtu: path_mtu::PathMtu,
+    interfaces: Interfaces,
+    routing: routing::Routing,
     reassembly: reassembly::Reassembly,
     identifications: ident::Identifications,
     error_limit: icmp::limits::ErrorLimit,
@@ -247,7 +241,6 @@ pub struct Ip {
     resolved: VecDeque<(LinkId, IpAddr)>,
     stable_key: StableKey,
     forwarding: Option<Forwarding>,
-    ways: forward::WayCache,
     hop_limit: u8,
     accept_source_routes: bool,
     record_options: bool,
@@ -256,7 +249,6 @@ pub struct Ip {
     clock: clock::Clock,
     arrived: arrival::Arrived,
     keyed: table::Keyed,
-    generation: u32,
     /// Where the frame that was received last came from.
     sender: Option<(LinkId, HardwareAddress)>,
     deadline: Cell<Option<Instant>>,
@@ -272,7 +264,7 @@ struct StableKey {
 impl Ip {
     /// Changes whenever a [`Path`] asked for earlier may be no longer right.
     pub fn generation(&self) -> u32 {
-        self.generation
+        self.routing.generation()
     }
     /// Whether [`Ip::take_resolved`] has something to say.
     #[inline]
@@ -290,13 +282,8 @@ impl Ip {
     }
     #[cold]
     fn next_deadline(&self) -> Instant {
-        let links = self.interfaces.iter().map(Interface::deadline).min().unwrap_or(Instant::FAR_FUTURE);
-        let deadline = links
-            .min(self.routes.deadline())
-            .min(self.gateways.deadline())
-            .min(self.redirects.deadline())
-            .min(self.path_mtu.deadline())
-            .min(self.reassembly.deadline());
+        let deadline =
+            self.interfaces.deadline().min(self.routing.deadline()).min(self.reassembly.deadline());
         self.deadline.set(Some(deadline));
         deadline
     }
@@ -332,7 +319,7 @@ impl Ip {
     }
     /// The routes, in the order in which they are tried.
     pub fn routes(&self) -> &[Route] {
-        self.routes.all()
+        self.routing.routes()
     }
     /// The groups that are listened to on a link.
     pub fn groups(&self, link: LinkId) -> Vec<IpAddr> {
@@ -340,7 +327,7 @@ impl Ip {
     }
     /// Redirects believed now.
     pub fn redirects(&self) -> usize {
-        self.redirects.len()
+        self.routing.redirects()
     }
     /// Datagrams being put together from fragments, and the memory that they hold in bytes.
     pub fn reassemblies(&self) -> (usize, usize) {
@@ -352,27 +339,24 @@ impl Ip {
     }
     /// Whether `address` is one of ours, on any link, the loopback included.
     pub fn is_local(&self, address: IpAddr) -> bool {
-        scope::is_loopback(address) || self.interfaces.iter().any(|interface| interface.owns(address))
+        self.interfaces.is_local(address)
     }
     /// Whether `address` is one of ours, or becomes one when its test for a double has passed. A socket may be bound to it
     /// before.
     pub fn is_local_or_tentative(&self, address: IpAddr) -> bool {
-        let is_tentative = |interface: &Interface| {
-            interface.assigned(address).is_some_and(|assigned| assigned.state() == AddressState::Tentative)
-        };
-        self.is_local(address) || self.interfaces.iter().any(is_tentative)
+        self.is_local(address) || self.interfaces.is_tentative(address)
     }
 
     #[inline]
     pub(crate) fn interface(&self, link: LinkId) -> Option<&Interface> {
-        self.interfaces.get(usize::from(link.0))
+        self.interfaces.get(link)
     }
     pub(crate) fn interface_mut(&mut self, link: LinkId) -> Option<&mut Interface> {
-        self.interfaces.get_mut(usize::from(link.0))
+        self.interfaces.get_mut(link)
     }
     /// A path given earlier may be wrong now.
     pub(crate) fn paths_changed(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
+        self.routing.changed();
         self.deadline_moved();
     }
     /// The next deadline may be another.

@@ -360,7 +360,7 @@ impl Ip {
         if self.has_forwarded(link, source, destination) {
             return Some(Target::Others);
         }
-        if self.is_reachable_own(destination) {
+        if self.interfaces.is_reachable_own(destination) {
             return Some(Target::Us);
         }
         let may = !self.is_local(destination) && self.may_forward(link, source, destination);

@@ -159,7 +159,7 @@ impl Ip {
     }
     fn source_towards(&mut self, destination: IpAddr, now: Instant) -> Option<Assigned> {
         let path = self.route(destination, None, None, now).ok()?;
-        let link = self.interfaces.get(usize::from(path.link.0))?;
+        let link = self.interfaces.get(path.link)?;
         let own = || self.interfaces.iter().find_map(|interface| interface.assigned(path.source));
         link.assigned(path.source).or_else(own).copied()
     }

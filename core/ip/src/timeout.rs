@@ -28,25 +28,19 @@ impl Ip {
             ndp::solicit_routers(self, link, env);
             self.timeout_groups(link, env);
         }
-        let routes_ended = self.routes.timeout(env.now);
-        if routes_ended {
-            self.forget_unused_gateways();
-        }
-        let redirects_ended = self.redirects.timeout(env.now);
-        let mtus_ended = self.path_mtu.timeout(env.now);
-        let (rests_ended, silent) = self.gateways.timeout(env.now);
+        let (is_changed, silent) = self.routing.timeout(env.now);
         for (link, gateway) in silent {
             if let Some(interface) = self.interface_mut(link) {
                 match interface.hardware() {
                     Some(_) => interface.neighbours.ask_again(gateway, env.now),
                     None => {
-                        self.gateways.is_heard(link, gateway);
+                        self.routing.gateway_heard(link, gateway);
                     }
                 }
             }
         }
         self.timeout_reassembly(env);
-        if routes_ended || redirects_ended || mtus_ended || rests_ended {
+        if is_changed {
             self.paths_changed();
         }
         for index in 0..self.interfaces.len() {
@@ -145,11 +139,8 @@ impl Ip {
             interface.forward.recheck = true;
         }
         let is_news = match state {
-            NeighbourState::Failed => {
-                let was_redirected = self.redirects.forget_through(link, address);
-                self.gateways.fell_silent(link, address, env.now) || was_redirected
-            }
-            NeighbourState::Reachable => self.gateways.is_heard(link, address),
+            NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now),
+            NeighbourState::Reachable => self.routing.gateway_heard(link, address),
             NeighbourState::Incomplete
             | NeighbourState::Stale
             | NeighbourState::Delay

@@ -87,7 +87,7 @@ impl Ip {
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
         let identification = self.identifications.next(path.source, path.destination, how.protocol);
-        let Some(interface) = self.interfaces.get_mut(usize::from(path.link.0)) else {
+        let Some(interface) = self.interfaces.get_mut(path.link) else {
             return Err(SendDatagramError::Unreachable);
         };
         // spec: RFC4821 4-9, 9-1
@@ -167,7 +167,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
         let identification = self.identifications.next(path.source, path.destination, how.protocol);
-        let Some(interface) = self.interfaces.get_mut(usize::from(path.link.0)) else {
+        let Some(interface) = self.interfaces.get_mut(path.link) else {
             return Err(SendDatagramError::Unreachable);
         };
         let mut output = ToQueue { interface, pool: env.pool, path, now: env.now };

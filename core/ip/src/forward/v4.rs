@@ -1,8 +1,8 @@
 //! IPv4 packets for others (RFC 1812).
 
-use super::Way;
 use crate::icmp::errors::Complaint;
 use crate::received::Received;
+use crate::routing::RouteDecision;
 use crate::{Ip, IpEnvironment};
 use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
 use inhost_buf::Packet;
@@ -28,7 +28,7 @@ impl Ip {
             return self.refuse_to_forward(link, Drop::HopLimit, Complaint::TimeExceeded, packet, env);
         }
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
-        let Some(way) = self.forward_way(destination, env) else {
+        let Some(way) = self.routing.forward(&self.interfaces, destination, env.now) else {
             let complaint =
                 if is_source_routed { Complaint::SourceRouteFailed } else { Complaint::NetworkUnreachable };
             return self.refuse_to_forward(link, Drop::NoRoute, complaint, packet, env);
@@ -107,7 +107,7 @@ impl Ip {
     // spec: RFC1812 5.2.4, 5.3.13
     fn write_hop_options(
         &mut self,
-        way: Way,
+        way: RouteDecision,
         packet: &mut Packet,
         places: &OptionPlaces,
         is_source_routed: bool,
@@ -138,7 +138,7 @@ impl Ip {
     fn forward_in_fragments(
         &mut self,
         from: LinkId,
-        way: Way,
+        way: RouteDecision,
         packet: &Packet,
         mtu_bytes: usize,
         env: &mut IpEnvironment<'_>,

@@ -33,7 +33,7 @@ impl Ip {
             return self.refuse_to_forward(link, Drop::HopLimit, Complaint::TimeExceeded, packet, env);
         }
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
-        let Some(way) = self.forward_way(destination, env) else {
+        let Some(way) = self.routing.forward(&self.interfaces, destination, env.now) else {
             return self.refuse_to_forward(link, Drop::NoRoute, Complaint::NetworkUnreachable, packet, env);
         };
         let interface = self.interface(way.link).filter(|interface| interface.config.ipv6);

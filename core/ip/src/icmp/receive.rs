@@ -3,8 +3,8 @@
 use crate::arrival::{Arrival, Target};
 use crate::neighbour::cache::Claim;
 use crate::path::HeaderHow;
-use crate::path_mtu::{IPV4_FLOOR_BYTES, plateau_below};
 use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
+use crate::routing::{IPV4_FLOOR_BYTES, plateau_below};
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{Instant, IpAddr, Ipv6Addr};
 use inhost_buf::Packet;
@@ -259,7 +259,7 @@ impl Ip {
         if !is_possible || in_use != Ok(from) || next_hop == from {
             return Err(Drop::NotCredible);
         }
-        self.redirects.insert(link, destination, next_hop, now);
+        self.routing.redirect(link, destination, next_hop, now);
         if let Some(interface) = self.interface_mut(link) {
             interface.counters.accepted_redirects += 1;
             if hardware.is_some() {

@@ -3,7 +3,7 @@
 use super::cache::{Claim, Lookup};
 use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Envelope;
-use crate::route::{PREFERENCE_ADVERTISED, Route, RouteOrigin};
+use crate::routing::{PREFERENCE_ADVERTISED, Route, RouteOrigin};
 use crate::{Interface, Ip, IpEnvironment, scope};
 use inhost_base::{Cidr, Duration, HardwareAddress, Instant, IpAddr, Ipv6Addr, LinkId};
 use inhost_buf::{Packet, Pool};
@@ -262,15 +262,11 @@ impl Ip {
         Ok(())
     }
     fn remove_router(&mut self, link: LinkId, address: IpAddr) -> bool {
-        let removed = self.routes.remove_where(|route| {
+        self.routing.remove_where(|route| {
             route.link == link
                 && route.gateway == Some(address)
                 && matches!(route.origin, RouteOrigin::Advertised(_))
-        });
-        if removed {
-            self.forget_unused_gateways();
-        }
-        removed
+        })
     }
     // spec: RFC4861 6.3.4
     fn receive_router(
@@ -356,7 +352,7 @@ impl Ip {
                 && route.gateway.is_some()
                 && matches!(route.origin, RouteOrigin::Advertised(_))
         };
-        let known = self.routes.all().iter().filter(advertised);
+        let known = self.routing.routes().iter().filter(advertised);
         let is_known = known.clone().any(|route| route.gateway == Some(router));
         if !is_known && known.count() >= ROUTER_LIMIT {
             return;
@@ -364,7 +360,7 @@ impl Ip {
         let configured = |route: &Route| {
             route.gateway == Some(router) && route.link == link && route.origin == RouteOrigin::Configured
         };
-        if self.routes.all().iter().any(configured) {
+        if self.routing.routes().iter().any(configured) {
             return;
         }
         let Ok(destination) = Cidr::new(Ipv6Addr::UNSPECIFIED, 0) else { return };
@@ -376,9 +372,7 @@ impl Ip {
             preference: PREFERENCE_ADVERTISED,
             origin: RouteOrigin::Advertised(until),
         };
-        if self.routes.insert(route) {
-            self.gateways.watch(link, router);
-        }
+        self.routing.add(route);
         if !is_known {
             self.paths_changed();
         }
@@ -415,12 +409,12 @@ impl Ip {
                 && route.link == link
                 && matches!(route.origin, RouteOrigin::Advertised(_))
         };
-        let held = self.routes.all().iter().find(|route| same(route)).copied();
+        let held = self.routing.routes().iter().find(|route| same(route)).copied();
         if held.is_some_and(|route| !is_advertised(&route)) {
             return;
         }
         if held.is_none()
-            && self.routes.all().iter().filter(|route| is_advertised(route)).count() >= PREFIX_LIMIT
+            && self.routing.routes().iter().filter(|route| is_advertised(route)).count() >= PREFIX_LIMIT
         {
             return;
         }
@@ -433,9 +427,9 @@ impl Ip {
             origin: RouteOrigin::Advertised(until),
         };
         let is_change = if until <= now {
-            self.routes.remove(&route)
+            self.routing.remove(&route)
         } else {
-            self.routes.insert(route) && held.is_none()
+            self.routing.add(route) && held.is_none()
         };
         if is_change {
             self.paths_changed();
