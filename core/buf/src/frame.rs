@@ -1,37 +1,46 @@
-//! What is lent to a device for the length of one call.
+//! A frame lent to a device for one call, scatter-gather payloads, and what a device offers.
 
 use crate::{Checksum, Packet, Shareable};
 
-/// Most pieces that one frame's payload may lie in.
+/// Most slices of one payload.
 const PIECES: usize = 4;
 
-/// A payload in up to four pieces that lie where their owner keeps them.
+/// A borrowed scatter-gather payload of up to four slices.
+///
+/// ```
+/// use inhost_buf::Slices;
+/// let mut payload = Slices::one(b"hello, ");
+/// assert!(payload.push(b"world"));
+/// assert_eq!(payload.len(), 12);
+/// let part: Vec<u8> = payload.part(5, 4).iter().flatten().copied().collect();
+/// assert_eq!(part, b", wo");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Slices<'a> {
     pieces: [&'a [u8]; PIECES],
     count: usize,
-    /// The sum of all bytes, where it is known.
+    /// The checksum of all bytes, where it is known.
     sum: Option<u16>,
 }
 
 impl<'a> Slices<'a> {
-    /// Most pieces.
+    /// Most slices.
     pub const MOST: usize = PIECES;
     /// No payload.
     pub const EMPTY: Slices<'static> = Slices { pieces: [&[]; PIECES], count: 0, sum: None };
 
-    /// A payload in one piece.
+    /// A contiguous payload.
     pub fn one(piece: &'a [u8]) -> Self {
         Slices::one_of(piece, None)
     }
-    /// The same, of which the [`crate::sum`] is `sum` where it is known.
+    /// A contiguous payload with its [`crate::sum`], where it is known.
     #[inline]
     pub(crate) fn one_of(piece: &'a [u8], sum: Option<u16>) -> Self {
         let mut pieces: [&'a [u8]; PIECES] = [&[]; PIECES];
         pieces[0] = piece;
         Slices { pieces, count: usize::from(!piece.is_empty()), sum }
     }
-    /// Adds a piece at the end; false when there is no place for it. Empty pieces are left out.
+    /// Appends a slice; false when there are [`Slices::MOST`] already. An empty slice is ignored.
     #[inline]
     pub fn push(&mut self, piece: &'a [u8]) -> bool {
         if piece.is_empty() {
@@ -47,31 +56,31 @@ impl<'a> Slices<'a> {
             None => false,
         }
     }
-    /// The same bytes, of which the [`crate::sum`] is known.
+    /// The same payload with its [`crate::sum`], where it is known.
     #[must_use]
     #[inline]
     pub fn with_sum(self, sum: Option<u16>) -> Self {
         Slices { sum, ..self }
     }
-    /// The [`crate::sum`] of all bytes, where it was known beforehand.
+    /// The [`crate::sum`] of all bytes, where it is known.
     #[inline]
     pub fn known_sum(&self) -> Option<u16> {
         self.sum
     }
-    /// Pieces, none of which is empty.
+    /// Number of slices, none of which is empty.
     fn count(&self) -> usize {
         self.count
     }
-    /// The pieces in order.
+    /// The slices in order.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         self.pieces[..self.count].iter().copied()
     }
-    /// All of it, where it lies in one piece.
+    /// The whole payload, when it is contiguous.
     #[inline]
     pub fn as_one(&self) -> Option<&'a [u8]> {
         (self.count == 1).then_some(self.pieces[0])
     }
-    /// `length` bytes from `offset` on, or what there is of them.
+    /// Up to `length` bytes from `offset` on.
     #[inline]
     pub fn part(&self, offset: usize, length: usize) -> Slices<'a> {
         if let Some(piece) = self.pieces[0].get(offset..offset.saturating_add(length)) {
@@ -97,7 +106,7 @@ impl<'a> Slices<'a> {
         }
         part
     }
-    /// Bytes in all pieces.
+    /// Length of the payload in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.iter().map(<[u8]>::len).sum()
@@ -109,7 +118,7 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// What the device is asked to finish.
+/// The work on a frame that is left to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Offload {
     /// Nothing: the frame is complete.
@@ -122,19 +131,19 @@ pub enum Offload {
         /// Where the checksum field lies after that.
         checksum_offset: u16,
     },
-    /// The frame is to be cut into segments of `segment_bytes` payload each, with checksums. As it is lent, the length
-    /// fields and the pseudo-header sum in the checksum field are those of one packet that carries everything.
+    /// GSO: the device splits the frame into segments of `segment_bytes` payload and computes their checksums. The length
+    /// fields, and the pseudo-header sum in the checksum field, are those of one packet with the whole payload.
     Segment {
-        /// What is cut.
+        /// The protocol of the frame.
         of: Large,
-        /// Payload bytes of each segment but the last.
+        /// GSO size: payload bytes of each segment but the last.
         segment_bytes: u16,
         /// Where the transport header starts in the frame.
         transport_offset: u16,
     },
 }
 
-/// What a large frame carries.
+/// The protocol of a GSO frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Large {
     /// One TCP segment in an IPv4 packet.
@@ -145,7 +154,7 @@ pub enum Large {
     Udp,
 }
 
-/// What a device finishes for its host, so that the host need not.
+/// The offloads of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offers {
     /// [`Offload::Checksum`].
@@ -156,19 +165,19 @@ pub struct Offers {
     pub tcp_v6: bool,
     /// [`Offload::Segment`] of [`Large::Udp`].
     pub udp: bool,
-    /// To keep payloads by reference: the frame goes to another host of this program, and long payloads come in memory
-    /// that [may be shared](Frame::share).
+    /// Payloads by reference: the frame goes to another host of this program, and long payloads lie in memory that [may be
+    /// shared](Frame::share).
     pub sharing: bool,
 }
 
 impl Offers {
-    /// Nothing: every frame is to be complete.
+    /// No offloads: every frame must be complete.
     pub const NONE: Offers =
         Offers { checksum: false, tcp_v4: false, tcp_v6: false, udp: false, sharing: false };
-    /// All that devices can do to frames.
+    /// Every offload of checksums and segmentation.
     pub const ALL: Offers = Offers { checksum: true, tcp_v4: true, tcp_v6: true, udp: true, sharing: false };
 
-    /// Whether large frames of this kind are cut by the device.
+    /// Whether the device segments frames of this protocol.
     pub const fn cuts(self, large: Large) -> bool {
         match large {
             Large::TcpV4 => self.tcp_v4,
@@ -178,14 +187,22 @@ impl Offers {
     }
 }
 
-/// One frame, lent: `header` (link, network and transport headers in one piece) followed by `payload`.
+/// A borrowed frame: contiguous link, network and transport headers, followed by the payload.
+///
+/// ```
+/// use inhost_buf::{Frame, Offload, Slices};
+/// let frame = Frame { header: b"header ", payload: Slices::one(b"payload"), offload: Offload::None };
+/// let mut into = [0; 64];
+/// let length = frame.write_to(&mut into).unwrap();
+/// assert_eq!(&into[..length], b"header payload");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// All headers.
     pub header: &'a [u8],
-    /// What follows them.
+    /// The payload after the headers.
     pub payload: Slices<'a>,
-    /// What is left for the device to do.
+    /// The work left to the device.
     pub offload: Offload,
 }
 
@@ -194,20 +211,20 @@ impl Frame<'_> {
     pub fn len(&self) -> usize {
         self.header.len() + self.payload.len()
     }
-    /// Whether there is nothing in it.
+    /// Whether the frame has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// What a receiver that trusts the way of this frame knows of its checksum, which nobody makes.
+    /// The checksum state for a receiver within this program, where no checksum is computed.
     pub fn vouched_checksum(&self) -> Checksum {
         match self.offload {
             Offload::Checksum { .. } => Checksum::Partial,
             Offload::None | Offload::Segment { .. } => Checksum::Verified,
         }
     }
-    /// Hands the frame on within this program: its headers are copied into `head`, which is empty, and its payload, which is
-    /// `payload`, follows in packets that share the memory where it lies, [`Packet::pieces`] of them; all go to `to`, one
-    /// after another. Gives `head` back, as it was, when they do not fit.
+    /// Passes the frame to a receiver within this program. The headers are copied into `head`, which must be empty; the
+    /// payload follows in [`Packet::pieces`] packets that share its memory. Each packet goes to `to`, in order. Returns
+    /// `head` unchanged when the headers do not fit.
     pub fn share(
         &self,
         payload: Shareable<'_>,
@@ -223,7 +240,7 @@ impl Frame<'_> {
         payload.share(self.payload.len(), to);
         Ok(())
     }
-    /// Copies the frame into `into` and gives its length, or `None` when it does not fit.
+    /// Copies the frame into `into`, and returns its length; `None` when it does not fit.
     #[inline]
     pub fn write_to(&self, into: &mut [u8]) -> Option<usize> {
         let mut at = self.header.len();
@@ -237,21 +254,40 @@ impl Frame<'_> {
     }
 }
 
-/// The device has no room now; it says when it has by becoming writable.
+/// The error of a device without room. It becomes writable when it has room again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// Where frames go. A device that finishes later copies what it needs before it returns.
+/// A sink for frames. A device that sends later copies the frame before it returns.
+///
+/// ```
+/// use inhost_buf::{Device, Frame, Full, Offload, Slices};
+///
+/// /// A device that keeps the last frame.
+/// struct Last(Vec<u8>);
+/// impl Device for Last {
+///     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+///         self.0 = vec![0; frame.len()];
+///         frame.write_to(&mut self.0);
+///         Ok(())
+///     }
+/// }
+///
+/// let mut device = Last(Vec::new());
+/// let frame = Frame { header: b"to ", payload: Slices::one(b"you"), offload: Offload::None };
+/// device.transmit(&frame).unwrap();
+/// assert_eq!(device.0, b"to you");
+/// ```
 pub trait Device {
-    /// Takes one frame whole, or says [`Full`] and takes nothing of it.
+    /// Takes the whole frame, or returns [`Full`] and takes nothing.
     fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full>;
-    /// As [`Device::transmit`], for a frame whose payload lies in memory that [may be shared](Frame::share). Asked of
-    /// devices that [offer it](Offers::sharing).
+    /// [`Device::transmit`] for a frame whose payload [may be shared](Frame::share). Called for devices that [offer
+    /// it](Offers::sharing).
     fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
         let _ = payload;
         self.transmit(frame)
     }
-    /// What frames may leave to the device; nothing unless it says so.
+    /// The offloads of the device; none by default.
     fn offers(&self) -> Offers {
         Offers::NONE
     }

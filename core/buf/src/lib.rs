@@ -1,9 +1,9 @@
-//! Bytes on their way through a host: packet buffers with headroom, the pool that owns their memory, the queues
-//! that hold a stream's bytes, and the frame that is lent to a device.
+//! Buffers of a host: packets with headroom, the pool that owns their memory, the send and receive queues of a stream,
+//! and the frame lent to a device.
 //!
-//! A [`Packet`] is owned and moves up the stack by value: whoever keeps it, keeps it; whoever is done with it gives
-//! it back to the [`Pool`]. On the way down nothing is owned: a [`Frame`] lends header and payload for one call.
-//! This crate never touches an operating system and knows no protocol.
+//! On input a [`Packet`] is owned and moves up the stack by value; its last owner returns it to the [`Pool`]. On output
+//! nothing is owned: a [`Frame`] lends headers and payload for one call. This crate uses no operating system and knows no
+//! protocol.
 //!
 //! ```
 //! use inhost_buf::Pool;

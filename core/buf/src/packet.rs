@@ -1,4 +1,4 @@
-//! One packet that somebody owns, and a bounded batch of them.
+//! An owned packet, and a bounded batch of packets.
 
 use crate::shared::Shared;
 use crate::{Pool, Slices};
@@ -11,48 +11,58 @@ pub enum Checksum {
     /// Nothing: the receiver computes it.
     #[default]
     Unknown,
-    /// The device, or the memory it came through, vouches for it.
+    /// The device verified it, or the packet never left this program.
     Verified,
-    /// The data is good, but the field holds the pseudo-header's sum only: whoever sends the packet on finishes it.
+    /// The data is good, but the field holds only the pseudo-header's sum. Whoever forwards the packet completes it.
     Partial,
 }
 
 impl Checksum {
-    /// Whether the receiver may trust the data without a look.
+    /// Whether the receiver may skip verification.
     pub fn is_good(self) -> bool {
         self != Checksum::Unknown
     }
 }
 
-/// An owned buffer of which a window is visible. Trimming moves the window and never the bytes, so the headers that
-/// were read stay in the buffer, before the window, until the packet is given back.
+/// An owned buffer with a visible window. Trimming moves the window and never the bytes, so headers that were parsed
+/// stay in the buffer, before the window, until the packet returns to its pool.
 ///
 /// `Packet::default()` owns no memory; `take` leaves it behind.
 ///
-/// A payload that lies in memory which others read, too ([`crate::Frame::share`]) is a packet without room around it.
+/// A payload in shared memory ([`crate::Frame::share`]) is a packet without headroom or tailroom.
+///
+/// ```
+/// use inhost_buf::Pool;
+/// let mut pool = Pool::new(1 << 20);
+/// let mut packet = pool.take(1500).unwrap();
+/// packet.append(b"header payload");
+/// packet.trim_front(7);
+/// assert_eq!(packet.bytes(), b"payload");
+/// assert_eq!(packet.prepend(7).unwrap(), b"header ");
+/// pool.give(packet);
+/// ```
 #[derive(Debug, Default)]
 pub struct Packet {
     storage: Storage,
     // Half a machine word each: a packet moves often, and no buffer is so long.
     start: u32,
     end: u32,
-    /// Of shared memory, the bytes that were shown at first.
+    /// The initial length of the window on shared memory.
     span: u32,
     /// What is known of the transport checksum.
     pub checksum: Checksum,
-    /// Of several segments that the device has put together, the payload of each but the last; 0 of a packet that came
-    /// as it is.
+    /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.
     pub segment_bytes: u16,
-    /// Of a frame's headers, in how many packets its payload follows them; see [`crate::Frame::share`].
+    /// The number of packets that follow these headers with the frame's payload; see [`crate::Frame::share`].
     pub(crate) pieces: u8,
 }
 
-/// Where a packet's bytes lie.
+/// The memory of a packet.
 #[derive(Debug)]
 pub(crate) enum Storage {
-    /// In memory of its own.
+    /// Memory of its own.
     Own(Box<[u8]>),
-    /// In memory that others read, too, and nobody changes.
+    /// Read-only memory with other readers.
     Shared(Arc<Shared>),
 }
 
@@ -70,7 +80,7 @@ impl Storage {
             Storage::Shared(held) => held.bytes(),
         }
     }
-    /// Those that may be written: none of shared memory.
+    /// The writable bytes: none in shared memory.
     #[inline]
     fn own(&self) -> &[u8] {
         match self {
@@ -103,7 +113,7 @@ impl Packet {
             pieces: 0,
         }
     }
-    /// `length` bytes of `held`, from `start` on, which are there.
+    /// `length` bytes of `held`, from `start` on; `held` is at least that long.
     pub(crate) fn shared(held: Arc<Shared>, start: usize, length: usize) -> Self {
         let (start, span) = (start as u32, length as u32);
         let storage = Storage::Shared(held);
@@ -123,12 +133,12 @@ impl Packet {
     pub fn bytes(&self) -> &[u8] {
         &self.storage.bytes()[self.window()]
     }
-    /// The visible bytes, to change; none of shared memory.
+    /// The visible bytes, mutable; empty for shared memory.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let window = self.window();
         self.storage.own_mut().get_mut(window).unwrap_or_default()
     }
-    /// Visible bytes.
+    /// Number of visible bytes.
     #[inline]
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
@@ -138,7 +148,7 @@ impl Packet {
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
-    /// Memory held, visible or not: what limits count. Of shared memory, what was visible at first.
+    /// Memory held, visible or not, which is what limits count. For shared memory, the initial length.
     #[inline]
     pub fn capacity(&self) -> usize {
         match &self.storage {
@@ -157,12 +167,12 @@ impl Packet {
     pub fn tailroom(&self) -> usize {
         self.storage.own().len().saturating_sub(self.end as usize)
     }
-    /// Of a frame's headers, in how many packets its payload follows them.
+    /// The number of packets that follow these headers with the frame's payload.
     #[inline]
     pub fn pieces(&self) -> usize {
         usize::from(self.pieces)
     }
-    /// The frame that has its headers here and its payload in `pieces`, copied together; `None` when `pool` has no memory.
+    /// One packet with a copy of these headers and of the payload in `pieces`; `None` when `pool` has no memory.
     pub fn joined<'a>(
         &self,
         pieces: impl Iterator<Item = &'a Packet> + Clone,
@@ -176,7 +186,7 @@ impl Packet {
         }
         Some(whole)
     }
-    /// Whether others read the same memory.
+    /// Whether the memory is shared.
     pub fn is_shared(&self) -> bool {
         matches!(self.storage, Storage::Shared(_))
     }
@@ -190,7 +200,7 @@ impl Packet {
     pub fn truncate(&mut self, bytes: usize) {
         self.end = self.start + bytes.min(self.len()) as u32;
     }
-    /// Shows `bytes` of what was hidden or reserved before the window, or `None` when there are fewer.
+    /// Extends the window to the front by `bytes`, and returns them; `None` when the headroom is shorter.
     pub fn prepend(&mut self, bytes: usize) -> Option<&mut [u8]> {
         if bytes > self.headroom() {
             return None;
@@ -199,7 +209,7 @@ impl Packet {
         let start = self.start as usize;
         self.storage.own_mut().get_mut(start..start + bytes)
     }
-    /// Shows `bytes` more after the window, to be filled in; `None` when there are fewer.
+    /// Extends the window at the end by `bytes`, and returns them to be filled in; `None` when the tailroom is shorter.
     pub fn extend(&mut self, bytes: usize) -> Option<&mut [u8]> {
         if bytes > self.tailroom() {
             return None;
@@ -208,7 +218,7 @@ impl Packet {
         self.end += bytes as u32;
         self.storage.own_mut().get_mut(from..from + bytes)
     }
-    /// Copies as much of `bytes` behind the window as there is room for, and says how much.
+    /// Appends as much of `bytes` as fits, and returns how much.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let room = self.spare_mut();
@@ -217,8 +227,7 @@ impl Packet {
         self.end += fits as u32;
         fits
     }
-    /// As [`Packet::append`], and gives the [`crate::sum`] of what was copied instead: all of `bytes`, when there is
-    /// room for it.
+    /// [`Packet::append`] that returns the [`crate::sum`] of the bytes it copied.
     #[inline]
     pub(crate) fn append_and_sum(&mut self, bytes: &[u8]) -> u16 {
         let room = self.spare_mut();
@@ -227,27 +236,38 @@ impl Packet {
         self.end += fits as u32;
         sum
     }
-    /// Shows nothing, with all its memory behind the window.
+    /// Empties the window, with all memory behind it.
     #[inline]
     pub(crate) fn restart(&mut self) {
         (self.start, self.end) = (0, 0);
     }
-    /// The room behind the window for a device to read into; follow with [`Packet::extend`] by what was read.
+    /// The tailroom, for a device to read into. Call [`Packet::extend`] with the number of bytes read.
     #[inline]
     pub fn spare_mut(&mut self) -> &mut [u8] {
         self.storage.own_mut().get_mut(self.end as usize..).unwrap_or_default()
     }
-    /// Whether its sender left something to the device, so that it cannot be sent on as it is.
+    /// Whether the sender left work to the device, so that the packet cannot be forwarded as it is.
     pub fn is_unfinished(&self) -> bool {
         self.segment_bytes > 0 || self.checksum == Checksum::Partial
     }
-    /// Takes the packet and leaves an empty one that owns no memory.
+    /// Moves the packet out and leaves an empty one that owns no memory.
     pub fn take(&mut self) -> Packet {
         core::mem::take(self)
     }
 }
 
-/// Packets on their way up, at most [`Batch::LIMIT`].
+/// A batch of received packets, at most [`Batch::LIMIT`].
+///
+/// ```
+/// use inhost_buf::{Batch, Pool};
+/// let mut pool = Pool::new(1 << 20);
+/// let mut batch = Batch::new();
+/// batch.push(pool.take(1500).unwrap()).unwrap();
+/// while let Some(packet) = batch.pop_whole(&mut pool) {
+///     pool.give(packet);
+/// }
+/// assert!(batch.is_empty());
+/// ```
 #[derive(Debug, Default)]
 pub struct Batch {
     packets: VecDeque<Packet>,
@@ -257,7 +277,7 @@ impl Batch {
     /// Most packets in a batch.
     pub const LIMIT: usize = 64;
 
-    /// An empty batch; it keeps its memory between rounds.
+    /// An empty batch. It keeps its memory between rounds.
     pub fn new() -> Self {
         Batch::default()
     }
@@ -265,7 +285,7 @@ impl Batch {
     pub fn len(&self) -> usize {
         self.packets.len()
     }
-    /// Whether none is held.
+    /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
@@ -273,7 +293,7 @@ impl Batch {
     pub fn is_full(&self) -> bool {
         self.packets.len() >= Batch::LIMIT
     }
-    /// Adds a packet, or hands it back when the batch is full.
+    /// Adds a packet, or returns it when the batch is full.
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         if self.is_full() {
             return Err(packet);
@@ -281,16 +301,16 @@ impl Batch {
         self.packets.push_back(packet);
         Ok(())
     }
-    /// Whether one more frame of any kind has room, in pieces or not.
+    /// Whether one more frame fits, scattered over several packets or not.
     pub fn has_room(&self) -> bool {
         self.packets.len() + Slices::MOST < Batch::LIMIT
     }
-    /// The oldest packet, which may be the headers of a frame whose payload follows: [`Packet::pieces`].
+    /// The oldest packet. It may hold the headers of a frame whose payload is in the next [`Packet::pieces`] packets.
     pub fn pop(&mut self) -> Option<Packet> {
         self.packets.pop_front()
     }
-    /// The oldest frame in one packet: its pieces are copied together, into memory of `pool`'s. One that the pool has no
-    /// memory for is lost.
+    /// The oldest frame in one packet. A scattered frame is copied into a buffer of `pool`, and dropped when the pool has no
+    /// memory.
     pub fn pop_whole(&mut self, pool: &mut Pool) -> Option<Packet> {
         while let Some(packet) = self.pop() {
             if packet.pieces == 0 {

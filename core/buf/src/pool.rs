@@ -1,45 +1,54 @@
-//! The memory of one shard: every packet buffer and every queued byte comes from here and goes back here.
+//! The buffer pool of one shard: the memory of every packet and every queued byte.
 
 use crate::Packet;
 use crate::packet::Storage;
 
-/// Room that every buffer keeps before its first byte, for the headers of any link.
+/// Headroom of a packet, enough for the headers of any link.
 pub const HEADROOM_BYTES: usize = 128;
 
 /// Capacity of the smallest buffer.
 pub(crate) const LEAST_BUFFER_BYTES: usize = (2048 + HEADROOM_BYTES) / 4;
 
-/// Capacities of the buffers handed out, headroom included; each request gets the smallest that fits. Each is twice the
-/// one before, so that whatever is longer than the smallest fills at least half of some buffer. The third holds an
-/// Ethernet frame of any usual kind, the last 64 KiB.
+/// Size classes of buffers, headroom included. A request gets the smallest that fits. Each class is twice the one
+/// before, so every length above the smallest fills at least half of its buffer. The third class holds an Ethernet frame,
+/// the last 64 KiB.
 const CLASSES_BYTES: [usize; 8] = {
     let third = 4 * LEAST_BUFFER_BYTES;
     [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
 };
 
-/// Most of a pool's memory that is kept from all senders: a batch of packets.
+/// Upper bound of the memory reserved from all senders: a batch of packets.
 const MOST_RESERVE_BYTES: usize = 64 * 4 * LEAST_BUFFER_BYTES;
-/// What is kept from senders that hold something already: one part of so many.
+/// The fraction of the limit reserved from senders that already hold memory: one part in this many.
 const RECEIVING_PART: usize = 4;
 
-/// Idle buffers kept for reuse in each class, by the bytes they hold in all.
+/// Most memory of idle buffers kept for reuse, for each class.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// How much memory is left, for those who would like more of it.
+/// The memory pressure of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Pressure {
-    /// Enough: who needs more may grow.
+    /// Enough is left: queues may grow.
     Plenty,
-    /// Less than an eighth of the limit is left: nobody grows.
+    /// Less than an eighth of the limit is left: queues do not grow.
     Short,
-    /// Less than a sixteenth is left: what can be had again is given up.
+    /// Less than a sixteenth is left: data that peers will retransmit is dropped.
     Scarce,
 }
 
-/// A pool of buffers with one limit on what is out at any time: the host's memory limit.
+/// A pool of buffers with one limit on the memory in use: the host's memory limit.
 ///
-/// Buffers are recycled, so that a steady state allocates nothing. What was taken must be given back; a packet that
-/// is merely dropped stays counted.
+/// Buffers are recycled, so a steady state allocates nothing. Return every packet with [`Pool::give`]; a packet that is
+/// only dropped stays counted.
+///
+/// ```
+/// use inhost_buf::Pool;
+/// let mut pool = Pool::new(4096);
+/// let packet = pool.take(1500).unwrap();
+/// assert!(pool.take(1500).is_none(), "the limit counts whole buffers");
+/// pool.give(packet);
+/// assert!(pool.take(1500).is_some());
+/// ```
 #[derive(Debug)]
 pub struct Pool {
     free: [Vec<Box<[u8]>>; CLASSES_BYTES.len()],
@@ -49,7 +58,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool that lets at most `limit_bytes` be out at a time.
+    /// A pool with at most `limit_bytes` in use at a time.
     pub fn new(limit_bytes: usize) -> Self {
         Pool { free: Default::default(), outstanding_bytes: 0, limit_bytes, refused: 0 }
     }
@@ -60,32 +69,32 @@ impl Pool {
         self.take_storage(bytes.checked_add(HEADROOM_BYTES)?, 0)
             .map(|storage| Packet::from_storage(storage, HEADROOM_BYTES))
     }
-    /// Like [`Pool::take`] without headroom, for bytes that never become a packet.
+    /// A buffer without headroom, for bytes that never become a packet.
     #[inline]
     pub fn take_bare(&mut self, bytes: usize) -> Option<Packet> {
         self.take_storage(bytes, 0).map(|storage| Packet::from_storage(storage, 0))
     }
-    /// Like [`Pool::take_bare`], for bytes that wait to be sent behind others of the same sender. They leave a quarter of
-    /// the limit: when what is sent is let go is for peers to say, and what they send must be received meanwhile.
+    /// [`Pool::take_bare`] for a send queue that is not empty. A quarter of the limit is left to receivers: peers decide
+    /// when sent data is released, and their segments must be received meanwhile.
     #[inline]
     pub fn take_to_send(&mut self, bytes: usize) -> Option<Packet> {
         self.take_storage(bytes, self.limit_bytes / RECEIVING_PART)
             .map(|storage| Packet::from_storage(storage, 0))
     }
-    /// Like [`Pool::take_to_send`], for a sender that holds nothing. It leaves a sixteenth of the limit, or a batch of
-    /// packets where that is less, so that acknowledgments can be received.
+    /// [`Pool::take_bare`] for an empty send queue. A sixteenth of the limit, or a batch of packets where that is less, is
+    /// left for receiving acknowledgments.
     #[inline]
     pub fn take_first_to_send(&mut self, bytes: usize) -> Option<Packet> {
         let reserve_bytes = (self.limit_bytes / 16).min(MOST_RESERVE_BYTES);
         self.take_storage(bytes, reserve_bytes).map(|storage| Packet::from_storage(storage, 0))
     }
-    /// Takes a buffer back. A packet without memory is welcome too.
+    /// Returns a buffer to the pool. A packet without memory is accepted, too.
     #[inline(always)]
     pub fn give(&mut self, packet: Packet) {
         let capacity = packet.capacity();
         let Storage::Own(storage) = packet.into_storage() else { return self.let_go(capacity) };
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
-        // Classes are the smallest, doubled so many times.
+        // The class is the number of doublings from the smallest size.
         let class = (storage.len() / LEAST_BUFFER_BYTES).trailing_zeros() as usize;
         if CLASSES_BYTES.get(class) == Some(&storage.len())
             && self.free[class].len() < KEPT_BYTES / CLASSES_BYTES[class]
@@ -93,7 +102,7 @@ impl Pool {
             self.free[class].push(storage);
         }
     }
-    /// Counts a packet that shares another pool's memory as taken from this one; false when the limit is reached.
+    /// Counts a packet in another pool's memory as taken from this pool. False when the limit is reached.
     pub fn adopt(&mut self, packet: &Packet) -> bool {
         let fits = self.outstanding_bytes + packet.capacity() <= self.limit_bytes;
         if fits {
@@ -103,40 +112,40 @@ impl Pool {
         }
         fits
     }
-    /// No longer counts `bytes` of a buffer that somebody else has, and frees.
+    /// Stops counting `bytes` of a buffer that another holder will free.
     pub(crate) fn let_go(&mut self, bytes: usize) {
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
     }
-    /// Capacity of all buffers that are out.
+    /// Capacity of all buffers in use.
     pub fn outstanding_bytes(&self) -> usize {
         self.outstanding_bytes
     }
-    /// Memory that is kept for reuse: buffers, and the lists that hold them.
+    /// Memory kept for reuse: idle buffers and their lists.
     pub fn idle_bytes(&self) -> usize {
         let lists: usize = self.free.iter().map(|list| list.capacity() * size_of::<Box<[u8]>>()).sum();
         lists + self.free.iter().flatten().map(|buffer| buffer.len()).sum::<usize>()
     }
-    /// The most that may be out.
+    /// The limit on memory in use.
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
-    /// Changes the limit; what is out stays out.
+    /// Changes the limit. Buffers in use are not reclaimed.
     pub fn set_limit_bytes(&mut self, limit_bytes: usize) {
         self.limit_bytes = limit_bytes;
     }
-    /// Whether less than an eighth of the limit is left, the sign to stop growing buffers.
+    /// Whether less than an eighth of the limit is left, so that buffers must not grow.
     pub fn is_under_pressure(&self) -> bool {
         self.outstanding_bytes > self.limit_bytes / 8 * 7
     }
-    /// Whether so much is out that senders hold no more than their share: a good while before they get nothing.
+    /// Whether senders must keep to their share. This holds well before allocations for sending fail.
     pub fn is_short_to_send(&self) -> bool {
         self.outstanding_bytes > self.limit_bytes / 8 * 5
     }
-    /// Whether more is out than senders may take together, so that what they hold is missing to receivers.
+    /// Whether more is in use than senders may take, so that their memory is missing to receivers.
     pub fn is_full_to_send(&self) -> bool {
         self.outstanding_bytes > self.limit_bytes - self.limit_bytes / RECEIVING_PART
     }
-    /// How much is left.
+    /// The memory pressure now.
     pub fn pressure(&self) -> Pressure {
         match () {
             () if self.outstanding_bytes > self.limit_bytes / 16 * 15 => Pressure::Scarce,
@@ -144,12 +153,12 @@ impl Pool {
             () => Pressure::Plenty,
         }
     }
-    /// Requests refused so far for want of memory.
+    /// Requests refused so far because the limit was reached.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// A buffer for `bytes`, if `reserve_bytes` are left beside it.
+    /// A buffer for `bytes`, if the limit leaves `reserve_bytes` after it.
     #[inline]
     fn take_storage(&mut self, bytes: usize, reserve_bytes: usize) -> Option<Box<[u8]>> {
         let class = CLASSES_BYTES.iter().position(|&size| size >= bytes)?;
@@ -164,8 +173,8 @@ impl Pool {
             None => Some(self.allocate(size)),
         }
     }
-    /// A new buffer. Idle ones of other classes are freed for it, so that what is out and what is kept for reuse stay
-    /// within the limit together.
+    /// A new buffer. Idle buffers of other classes are freed first, so that used and idle buffers together stay within the
+    /// limit.
     #[cold]
     fn allocate(&mut self, size: usize) -> Box<[u8]> {
         let idle_bytes: usize =

@@ -1,14 +1,31 @@
-//! Bytes of a stream that arrived in order and wait for the application.
+//! The receive queue of a stream: bytes in order that the application has not read.
 
 use crate::pool::LEAST_BUFFER_BYTES;
 use crate::{Packet, Pool};
 use std::collections::VecDeque;
 
-/// Payloads shorter than this, half of the smallest buffer, are copied together, so that they do not pin a large buffer
-/// each.
+/// Payloads shorter than this, half of the smallest buffer, are merged by copying, so that each does not pin a large
+/// buffer.
 pub const COPY_BELOW_BYTES: usize = LEAST_BUFFER_BYTES / 2;
 
-/// Received payload, kept in the packets that brought it. Limits count [`ReceiveQueue::capacity_bytes`].
+/// Received payload, kept in the packets that carried it. Limits count [`ReceiveQueue::capacity_bytes`].
+///
+/// ```
+/// use inhost_buf::{Pool, ReceiveQueue};
+/// let mut pool = Pool::new(1 << 20);
+/// let mut queue = ReceiveQueue::default();
+/// for text in [b"hello, ", b"world! "] {
+///     let mut packet = pool.take(1500).unwrap();
+///     packet.append(text);
+///     queue.push(packet, &mut pool);
+/// }
+/// let mut into = [0; 12];
+/// assert_eq!(queue.read(&mut into, &mut pool), 12);
+/// assert_eq!(&into, b"hello, world");
+/// assert_eq!(queue.len(), 2);
+/// queue.clear(&mut pool);
+/// assert_eq!(pool.outstanding_bytes(), 0);
+/// ```
 #[derive(Debug, Default)]
 pub struct ReceiveQueue {
     packets: VecDeque<Packet>,
@@ -17,15 +34,15 @@ pub struct ReceiveQueue {
 }
 
 impl ReceiveQueue {
-    /// Bytes that wait.
+    /// Unread bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
-    /// Whether none waits.
+    /// Whether there are no unread bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
-    /// Memory that the waiting bytes pin.
+    /// Memory that the unread bytes pin.
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
@@ -42,7 +59,7 @@ impl ReceiveQueue {
                 last.append(payload.bytes());
                 return pool.give(payload);
             }
-            // The room of the headers before it is better used by what follows.
+            // A bare buffer has no headroom, so later payloads fit into it, too.
             if payload.headroom() > 0
                 && let Some(mut small) = pool.take_bare(COPY_BELOW_BYTES)
             {
@@ -53,7 +70,7 @@ impl ReceiveQueue {
         }
         self.keep(payload);
     }
-    /// Moves bytes from the front into `into`; gives their number.
+    /// Moves bytes from the front into `into`, and returns their number.
     #[inline]
     pub fn read(&mut self, into: &mut [u8], pool: &mut Pool) -> usize {
         let mut done = 0;
@@ -66,18 +83,18 @@ impl ReceiveQueue {
         }
         done
     }
-    /// Takes the first packet out, with the bytes that wait in it. Whoever has it gives it back to the pool.
+    /// Removes the first packet with its unread bytes. The caller returns it to the pool.
     pub fn take(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.len();
         self.capacity_bytes -= packet.capacity();
         Some(packet)
     }
-    /// The first bytes that lie in one piece; empty when none waits.
+    /// The first contiguous bytes; empty when there are none.
     pub fn front(&self) -> &[u8] {
         self.packets.front().map_or(&[], Packet::bytes)
     }
-    /// Copies bytes from the front without taking them.
+    /// Copies bytes from the front and leaves them in the queue.
     pub fn peek(&self, into: &mut [u8]) -> usize {
         let mut done = 0;
         for packet in &self.packets {
@@ -97,7 +114,7 @@ impl ReceiveQueue {
             self.discard_front(n, pool);
         }
     }
-    /// Gives all memory back.
+    /// Returns all memory to `pool`.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.packets.drain(..).for_each(|packet| pool.give(packet));
         (self.bytes, self.capacity_bytes) = (0, 0);

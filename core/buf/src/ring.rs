@@ -2,7 +2,16 @@
 
 use std::collections::VecDeque;
 
-/// First in, first out, at most `limit` bytes.
+/// A first-in, first-out queue of at most `limit` bytes.
+///
+/// ```
+/// use inhost_buf::ByteRing;
+/// let mut ring = ByteRing::new(4);
+/// assert_eq!(ring.write(b"hello"), 4);
+/// let mut into = [0; 8];
+/// assert_eq!(ring.read(&mut into), 4);
+/// assert_eq!(&into[..4], b"hell");
+/// ```
 #[derive(Debug)]
 pub struct ByteRing {
     bytes: VecDeque<u8>,
@@ -10,7 +19,7 @@ pub struct ByteRing {
 }
 
 impl ByteRing {
-    /// An empty ring of at most `limit` bytes; memory is taken as it fills.
+    /// An empty ring of at most `limit` bytes. Memory is allocated as it fills.
     pub fn new(limit: usize) -> Self {
         ByteRing { bytes: VecDeque::new(), limit }
     }
@@ -18,7 +27,7 @@ impl ByteRing {
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
-    /// Whether none is held.
+    /// Whether the ring is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -26,13 +35,13 @@ impl ByteRing {
     pub fn free(&self) -> usize {
         self.limit.saturating_sub(self.bytes.len())
     }
-    /// Takes as much of `bytes` as fits and says how much.
+    /// Appends as much of `bytes` as fits, and returns how much.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let n = bytes.len().min(self.free());
         self.bytes.extend(&bytes[..n]);
         n
     }
-    /// Moves bytes from the front into `into`; gives their number.
+    /// Moves bytes from the front into `into`, and returns their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let n = self.front().len().min(into.len());
         into[..n].copy_from_slice(&self.front()[..n]);
@@ -42,7 +51,7 @@ impl ByteRing {
         self.discard(more);
         n + more
     }
-    /// The first bytes that lie in one piece.
+    /// The first contiguous bytes.
     pub fn front(&self) -> &[u8] {
         match self.bytes.as_slices() {
             ([], second) => second,
@@ -53,7 +62,7 @@ impl ByteRing {
     pub fn discard(&mut self, n: usize) {
         self.bytes.drain(..n.min(self.bytes.len()));
     }
-    /// Changes the limit; what is held stays. An empty ring gives the memory beyond it back.
+    /// Changes the limit. Bytes held stay; an empty ring frees the memory above the new limit.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
         if self.bytes.is_empty() && self.bytes.capacity() > limit {

@@ -1,63 +1,80 @@
-//! Bytes of a stream that wait to be sent or to be acknowledged.
+//! The send queue of a stream: bytes that are unsent or unacknowledged.
 
 mod chunk;
 
 use crate::{Packet, Pool, Slices};
 use bytes::Bytes;
-use chunk::{Chunk, Grid};
+use chunk::{ChecksumBlocks, Chunk};
 use std::collections::VecDeque;
 
-/// Chunks are of this size once a stream has shown that it carries bulk.
+/// Chunk size of a stream that carries bulk data.
 const BULK_CHUNK_BYTES: usize = 16 * 1024;
-/// The size of the chunk that a quiet stream starts with.
+/// Size of the first chunk, which is enough for an interactive stream.
 const FIRST_CHUNK_BYTES: usize = 512;
-/// The size of chunks for segments of which few would fit an ordinary one.
+/// Chunk size for large segments, of which a bulk chunk would hold only a few.
 const LARGE_CHUNK_BYTES: usize = 64 * 1024;
-/// So much at least goes into one of them at once.
+/// Shortest write that gets a large chunk where no checksums are kept.
 const MOST_OF_LARGE_BYTES: usize = LARGE_CHUNK_BYTES / 2;
 
-/// A stream's bytes from the first unacknowledged one on, in chunks that stay where they are until acknowledged, so
-/// that a segment is lent to the device without a copy. What is written is copied once, and its checksum made in the
-/// same pass; it is kept in pieces as long as segments, so that no byte is touched again, however often it is sent.
+/// A stream's bytes from the first unacknowledged one on. They lie in chunks that do not move until they are
+/// acknowledged, so a segment is lent to the device without a copy. A write is copied once, and its checksums are
+/// computed in the same pass. There is one checksum for each block as long as a segment, so that a retransmission reads
+/// no byte again.
+///
+/// ```
+/// use inhost_buf::{Cells, Pool, SendQueue};
+/// let mut pool = Pool::new(1 << 20);
+/// let mut queue = SendQueue::default();
+/// assert_eq!(queue.write(b"hello, world", Cells::NONE, &mut pool), 12);
+///
+/// // Bytes 7 to 12 are lent for sending; they stay in the queue until they are acknowledged.
+/// assert_eq!(queue.slices(7, 5).as_one(), Some(&b"world"[..]));
+/// queue.discard(12, &mut pool);
+/// assert!(queue.is_empty());
+///
+/// queue.clear(&mut pool);
+/// assert_eq!(pool.outstanding_bytes(), 0);
+/// ```
 #[derive(Debug, Default)]
 pub struct SendQueue {
     chunks: VecDeque<Chunk>,
-    /// Bytes ever discarded: the place of the first byte in the stream.
+    /// Bytes discarded so far: the offset of the first byte in the stream.
     first: u64,
     bytes: usize,
     capacity_bytes: usize,
-    /// The chunk that was looked at last: the next place is mostly there, or in the one behind it.
+    /// The chunk of the last look-up. The next look-up mostly finds its byte there or in the next chunk.
     last: usize,
 }
 
-/// Where the segments of what is written will probably begin and end: so that they lie in one piece, and for their sums.
+/// The checksum blocks of a write: where its segments will probably begin and end. Chunks are divided accordingly, so
+/// that a segment is contiguous and its checksum is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cells {
     /// Bytes in the queue before the next segment that was never sent.
     pub origin: usize,
-    /// Payload of a full segment in bytes; 0 when it is no matter.
+    /// Payload of a full segment in bytes; 0 for no blocks.
     pub segment_bytes: u32,
-    /// Whether sums are kept.
+    /// Whether checksums are kept.
     pub summed: bool,
 }
 
 impl Cells {
-    /// It is no matter.
+    /// No blocks.
     pub const NONE: Cells = Cells { origin: 0, segment_bytes: 0, summed: false };
 }
 
-/// Where a payload begins that lies in memory which others may keep.
+/// The start of a payload in memory that can be shared by reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Shareable<'a> {
     queue: &'a SendQueue,
     /// The chunk.
     index: usize,
-    /// The place in the stream.
+    /// The offset in the stream.
     at: u64,
 }
 
 impl Shareable<'_> {
-    /// Gives `length` bytes in packets that share their memory.
+    /// Passes `length` bytes to `to`, in packets that share their memory.
     pub(crate) fn share(self, length: usize, mut to: impl FnMut(Packet)) {
         let Shareable { queue, index, mut at } = self;
         let end = at + length as u64;
@@ -73,7 +90,7 @@ impl Shareable<'_> {
 }
 
 impl SendQueue {
-    /// Bytes held, sent or not.
+    /// Bytes held, both sent and unsent.
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -81,11 +98,11 @@ impl SendQueue {
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
-    /// Memory that the bytes pin. Of what was lent, the bytes themselves.
+    /// Memory that the bytes pin: whole buffers for copied bytes, the bytes alone for those kept by reference.
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
-    /// Copies `bytes` in at the end, up to what `pool` has memory for; gives the number taken.
+    /// Appends a copy of as much of `bytes` as `pool` has memory for, and returns how much.
     #[inline]
     pub fn write(&mut self, bytes: &[u8], cells: Cells, pool: &mut Pool) -> usize {
         let mut done = self.chunks.back_mut().map_or(0, |back| back.append(bytes));
@@ -97,7 +114,7 @@ impl SendQueue {
                 BULK_CHUNK_BYTES.. if cells.segment_bytes as usize > BULK_CHUNK_BYTES / 4 => {
                     LARGE_CHUNK_BYTES
                 }
-                // A device that makes the checksums mostly takes large frames, the fewer pieces the better.
+                // A device that computes checksums mostly takes large frames, and is faster with fewer slices.
                 MOST_OF_LARGE_BYTES.. if !cells.summed => LARGE_CHUNK_BYTES,
                 _ => BULK_CHUNK_BYTES,
             };
@@ -107,9 +124,9 @@ impl SendQueue {
             };
             let Some(packet) = packet else { break };
             self.capacity_bytes += packet.capacity();
-            // What is so short is summed faster than its sum is kept.
-            let grid = self.grid(if size == FIRST_CHUNK_BYTES { Cells::NONE } else { cells });
-            let mut chunk = Chunk::owned(self.end(), packet, grid, cells.summed);
+            // So short a chunk is summed faster than its checksums are kept.
+            let blocks = self.blocks(if size == FIRST_CHUNK_BYTES { Cells::NONE } else { cells });
+            let mut chunk = Chunk::owned(self.end(), packet, blocks, cells.summed);
             let taken = chunk.append(rest);
             self.bytes += taken;
             done += taken;
@@ -117,34 +134,34 @@ impl SendQueue {
         }
         done
     }
-    /// Takes `bytes` in at the end as they lie, and keeps them until they are acknowledged. Nothing is copied; sums are
-    /// made when they are first asked for, and kept.
+    /// Appends `bytes` by reference and keeps them until they are acknowledged. Nothing is copied. Checksums are computed
+    /// when they are first needed, and kept.
     pub fn lend(&mut self, mut bytes: Bytes, cells: Cells) {
         let cells = if cells.summed { cells } else { Cells::NONE };
         while !bytes.is_empty() {
-            let grid = self.grid(cells);
-            let part = bytes.split_to(grid.span_bytes(bytes.len()));
+            let blocks = self.blocks(cells);
+            let part = bytes.split_to(blocks.span_bytes(bytes.len()));
             self.capacity_bytes += part.len();
             let start = self.end();
             self.bytes += part.len();
-            self.chunks.push_back(Chunk::lent(start, part, grid));
+            self.chunks.push_back(Chunk::lent(start, part, blocks));
         }
     }
-    /// The place after the last byte.
+    /// The offset in the stream after the last byte.
     fn end(&self) -> u64 {
         self.first + self.bytes as u64
     }
-    /// How a chunk that begins at the end is divided.
+    /// The checksum blocks of a chunk that begins at the end.
     #[inline]
-    fn grid(&self, cells: Cells) -> Grid {
-        Grid::new(cells.segment_bytes, self.bytes.saturating_sub(cells.origin))
+    fn blocks(&self, cells: Cells) -> ChecksumBlocks {
+        ChecksumBlocks::new(cells.segment_bytes, self.bytes.saturating_sub(cells.origin))
     }
-    /// Lends up to `length` bytes from `offset` on; fewer where they end or lie in too many pieces.
+    /// Lends up to `length` bytes from `offset` on; fewer at the end of the queue, or when they lie in too many chunks.
     pub fn slices(&self, offset: usize, length: usize) -> Slices<'_> {
         let at = self.first + offset as u64;
         self.slices_from(self.index_of(at), at, length)
     }
-    /// The same from the place `at` on, which lies in the chunk `index`.
+    /// [`SendQueue::slices`] from stream offset `at` on, which lies in the chunk `index`.
     fn slices_from(&self, index: usize, at: u64, length: usize) -> Slices<'_> {
         let mut slices: Slices<'_> = Slices::EMPTY;
         let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start()) as usize);
@@ -163,7 +180,7 @@ impl SendQueue {
         }
         slices
     }
-    /// As [`SendQueue::slices`], for one segment, which mostly lies in one piece; with its sum where that is wanted and kept.
+    /// [`SendQueue::slices`] for one segment, with its checksum where that is wanted and kept. Most segments are contiguous.
     #[inline]
     pub fn segment(&mut self, offset: usize, length: usize, wants_sum: bool) -> Slices<'_> {
         let at = self.first + offset as u64;
@@ -174,12 +191,12 @@ impl SendQueue {
         if chunk.len() < skip + length {
             return self.slices(offset, length).with_sum(sum);
         }
-        // Asked for once more, so that the borrow ends where the other road is taken.
+        // Looked up a second time, so that the mutable borrow ends before the branch above.
         let bytes = self.chunks.get(index).map_or(&[][..], Chunk::bytes);
         Slices::one_of(bytes.get(skip..skip + length).unwrap_or(&[]), sum)
     }
-    /// As [`SendQueue::slices`], for a device that [keeps payloads by reference](crate::Offers::sharing): they can be
-    /// [shared](crate::Frame::share) if all lie in long pieces.
+    /// [`SendQueue::slices`] for a device that [keeps payloads by reference](crate::Offers::sharing). The payload can be
+    /// [shared](crate::Frame::share) if all its chunks are long.
     pub fn shareable(&mut self, offset: usize, length: usize) -> (Slices<'_>, Option<Shareable<'_>>) {
         let at = self.first + offset as u64;
         let end = at + length as u64;
@@ -191,8 +208,8 @@ impl SendQueue {
         let is_shareable = all && !slices.is_empty();
         (slices, is_shareable.then_some(Shareable { queue: self, index, at }))
     }
-    /// The sums of `length` bytes from `offset` on, cut into segments of `segment_bytes`: those that are kept go to
-    /// the front of `into`, and the others become `None`. Each begins as if at an even offset.
+    /// The checksums of `length` bytes from `offset` on, split into segments of `segment_bytes`. They go to the front of
+    /// `into`; an unknown one is `None`. Each is computed as if its segment began at an even offset.
     pub fn sums(&mut self, offset: usize, length: usize, segment_bytes: u32, into: &mut [Option<u16>]) {
         let mut at = self.first + offset as u64;
         let end = at + length as u64;
@@ -217,7 +234,7 @@ impl SendQueue {
         }
         places.for_each(|place| *place = None);
     }
-    /// As [`SendQueue::index_of`], and remembers it.
+    /// [`SendQueue::index_of`], remembered for the next look-up.
     #[inline]
     fn find(&mut self, at: u64) -> usize {
         let holds = |index: &usize| {
@@ -227,7 +244,7 @@ impl SendQueue {
         self.last = near.unwrap_or_else(|| self.index_of(at));
         self.last
     }
-    /// The chunk in which a place lies. It is mostly the first; with a long window out it is looked up.
+    /// The chunk that holds stream offset `at`: mostly the first, found by binary search in a long flight.
     #[inline]
     fn index_of(&self, at: u64) -> usize {
         match self.chunks.front() {
@@ -235,7 +252,7 @@ impl SendQueue {
             _ => 0,
         }
     }
-    /// Forgets the first `bytes`, which were acknowledged.
+    /// Releases the first `bytes`, which are acknowledged.
     #[inline]
     pub fn discard(&mut self, bytes: usize, pool: &mut Pool) {
         let mut left = bytes.min(self.bytes);
@@ -248,7 +265,7 @@ impl SendQueue {
             let released = front.trim_front(n);
             self.capacity_bytes -= released;
             left -= n;
-            // A quiet stream's only chunk stays for what it says next; no other is kept without bytes that wait.
+            // The only chunk of an interactive stream is kept for its next write; other empty chunks are released.
             let stays = front.len() > 0 || only && front.restart(self.first, FIRST_CHUNK_BYTES);
             if !stays {
                 self.capacity_bytes -= front.release(pool);
@@ -257,7 +274,7 @@ impl SendQueue {
             }
         }
     }
-    /// Gives all memory back.
+    /// Returns all memory to `pool`.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.first += self.bytes as u64;
         for mut chunk in self.chunks.drain(..) {

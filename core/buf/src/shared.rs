@@ -1,5 +1,4 @@
-//! Memory that both ends of a way read when it leads through this program alone: what is handed on there by reference
-//! needs no copy.
+//! Memory that a sender and a receiver within one program share by reference, so that payload is not copied.
 
 use crate::{Packet, Pool};
 use bytes::Bytes;
@@ -8,9 +7,9 @@ use std::sync::Arc;
 /// Bytes of a stream that a sender keeps until they are acknowledged, and a receiver until they are read.
 #[derive(Debug)]
 pub(crate) enum Shared {
-    /// What was written: the buffer goes back to the sender's pool, if the sender is the last who has it.
+    /// Bytes that were copied into a buffer. It returns to the sender's pool if the sender is the last holder.
     Written(Packet),
-    /// What was lent.
+    /// Bytes that the application handed over by reference.
     Lent(Bytes),
 }
 
@@ -28,7 +27,7 @@ impl Shared {
             Shared::Lent(bytes) => bytes.len(),
         }
     }
-    /// The sender is done with it.
+    /// Releases the sender's reference.
     pub(crate) fn release(held: Arc<Shared>, pool: &mut Pool) {
         let written = match &*held {
             Shared::Written(packet) => packet.capacity(),

@@ -1,6 +1,6 @@
-//! The loops that touch every byte: copy, checksum, and both at once. Each is chosen at run time: 64 bytes at a time
-//! where the processor has AVX-512, 32 where it has AVX2, eight otherwise. One loop for both pays only with wide registers; without them two
-//! passes over a piece that the nearest cache holds are faster (DEC: copy and checksum dominate all else).
+//! Copy, checksum, and both in one pass: the loops over every byte. The variant is chosen at run time: 64 bytes a step
+//! with AVX-512, 32 with AVX2, eight otherwise. One pass for both is faster only with wide registers; without them two
+//! passes over a block in the first-level cache are faster (DEC: copy and checksum dominate all else).
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
@@ -10,12 +10,12 @@ mod avx2;
 mod avx512;
 mod portable;
 
-/// Bytes of a line of the nearest cache, as most processors have it.
+/// Line size of the first-level cache on most processors.
 #[cfg(target_arch = "x86_64")]
 const CACHE_LINE_BYTES: usize = 64;
-/// Below this the wide loops do not pay for their beginning and end.
+/// Shortest length for which the wide loops are faster.
 const WIDE_FROM_BYTES: usize = 64;
-/// Above this the system's own copy is faster than any loop: it leaves the work to the processor (`rep movsb`).
+/// Longest length for which the wide copy is faster than the system's, which uses `rep movsb`.
 #[cfg(target_arch = "x86_64")]
 const COPY_WIDE_TO_BYTES: usize = 8 << 10;
 
@@ -26,7 +26,7 @@ fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
 }
 
-/// Copies `from` into the front of `into`, as far as the shorter reaches.
+/// Copies `from` into the front of `into`, up to the shorter of the two.
 #[inline]
 pub fn copy(into: &mut [u8], from: &[u8]) {
     let n = into.len().min(from.len());
@@ -47,7 +47,7 @@ pub fn sum(bytes: &[u8]) -> u16 {
     in_network_order(native_sum(bytes))
 }
 
-/// Copies `from` into the front of `into`, as far as the shorter reaches, and gives the [`sum`] of what was copied.
+/// Copies `from` into the front of `into`, up to the shorter of the two, and returns the [`sum`] of the copied bytes.
 pub fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u16 {
     let n = into.len().min(from.len());
     let (into, from) = (&mut into[..n], &from[..n]);
@@ -68,7 +68,7 @@ pub fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u16 {
     in_network_order(portable::copy_and_sum(into, from))
 }
 
-/// The sum of two pieces of which the second follows the first; it starts at an odd offset when `at_odd`
+/// The sum of two consecutive blocks; the second starts at an odd offset when `at_odd`
 /// (RFC 1071 §2 (B)).
 #[inline]
 pub fn join_sums(first: u16, second: u16, at_odd: bool) -> u16 {

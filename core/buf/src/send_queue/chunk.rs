@@ -1,56 +1,56 @@
-//! Bytes that lie in one piece, and the sums of their parts.
+//! One contiguous chunk of a send queue, with the checksums of its blocks.
 
 use crate::shared::Shared;
 use crate::{Packet, Pool, join_sums};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Most sums that a chunk keeps.
+/// Most checksums kept for one chunk.
 const SUMS: usize = 32;
 
-/// Chunks with fewer bytes are copied, and not shared.
+/// Chunks shorter than this are copied, not shared.
 const LEAST_SHARED_BYTES: usize = 4096;
 
-/// How a chunk is divided into cells, one for each segment that it will probably leave as.
+/// The division of a chunk into checksum blocks, one for each segment that it will probably be sent as.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grid {
-    /// Bytes of a cell; 0 when no sums are kept.
-    cell_bytes: u32,
-    /// Bytes that the first cell lacks, because its segment begins before the chunk.
-    lack_bytes: u32,
+pub(super) struct ChecksumBlocks {
+    /// Length of a block; 0 when no checksums are kept.
+    block_bytes: u32,
+    /// Bytes missing from the first block, because its segment begins before the chunk.
+    missing_bytes: u32,
 }
 
-impl Grid {
-    /// For what begins `ahead` bytes after some segment's beginning.
-    pub(super) fn new(segment_bytes: u32, ahead: usize) -> Grid {
-        let lack_bytes = if segment_bytes == 0 { 0 } else { (ahead % segment_bytes as usize) as u32 };
-        Grid { cell_bytes: segment_bytes, lack_bytes }
+impl ChecksumBlocks {
+    /// Blocks of a chunk that begins `ahead` bytes into a segment.
+    pub(super) fn new(segment_bytes: u32, ahead: usize) -> ChecksumBlocks {
+        let missing_bytes = if segment_bytes == 0 { 0 } else { (ahead % segment_bytes as usize) as u32 };
+        ChecksumBlocks { block_bytes: segment_bytes, missing_bytes }
     }
-    /// As many of `most` bytes as whole cells hold, if that is a good part of them; else no sums are kept.
+    /// The part of `most` bytes that whole blocks fill. Where that is less than half, no checksums are kept.
     fn fit(&mut self, most: usize) -> usize {
-        let (cell, lack) = (self.cell_bytes as usize, self.lack_bytes as usize);
-        if cell == 0 {
+        let (block, missing) = (self.block_bytes as usize, self.missing_bytes as usize);
+        if block == 0 {
             return most;
         }
-        if SUMS * cell < most / 2 {
-            self.cell_bytes = 0;
+        if SUMS * block < most / 2 {
+            self.block_bytes = 0;
             return most;
         }
-        match ((most + lack) / cell).min(SUMS) * cell {
-            // Less than a cell has one sum, too.
+        match ((most + missing) / block).min(SUMS) * block {
+            // An incomplete block has a checksum, too.
             0 => most,
-            whole => (whole - lack).min(most),
+            whole => (whole - missing).min(most),
         }
     }
-    /// As many of `most` bytes as one chunk of lent bytes takes.
+    /// The part of `most` bytes that one chunk kept by reference takes.
     pub(super) fn span_bytes(mut self, most: usize) -> usize {
         self.fit(most).clamp(1, most)
     }
-    /// The cell in which a byte lies, and how far.
+    /// The block that holds a byte, and the offset of the byte in it.
     #[inline]
-    fn cell_of(&self, at: usize) -> (usize, usize) {
-        let place = at as u32 + self.lack_bytes;
-        ((place / self.cell_bytes) as usize, (place % self.cell_bytes) as usize)
+    fn block_of(&self, at: usize) -> (usize, usize) {
+        let place = at as u32 + self.missing_bytes;
+        ((place / self.block_bytes) as usize, (place % self.block_bytes) as usize)
     }
 }
 
@@ -58,45 +58,45 @@ impl Grid {
 enum Data {
     Owned(Packet),
     Lent(Bytes),
-    /// What devices and receivers read, too; so many of its first bytes are forgotten.
+    /// Memory that devices and receivers read, too, and the number of its first bytes that are released.
     Shared(Arc<Shared>, usize),
 }
 
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// The place of its first byte in the stream, those forgotten included.
+    /// The offset in the stream of its first byte, released bytes included.
     base: u64,
-    /// Bytes forgotten.
+    /// Bytes released.
     forgotten: usize,
-    /// Bytes that it may hold in all.
+    /// Most bytes that it may hold.
     limit: usize,
-    /// Bytes whose sums are kept, from the base on.
+    /// Bytes, from `base` on, whose checksums are kept.
     summed: usize,
-    grid: Grid,
-    /// Of each cell, as if it began at an even offset.
+    blocks: ChecksumBlocks,
+    /// The sum of each block, as if it began at an even offset.
     sums: [u16; SUMS],
     data: Data,
 }
 
 impl Chunk {
-    /// An empty one for whole cells, of which sums are kept where that is said.
+    /// An empty chunk for whole blocks. `summed` says whether checksums are kept.
     #[inline]
-    pub(super) fn owned(base: u64, packet: Packet, mut grid: Grid, summed: bool) -> Chunk {
-        let limit = grid.fit(packet.tailroom());
+    pub(super) fn owned(base: u64, packet: Packet, mut blocks: ChecksumBlocks, summed: bool) -> Chunk {
+        let limit = blocks.fit(packet.tailroom());
         if !summed {
-            grid.cell_bytes = 0;
+            blocks.block_bytes = 0;
         }
-        Chunk { base, forgotten: 0, limit, summed: 0, grid, sums: [0; SUMS], data: Data::Owned(packet) }
+        Chunk { base, forgotten: 0, limit, summed: 0, blocks, sums: [0; SUMS], data: Data::Owned(packet) }
     }
-    pub(super) fn lent(base: u64, bytes: Bytes, grid: Grid) -> Chunk {
+    pub(super) fn lent(base: u64, bytes: Bytes, blocks: ChecksumBlocks) -> Chunk {
         let limit = bytes.len();
-        Chunk { base, forgotten: 0, limit, summed: 0, grid, sums: [0; SUMS], data: Data::Lent(bytes) }
+        Chunk { base, forgotten: 0, limit, summed: 0, blocks, sums: [0; SUMS], data: Data::Lent(bytes) }
     }
-    /// The place of the first byte held.
+    /// The offset in the stream of the first byte held.
     pub(super) fn start(&self) -> u64 {
         self.base + self.forgotten as u64
     }
-    /// The place after the last.
+    /// The offset in the stream after the last byte.
     pub(super) fn end(&self) -> u64 {
         self.start() + self.len() as u64
     }
@@ -117,8 +117,8 @@ impl Chunk {
             Data::Shared(held, from) => held.bytes().get(*from..).unwrap_or(&[]),
         }
     }
-    /// Sees to it that what it holds may be shared, and nothing is added any more; false where that is not worth it, because
-    /// it `may_grow` a good deal or is short.
+    /// Moves the bytes to shared memory; nothing can be appended afterwards. False, with nothing changed, when the chunk is
+    /// short, or `may_grow` and has most of its room left.
     pub(super) fn make_shareable(&mut self, may_grow: bool) -> bool {
         let held = match &mut self.data {
             Data::Shared(..) => return true,
@@ -130,32 +130,32 @@ impl Chunk {
         self.data = Data::Shared(Arc::new(held), 0);
         true
     }
-    /// `length` bytes from the place `at` on, or what it has of them, shared; `None` where that was not seen to.
+    /// Up to `length` bytes from stream offset `at` on, by reference; `None` unless [`Chunk::make_shareable`] succeeded.
     pub(super) fn shared(&self, at: u64, length: usize) -> Option<Packet> {
         let Data::Shared(held, from) = &self.data else { return None };
         let skip = (at - self.start()) as usize;
         let length = length.min(self.len().saturating_sub(skip));
         Some(Packet::shared(held.clone(), from + skip, length))
     }
-    /// Copies as much of `bytes` behind what it holds as there is room for, and says how much.
+    /// Appends as much of `bytes` as fits, and returns how much.
     #[inline]
     pub(super) fn append(&mut self, bytes: &[u8]) -> usize {
         let Data::Owned(packet) = &mut self.data else { return 0 };
         let mut at = self.forgotten + packet.len();
         let fits = bytes.len().min(self.limit - at);
         let mut rest = &bytes[..fits];
-        if self.grid.cell_bytes == 0 {
+        if self.blocks.block_bytes == 0 {
             return packet.append(rest);
         }
         while !rest.is_empty() {
-            let (cell, within) = self.grid.cell_of(at);
-            let Some(sum) = self.sums.get_mut(cell) else {
+            let (block, within) = self.blocks.block_of(at);
+            let Some(sum) = self.sums.get_mut(block) else {
                 packet.append(rest);
                 break;
             };
-            // A cell that begins before the chunk is counted from the chunk's first byte.
+            // A block that begins before the chunk is counted from the chunk's first byte.
             let before = within.min(at);
-            let (piece, others) = rest.split_at(rest.len().min(self.grid.cell_bytes as usize - within));
+            let (piece, others) = rest.split_at(rest.len().min(self.blocks.block_bytes as usize - within));
             *sum = join_sums(*sum, packet.append_and_sum(piece), before % 2 == 1);
             at += piece.len();
             self.summed = at;
@@ -163,63 +163,63 @@ impl Chunk {
         }
         fits
     }
-    /// The sum of `bytes` bytes from the place `at` on, when they are a cell, or all that a cell has.
+    /// The sum of `bytes` bytes from stream offset `at` on, when they are a whole block or all that the block holds.
     #[inline]
     pub(super) fn sum(&mut self, at: u64, bytes: usize) -> Option<u16> {
-        if self.grid.cell_bytes == 0 {
+        if self.blocks.block_bytes == 0 {
             return None;
         }
         let from = (at - self.base) as usize;
-        let (cell, within) = self.grid.cell_of(from);
+        let (block, within) = self.blocks.block_of(from);
         let begins = within == 0 || from == 0;
         let held = self.forgotten + self.len();
-        let whole = (self.grid.cell_bytes as usize - within).min(held - from);
+        let whole = (self.blocks.block_bytes as usize - within).min(held - from);
         if !begins || bytes != whole {
             return None;
         }
         if self.summed < from + bytes {
-            self.sum_lent();
+            self.sum_by_reference();
         }
-        self.sums.get(cell).copied().filter(|_| self.summed >= from + bytes)
+        self.sums.get(block).copied().filter(|_| self.summed >= from + bytes)
     }
-    /// The sums of the whole cells among `bytes` bytes from the place `at` on, if a cell of `segment_bytes` begins there.
+    /// The sums of the whole blocks among `bytes` bytes from stream offset `at` on, if a block of `segment_bytes` begins there.
     pub(super) fn whole_sums(&mut self, at: u64, bytes: usize, segment_bytes: u32) -> &[u16] {
-        if self.grid.cell_bytes != segment_bytes || segment_bytes == 0 {
+        if self.blocks.block_bytes != segment_bytes || segment_bytes == 0 {
             return &[];
         }
         let from = (at - self.base) as usize;
-        let (cell, within) = self.grid.cell_of(from);
+        let (block, within) = self.blocks.block_of(from);
         if within != 0 {
             return &[];
         }
         let held = self.forgotten + self.len();
         if self.summed < held {
-            self.sum_lent();
+            self.sum_by_reference();
         }
         let known = bytes.min(held - from).min(self.summed.saturating_sub(from));
-        self.sums.get(cell..cell + known / segment_bytes as usize).unwrap_or(&[])
+        self.sums.get(block..block + known / segment_bytes as usize).unwrap_or(&[])
     }
-    /// Makes the sums of lent bytes, all of which are there from the beginning.
-    fn sum_lent(&mut self) {
+    /// Computes the checksums of a chunk kept by reference, which is complete from the start.
+    fn sum_by_reference(&mut self) {
         let bytes = match &self.data {
             Data::Owned(_) => return,
             Data::Lent(bytes) => &bytes[..],
             Data::Shared(held, from) => held.bytes().get(*from..).unwrap_or(&[]),
         };
-        // What is forgotten is not asked for again; a cell that lacks its beginning is never whole.
+        // Released bytes are not asked for again; a block without its first bytes is never whole.
         let mut at = self.forgotten;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let (cell, within) = self.grid.cell_of(at);
-            let (piece, others) = rest.split_at(rest.len().min(self.grid.cell_bytes as usize - within));
-            let Some(sum) = self.sums.get_mut(cell) else { break };
+            let (block, within) = self.blocks.block_of(at);
+            let (piece, others) = rest.split_at(rest.len().min(self.blocks.block_bytes as usize - within));
+            let Some(sum) = self.sums.get_mut(block) else { break };
             *sum = crate::sum(piece);
             at += piece.len();
             self.summed = at;
             rest = others;
         }
     }
-    /// Forgets the first `bytes`; gives the memory that is free by that.
+    /// Releases the first `bytes`, and returns the memory that this frees.
     #[inline]
     pub(super) fn trim_front(&mut self, bytes: usize) -> usize {
         self.forgotten += bytes;
@@ -238,19 +238,19 @@ impl Chunk {
             }
         }
     }
-    /// Begins anew and empty at the place `base`, if it holds memory of its own, for no more than `most_bytes` and its
-    /// like.
+    /// Empties the chunk for reuse at stream offset `base`. False when it owns no memory, holds more than about
+    /// `most_bytes`, or keeps checksums.
     #[inline]
     pub(super) fn restart(&mut self, base: u64, most_bytes: usize) -> bool {
         let Data::Owned(packet) = &mut self.data else { return false };
-        if packet.capacity() >= 2 * most_bytes || self.grid.cell_bytes != 0 {
+        if packet.capacity() >= 2 * most_bytes || self.blocks.block_bytes != 0 {
             return false;
         }
         packet.restart();
         (self.base, self.forgotten, self.summed) = (base, 0, 0);
         true
     }
-    /// Gives the memory back, and says how much it was.
+    /// Returns the memory to `pool`, and how much it was.
     #[inline]
     pub(super) fn release(&mut self, pool: &mut Pool) -> usize {
         match core::mem::replace(&mut self.data, Data::Lent(Bytes::new())) {
