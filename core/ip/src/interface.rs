@@ -1,4 +1,4 @@
-//! One link as IP sees it: how it is configured, and what was counted on it.
+//! A link as IP sees it (configuration, addresses, neighbours, counters), and the table of links.
 
 use crate::address_state::{ADDRESS_LIMIT, AddressState, Assigned};
 use crate::control_queue::ControlQueue;

@@ -1,34 +1,34 @@
-//! Which gateways are alive: dead-gateway fall-over (RFC 1122 §3.3.1.4, UCLA §2.3).
+//! Dead-gateway detection (RFC 1122 §3.3.1.4, UCLA §2.3).
 //!
-//! A gateway is out of use in two ways. It is *silent* when it does not answer as a neighbour; it is asked again
-//! from time to time, and is back at its first sign of life. It is *not forwarding* when it answers, but transports
-//! keep hearing nothing through it; it is given a rest then, if there is another. While all are out, they are used
-//! nevertheless, in turn: a host that has one gateway has no choice.
+//! A gateway is unusable for one of two reasons. It is *silent* when it does not answer as a neighbour. It is probed
+//! periodically, and usable again at its first answer. It is *not forwarding* when it answers as a neighbour, but
+//! transports get no acknowledgments through it. Then it is avoided for a minute, if there is another gateway. While all
+//! gateways are unusable, they are used in turn: a host with one gateway has no choice.
 
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 
-/// Most gateways watched; others are taken to be alive.
+/// Most gateways watched; others are assumed to be alive.
 pub(crate) const GATEWAY_LIMIT: usize = 32;
-/// Between questions to a silent gateway.
+/// Interval between probes of a silent gateway.
 const SILENT_RETRY: Duration = Duration::from_secs(30);
-/// How long a gateway that does not forward rests.
+/// How long a gateway that does not forward is avoided.
 const NOT_FORWARDING_REST: Duration = Duration::from_secs(60);
-/// Suspicions without a confirmation between them, after which a gateway is taken not to forward.
+/// Suspicions without a confirmation in between, after which a gateway is assumed not to forward.
 const SUSPICION_LIMIT: u8 = 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Gateway {
     link: LinkId,
     address: IpAddr,
-    /// It does not answer; ask again then.
+    /// When to probe a gateway that does not answer.
     silent: Option<Instant>,
     rests_until: Instant,
     suspicions: u8,
-    /// When it was last chosen although it was out of use.
+    /// The number of the choice that last used it although it was unusable.
     chosen: u64,
 }
 
-/// The gateways of a host.
+/// The health of a host's gateways.
 #[derive(Debug, Default)]
 pub(crate) struct Gateways {
     list: Vec<Gateway>,
@@ -39,7 +39,7 @@ impl Gateways {
     fn find(&mut self, link: LinkId, address: IpAddr) -> Option<&mut Gateway> {
         self.list.iter_mut().find(|gateway| gateway.link == link && gateway.address == address)
     }
-    /// Watches a gateway from now on.
+    /// Starts to watch a gateway.
     pub fn watch(&mut self, link: LinkId, address: IpAddr) {
         if self.list.len() < GATEWAY_LIMIT && self.find(link, address).is_none() {
             self.list.push(Gateway {
@@ -52,18 +52,18 @@ impl Gateways {
             });
         }
     }
-    /// Forgets gateways that no route uses any more.
+    /// Stops watching gateways that no route uses.
     pub fn retain(&mut self, mut is_used: impl FnMut(LinkId, IpAddr) -> bool) {
         self.list.retain(|gateway| is_used(gateway.link, gateway.address));
     }
-    /// Whether it may be used.
+    /// Whether the gateway is neither silent nor avoided.
     pub fn is_usable(&self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         self.list
             .iter()
             .find(|gateway| gateway.link == link && gateway.address == address)
             .is_none_or(|gateway| gateway.silent.is_none() && gateway.rests_until <= now)
     }
-    /// Of gateways that are all out of use, the one whose turn it is.
+    /// The least recently chosen of `candidates`, which are all unusable.
     // spec: RFC4861 6.3.6
     pub fn in_turn(&mut self, candidates: &[(LinkId, IpAddr)]) -> Option<(LinkId, IpAddr)> {
         let turn = |gateways: &Gateways, &(link, address): &(LinkId, IpAddr)| {
@@ -81,7 +81,7 @@ impl Gateways {
         }
         Some(next)
     }
-    /// It does not answer as a neighbour. True when that is news.
+    /// Notes that the gateway does not answer as a neighbour. True when it did before.
     // spec: RFC1122 3.3.1.4-1
     pub fn fell_silent(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         match self.find(link, address) {
@@ -93,11 +93,11 @@ impl Gateways {
             None => false,
         }
     }
-    /// It gave a sign of life. True when that is news.
+    /// Notes that the gateway answers. True when it was silent.
     pub fn is_heard(&mut self, link: LinkId, address: IpAddr) -> bool {
         self.find(link, address).is_some_and(|gateway| gateway.silent.take().is_some())
     }
-    /// A transport heard from beyond it. True when it was at rest.
+    /// Notes that a transport received an acknowledgment through the gateway. True when it was avoided.
     pub fn confirmed(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         self.find(link, address).is_some_and(|gateway| {
             gateway.suspicions = 0;
@@ -106,7 +106,7 @@ impl Gateways {
             rested
         })
     }
-    /// A transport hears nothing from beyond it. True when it goes to rest for that.
+    /// Notes a retransmission timeout through the gateway. True when it is avoided from now on.
     // spec: RFC1122 3.3.1.4-4
     pub fn suspected(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         self.find(link, address).is_some_and(|gateway| {
@@ -119,7 +119,7 @@ impl Gateways {
             rests
         })
     }
-    /// When a silent one is to be asked, or a rest is over.
+    /// When the next probe is due, or a gateway is no longer avoided.
     pub fn deadline(&self) -> Instant {
         self.list
             .iter()
@@ -131,7 +131,7 @@ impl Gateways {
             .min()
             .unwrap_or(Instant::FAR_FUTURE)
     }
-    /// Ends rests that are over (true when there was one), and gives the silent ones that are to be asked.
+    /// Whether a gateway is usable again, and the silent gateways that are to be probed.
     pub fn timeout(&mut self, now: Instant) -> (bool, Vec<(LinkId, IpAddr)>) {
         let mut ended = false;
         let mut ask = Vec::new();

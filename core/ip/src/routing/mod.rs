@@ -1,5 +1,5 @@
-//! Where packets go: the table of routes, the health of gateways, redirects, path MTUs, and a router's remembered
-//! decisions. [`Routing`] owns them; what it needs of the links it is lent by each call.
+//! Routing: the route table, gateway health, redirects, path MTUs, and the cache of forwarding decisions. [`Routing`]
+//! owns this state; each call lends it the links.
 
 mod decision;
 mod gateway;
@@ -25,7 +25,7 @@ use path_mtu::PathMtu;
 use redirect::Redirects;
 use table::RouteTable;
 
-/// What a transport asks a path by.
+/// A transport's request for a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouteRequest {
     /// A gateway to prefer among those of the routes.
@@ -79,7 +79,7 @@ impl Routing {
     pub fn gateways_of(&self, link: LinkId) -> impl Iterator<Item = IpAddr> + '_ {
         self.table.all().iter().filter(move |route| route.link == link).filter_map(|route| route.gateway)
     }
-    /// Redirects believed now.
+    /// Number of accepted redirects.
     pub fn redirects(&self) -> usize {
         self.redirects.len()
     }
@@ -113,7 +113,7 @@ impl Routing {
             table.all().iter().any(|route| route.link == link && route.gateway == Some(address))
         });
     }
-    /// `destination` is reached by `next_hop` from now on.
+    /// Accepts a redirect: `destination` is reached by `next_hop` from now on.
     pub fn redirect(&mut self, link: LinkId, destination: IpAddr, next_hop: IpAddr, now: Instant) {
         self.redirects.insert(link, destination, next_hop, now);
     }
@@ -152,11 +152,11 @@ impl Routing {
         let current_bytes = self.path_mtu.towards(destination, link_mtu_bytes, now);
         self.path_mtu.lower(destination, mtu_bytes, current_bytes, now)
     }
-    /// Whether a decision to forward to `destination` is remembered and still holds.
+    /// Whether the cache has a valid forwarding decision for `destination`.
     pub fn has_decision(&self, destination: IpAddr) -> bool {
         self.decisions.find(destination, self.generation).is_some()
     }
-    /// Where a router sends a packet on to. It is decided anew when any table changed, and remembered otherwise.
+    /// The forwarding decision for `destination`, cached until any table changes.
     // spec: RFC1812 5.2.4
     pub fn forward(
         &mut self,
@@ -178,7 +178,7 @@ impl Routing {
                 *self.in_order(&hops, now).first()?
             }
         };
-        // What others say in redirects is for hosts (RFC 1812 §5.2.7.2, RFC 4861 §8.2).
+        // A router ignores redirects (RFC 1812 §5.2.7.2, RFC 4861 §8.2).
         let decision = RouteDecision { link, next_hop: gateway.unwrap_or(destination) };
         self.decisions.insert(destination, self.generation, decision);
         Some(decision)
@@ -191,7 +191,7 @@ impl Routing {
             .min(self.redirects.deadline())
             .min(self.path_mtu.deadline())
     }
-    /// Forgets what has ended. Whether paths change by it, and the silent gateways that are to be asked again.
+    /// Removes expired state. Returns whether paths may change, and the silent gateways that are to be probed.
     pub fn timeout(&mut self, now: Instant) -> (bool, Vec<(LinkId, IpAddr)>) {
         let routes_ended = self.table.timeout(now);
         if routes_ended {

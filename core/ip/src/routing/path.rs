@@ -1,4 +1,4 @@
-//! From a destination to a path: loopback, groups, routes, gateways, source.
+//! Path selection: loopback, multicast, routes, gateways and source address.
 
 use super::{RouteRequest, Routing};
 use crate::interface::{Interface, Interfaces};
@@ -79,7 +79,7 @@ impl Routing {
         };
         if found { Ok(()) } else { Err(RouteError::NotOurs) }
     }
-    /// To ourselves.
+    /// The loopback path to an address of our own.
     fn loop_back(
         &self,
         links: &Interfaces,
@@ -109,8 +109,8 @@ impl Routing {
             generation: self.generation,
         })
     }
-    /// To a group, or to everybody on a link: by the link asked for, that of the source, that of a route, or the only
-    /// one there is.
+    /// The path to a multicast or broadcast address: by the requested link, that of the source, that of a route, or the
+    /// only link.
     // spec: RFC1122 3.3.6-3
     fn route_to_group(
         &self,
@@ -139,7 +139,7 @@ impl Routing {
         };
         self.path_by(links, link, destination, destination, source, now)
     }
-    /// The link and next hop of the longest prefix, where there is but one and it is usable.
+    /// The link and next hop of the longest prefix, when there is only one route and it is usable.
     fn only_hop(
         &self,
         links: &Interfaces,
@@ -154,7 +154,7 @@ impl Routing {
         let is_usable = hop.gateway.is_none_or(|gateway| self.gateways.is_usable(hop.link, gateway, now));
         is_usable.then_some((hop.link, hop.gateway))
     }
-    /// Whether what leaves `source` for somewhere may go by `link`.
+    /// Whether packets from `source` may leave by `link`.
     fn allows_link(
         &self,
         links: &Interfaces,
@@ -190,7 +190,7 @@ impl Routing {
             _ => Ok(hops),
         }
     }
-    /// The usable hops first; when all gateways are out, the one whose turn it is.
+    /// The usable hops; when all gateways are unusable, the one whose turn it is.
     // spec: RFC1122 3.3.1.5-1
     pub(super) fn in_order(
         &mut self,

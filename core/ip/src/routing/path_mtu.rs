@@ -1,19 +1,19 @@
-//! What is known of the MTU of paths (RFC 1191, RFC 8201).
+//! The path MTU table (RFC 1191, RFC 8201).
 //!
-//! An ICMP report alone changes nothing: anyone can send one (RFC 5927 §7). The transport whose packet is quoted
-//! decides whether the quotation fits something in flight, and says so with [`crate::Ip::path_mtu_confirmed`].
+//! An ICMP error alone changes nothing: anyone can send one (RFC 5927 §7). The transport whose packet is quoted checks
+//! that it is in flight, and then calls [`crate::Ip::path_mtu_confirmed`].
 
 use crate::table::{Keyed, Map};
 use inhost_base::{Duration, Instant, IpAddr};
 
 /// Most destinations remembered.
 pub(crate) const PATH_MTU_LIMIT: usize = 1024;
-/// After this the path is taken to have the link's MTU again (RFC 8201 §4).
+/// Lifetime of an entry; the path is assumed to have the link's MTU afterwards (RFC 8201 §4).
 pub(crate) const PATH_MTU_LIFETIME: Duration = Duration::from_secs(600);
-/// No report makes an IPv4 path smaller: the least that a host must take (RFC 791), and far above where an attacker
-/// gains by it (RFC 1191 §3 allows down to 68).
+/// The smallest MTU that an ICMP error can set for an IPv4 path. It is far above the values that would help an attacker
+/// (RFC 1191 §3 allows down to 68).
 pub(crate) const IPV4_FLOOR_BYTES: u16 = 552;
-/// No IPv6 path is smaller (RFC 8200 §5).
+/// The smallest MTU of an IPv6 path (RFC 8200 §5).
 pub(crate) const IPV6_FLOOR_BYTES: u16 = 1280;
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl PathMtu {
             _ => link_mtu_bytes,
         }
     }
-    /// Lowers the MTU towards `destination`; true when it was higher before. It never rises by a report
+    /// Lowers the MTU towards `destination`. True when it was higher before; an ICMP error never raises it
     /// (RFC 8201 §4).
     // spec: RFC8201 4; RFC1191 3; RFC4821 5.2-1, 5.2-2
     pub fn lower(&mut self, destination: IpAddr, mtu_bytes: u16, current_bytes: u16, now: Instant) -> bool {
@@ -53,7 +53,7 @@ impl PathMtu {
         self.known.insert(destination, Known { mtu_bytes, until: now + PATH_MTU_LIFETIME });
         true
     }
-    /// Forgets what is old, or else what would be forgotten first.
+    /// Removes expired entries, or else the one that expires first.
     fn make_room(&mut self, now: Instant) {
         self.known.retain(|_, known| known.until > now);
         if self.known.len() >= PATH_MTU_LIMIT
@@ -67,11 +67,11 @@ impl PathMtu {
     pub fn len(&self) -> usize {
         self.known.len()
     }
-    /// When the first of them is to be forgotten.
+    /// When the first entry expires.
     pub fn deadline(&self) -> Instant {
         self.known.values().map(|known| known.until).min().unwrap_or(Instant::FAR_FUTURE)
     }
-    /// Forgets what is old; true when there was something, so that paths may grow.
+    /// Removes expired entries. True when there was any, so that paths may have a larger MTU.
     pub fn timeout(&mut self, now: Instant) -> bool {
         let before = self.known.len();
         self.known.retain(|_, known| known.until > now);
@@ -79,7 +79,7 @@ impl PathMtu {
     }
 }
 
-/// The least that a report can make of a path.
+/// The smallest MTU that an ICMP error can set.
 pub(crate) const fn floor_bytes(destination: IpAddr) -> u16 {
     match destination {
         IpAddr::V4(_) => IPV4_FLOOR_BYTES,
@@ -87,7 +87,7 @@ pub(crate) const fn floor_bytes(destination: IpAddr) -> u16 {
     }
 }
 
-/// What an old router that sends no MTU probably has: the plateau below the packet it refused (RFC 1191 §7.1).
+/// The probable MTU of an old router that reports none: the plateau below the refused packet (RFC 1191 §7.1).
 pub(crate) fn plateau_below(refused_bytes: u16) -> u16 {
     const PLATEAUS_BYTES: [u16; 9] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 552, 508];
     PLATEAUS_BYTES.into_iter().find(|&plateau| plateau < refused_bytes).unwrap_or(IPV4_FLOOR_BYTES)

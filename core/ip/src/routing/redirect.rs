@@ -1,10 +1,10 @@
-//! Better first hops, by hearsay: bounded in number and in time.
+//! Accepted ICMP redirects, bounded in number and in time.
 
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 
 /// Most destinations with a redirect.
 pub(crate) const REDIRECT_LIMIT: usize = 128;
-/// A redirect is believed for so long.
+/// How long a redirect holds.
 const LIFETIME: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, Debug)]
@@ -15,21 +15,21 @@ struct Redirect {
     until: Instant,
 }
 
-/// The redirects believed, the oldest first.
+/// Accepted redirects, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Redirects {
     list: Vec<Redirect>,
 }
 
 impl Redirects {
-    /// Whom to send to instead.
+    /// The next hop that a redirect names for `destination`.
     pub fn next_hop(&self, link: LinkId, destination: IpAddr, now: Instant) -> Option<IpAddr> {
         self.list
             .iter()
             .find(|r| r.link == link && r.destination == destination && r.until > now)
             .map(|r| r.next_hop)
     }
-    /// Believes one; the oldest goes when there are too many.
+    /// Adds a redirect; the oldest is removed when the table is full.
     // spec: RFC1122 3.2.2.2-2, 3.3.1.2-1
     pub fn insert(&mut self, link: LinkId, destination: IpAddr, next_hop: IpAddr, now: Instant) {
         self.list.retain(|r| r.link != link || r.destination != destination);
@@ -38,24 +38,24 @@ impl Redirects {
         }
         self.list.push(Redirect { link, destination, next_hop, until: now + LIFETIME });
     }
-    /// Forgets those to a next hop that died or left; true when there was any.
+    /// Removes the redirects to a next hop that is gone. True when there was any.
     // spec: RFC1122 3.3.1.4-3
     pub fn forget_through(&mut self, link: LinkId, next_hop: IpAddr) -> bool {
         let before = self.list.len();
         self.list.retain(|r| r.link != link || r.next_hop != next_hop);
         self.list.len() != before
     }
-    /// When the first ends.
+    /// When the first redirect expires.
     pub fn deadline(&self) -> Instant {
         self.list.iter().map(|r| r.until).min().unwrap_or(Instant::FAR_FUTURE)
     }
-    /// Forgets those that ended; true when there was any.
+    /// Removes expired redirects. True when there was any.
     pub fn timeout(&mut self, now: Instant) -> bool {
         let before = self.list.len();
         self.list.retain(|r| r.until > now);
         self.list.len() != before
     }
-    /// How many are believed.
+    /// Number of redirects.
     pub fn len(&self) -> usize {
         self.list.len()
     }

@@ -1,46 +1,60 @@
-//! Which way a destination lies: the longest prefix wins, then the preference, then who came first.
+//! The route table: longest prefix first, then preference, then age.
 
 use inhost_base::{Cidr, Instant, IpAddr, LinkId};
 
 /// Most routes of a host.
 pub(crate) const ROUTE_LIMIT: usize = 256;
 
-/// Preference of what the configuration says; lower is better, and gateways of a list count up from here.
+/// Preference of configured routes. Lower is better; gateways of a list count up from here.
 pub const PREFERENCE_CONFIGURED: u32 = 100;
-/// Preference of what a lease brings (RFC 2132 §3.5); the routers of a lease count up from here.
+/// Preference of routes from a lease (RFC 2132 §3.5); the routers of a lease count up from here.
 pub const PREFERENCE_LEASED: u32 = 500;
-/// Preference of a router that advertises itself as of medium preference (RFC 4191); high is one less, low one more.
+/// Preference of an advertised router of medium preference (RFC 4191). High is one less, low one more.
 pub(crate) const PREFERENCE_ADVERTISED: u32 = 1001;
 
-/// Where a route comes from.
+/// The origin of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouteOrigin {
     /// An address of ours has this prefix.
     Connected,
-    /// It was configured.
+    /// The configuration.
     Configured,
-    /// It came with a lease (RFC 2132, RFC 3442).
+    /// A DHCP lease (RFC 2132, RFC 3442).
     Leased,
-    /// A router advertised it until then (RFC 4861 §6.3.4).
+    /// A router advertisement, valid until this instant (RFC 4861 §6.3.4).
     Advertised(Instant),
 }
 
 /// One route.
+///
+/// ```
+/// use inhost_base::LinkId;
+/// use inhost_ip::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
+/// let route = Route {
+///     destination: "192.0.2.0/24".parse()?,
+///     link: LinkId(1),
+///     gateway: Some("10.9.0.1".parse()?),
+///     preference: PREFERENCE_CONFIGURED,
+///     origin: RouteOrigin::Configured,
+/// };
+/// assert!(route.destination.contains("192.0.2.7".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Route {
-    /// The destinations: a network. `0.0.0.0/0` and `::/0` are everything, and make the list of gateways.
+    /// The destination network. `0.0.0.0/0` and `::/0` are the default routes.
     pub destination: Cidr,
-    /// Where packets leave.
+    /// The outgoing link.
     pub link: LinkId,
-    /// Through whom; `None` when the destinations are on the link.
+    /// The next hop; `None` when the destinations are on the link.
     pub gateway: Option<IpAddr>,
     /// Lower is tried first among routes with one prefix.
     pub preference: u32,
-    /// Where it comes from.
+    /// The origin of the route.
     pub origin: RouteOrigin,
 }
 
-/// The routes, longest prefix first, then by preference, then by age.
+/// The routes, sorted by prefix length, preference and age.
 #[derive(Debug, Default)]
 pub(crate) struct RouteTable {
     routes: Vec<Route>,
@@ -83,7 +97,7 @@ impl RouteTable {
         });
         self.routes.len() != before
     }
-    /// Removes what a test picks; true when there was any.
+    /// Removes the routes for which `is_out` holds. True when there was any.
     pub fn remove_where(&mut self, mut is_out: impl FnMut(&Route) -> bool) -> bool {
         let before = self.routes.len();
         self.routes.retain(|route| !is_out(route));
@@ -108,7 +122,7 @@ impl RouteTable {
             fits
         })
     }
-    /// When the first advertised route ends.
+    /// When the first advertised route expires.
     pub fn deadline(&self) -> Instant {
         let ends = |route: &Route| match route.origin {
             RouteOrigin::Advertised(until) => until,
@@ -116,7 +130,7 @@ impl RouteTable {
         };
         self.routes.iter().map(ends).min().unwrap_or(Instant::FAR_FUTURE)
     }
-    /// Removes advertised routes that have ended; true when there was any.
+    /// Removes expired routes. True when there was any.
     pub fn timeout(&mut self, now: Instant) -> bool {
         self.remove_where(|route| matches!(route.origin, RouteOrigin::Advertised(until) if until <= now))
     }
