@@ -90,8 +90,6 @@ impl Marks {
     pub const WHOLE: Marks = Marks::CLOSE_AFTER_OPEN;
     /// What may keep a segment in order from being an ordinary one.
     pub const CLOSED_OR_ECN: Marks = Marks(Marks::RECEIVE_CLOSED.0 | Marks::ECN.0);
-    /// What a segment that opens or closes the connection in good order has nothing to do with.
-    pub const UNUSUAL: Marks = Marks(Marks::HELD.0 | Marks::EARLY.0 | Marks::APART.0);
 }
 
 impl SendMarks {
@@ -131,10 +129,6 @@ impl SendMarks {
         SendMarks(SendMarks::PROBE.0 | SendMarks::KEEP_ALIVE.0 | SendMarks::ANNOUNCE_URGENT.0);
     /// What may ask for a segment, an acknowledgment apart, or keep one back, where all that was queued is out.
     pub const STIRS: SendMarks = SendMarks(SendMarks::DUE.0 | SendMarks::TAIL_PROBE.0 | SendMarks::HELD_UP.0);
-    /// What a segment that opens or closes the connection in good order has nothing to do with.
-    pub const UNUSUAL: SendMarks = SendMarks(
-        SendMarks::DUE.0 | SendMarks::TAIL_PROBE.0 | SendMarks::REFUSED.0 | SendMarks::WRITER_WAITS.0,
-    );
     /// What keeps all that is queued from leaving as one segment with a plain header.
     pub const RARE: SendMarks = SendMarks(
         SendMarks::STIRS.0

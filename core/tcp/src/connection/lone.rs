@@ -3,10 +3,9 @@
 //! general road in `transmit`; what is out of the ordinary is left to it.
 
 use crate::marks::{ReceiveMarks, SendMarks};
-use crate::outcome::SegmentOutput;
 use crate::sender::next::{Data, Next};
-use crate::{Connection, Environment, PlainHeader, RecoveryState};
-use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
+use crate::{Connection, RecoveryState};
+use inhost_event::{SendCause, TcpPhase};
 
 impl Connection {
     /// The next segment to send, or what keeps it from being sent.
@@ -61,63 +60,5 @@ impl Connection {
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.seals.is_empty())
             && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
-    }
-    /// The next segment, where [`Self::transmit_lone`] may send it.
-    #[inline]
-    pub(crate) fn lone_segment(&self) -> Option<Data> {
-        match self.next_plainly() {
-            Some(Ok(Next::Data(data))) => Some(data),
-            _ => None,
-        }
-    }
-    /// Sends it; false when `out` refuses it.
-    // spec: RFC7323 3.2-2
-    #[inline]
-    pub(crate) fn transmit_lone<O: SegmentOutput + ?Sized>(
-        &mut self,
-        data: Data,
-        wants_sums: bool,
-        env: &mut Environment<'_>,
-        out: &mut O,
-    ) -> bool {
-        let (window, _) = self.receiver.window_to_offer(&self.common, env.pool);
-        let header = PlainHeader {
-            sequence: data.start,
-            acknowledgment: self.receiver.space.next,
-            window,
-            push: self.sender.pushes(
-                &self.common,
-                self.receiver.sack_bytes(&self.common),
-                data.start,
-                data.end(),
-                data.end(),
-            ),
-            timestamps: self.receiver.timestamps_to_send(&self.common, env.now),
-        };
-        let next = Next::Data(data);
-        let ecn = self.sender.ecn_of(&self.common, next);
-        let Some(buffers) = &mut self.sender.buffers else { return false };
-        let payload = buffers.send.segment(0, data.length as usize, wants_sums);
-        let lent = payload.len() as u32;
-        if out.plain(&header, payload, ecn).is_err() {
-            if let Some(retry) = self.common.config.refusal_retry {
-                self.refused_by_link(next, &header.full(), lent, retry, env);
-            }
-            return false;
-        }
-        self.committed_data(data, lent, env);
-        self.receiver.acknowledgment_left(&self.common, next, window);
-        let socket = env.socket;
-        env.emit(Mask::SEGMENT, || {
-            Event::SegmentSent(SegmentSent {
-                socket,
-                sequence: header.sequence,
-                acknowledgment: Some(header.acknowledgment),
-                flags: header.flags().bits(),
-                payload_bytes: lent,
-                window_field: header.window,
-            })
-        });
-        true
     }
 }

@@ -2,7 +2,6 @@
 
 mod apart;
 mod application;
-mod control;
 mod cookie;
 pub(crate) mod fast_open;
 mod icmp;
@@ -114,15 +113,6 @@ impl Connection {
         out: &mut O,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        let mut budget_segments = budget_segments;
-        if budget_segments > 0
-            && let Some(next) = self.control_segment()
-        {
-            if !self.transmit_control(next, env, out) {
-                return outcome;
-            }
-            budget_segments -= 1;
-        }
         let waits = self.sender.marks.has(SendMarks::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.not_sent_bytes() } else { 0 };

@@ -1,11 +1,12 @@
 //! What the link refuses, where that is a loss within the host: what Linux calls local congestion
 //! ([`Config::refusal_retry`](crate::Config::refusal_retry)).
 
+use crate::connection::transmit::Left;
 use crate::marks::SendMarks;
 use crate::outcome::Outcome;
 use crate::phase::Allows;
 use crate::sender::next::Next;
-use crate::{Connection, ConnectionError, Environment, Header, RecoveryState};
+use crate::{Connection, ConnectionError, Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
 
 impl Connection {
@@ -14,7 +15,7 @@ impl Connection {
     pub(crate) fn refused_by_link(
         &mut self,
         next: Next,
-        header: &Header,
+        left: &Left,
         lent: u32,
         retry: Duration,
         env: &mut Environment<'_>,
@@ -24,13 +25,13 @@ impl Connection {
             self.sender.reduce_by_refusal(&self.common, now);
         }
         if !matches!(next, Next::Data(_)) {
-            self.committed(next, header, lent, env);
+            self.committed(next, left, lent, env);
             if next == Next::KeepAlive && self.sender.space.window == 0 {
                 self.sender.retry_at(&self.common, now + retry);
             }
             return;
         }
-        self.receiver.acknowledgment_left(&self.common, next, header.window);
+        self.receiver.acknowledgment_left(&self.common, next, left.window);
         self.sender.marks.set(SendMarks::REFUSED);
         self.sender.marks.clear(SendMarks::TAIL_PROBE);
         if self.sender.has_outstanding() {

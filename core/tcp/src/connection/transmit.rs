@@ -5,15 +5,52 @@ use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
 use crate::policy::PushPlacement;
+use crate::receiver::sack::sack_option_bytes;
+use crate::sender::next::SHARED_FROM_BYTES;
 use crate::sender::next::{Data, Next};
-use crate::{Connection, Environment, Header};
+use crate::{Connection, Environment, Header, PlainHeader};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Pool, Slices};
 use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
-/// From this length on a payload is shared, where the device shares: to copy less costs less.
-const SHARED_FROM_BYTES: u32 = 4096;
+/// What the header of a segment that left told.
+pub(crate) struct Left {
+    sequence: Sequence,
+    acknowledgment: Sequence,
+    flags: Flags,
+    pub window: u16,
+    /// What its SACK option took.
+    sack_bytes: u32,
+}
+
+impl From<&Header> for Left {
+    fn from(header: &Header) -> Self {
+        Left {
+            sequence: header.sequence,
+            acknowledgment: header.acknowledgment,
+            flags: header.flags,
+            window: header.window,
+            sack_bytes: match header.options.sack.len() as u32 {
+                0 => 0,
+                blocks => sack_option_bytes(blocks),
+            },
+        }
+    }
+}
+
+impl From<&PlainHeader> for Left {
+    #[inline]
+    fn from(header: &PlainHeader) -> Self {
+        Left {
+            sequence: header.sequence,
+            acknowledgment: header.acknowledgment,
+            flags: header.flags(),
+            window: header.window,
+            sack_bytes: 0,
+        }
+    }
+}
 
 impl Connection {
     pub(crate) fn next_in_general(&self) -> Result<Next, SendCause> {
@@ -79,13 +116,6 @@ impl Connection {
         // What is shared is not cut, and no sums are made of it beforehand.
         let shares = out.shares()
             && self.sender.payload_limit(self.receiver.sack_bytes(&self.common)) >= SHARED_FROM_BYTES;
-        if left > 0
-            && let Some(data) = self.lone_segment()
-            && !(shares && data.length >= SHARED_FROM_BYTES)
-        {
-            let left_whole = self.transmit_lone(data, wants_sums, env, out);
-            left = if left_whole { left - 1 } else { 0 };
-        }
         while left > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
@@ -94,55 +124,16 @@ impl Connection {
                     break;
                 }
             };
-            let next = self.sender.widened(
-                &self.common,
-                self.receiver.sack_bytes(&self.common),
-                next,
-                left,
-                if shares { 0 } else { out.large_bytes() },
-                env.now,
-            );
+            let sack_bytes = self.receiver.sack_bytes(&self.common);
+            let most_bytes = if shares { 0 } else { out.large_bytes() };
+            let next = self.sender.widened(&self.common, sack_bytes, next, left, most_bytes, env.now);
             left -= next.segments();
-            let header = self.header_of(next, env.now, env.pool);
-            let ecn = self.sender.ecn_of(&self.common, next);
-            let syn_data_bytes = self.sender.syn_data_bytes(&self.common) as usize;
-            let (mut lent, before) = (0, self.sender.space.unacknowledged);
-            let taken = match (next, &mut self.sender.buffers) {
-                (Next::Data(data), Some(buffers)) if data.step > 0 => {
-                    let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
-                    lend_run(data, &header, (send, offset), ecn, &mut lent, out)
-                }
-                (Next::Data(data), Some(buffers)) if shares => {
-                    let offset = data.start.since(before) as usize;
-                    let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
-                    lent = payload.len() as u32;
-                    let left = match shareable {
-                        Some(shareable) => out.shared(&header, payload, shareable, ecn),
-                        None => out.segment(&header, payload, ecn),
-                    };
-                    left.map(|()| lent)
-                }
-                (Next::Data(data), Some(buffers)) => {
-                    let offset = data.start.since(before) as usize;
-                    let payload = buffers.send.segment(offset, data.length as usize, wants_sums);
-                    lent = payload.len() as u32;
-                    out.segment(&header, payload, ecn).map(|()| lent)
-                }
-                (Next::Synchronise, Some(buffers)) => {
-                    let payload = buffers.send.slices(0, syn_data_bytes);
-                    lent = payload.len() as u32;
-                    out.segment(&header, payload, ecn).map(|()| lent)
-                }
-                _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
+            let emitted = match sack_bytes == 0 && self.is_plain(next) && !(shares && next.is_shareable()) {
+                true => self.emit_plain(next, wants_sums, env, out),
+                false => self.emit(next, (wants_sums, shares), env, out),
             };
-            match taken {
-                Ok(taken) => self.committed(next, &header, taken, env),
-                Err(Blocked::Link) => {
-                    if let Some(retry) = self.common.config.refusal_retry {
-                        self.refused_by_link(next, &header, lent, retry, env);
-                    }
-                    break;
-                }
+            if !emitted {
+                break;
             }
         }
         // Whoever comes to the end of the budget, or of the link's room, would send more.
@@ -155,6 +146,134 @@ impl Connection {
         }
         self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
         why
+    }
+    /// Whether `next`, with no SACK to tell, is one segment whose header tells nothing but its place, the window and the time.
+    #[inline]
+    fn is_plain(&self, next: Next) -> bool {
+        let is_ordinary = match next {
+            Next::Data(data) => {
+                let bears_no_more = !data.fin && !self.sender.marks.has(SendMarks::WINDOW_REDUCED);
+                data.step == 0 && data.again.is_none() && bears_no_more
+            }
+            Next::Acknowledge => true,
+            Next::Synchronise | Next::KeepAlive => false,
+        };
+        is_ordinary
+            && !self.common.phase.opens()
+            && !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
+            && self.sender.space.urgent.at_or_before(self.sender.space.unacknowledged)
+    }
+    /// Gives such a segment to `out`; false when that refuses it.
+    // spec: RFC7323 3.2-2
+    #[inline]
+    fn emit_plain<O: SegmentOutput + ?Sized>(
+        &mut self,
+        next: Next,
+        wants_sums: bool,
+        env: &mut Environment<'_>,
+        out: &mut O,
+    ) -> bool {
+        let sequence = match next {
+            Next::Data(data) => data.start,
+            _ => self.acknowledgment_sequence(),
+        };
+        let mut header = self.receiver.bare_header(&self.common, sequence, env);
+        if let Next::Data(data) = next {
+            let end = data.end();
+            header.push = data.length > 0 && self.sender.pushes(&self.common, 0, data.start, end, end);
+        }
+        let ecn = self.sender.ecn_of(&self.common, next);
+        let payload = match (next, &mut self.sender.buffers) {
+            (Next::Data(data), Some(buffers)) => {
+                let offset = data.start.since(self.sender.space.unacknowledged) as usize;
+                buffers.send.segment(offset, data.length as usize, wants_sums)
+            }
+            _ => Slices::EMPTY,
+        };
+        // What is known of a plain segment is known to what follows.
+        let next = match next {
+            Next::Data(data) => Next::Data(Data { fin: false, step: 0, again: None, ..data }),
+            _ => Next::Acknowledge,
+        };
+        let lent = payload.len() as u32;
+        let taken = out.plain(&header, payload, ecn).map(|()| lent);
+        self.emitted(next, &Left::from(&header), lent, taken, env)
+    }
+    /// Gives any segment, or run of segments, to `out`; false when that refuses it.
+    fn emit<O: SegmentOutput + ?Sized>(
+        &mut self,
+        next: Next,
+        (wants_sums, shares): (bool, bool),
+        env: &mut Environment<'_>,
+        out: &mut O,
+    ) -> bool {
+        let header = self.header_of(next, env.now, env.pool);
+        let ecn = self.sender.ecn_of(&self.common, next);
+        let syn_data_bytes = self.sender.syn_data_bytes(&self.common) as usize;
+        let (mut lent, before) = (0, self.sender.space.unacknowledged);
+        let taken = match (next, &mut self.sender.buffers) {
+            (Next::Data(data), Some(buffers)) if data.step > 0 => {
+                let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
+                lend_run(data, &header, (send, offset), ecn, &mut lent, out)
+            }
+            (Next::Data(data), Some(buffers)) if shares => {
+                let offset = data.start.since(before) as usize;
+                let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
+                lent = payload.len() as u32;
+                let left = match shareable {
+                    Some(shareable) => out.shared(&header, payload, shareable, ecn),
+                    None => out.segment(&header, payload, ecn),
+                };
+                left.map(|()| lent)
+            }
+            (Next::Data(data), Some(buffers)) => {
+                let offset = data.start.since(before) as usize;
+                let payload = buffers.send.segment(offset, data.length as usize, wants_sums);
+                lent = payload.len() as u32;
+                out.segment(&header, payload, ecn).map(|()| lent)
+            }
+            (Next::Synchronise, Some(buffers)) => {
+                let payload = buffers.send.slices(0, syn_data_bytes);
+                lent = payload.len() as u32;
+                out.segment(&header, payload, ecn).map(|()| lent)
+            }
+            _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
+        };
+        self.emitted(next, &Left::from(&header), lent, taken, env)
+    }
+    /// `out` was given `next`, with `lent` bytes of payload, and took so much of it.
+    #[inline(always)]
+    fn emitted(
+        &mut self,
+        next: Next,
+        left: &Left,
+        lent: u32,
+        taken: Result<u32, Blocked>,
+        env: &mut Environment<'_>,
+    ) -> bool {
+        match (taken, self.common.config.refusal_retry) {
+            (Ok(taken), _) => self.committed(next, left, taken, env),
+            (Err(Blocked::Link), Some(retry)) => self.refused_by_link(next, left, lent, retry, env),
+            (Err(Blocked::Link), None) => {}
+        }
+        taken.is_ok()
+    }
+    /// The header of our SYN, or SYN and ACK.
+    // spec: RFC7323 2.2-4
+    pub(crate) fn syn_header(&self, now: Instant) -> Header {
+        let (flags, acknowledgment) = match self.common.phase {
+            TcpPhase::SynSent => (Flags::SYN, Sequence(0)),
+            _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
+        };
+        Header {
+            sequence: self.sender.syn_sequence(&self.common),
+            acknowledgment,
+            flags: flags | self.sender.syn_ecn_flags(&self.common),
+            // The field of a SYN is never scaled (RFC 7323 §2.2).
+            window: self.receiver.window_space(&self.common).min(0xffff) as u16,
+            options: self.syn_options(now),
+            ..Header::default()
+        }
     }
     /// The number that a segment without data bears.
     pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
@@ -229,49 +348,13 @@ impl Connection {
         header
     }
     /// `out` took the segment, with `lent` bytes of payload: now it counts.
-    pub(crate) fn committed(&mut self, next: Next, header: &Header, lent: u32, env: &mut Environment<'_>) {
-        let now = env.now;
+    #[inline(always)]
+    pub(crate) fn committed(&mut self, next: Next, left: &Left, lent: u32, env: &mut Environment<'_>) {
         match next {
-            Next::Synchronise => {
-                let end = self.sender.syn_sequence(&self.common) + 1;
-                if end.at_or_before(self.sender.space.next) {
-                    // The first answer to a crossing SYN: nothing has been offered yet.
-                    let answers_first = self.common.phase == TcpPhase::SynReceived
-                        && self.common.marks.has(Marks::ACTIVE)
-                        && self.receiver.space.edge == self.receiver.space.next;
-                    self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
-                    if !(answers_first
-                        && self.sender.round_trip.backoff == 0
-                        && self.common.config.policy.answers_crossing_syn)
-                    {
-                        // Otherwise what acknowledges it answers this one, not the SYN before.
-                        self.common.marks.clear(Marks::SYN_TIMED);
-                    }
-                    self.sender.sent_at = now;
-                    if self.sender.round_trip.backoff > 0 {
-                        // Otherwise the path, not a loss, had it sent again.
-                        self.common.marks.set(Marks::SYN_REPEATED);
-                    }
-                } else {
-                    self.common.marks.set(Marks::SYN_TIMED);
-                    self.sender.sent_at = now;
-                    self.sender.progress_at = now;
-                    self.sender.space.next = end + lent;
-                }
-                self.syn_left(lent);
-                self.common.marks.clear(Marks::SYNCHRONISE);
-                let running = self.sender.retransmit_at;
-                self.sender.arm_retransmission(&self.common, now);
-                let crossed =
-                    self.common.phase == TcpPhase::SynReceived && self.common.marks.has(Marks::ACTIVE);
-                if crossed && self.common.config.policy.answers_crossing_syn && running > now {
-                    // The timer of our first SYN goes on.
-                    self.sender.retransmit_at = self.sender.retransmit_at.min(running);
-                }
-            }
+            Next::Synchronise => self.committed_syn(lent, env.now),
             Next::Data(data) => {
                 let before = self.sender.sent_at;
-                self.committed_data(data, lent, env);
+                self.committed_data(data, lent, left.sack_bytes, env);
                 if data.fin {
                     self.fin_left(before);
                 }
@@ -282,31 +365,69 @@ impl Connection {
                 self.sender.marks.clear(SendMarks::PROBE);
             }
         }
-        if header.flags.ack() {
-            self.receiver.acknowledgment_left(&self.common, next, header.window);
+        if left.flags.ack() {
+            self.receiver.acknowledgment_left(&self.common, next, left.window);
         }
         let is_burst = self.common.acks_adapt() && matches!(next, Next::Data(Data { again: None, .. }));
-        if !header.options.sack.is_empty() && !is_burst {
+        if left.sack_bytes > 0 && !is_burst {
             self.receiver.sack_told(&self.common, env.pool);
         }
-        if header.flags.urg() {
+        if left.flags.urg() {
             self.sender.marks.clear(SendMarks::ANNOUNCE_URGENT);
         }
         let socket = env.socket;
         env.emit(Mask::SEGMENT, || {
             Event::SegmentSent(SegmentSent {
                 socket,
-                sequence: header.sequence,
-                acknowledgment: header.flags.ack().then_some(header.acknowledgment),
-                flags: header.flags.bits(),
+                sequence: left.sequence,
+                acknowledgment: left.flags.ack().then_some(left.acknowledgment),
+                flags: left.flags.bits(),
                 payload_bytes: lent,
-                window_field: header.window,
+                window_field: left.window,
             })
         });
     }
+    /// The same for our SYN.
+    #[inline(never)]
+    fn committed_syn(&mut self, lent: u32, now: Instant) {
+        let end = self.sender.syn_sequence(&self.common) + 1;
+        if end.at_or_before(self.sender.space.next) {
+            // The first answer to a crossing SYN: nothing has been offered yet.
+            let answers_first = self.common.phase == TcpPhase::SynReceived
+                && self.common.marks.has(Marks::ACTIVE)
+                && self.receiver.space.edge == self.receiver.space.next;
+            self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
+            if !(answers_first
+                && self.sender.round_trip.backoff == 0
+                && self.common.config.policy.answers_crossing_syn)
+            {
+                // Otherwise what acknowledges it answers this one, not the SYN before.
+                self.common.marks.clear(Marks::SYN_TIMED);
+            }
+            self.sender.sent_at = now;
+            if self.sender.round_trip.backoff > 0 {
+                // Otherwise the path, not a loss, had it sent again.
+                self.common.marks.set(Marks::SYN_REPEATED);
+            }
+        } else {
+            self.common.marks.set(Marks::SYN_TIMED);
+            self.sender.sent_at = now;
+            self.sender.progress_at = now;
+            self.sender.space.next = end + lent;
+        }
+        self.syn_left(lent);
+        self.common.marks.clear(Marks::SYNCHRONISE);
+        let running = self.sender.retransmit_at;
+        self.sender.arm_retransmission(&self.common, now);
+        let crossed = self.common.phase == TcpPhase::SynReceived && self.common.marks.has(Marks::ACTIVE);
+        if crossed && self.common.config.policy.answers_crossing_syn && running > now {
+            // The timer of our first SYN goes on.
+            self.sender.retransmit_at = self.sender.retransmit_at.min(running);
+        }
+    }
     /// The same for a part of the stream; compiled for each road by itself.
     #[inline(always)]
-    pub(crate) fn committed_data(&mut self, data: Data, lent: u32, env: &mut Environment<'_>) {
+    fn committed_data(&mut self, data: Data, lent: u32, sack_bytes: u32, env: &mut Environment<'_>) {
         let now = env.now;
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
@@ -326,22 +447,9 @@ impl Connection {
                     self.receiver.note_answer(&self.common, now);
                 }
                 self.sender.marks.clear(SendMarks::WINDOW_REDUCED);
-                self.sender.left_first(
-                    &self.common,
-                    self.receiver.sack_bytes(&self.common),
-                    data,
-                    in_flight,
-                    now,
-                );
+                self.sender.left_first(&self.common, sack_bytes, data, in_flight, now);
             }
-            Some(why) => self.sender.committed_again(
-                &self.common,
-                self.receiver.sack_bytes(&self.common),
-                data,
-                why,
-                in_flight,
-                env,
-            ),
+            Some(why) => self.sender.committed_again(&self.common, sack_bytes, data, why, in_flight, env),
         }
         if self.sender.recovery.reduces()
             && let Some(buffers) = &mut self.sender.buffers

@@ -9,6 +9,11 @@ use inhost_base::Sequence;
 use inhost_buf::Pool;
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
+/// What the option with so many blocks takes, padded.
+pub(crate) fn sack_option_bytes(blocks: u32) -> u32 {
+    4 + 8 * blocks
+}
+
 impl Receiver {
     /// Tells which data is here beyond the acknowledgment, what came last first, and what came twice before all.
     // spec: RFC2018 4-1, 4-3
@@ -51,7 +56,7 @@ impl Receiver {
         }
         match self.sack_blocks(common).len() as u32 {
             0 => 0,
-            blocks => 4 + 8 * blocks,
+            blocks => sack_option_bytes(blocks),
         }
     }
     /// What lies from `start` to `end` came again: the peer is told so (RFC 2883 §4).

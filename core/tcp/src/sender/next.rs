@@ -11,6 +11,9 @@ use crate::{Ecn, Environment, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpPhase};
 
+/// From this length on a payload is shared, where the device shares: to copy less costs less.
+pub(crate) const SHARED_FROM_BYTES: u32 = 4096;
+
 /// The next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
@@ -46,6 +49,10 @@ impl Data {
 }
 
 impl Next {
+    /// Whether its payload is shared, where the device shares.
+    pub fn is_shareable(&self) -> bool {
+        matches!(self, Next::Data(data) if data.length >= SHARED_FROM_BYTES)
+    }
     /// How many segments it is.
     pub fn segments(&self) -> u32 {
         match self {

@@ -24,8 +24,11 @@ impl Sender {
     ) -> Next {
         let Next::Data(data) = next else { return next };
         let step = self.payload_limit(sack_bytes);
+        if data.length != step || data.again.is_some() || data.fin {
+            return next;
+        }
         let most = segments.min(most_bytes / step);
-        if most < 2 || data.length != step || data.again.is_some() || data.fin || !self.may_run(common) {
+        if most < 2 || !self.may_run(common) {
             return next;
         }
         let (length, fin) = self.run_length(common, sack_bytes, data, step, most, now);
@@ -67,7 +70,7 @@ impl Sender {
         if ends { (unsent, true) } else { (full, false) }
     }
     /// New data left for the first time, with `in_flight` bytes before it.
-    #[inline]
+    #[inline(always)]
     pub fn left_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
         let step = if data.step > 0 { data.step } else { data.length };
         let (mut start, mut rest) = (data.start, data.length);
