@@ -29,9 +29,6 @@ const CORE_MAY_USE: &[&str] = &["bytes", "hashbrown", "rand_chacha", "siphasher"
 /// The simulator meets a host only by its core, its async face and its services.
 const SIM_MAY_NOT_USE: &[&str] = &["host/link", "host/runtime", "host/packetdrill"];
 
-/// Crates whose files may still know each other in a circle: it is reported and not refused.
-const CIRCLES_REPORTED_ONLY: &[&str] = &["core/tcp"];
-
 /// Fails when an arrow runs upward, when the core uses what it must not, or when files of the core form a circle.
 pub fn check() -> Result<String, String> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -101,7 +98,7 @@ fn files() -> Result<String, String> {
 }
 
 fn is_refused(found: &Circles) -> bool {
-    !found.circles.is_empty() && !CIRCLES_REPORTED_ONLY.contains(&found.folder)
+    !found.circles.is_empty()
 }
 
 fn describe(found: &Circles) -> String {
@@ -135,11 +132,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_circle_is_refused_where_it_is_not_reported_only() {
+    fn a_circle_is_refused() {
         let found = |folder, circles| Circles { folder, files: 20, circles };
         let circle = || vec![vec!["a".to_owned(), "b".to_owned()]];
         assert!(is_refused(&found("core/stack", circle())));
-        assert!(!is_refused(&found("core/tcp", circle())));
+        assert!(is_refused(&found("core/tcp", circle())));
         assert!(!is_refused(&found("core/stack", Vec::new())));
     }
     #[test]
