@@ -272,18 +272,6 @@ impl Sender {
             self.arm_retransmission(common, now);
         }
     }
-    /// Whether this is it, and the only thing that is said.
-    #[inline]
-    pub fn is_last_acknowledgment(&self, common: &Common, report: &Report<'_>) -> bool {
-        common.phase.has_fin_outstanding()
-            && self.space.unacknowledged + 1 == self.space.next
-            && report.acknowledgment == self.space.next
-            && self.queued_bytes() == 0
-            && self.recovery.state == RecoveryState::Open
-            && report.sack.is_none()
-            && !report.congestion
-            && self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() == 0)
-    }
     /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
     pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {
         let Some((_, echo)) = header.options.timestamps.filter(|_| common.marks.has(Marks::TIMESTAMPS))

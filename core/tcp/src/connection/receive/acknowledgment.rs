@@ -97,9 +97,6 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.sender.is_last_acknowledgment(&self.common, report) {
-            return self.take_last_acknowledgment(report, env, outcome);
-        }
         self.advance_by(report, duplicate, env, outcome);
     }
     /// The same for a plain header with an acknowledgment of something new.

@@ -3,7 +3,6 @@
 
 mod acceptability;
 mod acknowledgment;
-mod closing;
 mod data;
 mod last_states;
 pub(crate) mod reset;
