@@ -31,19 +31,16 @@ impl Common {
         (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
     }
 
-    /// Whether both sides agree on numbers that a jump can move.
-    pub fn may_jump(&self) -> bool {
-        !self.phase.opens() && self.phase != TcpPhase::Closed
-    }
-
+    /// Whether segments are spaced, by the round trip or by a limit.
     pub fn is_paced(&self) -> bool {
         self.config.pacing || self.config.max_pacing_rate_bytes_per_second.is_some()
     }
 
+    /// Whether acknowledgments follow the peer's pace.
     pub fn acks_adapt(&self) -> bool {
         self.config.policy.delayed_ack == DelayedAck::Adaptive
     }
-    /// Whether the peer's FIN is acknowledged as data is: as on Linux, where the state that it brings is CLOSE-WAIT.
+    /// Whether the peer's FIN is acknowledged as data is: where acknowledgments adapt, in ESTABLISHED.
     pub fn may_delay_fin(&self) -> bool {
         self.acks_adapt() && self.phase == TcpPhase::Established
     }
@@ -61,7 +58,7 @@ impl Common {
         Some(Instant::from_nanos((at_ms + 1) * 1_000_000 - 1))
     }
 
-    /// Whether this is all that is left.
+    /// Whether only what the last states need is kept: FIN-WAIT-2 that no socket holds, or TIME-WAIT.
     pub fn is_small(&self) -> bool {
         self.config.policy.minimal_last_states
             && match self.phase {
@@ -71,23 +68,11 @@ impl Common {
             }
     }
 
-    /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
-    /// acknowledgments where that adapts.
-    #[cold]
-    pub fn may_predict(&self) -> bool {
-        !self.marks.has(Marks::RECEIVE_CLOSED) && !self.acks_adapt()
-    }
-
     /// R2, as time (RFC 9293 §3.8.3).
     // spec: RFC9293 MUST-21 (the application sets it)
     // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
-    pub fn patience(&self) -> Duration {
+    pub fn user_timeout(&self) -> Duration {
         let user = self.config.user_timeout;
         if self.phase.opens() { self.config.connect_timeout.min(user) } else { user }
-    }
-
-    /// Whether `RCV.NXT` counts the peer's FIN.
-    pub fn fin_is_counted(&self) -> bool {
-        self.phase.peer_has_closed()
     }
 }

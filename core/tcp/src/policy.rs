@@ -141,7 +141,7 @@ pub struct Policy {
     /// What arrived before a reset can still be read. Otherwise not (RFC 9293 §3.10.7.4).
     pub received_data_survives_reset: bool,
     /// A reset in CLOSE-WAIT reads as the end of the stream, which it follows, and a write fails as on a connection that is
-    /// closed; one in CLOSING or LAST-ACK is told to whoever writes, or asks. Otherwise both fail because of the reset; and
+    /// closed; one in CLOSING or LAST-ACK is told to a write, or on request. Otherwise both fail because of the reset; and
     /// the other just ends the connection.
     pub reset_after_fin_is_closed: bool,
     /// A reset with the sequence number of the peer's FIN, which was received, is valid: some systems send such when a

@@ -58,8 +58,22 @@ impl Segments<'_, '_> {
         ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
         Some((front, front + tcp_bytes))
     }
-    /// The same for a header with nothing out of the ordinary, written straight; gives what stands before the IP header
-    /// and what was written.
+    /// The same where IP has nothing to add, by whichever `emit` suits the header; gives what stands before the IP header and
+    /// what was written.
+    #[inline(always)]
+    fn direct_headers(
+        &self,
+        ecn: Ecn,
+        scratch: &mut [u8],
+        emit: impl FnOnce(Ends, &mut [u8]) -> Option<Written>,
+    ) -> Option<(usize, Written)> {
+        let link = self.link_header.bytes();
+        let ends = self.plain_ends(ecn)?;
+        scratch.get_mut(..link.len())?.copy_from_slice(link);
+        let written = emit(ends, scratch.get_mut(link.len()..)?)?;
+        Some((link.len(), written))
+    }
+    /// The same for a header with nothing out of the ordinary.
     #[inline(always)]
     fn plain_headers(
         &self,
@@ -68,25 +82,7 @@ impl Segments<'_, '_> {
         ecn: Ecn,
         scratch: &mut [u8],
     ) -> Option<(usize, Written)> {
-        let link = self.link_header.bytes();
-        let ends = self.plain_ends(ecn)?;
-        scratch.get_mut(..link.len())?.copy_from_slice(link);
-        let written = ends.emit(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
-        Some((link.len(), written))
-    }
-    /// The same for any header, where IP has nothing to add.
-    fn any_headers(
-        &self,
-        header: &Header,
-        payload_bytes: usize,
-        ecn: Ecn,
-        scratch: &mut [u8],
-    ) -> Option<(usize, Written)> {
-        let link = self.link_header.bytes();
-        let ends = self.plain_ends(ecn)?;
-        scratch.get_mut(..link.len())?.copy_from_slice(link);
-        let written = ends.emit_any(header, payload_bytes, scratch.get_mut(link.len()..)?)?;
-        Some((link.len(), written))
+        self.direct_headers(ecn, scratch, |ends, place| ends.emit(header, payload_bytes, place))
     }
     /// Whose packets they are, where nothing is to be asked of IP for them.
     #[inline(always)]
@@ -193,7 +189,8 @@ impl SegmentOutput for Segments<'_, '_> {
             return self.plain(&plain, payload, ecn);
         }
         let mut scratch = [0; HEADERS_BYTES];
-        match self.any_headers(header, payload.len(), ecn, &mut scratch) {
+        let any = |ends: Ends, place: &mut [u8]| ends.emit_any(header, payload.len(), place);
+        match self.direct_headers(ecn, &mut scratch, any) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, &mut scratch);
                 self.device.transmit(&frame).map_err(|Full| Blocked::Link)

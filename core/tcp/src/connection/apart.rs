@@ -40,7 +40,7 @@ impl Connection {
                 || self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE))
         {
             // It has told nothing of what came.
-            self.receiver.promptness.duplicates_due = 1;
+            self.receiver.ack_timing.duplicates_due = 1;
         }
         self.common.marks.clear(Marks::APART);
     }

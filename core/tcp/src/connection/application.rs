@@ -73,7 +73,7 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        // A write that just filled the buffer is owed the news as well: whoever looks for room before he writes
+        // A write that just filled the buffer is owed the news as well: an application that looks for room before it writes
         // never makes the write that fails.
         if taken < length || self.writable_bytes() == 0 {
             self.sender.marks.set(SendMarks::WRITER_WAITS);
@@ -158,7 +158,7 @@ impl Connection {
         Ok(count)
     }
     /// Takes the packet with the first bytes that wait, so that they are read where the device put them; an empty one at
-    /// the stream's end. What lies beyond the urgent mark stays. Whoever has the packet gives it back to the pool; until
+    /// the stream's end. What lies beyond the urgent mark stays. The caller gives the packet back to the pool; until
     /// then its memory counts there, and no longer against the window.
     ///
     /// # Errors

@@ -2,8 +2,7 @@
 //! stack's to know.
 
 use crate::arrival::Coming;
-use crate::fast_open::FastOpenAnswer;
-use crate::fast_open::FastOpenState;
+use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
 use crate::phase::Allows;
@@ -82,7 +81,7 @@ impl Connection {
             let bytes = payload.len() as u32;
             let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN tells nothing about the pace of what follows.
-            let promptness = self.receiver.promptness;
+            let ack_timing = self.receiver.ack_timing;
             self.take_in_order(
                 core::slice::from_mut(payload),
                 false,
@@ -92,7 +91,7 @@ impl Connection {
                 &mut outcome,
             );
             self.schedule_acknowledgment(env.now);
-            self.receiver.promptness = promptness;
+            self.receiver.ack_timing = ack_timing;
         }
         self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
         self.settle(env);

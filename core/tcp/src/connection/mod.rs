@@ -5,7 +5,7 @@ mod application;
 mod cookie;
 pub(crate) mod fast_open;
 mod icmp;
-mod lone;
+mod next;
 mod numbers;
 pub(crate) mod open;
 mod options;
@@ -55,7 +55,7 @@ pub struct Connection {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) accounts: Accounts,
-    /// End of TIME-WAIT, or of patience in FIN-WAIT-2, or of that with a peer that takes nothing of an orphan.
+    /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
     pub(crate) linger_at: Instant,
     /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
     /// milliseconds.
@@ -246,7 +246,7 @@ impl Connection {
         if phase == TcpPhase::Established {
             let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.phase == TcpPhase::SynReceived;
             self.receiver
-                .promptness
+                .ack_timing
                 .opened(crossed && self.common.config.policy.answers_crossing_syn, env.now);
         }
         let from = core::mem::replace(&mut self.common.phase, phase);
@@ -329,7 +329,7 @@ impl Connection {
     #[inline]
     fn send_waits_as(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
         let cause = match next {
-            // There is something to send, and whoever calls `transmit` has not: the link, or the round, is awaited.
+            // There is something to send, and `transmit` was not called: the link, or the round, is awaited.
             // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
             _ if self.common.phase.opens() => SendCause::Opening,
             Ok(_) => SendCause::Link,
@@ -417,7 +417,7 @@ impl Connection {
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
             unanswered_probes: self.sender.unanswered_probes(&self.common),
-            since_data_received: self.receiver.promptness.since_data(now),
+            since_data_received: self.receiver.ack_timing.since_data(now),
             receive_segment_bytes: self.receiver.receive_mss,
             offered_segment_bytes: self.common.offered_mss.min(self.common.config.mss_limit_bytes),
             reordering_segments: self.sender.reordering_segments(&self.common) as u16,

@@ -7,6 +7,10 @@ use inhost_base::Sequence;
 use inhost_event::TcpPhase;
 
 impl Connection {
+    /// Whether both sides agree on numbers that a jump can move.
+    fn may_jump(&self) -> bool {
+        !self.common.phase.opens() && self.common.phase != TcpPhase::Closed
+    }
     /// Visits every number of the receive space that means something now.
     fn visit_receive_space(&mut self, visit: Visit<'_>) {
         self.receiver.space.numbers(visit);
@@ -29,7 +33,7 @@ impl Connection {
     /// end, and so are the numbers of a quoted segment. Jumps add up, modulo 2^32.
     #[doc(hidden)]
     pub fn jump_send_sequence(&mut self, by: u64) -> bool {
-        if !self.common.may_jump() {
+        if !self.may_jump() {
             return false;
         }
         for step in steps(by) {
@@ -51,7 +55,7 @@ impl Connection {
     pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
         let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
         // After the peer's FIN nothing moves on what is still to be told.
-        if !self.common.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
+        if !self.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
             return false;
         }
         for step in steps(by) {

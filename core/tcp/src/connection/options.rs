@@ -42,7 +42,7 @@ impl Connection {
     // spec: RFC9293 MUST-21
     pub fn set_user_timeout(&mut self, user_timeout: Duration, env: &mut Environment<'_>) {
         self.change(env, |config| config.user_timeout = user_timeout);
-        // Where patience counts from a retransmission, the timer that runs is left alone.
+        // Where the user time-out counts from a retransmission, the timer that runs is left alone.
         if !self.common.config.policy.user_timeout_from_retransmission
             && self.sender.retransmit_at != Instant::FAR_FUTURE
         {
@@ -89,7 +89,7 @@ impl Connection {
     }
     /// The next acknowledgments leave at once, or wait for company again.
     pub fn set_quick_acknowledgment(&mut self, on: bool, env: &mut Environment<'_>) {
-        self.receiver.set_promptness(&self.common, on);
+        self.receiver.set_ack_timing(&self.common, on);
         self.settle(env);
     }
     /// Holds segments that are not full back until `on` is false again, or for [`Config::aggregation_delay`].

@@ -41,7 +41,7 @@ impl Connection {
         } else if self.sender.retransmit_at == Instant::FAR_FUTURE && self.sender.keep_alive_probes > 0 {
             self.sender.retry_at(&self.common, now + retry);
         } else if self.sender.retransmit_at == Instant::FAR_FUTURE {
-            // The first wait is a time-out's, and patience is counted from its end.
+            // The first wait is a time-out's, and the user time-out counts from its end.
             self.sender.progress_at = now + self.sender.round_trip.base_timeout(&self.common.config);
             self.sender.retransmit_at = self.sender.progress_at;
         }

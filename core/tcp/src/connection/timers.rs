@@ -10,7 +10,7 @@ use inhost_event::TcpPhase;
 /// The queues' box is freed after so long without data and without a segment.
 pub(crate) const TIDY_AFTER: Duration = Duration::from_secs(1);
 /// A timer that is served later than this was not late: the clock jumped, because the host slept. In that time nobody
-/// could be tried or heard, so that it does not count against anybody's patience.
+/// could be tried or heard, so that it does not count as waiting.
 const CLOCK_JUMP: Duration = Duration::from_secs(5);
 /// The longest that an acknowledgment may wait (RFC 9293 §3.8.6.3).
 // spec: RFC9293 MUST-40; RFC5681 4.2-2
@@ -72,7 +72,7 @@ impl Connection {
         let delay = self.common.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
         if waiting >= 2 * u32::from(self.receiver.receive_mss)
             || delay == Duration::ZERO
-            || self.receiver.promptness.is_quick()
+            || self.receiver.ack_timing.is_quick()
         {
             self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
         } else if self.receiver.acknowledge_at == Instant::FAR_FUTURE {
@@ -204,7 +204,7 @@ impl Connection {
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
-        if now.since(self.sender.progress_at) >= self.common.patience()
+        if now.since(self.sender.progress_at) >= self.common.user_timeout()
             || self.sender.syn_is_given_up(&self.common)
         {
             return self.time_out(ConnectionError::TimedOut, env, outcome);
@@ -243,7 +243,7 @@ impl Connection {
             outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.sender.arm_retransmission(&self.common, now);
-        self.sender.bound_by_patience(&self.common, now);
+        self.sender.bound_by_user_timeout(&self.common, now);
     }
 }
 

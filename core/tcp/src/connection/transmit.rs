@@ -6,13 +6,12 @@ use crate::outcome::{Blocked, SegmentOutput};
 use crate::phase::Allows;
 use crate::policy::PushPlacement;
 use crate::receiver::sack::sack_option_bytes;
-use crate::sender::next::SHARED_FROM_BYTES;
-use crate::sender::next::{Data, Next};
+use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
 use crate::{Connection, Environment, Header, PlainHeader};
 use inhost_base::{Instant, Sequence};
-use inhost_buf::{Pool, Slices};
+use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
-use inhost_wire::tcp::{Flags, TcpOptions};
+use inhost_wire::tcp::Flags;
 
 /// What the header of a segment that left told.
 pub(crate) struct Left {
@@ -53,53 +52,6 @@ impl From<&PlainHeader> for Left {
 }
 
 impl Connection {
-    pub(crate) fn next_in_general(&self) -> Result<Next, SendCause> {
-        if self.common.phase.opens()
-            && (!self.common.marks.has(Marks::EARLY) || self.common.marks.has(Marks::SYNCHRONISE))
-        {
-            return match () {
-                () if self.common.marks.has(Marks::HELD) => Err(SendCause::Opening),
-                () if self.common.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
-                () if self.sender.ends_before_open(&self.common) => {
-                    self.sender.data_from_next(0, true).map(Next::Data)
-                }
-                () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
-                    && self.common.phase == TcpPhase::SynReceived =>
-                {
-                    Ok(Next::Acknowledge)
-                }
-                () => Err(SendCause::Opening),
-            };
-        }
-        if (self.sender.marks.has(SendMarks::PROBE) || self.common.marks.has(Marks::APART))
-            && let Some(next) = self.goes_first()
-        {
-            return Ok(next);
-        }
-        match self.sender.next_data(&self.common, self.receiver.sack_bytes(&self.common)) {
-            Ok(data) => Ok(Next::Data(data)),
-            // Data carries whatever else is due; only without any does that travel alone.
-            Err(_) if self.sender.marks.has(SendMarks::KEEP_ALIVE) => Ok(Next::KeepAlive),
-            Err(_)
-                if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
-                    || self.sender.marks.has(SendMarks::ANNOUNCE_URGENT) =>
-            {
-                Ok(Next::Acknowledge)
-            }
-            Err(cause) => Err(cause),
-        }
-    }
-    /// What leaves before any part of the stream.
-    #[cold]
-    fn goes_first(&self) -> Option<Next> {
-        if self.sender.probes_empty(&self.common) {
-            // Urgent data is announced before the probe.
-            let announces = self.sender.marks.has(SendMarks::ANNOUNCE_URGENT);
-            return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
-        }
-        if self.common.marks.has(Marks::APART) { self.goes_apart() } else { None }
-    }
-
     /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
     pub(crate) fn transmit_pass<O: SegmentOutput + ?Sized>(
         &mut self,
@@ -136,7 +88,7 @@ impl Connection {
                 break;
             }
         }
-        // Whoever comes to the end of the budget, or of the link's room, would send more.
+        // At the end of the budget, or of the link's room, there may be more to send.
         if self.common.acks_adapt()
             && first != self.sender.space.next
             && self.receiver.has_sack_news(&self.common)
@@ -177,7 +129,7 @@ impl Connection {
             Next::Data(data) => data.start,
             _ => self.acknowledgment_sequence(),
         };
-        let mut header = self.receiver.bare_header(&self.common, sequence, env);
+        let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();
             header.push = data.length > 0 && self.sender.pushes(&self.common, 0, data.start, end, end);
@@ -207,7 +159,7 @@ impl Connection {
         env: &mut Environment<'_>,
         out: &mut O,
     ) -> bool {
-        let header = self.header_of(next, env.now, env.pool);
+        let header = self.header_of(next, env);
         let ecn = self.sender.ecn_of(&self.common, next);
         let syn_data_bytes = self.sender.syn_data_bytes(&self.common) as usize;
         let (mut lent, before) = (0, self.sender.space.unacknowledged);
@@ -283,21 +235,13 @@ impl Connection {
         if is_beyond && !self.receiver.is_rounded(&self.common, next.since(edge)) { edge } else { next }
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
-    fn header_of(&self, next: Next, now: Instant, pool: &Pool) -> Header {
+    fn header_of(&self, next: Next, env: &Environment<'_>) -> Header {
         if next == Next::Synchronise {
-            return self.syn_header(now);
+            return self.syn_header(env.now);
         }
-        let (field, _) = self.receiver.window_to_offer(&self.common, pool);
-        let timestamps = self.receiver.timestamps_to_send(&self.common, now);
-        let mut header = Header {
-            // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
-            sequence: self.acknowledgment_sequence(),
-            acknowledgment: self.receiver.space.next,
-            flags: Flags::ACK,
-            window: field,
-            options: TcpOptions { timestamps, ..TcpOptions::NONE },
-            ..Header::default()
-        };
+        // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
+        let sequence = self.acknowledgment_sequence();
+        let mut header = self.receiver.plain_header(&self.common, sequence, env).full();
         match next {
             Next::Data(data) => {
                 header.sequence = data.start;

@@ -5,7 +5,7 @@ use crate::Header;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
-use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
+use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use inhost_event::TcpPhase;
 
 impl Receiver {

@@ -30,8 +30,8 @@ impl Receiver {
         self.marks.set(ReceiveMarks::SCHEDULED);
         if !common.acks_adapt() {
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
-            self.promptness.duplicates_due =
-                self.promptness.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+            self.ack_timing.duplicates_due =
+                self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
         } else if common.marks.has(Marks::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
             self.grow_window(common, arrival.whole_bytes);
         }

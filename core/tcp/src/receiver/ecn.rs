@@ -11,8 +11,8 @@ impl Receiver {
     pub fn tells_of_congestion(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::CongestionExperienced => true,
-            Ecn::NotCapable => self.promptness.has_seen_ecn(),
-            _ => !self.promptness.has_seen_ecn(),
+            Ecn::NotCapable => self.ack_timing.has_seen_ecn(),
+            _ => !self.ack_timing.has_seen_ecn(),
         }
     }
     /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
@@ -38,12 +38,12 @@ impl Receiver {
                         self.marks.set(ReceiveMarks::ACKNOWLEDGE);
                     }
                 }
-                self.promptness.saw_ecn();
+                self.ack_timing.saw_ecn();
             }
             // What is sent again is not capable.
-            Ecn::NotCapable if self.promptness.has_seen_ecn() => self.hurry_acknowledgments(common, 2),
+            Ecn::NotCapable if self.ack_timing.has_seen_ecn() => self.hurry_acknowledgments(common, 2),
             Ecn::NotCapable => {}
-            _ => self.promptness.saw_ecn(),
+            _ => self.ack_timing.saw_ecn(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The receiving half of a connection: its sequence space, what arrived, and when that is acknowledged.
 
 pub(crate) mod acceptability;
+pub(crate) mod ack_timing;
 pub(crate) mod buffers;
 mod data;
 mod ecn;
-pub(crate) mod promptness;
 pub(crate) mod reassembly;
 pub(crate) mod sack;
 pub(crate) mod sizing;
@@ -15,13 +15,13 @@ pub(crate) mod window;
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
 use crate::phase::Allows;
+use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
-use crate::receiver::promptness::Promptness;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
 use crate::{Config, Environment, PlainHeader};
 use inhost_base::{Instant, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::{ReceiveCause, TcpPhase};
 
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
@@ -42,7 +42,7 @@ pub(crate) struct Receiver {
     /// Second of the host's time when that was learned.
     pub timestamp_second: u32,
     /// How soon data is acknowledged.
-    pub promptness: Promptness,
+    pub ack_timing: AckTiming,
     pub marks: ReceiveMarks,
     /// Bits by which our windows are shifted.
     pub scale: u8,
@@ -62,7 +62,7 @@ impl Receiver {
             space: ReceiveSpace::default(),
             timestamp_recent: 0,
             timestamp_second: 0,
-            promptness: Promptness::new(now),
+            ack_timing: AckTiming::new(now),
             marks: ReceiveMarks::default(),
             scale: scale_for(config),
             receive_mss: LEAST_RECEIVE_MSS,
@@ -80,9 +80,9 @@ impl Receiver {
     pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
         common.marks.has(Marks::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
     }
+    /// What receiving waits for.
     #[inline]
-    pub fn receive_cause(&self, common: &Common) -> inhost_event::ReceiveCause {
-        use inhost_event::ReceiveCause;
+    pub fn receive_cause(&self, common: &Common) -> ReceiveCause {
         if common.phase.opens() {
             return ReceiveCause::Opening;
         }
@@ -101,9 +101,10 @@ impl Receiver {
             ReceiveCause::AwaitingData
         }
     }
+    /// The header of a segment that leaves now and tells nothing but its place, the window and the time.
     // spec: RFC7323 3.2-2
     #[inline]
-    pub fn bare_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
+    pub fn plain_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
         PlainHeader {
             sequence,
             acknowledgment: self.space.next,

@@ -33,6 +33,6 @@ impl Receiver {
     #[inline]
     pub fn read_position(&self, common: &Common) -> Sequence {
         let waiting = self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len() as u32);
-        self.space.next.back(waiting + u32::from(common.fin_is_counted()))
+        self.space.next.back(waiting + u32::from(common.phase.peer_has_closed()))
     }
 }

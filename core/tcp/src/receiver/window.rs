@@ -3,7 +3,7 @@
 use super::Receiver;
 use crate::Config;
 use crate::common::Common;
-use crate::marks::ReceiveMarks;
+use crate::marks::{Marks, ReceiveMarks};
 use inhost_base::Sequence;
 use inhost_buf::{Packet, Pool};
 
@@ -56,6 +56,12 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
 }
 
 impl Receiver {
+    /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
+    pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
+        let scales =
+            common.config.policy.sequence_may_pass_rounded_window && common.marks.has(Marks::SCALING);
+        scales && beyond_bytes < 1 << self.scale
+    }
     /// The window that memory allows.
     #[inline]
     fn space(&self, common: &Common) -> Space {

@@ -31,7 +31,7 @@ pub(crate) struct Report<'a> {
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
 const RESTART_SEGMENTS: usize = 4;
 /// Time that a peer has at least to show that it still has what it said it had.
-const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
@@ -202,7 +202,7 @@ impl Sender {
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
                 let half = self.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
-                self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_PATIENCE));
+                self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_RENEGING_WAIT));
             }
         }
         if delivered {

@@ -2,15 +2,20 @@
 
 use super::Sender;
 use crate::common::Common;
+use crate::marks::Marks;
 use crate::numbers::Visit;
+use crate::phase::Allows;
 use crate::sender::burst::{Burst, Seal, Seals};
 use crate::sender::flight::Flight;
 use crate::sender::handshake::FastOpen;
 use crate::sender::probe::TailProbe;
 use crate::sender::repair::{Doubt, RateReduction};
 use inhost_base::{Instant, Sequence};
-use inhost_buf::{Pool, SendQueue};
+use inhost_buf::{Cells, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
+
+/// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
+const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
 /// What is to be sent, and what is known of what was.
 #[derive(Debug)]
@@ -45,7 +50,7 @@ pub(crate) struct SendBuffers {
     pub pace_at: Instant,
     /// The latest sample of the rate of delivery.
     pub rate: Option<RateSample>,
-    /// Bytes that were acknowledged when the patience with an orphan began.
+    /// Bytes that were acknowledged when the wait for an orphan's peer began.
     pub orphan_from_bytes: u64,
     /// The next segment that is sent again goes whatever the window says.
     pub force: bool,
@@ -141,6 +146,21 @@ impl SendBuffers {
     }
 }
 impl Sender {
+    /// Where the next segments will probably begin and end.
+    #[inline]
+    pub fn cells(&self, common: &Common) -> Cells {
+        let (summed, segment_bytes) = (!common.marks.has(Marks::UNSUMMED), self.segment_bytes());
+        if !summed && segment_bytes < LONG_SEGMENT_BYTES {
+            // They leave many in a frame, or are few bytes.
+            return Cells::NONE;
+        }
+        let origin = if common.phase.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
+        Cells { origin: origin as usize, segment_bytes, summed }
+    }
+    /// After the last queued byte, handshake or not.
+    pub fn end_of_queue(&self, common: &Common) -> Sequence {
+        self.stream_end() + u32::from(common.phase.opens() && !common.marks.has(Marks::EARLY))
+    }
     /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
     #[inline]
     pub fn send_buffer_bytes(&self, common: &Common) -> usize {

@@ -74,7 +74,7 @@ impl TailProbe {
 
 /// How long the tail of what is out waits before a probe, with so many segments out (RFC 8985 §7.2).
 #[inline]
-fn tail_patience(smoothed: Option<Duration>, segments: usize, slack: Duration) -> Duration {
+fn tail_probe_timeout(smoothed: Option<Duration>, segments: usize, slack: Duration) -> Duration {
     match smoothed {
         None => Duration::from_secs(1),
         // One segment alone may wait for the peer's delayed acknowledgment.
@@ -114,7 +114,7 @@ impl Sender {
         let Some(buffers) = &mut self.buffers else { return };
         buffers.tail_probe.at = match allowed && !buffers.flight.is_empty() && !buffers.tail_probe.is_out() {
             // No later than the time-out, whose work it is to save.
-            true => (now + tail_patience(smoothed, buffers.flight.len(), slack)).min(retransmit_at),
+            true => (now + tail_probe_timeout(smoothed, buffers.flight.len(), slack)).min(retransmit_at),
             false => Instant::FAR_FUTURE,
         };
     }
@@ -134,7 +134,7 @@ impl Sender {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             return;
         }
-        let at = (now + tail_patience(smoothed, buffers.flight.len(), slack)).min(retransmit_at);
+        let at = (now + tail_probe_timeout(smoothed, buffers.flight.len(), slack)).min(retransmit_at);
         buffers.tail_probe.at = at;
         self.retransmit_at = self.retransmit_at.max(at);
     }

@@ -77,6 +77,13 @@ impl Recovery {
 const MOST_REORDERING: u32 = 300;
 
 impl Sender {
+    /// Too much for the host itself is congestion, once for each window.
+    pub fn reduce_by_refusal(&mut self, common: &Common, now: Instant) {
+        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let heard = self.nothing_heard();
+            self.begin_window_reduction(common, &heard, now);
+        }
+    }
     /// Nothing was heard: the connection as it stands.
     pub fn nothing_heard(&self) -> Heard {
         Heard {

@@ -1,16 +1,11 @@
 //! The retransmission timer, the persist timer, and how long the peer may be silent (RFC 6298, RFC 9293 §3.8).
 
 use super::Sender;
-use crate::RecoveryState;
 use crate::common::Common;
-use crate::marks::{Marks, SendMarks};
+use crate::marks::SendMarks;
 use crate::phase::Allows;
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_buf::Cells;
 use inhost_event::TcpPhase;
-
-/// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
-const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
 impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
@@ -18,26 +13,26 @@ impl Sender {
         let probes_window = self.space.window == 0 && !common.phase.opens();
         if probes_window { self.round_trip.backoff } else { self.keep_alive_probes }
     }
-    /// Starts the retransmission timer anew; it never outlasts the user's patience.
+    /// Starts the retransmission timer anew; it never outlasts the user time-out.
     // spec: RFC6298 5-1
     #[inline]
     pub fn arm_retransmission(&mut self, common: &Common, now: Instant) {
-        self.retransmit_at = now + self.patience_of_one(common);
+        self.retransmit_at = now + self.next_timeout(common);
         if common.phase.opens() || !common.config.policy.user_timeout_from_retransmission {
-            self.bound_by_patience(common, now);
+            self.bound_by_user_timeout(common, now);
         }
     }
-    /// The timer does not outlast the user's patience.
+    /// The timer does not outlast the user time-out.
     #[inline]
-    pub fn bound_by_patience(&mut self, common: &Common, now: Instant) {
-        let patience = self.progress_at + common.patience();
-        if patience > now {
-            self.retransmit_at = self.retransmit_at.min(patience);
+    pub fn bound_by_user_timeout(&mut self, common: &Common, now: Instant) {
+        let ends_at = self.progress_at + common.user_timeout();
+        if ends_at > now {
+            self.retransmit_at = self.retransmit_at.min(ends_at);
         }
     }
     /// The time-out as it stands. The first of a SYN need not be doubled.
     #[inline]
-    fn patience_of_one(&self, common: &Common) -> Duration {
+    fn next_timeout(&self, common: &Common) -> Duration {
         let linear = if common.phase == TcpPhase::SynSent { common.config.syn_linear_timeouts } else { 0 };
         self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &common.config)
     }
@@ -68,26 +63,9 @@ impl Sender {
             self.retransmit_at = (oldest.sent_at + self.round_trip.timeout(&common.config)).max(now);
         }
     }
+    /// The next attempt is at `at`, or when the user time-out is over.
     pub fn retry_at(&mut self, common: &Common, at: Instant) {
         self.retransmit_at = at.min(self.progress_at + common.config.user_timeout);
-    }
-    /// Too much for the host itself is congestion, once for each window.
-    pub fn reduce_by_refusal(&mut self, common: &Common, now: Instant) {
-        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-            let heard = self.nothing_heard();
-            self.begin_window_reduction(common, &heard, now);
-        }
-    }
-    /// Where the next segments will probably begin and end.
-    #[inline]
-    pub fn cells(&self, common: &Common) -> Cells {
-        let (summed, segment_bytes) = (!common.marks.has(Marks::UNSUMMED), self.segment_bytes());
-        if !summed && segment_bytes < LONG_SEGMENT_BYTES {
-            // They leave many in a frame, or are few bytes.
-            return Cells::NONE;
-        }
-        let origin = if common.phase.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
-        Cells { origin: origin as usize, segment_bytes, summed }
     }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
@@ -99,9 +77,5 @@ impl Sender {
         let until = now + delay;
         let buffers = self.buffers_mut();
         buffers.aggregate_until = buffers.aggregate_until.min(until);
-    }
-    /// After the last queued byte, handshake or not.
-    pub fn end_of_queue(&self, common: &Common) -> Sequence {
-        self.stream_end() + u32::from(common.phase.opens() && !common.marks.has(Marks::EARLY))
     }
 }

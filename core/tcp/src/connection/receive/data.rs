@@ -5,7 +5,7 @@ use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::phase::Allows;
 use crate::policy::DelayedAck;
-use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
+use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::receiver::window::tighten;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
@@ -67,7 +67,7 @@ impl Connection {
             self.receiver.sack_told(&self.common, env.pool);
         }
     }
-    /// The next bytes, which may lie in several pieces, and whatever they connect to. Whoever calls sees to when they are
+    /// The next bytes, which may lie in several pieces, and whatever they connect to. The caller sees to when they are
     /// acknowledged, where nothing says here that it is at once.
     // spec: RFC5681 3.2-2
     #[inline]
@@ -95,7 +95,7 @@ impl Connection {
             had_hole = !buffers.reassembly.is_empty();
             let joined = if had_hole && !fin { self.fill_hole(next, env) } else { 0 };
             self.receiver.space.next = next + joined;
-            self.receiver.promptness.duplicates_due = 0;
+            self.receiver.ack_timing.duplicates_due = 0;
             self.receiver.received_bytes += u64::from(length + joined);
             self.receiver.marks.set(ReceiveMarks::SCHEDULED);
             outcome.changes |= Changes::READABLE;

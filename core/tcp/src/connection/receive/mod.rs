@@ -11,7 +11,7 @@ mod straight;
 use crate::arrival::Arrival;
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::Outcome;
-use crate::receiver::promptness::QUICK_AFTER_TROUBLE;
+use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Packet;

@@ -11,6 +11,12 @@ use inhost_buf::{Packet, Pool};
 use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
 
 impl Connection {
+    /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
+    /// acknowledgments where that adapts.
+    #[cold]
+    fn may_predict(&self) -> bool {
+        !self.common.marks.has(Marks::RECEIVE_CLOSED) && !self.common.acks_adapt()
+    }
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
@@ -24,7 +30,7 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.common.may_predict())
+            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.may_predict())
             && match header.timestamps {
                 Some((value, _)) => {
                     self.common.marks.has(Marks::TIMESTAMPS)

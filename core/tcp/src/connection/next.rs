@@ -1,8 +1,9 @@
-//! What is asked most often, and its straight road: whether anything is to be sent while all is out, and the one small
-//! segment of an exchange of messages, which leaves while nothing else is out (DEC §4). The rules are those of the
-//! general road in `transmit`; what is out of the ordinary is left to it.
+//! What a connection sends next, and why not more: what the sender says ([`crate::sender::next`]), and what goes with
+//! nothing of the stream. Most often all is out, or one small segment leaves while nothing else is (DEC §4): that is
+//! told at a glance, by the same rules.
 
-use crate::marks::{ReceiveMarks, SendMarks};
+use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::phase::Allows;
 use crate::sender::next::{Data, Next};
 use crate::{Connection, RecoveryState};
 use inhost_event::{SendCause, TcpPhase};
@@ -60,5 +61,52 @@ impl Connection {
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.seals.is_empty())
             && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
+    }
+    /// The same, whatever is out of the ordinary.
+    fn next_in_general(&self) -> Result<Next, SendCause> {
+        if self.common.phase.opens()
+            && (!self.common.marks.has(Marks::EARLY) || self.common.marks.has(Marks::SYNCHRONISE))
+        {
+            return match () {
+                () if self.common.marks.has(Marks::HELD) => Err(SendCause::Opening),
+                () if self.common.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.sender.ends_before_open(&self.common) => {
+                    self.sender.data_from_next(0, true).map(Next::Data)
+                }
+                () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                    && self.common.phase == TcpPhase::SynReceived =>
+                {
+                    Ok(Next::Acknowledge)
+                }
+                () => Err(SendCause::Opening),
+            };
+        }
+        if (self.sender.marks.has(SendMarks::PROBE) || self.common.marks.has(Marks::APART))
+            && let Some(next) = self.goes_first()
+        {
+            return Ok(next);
+        }
+        match self.sender.next_data(&self.common, self.receiver.sack_bytes(&self.common)) {
+            Ok(data) => Ok(Next::Data(data)),
+            // Data carries whatever else is due; only without any does that travel alone.
+            Err(_) if self.sender.marks.has(SendMarks::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_)
+                if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                    || self.sender.marks.has(SendMarks::ANNOUNCE_URGENT) =>
+            {
+                Ok(Next::Acknowledge)
+            }
+            Err(cause) => Err(cause),
+        }
+    }
+    /// What leaves before any part of the stream.
+    #[cold]
+    fn goes_first(&self) -> Option<Next> {
+        if self.sender.probes_empty(&self.common) {
+            // Urgent data is announced before the probe.
+            let announces = self.sender.marks.has(SendMarks::ANNOUNCE_URGENT);
+            return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
+        }
+        if self.common.marks.has(Marks::APART) { self.goes_apart() } else { None }
     }
 }

@@ -35,7 +35,7 @@ const LONG_AGO_MS: u32 = 1 << 30;
 
 /// What is known of the pace of arriving data.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Promptness {
+pub(crate) struct AckTiming {
     /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
     pub duplicates_due: u8,
     /// Acknowledgments that still go at once.
@@ -56,7 +56,7 @@ pub(crate) struct Promptness {
     grown_bytes: u32,
 }
 
-/// See [`Promptness::habits`].
+/// See [`AckTiming::habits`].
 const CONVERSATION: u8 = 0x80;
 
 const WAITS_FOR_HOLE: u8 = 0x40;
@@ -70,9 +70,9 @@ fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
 }
 
-impl Promptness {
+impl AckTiming {
     pub fn new(now: Instant) -> Self {
-        Promptness { data_at_ms: millis(now), ..Promptness::default() }
+        AckTiming { data_at_ms: millis(now), ..AckTiming::default() }
     }
     fn is_conversation(&self) -> bool {
         self.habits & CONVERSATION != 0
@@ -144,21 +144,21 @@ impl Receiver {
         if common.acks_adapt() {
             return self.adapt_to(common, round_trip, coming, now);
         }
-        self.promptness.data_at_ms = millis(now);
+        self.ack_timing.data_at_ms = millis(now);
         let most = u32::from(common.path_mss);
         self.receive_mss = self.receive_mss.max(coming.bytes.min(most) as u16);
     }
     fn adapt_to(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
-        let gap = self.promptness.since_data(now);
-        self.promptness.data_at_ms = millis(now);
-        self.promptness.told = 0;
+        let gap = self.ack_timing.since_data(now);
+        self.ack_timing.data_at_ms = millis(now);
+        self.ack_timing.told = 0;
         self.measure_segments(common, coming);
         let timeout = round_trip.base_timeout(&common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = common.config.quick_acknowledgments;
         let window = self.space.edge.since(self.space.next);
         let mss = self.receive_mss;
-        let prompt = &mut self.promptness;
+        let prompt = &mut self.ack_timing;
         match prompt.delay_ms {
             0 => {
                 prompt.hurry(most, window, mss);
@@ -179,7 +179,7 @@ impl Receiver {
     /// Data or FIN waits to be acknowledged: now, or after a while.
     pub fn schedule_adaptive(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
         let waiting = self.space.next.since(self.space.acknowledged);
-        let prompt = &self.promptness;
+        let prompt = &self.ack_timing;
         let is_quick = prompt.quick > 0 && !prompt.is_conversation();
         if self.marks.has(ReceiveMarks::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
@@ -200,7 +200,7 @@ impl Receiver {
     }
     /// How long the acknowledgment of what just came waits.
     fn adaptive_delay(&self, round_trip: &RoundTrip) -> Duration {
-        let prompt = &self.promptness;
+        let prompt = &self.ack_timing;
         let mut delay = prompt.delay_ms;
         if delay > LEAST_DELAY_MS {
             let patient = prompt.is_conversation() || prompt.pushes() > 0;
@@ -218,7 +218,7 @@ impl Receiver {
             return;
         }
         let timeout = round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
-        let prompt = &mut self.promptness;
+        let prompt = &mut self.ack_timing;
         if prompt.habits & WAITS_FOR_HOLE != 0 {
             // It came as soon as it was to.
         } else if prompt.is_conversation() {
@@ -232,31 +232,31 @@ impl Receiver {
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
         let Coming { bytes, push, is_marked } = coming;
         let options = if common.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
-        let before = core::mem::take(&mut self.promptness.short_bytes);
+        let before = core::mem::take(&mut self.ack_timing.short_bytes);
         if bytes >= u32::from(self.receive_mss) {
             let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;
             self.receive_mss = bytes.min(u32::from(most)) as u16;
             if push {
-                let count = self.promptness.pushes().max(1);
-                self.promptness.set_pushes(count);
+                let count = self.ack_timing.pushes().max(1);
+                self.ack_timing.set_pushes(count);
             }
             return;
         }
         let length = bytes + u32::from(options);
         if length >= USUAL_FULL_BYTES || (length >= LEAST_FULL_BYTES && !push && !is_marked) {
-            self.promptness.short_bytes = bytes as u16;
+            self.ack_timing.short_bytes = bytes as u16;
             // With little memory Linux asks besides whether the window would shrink, and waits.
             if before == bytes as u16 && common.config.window_growth_bytes >= AMPLE_BYTES {
                 self.receive_mss = before;
                 return;
             }
         }
-        let count = (self.promptness.pushes() + 1).min(2);
-        self.promptness.set_pushes(count);
+        let count = (self.ack_timing.pushes() + 1).min(2);
+        self.ack_timing.set_pushes(count);
     }
     /// A segment came with which the window grows, as long as there is memory: the peer is told at once.
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
-        let prompt = &mut self.promptness;
+        let prompt = &mut self.ack_timing;
         if prompt.grown_bytes < common.config.window_growth_bytes {
             let more = 2 * bytes.max(u32::from(self.receive_mss));
             prompt.grown_bytes = prompt.grown_bytes.saturating_add(more);
@@ -269,27 +269,27 @@ impl Receiver {
             return;
         }
         let window = self.space.edge.since(self.space.next);
-        self.promptness.hurry(most, window, self.receive_mss);
-        self.promptness.converse(false);
-        self.promptness.delay_ms = LEAST_DELAY_MS;
+        self.ack_timing.hurry(most, window, self.receive_mss);
+        self.ack_timing.converse(false);
+        self.ack_timing.delay_ms = LEAST_DELAY_MS;
     }
     /// Data leaves: if it answers what came just now, the two have a conversation.
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
         let answers_handshake = common.marks.has(Marks::ACTIVE) && self.marks.has(ReceiveMarks::ACKNOWLEDGE);
-        if common.acks_adapt() && self.promptness.delay_ms == 0 && answers_handshake {
+        if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
             self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
         }
-        let delay = Duration::from_millis(u64::from(self.promptness.delay_ms));
-        if self.promptness.since_data(now) < delay {
-            self.promptness.converse(true);
+        let delay = Duration::from_millis(u64::from(self.ack_timing.delay_ms));
+        if self.ack_timing.since_data(now) < delay {
+            self.ack_timing.converse(true);
         }
     }
     /// The other's SYN answered ours: the last step of the handshake goes now, or with what the application says first
     /// where it has asked for that.
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
-        if common.acks_adapt() && self.promptness.is_conversation() {
+        if common.acks_adapt() && self.ack_timing.is_conversation() {
             self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
             self.marks.set(ReceiveMarks::SCHEDULED);
             self.space.acknowledged = self.space.next;
@@ -300,7 +300,7 @@ impl Receiver {
     }
     /// The first acknowledgments of a hole go at once, the others a few at a time.
     fn acknowledge_hole(&mut self, common: &Common, now: Instant) {
-        let prompt = &mut self.promptness;
+        let prompt = &mut self.ack_timing;
         if prompt.told < HOLE_ACKNOWLEDGMENTS || !common.marks.has(Marks::SACK) {
             prompt.told = prompt.told.saturating_add(1);
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
@@ -311,7 +311,7 @@ impl Receiver {
     }
     /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
     pub fn schedule_for_fin(&mut self) {
-        self.promptness.converse(true);
+        self.ack_timing.converse(true);
         self.marks.set(ReceiveMarks::SCHEDULED);
     }
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
@@ -321,7 +321,7 @@ impl Receiver {
             return;
         }
         let waiting = self.space.next.since(self.space.acknowledged);
-        let prompt = &self.promptness;
+        let prompt = &self.ack_timing;
         let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
         if waiting > u32::from(self.receive_mss) || (end_was_read && !self.holds_received()) {
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
@@ -334,37 +334,31 @@ impl Receiver {
             .is_some_and(|buffers| !buffers.receive.is_empty() || !buffers.reassembly.is_empty())
     }
     /// The application wants acknowledgments at once, or with its answers.
-    pub fn set_promptness(&mut self, common: &Common, quick: bool) {
-        self.promptness.converse(!quick);
+    pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {
+        self.ack_timing.converse(!quick);
         if common.acks_adapt() {
             let counts = matches!(common.phase, TcpPhase::Established | TcpPhase::CloseWait);
             if quick && counts {
-                let count = self.promptness.pushes().max(1);
-                self.promptness.set_pushes(count);
+                let count = self.ack_timing.pushes().max(1);
+                self.ack_timing.set_pushes(count);
                 self.acknowledge_what_was_read(common);
             }
             return;
         }
-        self.promptness.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
+        self.ack_timing.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
             self.marks.set(ReceiveMarks::ACKNOWLEDGE);
         }
     }
-    /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
-    pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
-        let scales =
-            common.config.policy.sequence_may_pass_rounded_window && common.marks.has(Marks::SCALING);
-        scales && beyond_bytes < 1 << self.scale
-    }
     /// With `next` an acknowledgment left, and a window.
     #[inline]
     pub fn acknowledgment_left(&mut self, common: &Common, next: Next, window_field: u16) {
-        self.promptness.acknowledged(self.marks.has(ReceiveMarks::SCHEDULED));
+        self.ack_timing.acknowledged(self.marks.has(ReceiveMarks::SCHEDULED));
         self.marks.clear(ReceiveMarks::SCHEDULED);
         let is_duplicate = next == Next::Acknowledge && self.space.acknowledged == self.space.next;
-        self.promptness.duplicates_due =
-            self.promptness.duplicates_due.saturating_sub(u8::from(is_duplicate));
-        self.marks.put(ReceiveMarks::ACKNOWLEDGE, self.promptness.duplicates_due > 0);
+        self.ack_timing.duplicates_due =
+            self.ack_timing.duplicates_due.saturating_sub(u8::from(is_duplicate));
+        self.marks.put(ReceiveMarks::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.space.acknowledged = self.space.next;
         let offered = match next {
