@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, PoisonError};
 
 /// How long the main thread itself waits, in virtual time, for what nothing brings about.
-const PATIENCE: Duration = Duration::from_secs(300);
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 static COMPLETED: Condvar = Condvar::new();
 
@@ -100,7 +100,7 @@ impl World {
         let limit = match wait {
             Wait::Until { deadline, .. } => deadline,
             Wait::Never => self.now,
-            Wait::Always => self.now + PATIENCE,
+            Wait::Always => self.now + LONGEST_WAIT,
         };
         loop {
             if let Some(answer) = attempt(self, &mut call, wait) {

@@ -384,14 +384,14 @@ fn a_connect_given_up_leaves_nothing_behind() {
 fn options_are_set_and_read_on_every_face() {
     let host = host();
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
-    let patience = Duration::from_secs(9);
-    listener.set_option(SocketOption::UserTimeout(patience)).unwrap();
-    assert_eq!(listener.options().unwrap().tcp.user_timeout, patience);
+    let timeout = Duration::from_secs(9);
+    listener.set_option(SocketOption::UserTimeout(timeout)).unwrap();
+    assert_eq!(listener.options().unwrap().tcp.user_timeout, timeout);
     let outer = host.clone();
     let done = host.run_alone(async move {
         let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
         let (caller, called) = (caller.unwrap(), called.unwrap());
-        assert_eq!(called.options().unwrap().tcp.user_timeout, patience);
+        assert_eq!(called.options().unwrap().tcp.user_timeout, timeout);
         caller.set_cork(true);
         caller.set_linger(Some(Duration::ZERO));
         caller.set_congestion(CongestionChoice::NewReno);

@@ -3,7 +3,7 @@
 use crate::answer::AnswerError;
 use crate::asked::Question;
 use crate::health::Health;
-use crate::machine::{Action, Exchange, Failed, Patience, QUESTION_LIMIT, Report};
+use crate::machine::{Action, Exchange, Failed, QUESTION_LIMIT, Report, RetrySchedule};
 use crate::mdns::{self, MdnsReport};
 use futures_lite::future;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Random};
@@ -22,7 +22,7 @@ pub struct DnsClient {
     host: Host,
     health: RefCell<Health>,
     random: RefCell<Random>,
-    patience: Cell<Patience>,
+    retries: Cell<RetrySchedule>,
 }
 
 /// What happened while an exchange waited.
@@ -46,15 +46,15 @@ impl DnsClient {
     /// One that draws identifiers and letters' case from `seed`, which nobody else must know.
     pub fn new(host: &Host, seed: [u8; 32]) -> DnsClient {
         let (health, random) = (RefCell::new(Health::new()), RefCell::new(Random::from_seed(seed)));
-        DnsClient { host: host.clone(), health, random, patience: Cell::default() }
+        DnsClient { host: host.clone(), health, random, retries: Cell::default() }
     }
     /// The host that asks.
     pub fn host(&self) -> &Host {
         &self.host
     }
     /// Sets how often each server is asked from now on, and how long it is waited for.
-    pub fn set_patience(&self, patience: Patience) {
-        self.patience.set(patience);
+    pub fn set_retries(&self, retries: RetrySchedule) {
+        self.retries.set(retries);
     }
     /// Asks everybody on the links (RFC 6762).
     pub async fn ask_link(&self, question: Question) -> MdnsReport {
@@ -71,7 +71,7 @@ impl DnsClient {
             question,
             servers,
             over_tcp,
-            self.patience.get(),
+            self.retries.get(),
             &self.health.borrow(),
             &mut self.random.borrow_mut(),
             self.host.now(),

@@ -3,8 +3,8 @@
 use crate::forward::{ClientLimits, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::mdns::{MDNS_PORT, MdnsAction, MdnsQuery};
 use crate::{
-    ASKED_LIMIT, Action, Exchange, Failed, Health, Hosts, Patience, QUESTION_LIMIT, Question, RECORDS_LIMIT,
-    Report, Servers,
+    ASKED_LIMIT, Action, Exchange, Failed, Health, Hosts, QUESTION_LIMIT, Question, RECORDS_LIMIT, Report,
+    RetrySchedule, Servers,
 };
 use hickory_proto::op::{Message, MessageType};
 use hickory_proto::rr::{Name, RecordType};
@@ -41,7 +41,7 @@ pub fn fuzz_answer(input: &[u8]) {
         question(),
         &servers[..asked],
         over_tcp,
-        Patience::default(),
+        RetrySchedule::default(),
         &health,
         &mut random,
         now,
@@ -163,7 +163,7 @@ fn settle(
     let (mut health, mut random) = (Health::new(), Random::from_number(2));
     let server = Endpoint::new([192, 0, 2, 1], 53);
     let mut exchange =
-        Exchange::new(question.clone(), &[server], true, Patience::default(), &health, &mut random, now);
+        Exchange::new(question.clone(), &[server], true, RetrySchedule::default(), &health, &mut random, now);
     if let Some(Action::Tcp(_, bytes)) = exchange.action() {
         exchange.reply(&fitting(&bytes, piece), &mut health, &mut random, now);
     }

@@ -48,8 +48,8 @@ pub use hickory_proto as proto;
 pub use hosts::Hosts;
 pub use local::{LOCAL_TIME_TO_LIVE_SECONDS, reverse_name};
 pub use machine::{
-    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISMATCHES_LIMIT, Outcome, Patience, QUESTION_LIMIT,
-    Report, Transport,
+    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISMATCHES_LIMIT, Outcome, QUESTION_LIMIT, Report,
+    RetrySchedule, Transport,
 };
 pub use race::{Family, Race, RaceConfig, Step};
 pub use records::{RecordsRequest, RecordsResult, Source, data_shown, kinds_of};
@@ -108,7 +108,7 @@ impl Names {
     pub fn new(host: &Host, config: NamesConfig) -> Names {
         let NamesConfig { hosts, servers, race, seed } = config;
         let asker = DnsClient::new(host, seed);
-        asker.set_patience(servers.patience());
+        asker.set_retries(servers.retries());
         let (hosts, servers) = (RefCell::new(hosts), RefCell::new(servers));
         Names {
             host: host.clone(),
@@ -132,7 +132,7 @@ impl Names {
     /// Asks other name servers from now on, as after a new lease; look-ups under way end with those that they began with.
     /// Where the host's forwarder answers, which has servers of its own, only the search domains change.
     pub fn set_servers(&self, servers: &Servers) {
-        self.asker.set_patience(servers.patience());
+        self.asker.set_retries(servers.retries());
         let old = self.servers.replace(servers.clone());
         if old.servers != servers.servers {
             self.cache.borrow_mut().clear();

@@ -21,7 +21,7 @@ pub const QUESTION_LIMIT: Duration = Duration::from_secs(10);
 /// How often each server is asked, and how long it is waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Patience {
+pub struct RetrySchedule {
     /// Times that each server is asked. Default 2.
     pub rounds: usize,
     /// The wait for a server's answer when it is asked for the last time; before that, what its round trips suggest, and
@@ -29,9 +29,9 @@ pub struct Patience {
     pub timeout: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetrySchedule {
     fn default() -> Self {
-        Patience { rounds: 2, timeout: MOST_WAIT }
+        RetrySchedule { rounds: 2, timeout: MOST_WAIT }
     }
 }
 
@@ -196,7 +196,7 @@ impl Exchange {
         question: Question,
         servers: &[Endpoint],
         over_tcp: bool,
-        patience: Patience,
+        retries: RetrySchedule,
         health: &Health,
         random: &mut Random,
         now: Instant,
@@ -204,7 +204,7 @@ impl Exchange {
         let servers = &servers[..servers.len().min(ASKED_LIMIT)];
         let transport = if over_tcp { Transport::Tcp } else { Transport::Udp };
         let order = health.order(servers, now);
-        let Patience { rounds, timeout } = patience;
+        let RetrySchedule { rounds, timeout } = retries;
         let mut plan = VecDeque::with_capacity(rounds * order.len());
         for round in 1..=rounds {
             plan.extend(order.iter().map(|&server| {

@@ -1,6 +1,6 @@
 //! Which name servers to ask and how, from the text of a resolv.conf(5).
 
-use crate::machine::Patience;
+use crate::machine::RetrySchedule;
 use inhost_base::{Duration, Endpoint, IpAddr};
 
 /// Most name servers that are asked (what C libraries keep too).
@@ -54,8 +54,8 @@ impl Servers {
         Servers { servers: servers.take(SERVERS_LIMIT).collect(), ..Servers::default() }
     }
     /// How often and how long each server is asked.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { rounds: self.attempts, timeout: self.timeout }
+    pub(crate) fn retries(&self) -> RetrySchedule {
+        RetrySchedule { rounds: self.attempts, timeout: self.timeout }
     }
     /// Reads the text of a resolv.conf. Lines that it does not know are passed over, and so are servers with a zone.
     /// Of several `search` or `domain` lines the last one holds.

@@ -39,7 +39,7 @@ pub struct Section {
     /// How long a file that comes may be. Default "1G".
     pub upload: String,
     /// Seconds without a word after which a transfer is given up. Default 30.
-    pub patience_s: u64,
+    pub give_up_after_s: u64,
     /// What follows block 65535 where nothing was agreed on: 0 or 1. Default 0.
     pub rollover: u8,
 }
@@ -56,7 +56,7 @@ impl Default for Section {
             block_size: BLOCK_BYTES_LIMITS.1,
             window: 64,
             upload: "1G".into(),
-            patience_s: 30,
+            give_up_after_s: 30,
             rollover: 0,
         }
     }
@@ -93,7 +93,7 @@ impl Section {
         if self.enabled && self.root.is_none() {
             return Err(Problem::usage("tftp.root: name the folder that is served"));
         }
-        let patience = Duration::from_secs(self.patience_s.max(1));
+        let give_up_after = Duration::from_secs(self.give_up_after_s.max(1));
         Ok(ServerConfig {
             desk: TransferLimits {
                 transfers: self.transfers,
@@ -105,7 +105,7 @@ impl Section {
                 window: between("window", self.window, (1, WINDOW_LIMIT))?,
             },
             settings: Settings {
-                patience,
+                give_up_after,
                 rollover,
                 size_limit_bytes: size_limit_bytes as u64,
                 ..Settings::default()

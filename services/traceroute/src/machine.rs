@@ -268,13 +268,13 @@ impl Trace {
             let behind = self.hops.get(usize::from(sent.hop) + 1..)?;
             behind.iter().find_map(|slots| slots.round_trip).map(|time| (time, ROUND_TRIPS_BEYOND))
         };
-        let patience = match here.or_else(beyond) {
+        let wait = match here.or_else(beyond) {
             Some((time, times)) => {
                 Duration::from_nanos(time.as_nanos().saturating_mul(times)).max(LEAST_WAIT)
             }
             None => self.config.wait,
         };
-        Some(sent.at + patience.min(self.config.wait))
+        Some(sent.at + wait.min(self.config.wait))
     }
 
     /// The next news.

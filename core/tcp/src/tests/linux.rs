@@ -21,7 +21,7 @@ fn probes(trial: &Trial) -> u8 {
 }
 
 #[test]
-fn what_the_link_refuses_is_tried_again_twice_a_second_until_patience_ends() {
+fn what_the_link_refuses_is_tried_again_twice_a_second_until_the_user_timeout() {
     let mut trial = measured_with(refusing());
     trial.link_room = 0;
     trial.write(b"text");

@@ -46,7 +46,7 @@ pub(super) fn reports(acknowledges: u32, ranges: &[(u32, u32)]) -> crate::Header
 }
 /// Sends three segments, of which the peer reports the last two after 100 ms: how long the first then waits before it
 /// goes again.
-fn patience_ms(trial: &mut Trial) -> u64 {
+fn wait_ms(trial: &mut Trial) -> u64 {
     let at = next(trial);
     trial.write(&[1; 3000]);
     trial.sent.clear();
@@ -69,7 +69,7 @@ fn what_came_twice_widens_the_reordering_window_up_to_the_round_trip() {
     let mut waits_ms = Vec::new();
     for _ in 0..8 {
         let at = next(&trial);
-        waits_ms.push(patience_ms(&mut trial));
+        waits_ms.push(wait_ms(&mut trial));
         trial.pass_ms(50);
         acknowledge_all(&mut trial);
         // The retransmission was needless.

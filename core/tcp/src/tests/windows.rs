@@ -198,7 +198,7 @@ fn a_probe_that_is_taken_counts() {
 
 // spec: RFC9293 MUST-38
 #[test]
-fn a_silly_window_is_not_used_until_patience_ends() {
+fn a_silly_window_is_not_used_until_the_override_timer_ends() {
     let mut trial = Trial::established_with(plain(), 10_000);
     trial.give(with_window(segment(1, ACK, 1), 700), b"");
     trial.write(&[1; 3000]);

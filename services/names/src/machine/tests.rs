@@ -24,7 +24,7 @@ impl Talk {
         let (health, mut random) = (Health::new(), Random::from_number(7));
         let question = Question::new(Name::from_str("www.example.").unwrap(), RecordType::A);
         let mut exchange =
-            Exchange::new(question, servers, over_tcp, Patience::default(), &health, &mut random, NOW);
+            Exchange::new(question, servers, over_tcp, RetrySchedule::default(), &health, &mut random, NOW);
         let action = exchange.action();
         Talk { exchange, health, random, now: NOW, action }
     }

@@ -79,7 +79,7 @@ pub struct Transfer {
 impl Transfer {
     /// A client's: `request` goes to `server`, and what answers from there belongs to it.
     pub fn ask(request: Request, server: Endpoint, settings: Settings, now: Instant) -> Transfer {
-        let timer = Timer::new(settings.patience, now);
+        let timer = Timer::new(settings.give_up_after, now);
         Transfer::new(request, server, settings, Phase::Asking, timer)
     }
     /// A server's: `request` came from `client` and can be met. `size_bytes` is what the file to be read has.
@@ -92,7 +92,7 @@ impl Transfer {
         now: Instant,
     ) -> Transfer {
         // Who has shown nothing yet but one datagram may be anybody.
-        let timer = Timer::new(settings.patience.min(settings::UNMET_PATIENCE), now);
+        let timer = Timer::new(settings.give_up_after.min(settings::UNMET_GIVE_UP_AFTER), now);
         let known = size_bytes.filter(|_| request.mode == Mode::Octet);
         let agreed = request.options.grant(limits, known, request.is_write);
         let terms = Terms::new(&agreed, settings.rollover);
@@ -247,7 +247,7 @@ impl Transfer {
         if let Some(asked) = self.asked.take() {
             self.timer.sample(now.since(asked));
         }
-        self.timer.trust(self.settings.patience);
+        self.timer.trust(self.settings.give_up_after);
     }
     fn acknowledged(&mut self, from: Endpoint, block: u16, now: Instant) {
         match &mut self.phase {
@@ -264,7 +264,7 @@ impl Transfer {
             }
             Phase::Sending(sender) => match sender.acknowledge(block, &mut self.timer, now) {
                 Acknowledged::Nothing => {}
-                Acknowledged::Progress => self.timer.trust(self.settings.patience),
+                Acknowledged::Progress => self.timer.trust(self.settings.give_up_after),
                 Acknowledged::All => {
                     let summary = Summary {
                         file_bytes: sender.file_bytes,

@@ -6,13 +6,13 @@ use crate::machine::numbering::Rollover;
 use crate::machine::timer::LONGEST_TIMEOUT;
 
 /// How long a server goes on talking to somebody who has sent a request and nothing else.
-pub(super) const UNMET_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const UNMET_GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// What one end does as it likes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How long nothing may come before a transfer is given up. Default: 30 seconds.
-    pub patience: Duration,
+    pub give_up_after: Duration,
     /// How long whoever got a file is there to acknowledge its last block again (RFC 1350 §6). Default: 8 seconds, the
     /// longest time-out of ours.
     pub dally: Duration,
@@ -26,7 +26,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            patience: Duration::from_secs(30),
+            give_up_after: Duration::from_secs(30),
             dally: LONGEST_TIMEOUT,
             rollover: None,
             size_limit_bytes: u64::MAX,

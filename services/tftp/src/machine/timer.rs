@@ -18,7 +18,7 @@ pub(crate) struct Timer {
     /// What was agreed on.
     agreed: Option<Duration>,
     /// How long nothing may come.
-    patience: Duration,
+    give_up_after: Duration,
     smoothed: Option<Duration>,
     variation: Duration,
     /// Times that it ran out since something came.
@@ -32,10 +32,10 @@ pub(crate) struct Timer {
 pub(crate) struct GaveUp;
 
 impl Timer {
-    pub(crate) fn new(patience: Duration, now: Instant) -> Timer {
+    pub(crate) fn new(give_up_after: Duration, now: Instant) -> Timer {
         Timer {
             agreed: None,
-            patience,
+            give_up_after,
             smoothed: None,
             variation: Duration::ZERO,
             tries: 0,
@@ -48,8 +48,8 @@ impl Timer {
         self.agreed = agreed;
     }
     /// The other end is who it says: it may take its time from now on.
-    pub(crate) fn trust(&mut self, patience: Duration) {
-        self.patience = patience;
+    pub(crate) fn trust(&mut self, give_up_after: Duration) {
+        self.give_up_after = give_up_after;
     }
     /// Whether it ran out since something came.
     pub(crate) fn is_again(&self) -> bool {
@@ -90,7 +90,7 @@ impl Timer {
             return Ok(false);
         }
         self.due = None;
-        if now.since(self.heard) >= self.patience && self.tries >= LEAST_TRIES {
+        if now.since(self.heard) >= self.give_up_after && self.tries >= LEAST_TRIES {
             return Err(GaveUp);
         }
         self.tries += 1;
@@ -112,7 +112,7 @@ impl Timer {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
     /// The times at which it runs out when nothing ever comes.
     fn silence(mut timer: Timer) -> Vec<u64> {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn backs_off_and_gives_up() {
-        let fresh = Timer::new(PATIENCE, Instant::ZERO);
+        let fresh = Timer::new(GIVE_UP_AFTER, Instant::ZERO);
         assert_eq!(silence(fresh.clone()), [1_000, 3_000, 7_000, 15_000, 23_000, 31_000]);
         let mut near = fresh.clone();
         near.sample(Duration::from_millis(2));
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn follows_the_round_trips() {
-        let mut timer = Timer::new(PATIENCE, Instant::ZERO);
+        let mut timer = Timer::new(GIVE_UP_AFTER, Instant::ZERO);
         timer.sample(Duration::from_millis(400));
         timer.arm(1, Instant::ZERO);
         assert_eq!(timer.deadline(), Some(Instant::from_millis(1_200)));

@@ -59,8 +59,8 @@ pub struct Network {
 
 impl Network {
     pub fn new(seed: u64) -> Network {
-        let patience = Duration::from_secs(300);
-        let settings = Settings { patience, dally: Duration::from_secs(60), ..Settings::default() };
+        let give_up_after = Duration::from_secs(300);
+        let settings = Settings { give_up_after, dally: Duration::from_secs(60), ..Settings::default() };
         Network {
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             loss: 0,
