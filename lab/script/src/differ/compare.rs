@@ -1,6 +1,6 @@
 //! The first difference between what two hosts did in one exchange, and the class that it belongs to.
 
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Timed};
 use super::sent::Sent;
 use super::view::View;
 use super::watch::{Moment, Watched};
@@ -13,6 +13,9 @@ const TOLERANCE: Duration = Duration::from_millis(20);
 const ANSWER: Duration = Duration::from_millis(1);
 /// What comes later than this after a step is a timer's doing.
 const TIMER: Duration = Duration::from_millis(12);
+
+/// Octets of a TCP header with all the options that it holds.
+const LONGEST_HEADER: i64 = 60;
 
 /// Where the kernel and our stack part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,11 +105,15 @@ fn is_on_the_brink(
     theirs.came == own.came && sent.since(at) > ANSWER && end.since(sent) < coarse
 }
 
-/// Under what circumstance the kernel sends more data, or sooner: words that keep one cause apart from all others.
+/// Under what circumstance the two part: words that keep one cause apart from all others.
 fn circumstance(exchange: &Exchange, step: usize, view: &View, what: &str) -> &'static str {
     let narrows = |step: &Step| matches!(step, Step::InIcmp(icmp) if matches!(icmp.kind, IcmpKind::TooBig(_)) && icmp.about == About::Segment(0));
     if exchange.is_ipv6 && exchange.steps[..step].iter().any(|timed| narrows(&timed.step)) {
         return ", after a call's path became narrower";
+    }
+
+    if what == "kernel yes, ours no" && has_urgent_octet_in_a_header(&exchange.steps[..step]) {
+        return ", where a header is";
     }
 
     let sends_more = what.starts_with("kernel ")
@@ -118,6 +125,25 @@ fn circumstance(exchange: &Exchange, step: usize, view: &View, what: &str) -> &'
         () if is_new_reno && view.has_repaired() => ", NewReno after a loss",
         () => "",
     }
+}
+
+/// Whether the octet that an urgent pointer names would lie in the header of a later segment, if the stream went on before
+/// its data: Linux counts from the header's begin and shows what it finds there (`tcp_urg`).
+fn has_urgent_octet_in_a_header(steps: &[Timed]) -> bool {
+    let segments = || {
+        steps.iter().enumerate().filter_map(|(index, timed)| match &timed.step {
+            Step::In(segment) => Some((index, segment)),
+            _ => None,
+        })
+    };
+    let urgent_octets = segments().filter(|(_, segment)| segment.flags.urg()).filter_map(|(index, segment)| {
+        let start = segment.data.map(|(start, _)| start).or(segment.sequence)?;
+        Some((index, start + i64::from(segment.urgent_pointer?) - 1))
+    });
+    let starts = || segments().filter_map(|(index, segment)| Some((index, segment.data?.0)));
+    urgent_octets.into_iter().any(|(named, octet)| {
+        starts().any(|(index, start)| index > named && (start - LONGEST_HEADER..start).contains(&octet))
+    })
 }
 
 /// What is different after one step, in words that make a class and with numbers; and where a timer did it, how many
