@@ -11,7 +11,7 @@
 //!   bring the curve back.
 //! - Slow start ends by the older HyStart: when the least round trip of eight has grown by an eighth (4 to 16 ms), or
 //!   when a train of closely spaced acknowledgments lasts for half the least round trip; from 16 segments on, at
-//!   once, without a conservative phase. It is armed again by a time-out.
+//!   once, without a conservative state. It is armed again by a time-out.
 //! - Idleness halves the window for each retransmission time-out, down to the initial window.
 
 use crate::prior::Prior;

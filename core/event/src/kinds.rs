@@ -225,7 +225,7 @@ pub struct Disconnected {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)] // The names are those of RFC 9293 §3.3.2.
 #[repr(u8)]
-pub enum TcpPhase {
+pub enum TcpState {
     SynSent,
     SynReceived,
     Established,
@@ -238,20 +238,20 @@ pub enum TcpPhase {
     Closed,
 }
 
-impl TcpPhase {
+impl TcpState {
     /// The state's name as RFC 9293 writes it.
     pub const fn text(self) -> &'static str {
         match self {
-            TcpPhase::SynSent => "SYN-SENT",
-            TcpPhase::SynReceived => "SYN-RECEIVED",
-            TcpPhase::Established => "ESTABLISHED",
-            TcpPhase::FinWait1 => "FIN-WAIT-1",
-            TcpPhase::FinWait2 => "FIN-WAIT-2",
-            TcpPhase::CloseWait => "CLOSE-WAIT",
-            TcpPhase::Closing => "CLOSING",
-            TcpPhase::LastAck => "LAST-ACK",
-            TcpPhase::TimeWait => "TIME-WAIT",
-            TcpPhase::Closed => "CLOSED",
+            TcpState::SynSent => "SYN-SENT",
+            TcpState::SynReceived => "SYN-RECEIVED",
+            TcpState::Established => "ESTABLISHED",
+            TcpState::FinWait1 => "FIN-WAIT-1",
+            TcpState::FinWait2 => "FIN-WAIT-2",
+            TcpState::CloseWait => "CLOSE-WAIT",
+            TcpState::Closing => "CLOSING",
+            TcpState::LastAck => "LAST-ACK",
+            TcpState::TimeWait => "TIME-WAIT",
+            TcpState::Closed => "CLOSED",
         }
     }
 }
@@ -262,9 +262,9 @@ pub struct PhaseChanged {
     /// Its socket.
     pub socket: Key,
     /// From this.
-    pub from: TcpPhase,
+    pub from: TcpState,
     /// To this.
-    pub to: TcpPhase,
+    pub to: TcpState,
 }
 
 /// Data was sent again.

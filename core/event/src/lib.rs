@@ -21,6 +21,6 @@ pub use cause::{ReceiveCause, SendCause};
 pub use kinds::{
     CauseChanged, Connected, Disconnected, Drop, Event, FrameDropped, FrameReceived, FrameSent,
     NeighbourChanged, NeighbourState, PhaseChanged, Retransmitted, RetransmittedWhy, SegmentReceived,
-    SegmentSent, TcpPhase, WindowChanged,
+    SegmentSent, TcpState, WindowChanged,
 };
 pub use sink::{Ignore, Mask, Recorded, Sink};

@@ -5,7 +5,7 @@ mod common;
 use common::packets::{Lone, Sent, emit, header, segment_frame};
 use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
-use inhost_event::{Ignore, TcpPhase};
+use inhost_event::{Ignore, TcpState};
 use inhost_stack::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, ListenerId, Readiness, StackConfig,
     TcpSocketId,
@@ -143,7 +143,7 @@ fn a_routers_word_ends_a_caller_that_waits_only_where_resets_are_given_out() {
             unreachable(&mut lone, 1, about);
         }
         let socket = accepted(&mut lone, listener).unwrap();
-        let ended = lone.stack.instruments().info(socket, lone.now).unwrap().phase == Some(TcpPhase::Closed);
+        let ended = lone.stack.instruments().info(socket, lone.now).unwrap().state == Some(TcpState::Closed);
         assert_eq!(ended, gives_out_reset);
     }
 }

@@ -6,7 +6,7 @@ use common::transfer::Transfer;
 use common::{Faults, LINK, Net, address_v6, endpoint};
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full};
-use inhost_event::{Event, Ignore, Mask, Recorded, TcpPhase};
+use inhost_event::{Event, Ignore, Mask, Recorded, TcpState};
 use inhost_stack::{
     AnySocketId, ConnectOptions, KeepAlive, ListenOptions, Medium, Readiness, SocketId, SocketKind,
     SocketOption, Stack, StackConfig, StreamError, TcpSocketId,
@@ -192,7 +192,7 @@ fn a_suspended_host_wakes_up_and_goes_on() {
     net.send(0, caller, b"after");
     net.pass(Duration::from_secs(5));
     assert_eq!(net.read(1, called, 100), b"after");
-    assert_eq!(net.stacks[0].instruments().info(caller, net.now).unwrap().phase, Some(TcpPhase::Established));
+    assert_eq!(net.stacks[0].instruments().info(caller, net.now).unwrap().state, Some(TcpState::Established));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_sleep_far_beyond_the_user_timeout_ends_no_connection() {
             assert_eq!(net.read(1, called, 100), b"sleep", "night {night}");
             for (host, socket) in [(0, caller), (1, called)] {
                 let info = net.stacks[host].instruments().info(socket, net.now).unwrap();
-                assert_eq!(info.phase, Some(TcpPhase::Established), "night {night}, host {host}");
+                assert_eq!(info.state, Some(TcpState::Established), "night {night}, host {host}");
             }
         }
     }
@@ -255,7 +255,7 @@ fn timers_that_all_fall_due_at_once_are_served_within_limits() {
     // Nobody gives up for an hour in which nobody could be tried.
     for caller in callers {
         let info = net.stacks[0].instruments().info(caller, net.now).unwrap();
-        assert_eq!(info.phase, Some(TcpPhase::SynSent));
+        assert_eq!(info.state, Some(TcpState::SynSent));
         assert_eq!(info.tcp.unwrap().retransmission_backoff, 1);
     }
 }

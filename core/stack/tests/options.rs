@@ -5,7 +5,7 @@ mod common;
 use common::packets::{Lone, Sent, header};
 use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
-use inhost_event::{Ignore, TcpPhase};
+use inhost_event::{Ignore, TcpState};
 use inhost_stack::StackConfig;
 use inhost_stack::{
     CongestionChoice, ListenOptions, ListenerId, Queued, Readiness, SocketError, SocketId, SocketOption,
@@ -83,8 +83,8 @@ fn what_is_delivered_in_time_lingers_no_more() {
     lone.segment(peer(1), here(), header(Flags::ACK, theirs, ours + 5), b"");
     lone.pass(Duration::from_secs(10));
     assert!(lone.segments().iter().all(|sent| !sent.header.flags.rst()));
-    let closing = lone.stack.instruments().sockets(lone.now).filter_map(|info| info.phase);
-    assert_eq!(closing.collect::<Vec<_>>(), [TcpPhase::FinWait2]);
+    let closing = lone.stack.instruments().sockets(lone.now).filter_map(|info| info.state);
+    assert_eq!(closing.collect::<Vec<_>>(), [TcpState::FinWait2]);
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn a_reset_does_not_cut_time_wait_short() {
         lone.segment(peer(1), here(), header(Flags::RST | Flags::ACK, sequence, ours + 1), b"");
     }
     assert!(lone.segments().is_empty());
-    let phases: Vec<_> = lone.stack.instruments().sockets(lone.now).filter_map(|info| info.phase).collect();
-    assert_eq!(phases, [TcpPhase::TimeWait]);
+    let states: Vec<_> = lone.stack.instruments().sockets(lone.now).filter_map(|info| info.state).collect();
+    assert_eq!(states, [TcpState::TimeWait]);
     lone.pass(Duration::from_secs(61));
     assert_eq!(lone.stack.instruments().socket_count(), 1);
 }

@@ -5,7 +5,7 @@ mod common;
 use common::packets::{Lone, header, ip_frame, parse_segment, segment_frame};
 use common::{LINK, address, endpoint};
 use inhost_base::{Duration, Endpoint, HardwareAddress, Ipv4Addr, Sequence};
-use inhost_event::{Drop, Ignore, TcpPhase};
+use inhost_event::{Drop, Ignore, TcpState};
 use inhost_ip::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
 use inhost_stack::{
     AnySocketId, ConnectError, ConnectOptions, ListenOptions, Local, Medium, Readiness, StackConfig,
@@ -286,7 +286,7 @@ fn a_closed_socket_is_gone_and_its_connection_finishes_by_itself() {
     let end = next.wrapping_add(4);
     lone.segment(peer(2000), here(23), header(Flags::ACK | Flags::FIN, peer_next, end), b"");
     let info = lone.stack.instruments().info(socket, lone.now).unwrap();
-    assert_eq!((info.phase, info.is_held), (Some(TcpPhase::TimeWait), false));
+    assert_eq!((info.state, info.is_held), (Some(TcpState::TimeWait), false));
     lone.pass(Duration::from_secs(61));
     assert_eq!(lone.stack.instruments().socket_count(), 1);
 }
@@ -303,7 +303,7 @@ fn time_wait_lasts_and_gives_way_to_a_newer_syn_only() {
     let end = next.wrapping_add(1);
     lone.segment(peer(2000), here(23), header(Flags::ACK | Flags::FIN, peer_next, end), b"");
     lone.pass(Duration::from_secs(50));
-    assert_eq!(lone.stack.instruments().info(socket, lone.now).unwrap().phase, Some(TcpPhase::TimeWait));
+    assert_eq!(lone.stack.instruments().info(socket, lone.now).unwrap().state, Some(TcpState::TimeWait));
     lone.segments();
     // An old SYN is answered by an acknowledgment and changes nothing.
     lone.segment(peer(2000), here(23), header(Flags::SYN, 50, 0), b"");

@@ -2,17 +2,17 @@
 
 use crate::Config;
 use crate::marks::Marks;
-use crate::phase::Allows;
 use crate::policy::DelayedAck;
+use crate::state::Allows;
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use std::sync::Arc;
 
 /// What the sender and the receiver have in common.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub config: Arc<Config>,
-    pub phase: TcpPhase,
+    pub state: TcpState,
     pub marks: Marks,
     /// Largest payload that the peer said it takes.
     pub peer_mss: u16,
@@ -42,7 +42,7 @@ impl Common {
     }
     /// Whether the peer's FIN is acknowledged as data is: where acknowledgments adapt, in ESTABLISHED.
     pub fn may_delay_fin(&self) -> bool {
-        self.acks_adapt() && self.phase == TcpPhase::Established
+        self.acks_adapt() && self.state == TcpState::Established
     }
 
     /// The timestamp that came back, where they were agreed on.
@@ -61,9 +61,9 @@ impl Common {
     /// Whether only what the last states need is kept: FIN-WAIT-2 that no socket holds, or TIME-WAIT.
     pub fn is_small(&self) -> bool {
         self.config.policy.minimal_last_states
-            && match self.phase {
-                TcpPhase::TimeWait => true,
-                TcpPhase::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
+            && match self.state {
+                TcpState::TimeWait => true,
+                TcpState::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
                 _ => false,
             }
     }
@@ -73,6 +73,6 @@ impl Common {
     // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
     pub fn user_timeout(&self) -> Duration {
         let user = self.config.user_timeout;
-        if self.phase.opens() { self.config.connect_timeout.min(user) } else { user }
+        if self.state.opens() { self.config.connect_timeout.min(user) } else { user }
     }
 }

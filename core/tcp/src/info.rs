@@ -2,7 +2,7 @@
 
 use crate::{ConnectionError, FastOpenState, Ledgers, SoftError};
 use inhost_base::{Duration, Sequence};
-use inhost_event::{ReceiveCause, SendCause, TcpPhase};
+use inhost_event::{ReceiveCause, SendCause, TcpState};
 
 /// Where loss recovery stands, named as Linux does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,7 +37,7 @@ impl RecoveryState {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // The names, with their units, say it.
 pub struct Info {
-    pub phase: TcpPhase,
+    pub state: TcpState,
     pub age: Duration,
     pub send_unacknowledged: Sequence,
     pub send_next: Sequence,

@@ -50,10 +50,10 @@ mod ledger;
 mod marks;
 mod numbers;
 mod outcome;
-mod phase;
 mod policy;
 mod receiver;
 mod sender;
+mod state;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
 pub use connection::Connection;

@@ -37,7 +37,7 @@ macro_rules! marks {
 }
 
 marks! {
-    /// Facts about a connection that its phase does not tell.
+    /// Facts about a connection that its state does not tell.
     Marks(u32)
 }
 marks! {

@@ -7,7 +7,7 @@ use crate::flags::Profile;
 use crate::options::Remembered;
 use crate::sysctl;
 use inhost_base::Endpoint;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_socket::{SendBuffer, UNCOUNTED_BYTES};
 use inhost_stack::{ListenerId, SocketId, SocketOption, TcpConfig, TcpSocketId};
 use libc::{EBADF, EMFILE, ENOTSOCK};
@@ -83,7 +83,7 @@ pub(crate) enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Seen {
     pub received_bytes: u64,
-    pub phase: Option<TcpPhase>,
+    pub state: Option<TcpState>,
     pub failed: bool,
 }
 

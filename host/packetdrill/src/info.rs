@@ -2,7 +2,7 @@
 
 use crate::descriptors::{Socket, State};
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_tcp::{Info, RecoveryState};
 
 /// What TCP_MAXSEG says before there is a connection (RFC 9293 §3.7.1).
@@ -22,20 +22,20 @@ const OPTION_SCALE: u8 = 4;
 const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
 
-/// The number Linux gives a phase.
-fn state(phase: TcpPhase) -> u8 {
-    match phase {
-        TcpPhase::Established => 1,
-        TcpPhase::SynSent => 2,
-        TcpPhase::SynReceived => 3,
-        TcpPhase::FinWait1 => 4,
-        TcpPhase::FinWait2 => 5,
-        TcpPhase::TimeWait => 6,
-        TcpPhase::Closed => 7,
-        TcpPhase::CloseWait => 8,
-        TcpPhase::LastAck => 9,
-        TcpPhase::Closing => 11,
-        #[allow(unreachable_patterns)] // A phase to come is none that Linux has a number for.
+/// The number Linux gives a state.
+fn state(state: TcpState) -> u8 {
+    match state {
+        TcpState::Established => 1,
+        TcpState::SynSent => 2,
+        TcpState::SynReceived => 3,
+        TcpState::FinWait1 => 4,
+        TcpState::FinWait2 => 5,
+        TcpState::TimeWait => 6,
+        TcpState::Closed => 7,
+        TcpState::CloseWait => 8,
+        TcpState::LastAck => 9,
+        TcpState::Closing => 11,
+        #[allow(unreachable_patterns)] // A state to come is none that Linux has a number for.
         _ => 7,
     }
 }
@@ -70,7 +70,7 @@ pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>, now: Instant) -> V
     let mut image = Image { bytes: [0; INFO_BYTES] };
     let Some(info) = tcp else {
         let listens = matches!(socket.state, State::Listener(_));
-        image.byte(0, if listens { LISTENING } else { state(TcpPhase::Closed) });
+        image.byte(0, if listens { LISTENING } else { state(TcpState::Closed) });
         return image.bytes.to_vec();
     };
     image.state(info);
@@ -85,7 +85,7 @@ pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>, now: Instant) -> V
 
 impl Image {
     fn state(&mut self, info: &Info) {
-        self.byte(0, state(info.phase));
+        self.byte(0, state(info.state));
         self.byte(1, recovery(info.recovery));
         self.byte(2, info.retransmission_backoff);
         self.byte(3, info.unanswered_probes);
@@ -120,7 +120,7 @@ impl Image {
         let segments = |bytes: u32| bytes.div_ceil(mss);
         self.word(16, mss);
         self.word(20, u32::from(info.receive_segment_bytes));
-        let opening = matches!(info.phase, TcpPhase::SynSent | TcpPhase::SynReceived);
+        let opening = matches!(info.state, TcpState::SynSent | TcpState::SynReceived);
         let outstanding = info.send_next.since(info.send_unacknowledged);
         self.word(24, if opening { outstanding.min(1) } else { segments(outstanding) });
         self.word(28, segments(info.sacked_bytes));

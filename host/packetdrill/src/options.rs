@@ -9,7 +9,7 @@ use crate::world::{World, call};
 use crate::{info, sysctl};
 use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
-use inhost_event::{Ignore, TcpPhase};
+use inhost_event::{Ignore, TcpState};
 use inhost_socket::SendBuffer;
 use inhost_stack::{KeepAlive, SocketOption, TcpConfig};
 use inhost_tcp::{CongestionChoice, Info};
@@ -82,10 +82,10 @@ pub(crate) fn unsent_bytes(info: &Info) -> usize {
     info.not_sent_bytes
 }
 /// Whether the peer has closed its side.
-pub(crate) fn peer_has_closed(phase: TcpPhase) -> bool {
+pub(crate) fn peer_has_closed(state: TcpState) -> bool {
     matches!(
-        phase,
-        TcpPhase::CloseWait | TcpPhase::Closing | TcpPhase::LastAck | TcpPhase::TimeWait | TcpPhase::Closed
+        state,
+        TcpState::CloseWait | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait | TcpState::Closed
     )
 }
 
@@ -450,7 +450,7 @@ fn tcp_number(socket: &Socket, tcp: Option<&Info>, option: c_int) -> Result<i32,
         libc::TCP_NODELAY => i32::from(!socket.config.nagle),
         libc::TCP_CORK => options.cork.into(),
         libc::TCP_MAXSEG => match (tcp, options.mss) {
-            (Some(tcp), _) if tcp.phase != TcpPhase::Closed => i32::from(tcp.send_segment_bytes),
+            (Some(tcp), _) if tcp.state != TcpState::Closed => i32::from(tcp.send_segment_bytes),
             (_, Some(mss)) => mss,
             _ => info::DEFAULT_MSS,
         },

@@ -220,7 +220,7 @@ impl World {
         };
         let seen = Seen {
             received_bytes: info.received_bytes,
-            phase: Some(info.phase),
+            state: Some(info.state),
             failed: info.error.is_some(),
         };
         let before = std::mem::replace(&mut socket.seen, seen);
@@ -229,7 +229,7 @@ impl World {
         if seen.received_bytes != before.received_bytes {
             events |= POLLIN;
         }
-        if seen.phase != before.phase || seen.failed != before.failed {
+        if seen.state != before.state || seen.failed != before.failed {
             events |= POLLIN | POLLOUT | POLLRDHUP | POLLHUP | POLLERR;
         }
         if !counts_room {

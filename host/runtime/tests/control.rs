@@ -159,7 +159,7 @@ fn a_connection_by_descriptor_carries_bytes_and_half_closes() {
         let connected = client.connect(here(7)).unwrap();
         assert_eq!(connected.remote, here(7));
         let status = client.status(&connected.socket).unwrap();
-        assert_eq!(status["status"]["phase"], "ESTABLISHED");
+        assert_eq!(status["status"]["state"], "ESTABLISHED");
         let sent = pattern(3 << 20);
         let bytes = sent.clone();
         // A duplicate is the same connection, as after a fork.
@@ -339,7 +339,7 @@ fn netstat_shows_the_host_and_other_requests_can_be_added() {
         let shown = client.netstat().unwrap();
         let sockets = shown["sockets"].as_array().unwrap();
         let ours = sockets.iter().find(|s| s["socket"] == connected.socket.as_str()).unwrap();
-        assert_eq!(ours["phase"], "ESTABLISHED");
+        assert_eq!(ours["state"], "ESTABLISHED");
         assert_eq!(ours["remote"], "127.0.0.1:7");
         for side in ["send", "receive"] {
             let ledger = ours["tcp"][side]["ledger_ns"].as_object().unwrap();
@@ -410,7 +410,7 @@ fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
     let rounds = runtime.rounds() - before;
     for shown in asking.join().unwrap() {
         let sockets = shown["sockets"].as_array().unwrap();
-        let established = sockets.iter().filter(|s| s["phase"] == "ESTABLISHED").count();
+        let established = sockets.iter().filter(|s| s["state"] == "ESTABLISHED").count();
         assert_eq!(established, 2000);
     }
     // Whoever else is served waits for a few sockets to be described in each round, however many ask.

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use inhost_base::Duration;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 use crate::future::race;
 use crate::stream::Stream;
@@ -78,11 +78,11 @@ impl Stream {
     }
     /// What the peer has not acknowledged, the end counted as a byte; none when that is nothing, or never will be.
     fn undelivered_bytes(&self) -> Option<usize> {
-        use TcpPhase::{Closing, FinWait1, LastAck};
+        use TcpState::{Closing, FinWait1, LastAck};
         let queued = self.queued()?.unacknowledged_bytes;
-        let phase = self.host().core(|core| core.stack.instruments().phase(self.socket()))?;
-        let is_end_outstanding = matches!(phase, FinWait1 | Closing | LastAck);
-        (phase != TcpPhase::Closed && (is_end_outstanding || queued > 0))
+        let state = self.host().core(|core| core.stack.instruments().state(self.socket()))?;
+        let is_end_outstanding = matches!(state, FinWait1 | Closing | LastAck);
+        (state != TcpState::Closed && (is_end_outstanding || queued > 0))
             .then_some(queued + usize::from(is_end_outstanding))
     }
 }

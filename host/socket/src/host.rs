@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device};
-use inhost_event::{Ignore, Sink, TcpPhase};
+use inhost_event::{Ignore, Sink, TcpState};
 use inhost_stack::{
     self as stack, AnySocketId, ConnectOptions, ListenOptions, ProbeMethod, Readiness, SendHow, SocketError,
     SocketId, SocketKind, SocketOption, Stack, TcpSocketId, Transmitted, UdpOptions,
@@ -515,7 +515,7 @@ fn open(core: &Core) -> impl Iterator<Item = SocketId> + '_ {
     core.stack
         .instruments()
         .socket_states()
-        .filter(|(_, _, phase)| !matches!(phase, None | Some(TcpPhase::TimeWait | TcpPhase::Closed)))
+        .filter(|(_, _, state)| !matches!(state, None | Some(TcpState::TimeWait | TcpState::Closed)))
         .map(|(socket, ..)| socket)
 }
 

@@ -206,7 +206,7 @@ fn connection_table(state: &Value) -> String {
         let tcp = &socket["tcp"];
         [
             format!("{:<21} {}", text(&socket["local"]), text(&socket["remote"])),
-            text(&socket["phase"]),
+            text(&socket["state"]),
             bytes(&socket["receive_queue"]),
             bytes(&socket["send_queue"]),
             bytes(&tcp["receive"]["window_bytes"]),
@@ -322,7 +322,7 @@ fn connection_details(state: &Value) -> String {
 fn heading(socket: &Value) -> String {
     let ends = format!("{} <-> {}", text(&socket["local"]), text(&socket["remote"]));
     let age = number(&socket["tcp"]["age_ns"]) as f64 / 1e9;
-    let state = format!("{}, {age:.3} s old", text(&socket["phase"]));
+    let state = format!("{}, {age:.3} s old", text(&socket["state"]));
     let between = if ends.len() + 2 + state.len() > WIDTH { "\n  " } else { "  " };
     format!("{ends}{between}{state}")
 }

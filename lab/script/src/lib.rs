@@ -12,7 +12,7 @@
 //!     out SYN seq 0 mss 1460
 //!     in  SYN ACK ack 1 mss 1460
 //!     out seq 1 ack 1
-//!     assert info.phase == ESTABLISHED";
+//!     assert info.state == ESTABLISHED";
 //! let script = language::parse_text("example.script", script).unwrap();
 //! assert!(suite::on_ours(&script).passed());
 //! ```

@@ -56,7 +56,7 @@ fn calls_figures_and_streams_are_compared() {
     assert!(
         reason("in data 1..11 forged\ncall read 10").contains("number 1 is not the one that the peer sent")
     );
-    assert!(reason("assert info.phase == CLOSED").contains("phase is ESTABLISHED"));
+    assert!(reason("assert info.state == CLOSED").contains("state is ESTABLISHED"));
     assert!(reason("assert info.sent_bytes > 0").contains("sent_bytes is 0"));
     assert!(reason("assert info.nonsense == 1").contains("has no nonsense"));
     assert!(reason("call set nonsense on").contains("nonsense"));

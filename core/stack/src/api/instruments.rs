@@ -5,7 +5,7 @@ use crate::demux::NOWHERE;
 use crate::parts::Parts;
 use crate::sockets::{ConnectionFlags, ListenerId, Socket, SocketId, SocketInfo, SocketKind, TcpSocketId};
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_tcp::SoftError;
 
 /// What waits in a connection.
@@ -68,8 +68,8 @@ impl<'a> Instruments<'a> {
         self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().writable_bytes())
     }
     /// The state of a connection, cheaply.
-    pub fn phase(self, socket: TcpSocketId) -> Option<TcpPhase> {
-        Some(self.parts.sockets.tcp(socket)?.connection().phase())
+    pub fn state(self, socket: TcpSocketId) -> Option<TcpState> {
+        Some(self.parts.sockets.tcp(socket)?.connection().state())
     }
     /// Everything about every socket, those included that nobody holds any more, in order of their places.
     pub fn sockets(self, now: Instant) -> impl Iterator<Item = SocketInfo> + 'a {
@@ -88,13 +88,13 @@ impl<'a> Instruments<'a> {
         self.parts.sockets.iter().map(|(_, entry)| kind(entry))
     }
     /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
-    pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpPhase>)> + 'a {
+    pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpState>)> + 'a {
         self.parts.sockets.iter().map(|(key, entry)| {
-            let phase = match entry {
-                Socket::Tcp(flow) => Some(flow.connection().phase()),
+            let state = match entry {
+                Socket::Tcp(flow) => Some(flow.connection().state()),
                 _ => None,
             };
-            (key, kind(entry), phase)
+            (key, kind(entry), state)
         })
     }
     /// Sockets of all kinds, closing connections included.
@@ -117,7 +117,7 @@ impl<'a> Instruments<'a> {
             local: NOWHERE,
             remote: None,
             link: None,
-            phase: None,
+            state: None,
             is_held: true,
             age: Duration::ZERO,
             receive_queue: 0,
@@ -130,7 +130,7 @@ impl<'a> Instruments<'a> {
                 info.local = flow.local();
                 info.remote = Some(flow.remote());
                 info.link = Some(flow.link());
-                info.phase = Some(tcp.phase);
+                info.state = Some(tcp.state);
                 info.is_held = !flow.has(ConnectionFlags::SILENT);
                 info.age = tcp.age;
                 info.receive_queue = tcp.receive_queue_bytes;

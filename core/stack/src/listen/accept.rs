@@ -4,7 +4,7 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ConnectionFlags, Inherited, ListenerId, TcpSocket, TcpSocketId};
 use inhost_base::Instant;
 use inhost_buf::Packet;
-use inhost_event::{Sink, TcpPhase};
+use inhost_event::{Sink, TcpState};
 use inhost_tcp::Header;
 
 impl Parts {
@@ -57,7 +57,7 @@ impl Parts {
         let Some(held) = self.sockets.listener(listener) else { return false };
         let Some(timeout) = held.options().defer_accept else { return false };
         let Some(flow) = self.sockets.tcp_mut(key) else { return false };
-        if flow.connection().readable_bytes() > 0 || flow.connection().phase() != TcpPhase::Established {
+        if flow.connection().readable_bytes() > 0 || flow.connection().state() != TcpState::Established {
             return false;
         }
         flow.set(ConnectionFlags::AWAITS_DATA.and(ConnectionFlags::HALF_OPEN));

@@ -2,7 +2,7 @@
 
 use crate::sockets::id::{SocketId, TcpSocketId};
 use inhost_base::{Duration, Endpoint, LinkId};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 /// A connection handed out by [`crate::TcpSockets::accept`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,8 +73,8 @@ pub struct SocketInfo {
     pub remote: Option<Endpoint>,
     /// The link that it uses or is bound to.
     pub link: Option<LinkId>,
-    /// A connection's phase; `None` for other kinds.
-    pub phase: Option<TcpPhase>,
+    /// A connection's state; `None` for other kinds.
+    pub state: Option<TcpState>,
     /// Whether the application still holds it.
     pub is_held: bool,
     /// How long it has existed.

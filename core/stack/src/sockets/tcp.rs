@@ -4,7 +4,7 @@ use crate::demux::NameHash;
 use crate::sockets::id::ListenerId;
 use crate::sockets::readiness::Readiness;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_ip::Path;
 use inhost_tcp::Connection;
 use inhost_wire::direct::Direct;
@@ -209,11 +209,11 @@ impl TcpSocket {
     }
     /// Whether the handshake is still to be done.
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.connection.phase(), TcpPhase::SynSent | TcpPhase::SynReceived)
+        matches!(self.connection.state(), TcpState::SynSent | TcpState::SynReceived)
     }
     /// Whether its connection is over for good.
     pub(crate) fn is_over(&self) -> bool {
-        self.connection.phase() == TcpPhase::Closed
+        self.connection.state() == TcpState::Closed
     }
     /// What the application can do, as far as it holds the socket.
     pub(crate) fn readiness(&self) -> Readiness {
@@ -221,19 +221,19 @@ impl TcpSocket {
             return Readiness::NONE;
         }
         let connection = &self.connection;
-        let phase = connection.phase();
-        let closed = phase == TcpPhase::Closed;
+        let state = connection.state();
+        let closed = state == TcpState::Closed;
         let peer_closed = matches!(
-            phase,
-            TcpPhase::CloseWait
-                | TcpPhase::Closing
-                | TcpPhase::LastAck
-                | TcpPhase::TimeWait
-                | TcpPhase::Closed
+            state,
+            TcpState::CloseWait
+                | TcpState::Closing
+                | TcpState::LastAck
+                | TcpState::TimeWait
+                | TcpState::Closed
         );
         let readable = connection.readable_bytes() > 0 || peer_closed;
         let is_early = connection.is_early() || self.has(ConnectionFlags::DEFERRED);
-        let sendable = is_early || matches!(phase, TcpPhase::Established | TcpPhase::CloseWait);
+        let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
         Readiness::NONE
             .with_if(Readiness::READABLE, readable)

@@ -10,7 +10,7 @@ use crate::sockets::{
 };
 use crate::udp::UdpSockets;
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_event::{Sink, TcpPhase};
+use inhost_event::{Sink, TcpState};
 
 impl Parts {
     /// Lets the SYN go that waited for the first data.
@@ -28,7 +28,7 @@ impl Parts {
         let next = flow.connection().info(now).send_next;
         let (initial, _) = self.demux.initial_sequence(local, remote, now);
         let safe = next.precedes(initial) && flow.has(ConnectionFlags::ORPHAN);
-        let gives_way = safe && flow.connection().phase() == TcpPhase::TimeWait;
+        let gives_way = safe && flow.connection().state() == TcpState::TimeWait;
         if gives_way {
             self.counters.time_wait_reused += 1;
             self.reap(key);

@@ -4,7 +4,7 @@
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ConnectionFlags, TcpSocketId};
 use inhost_base::{Duration, Instant};
-use inhost_event::{Sink, TcpPhase};
+use inhost_event::{Sink, TcpState};
 
 /// Orphans that are looked at when there are too many.
 const LOOKED_AT: usize = 64;
@@ -29,7 +29,7 @@ impl Parts {
             let Some(key) = self.sockets.tcp_at_place(place) else { continue };
             let Some(flow) = self.sockets.tcp(key) else { continue };
             let connection = flow.connection();
-            if connection.phase() == TcpPhase::TimeWait {
+            if connection.state() == TcpState::TimeWait {
                 self.counters.time_waits_cut_short += 1;
                 return self.reap(key);
             }

@@ -3,7 +3,7 @@
 use crate::parts::Parts;
 use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, TcpSocketId};
 use inhost_base::{Endpoint, Instant, LinkId};
-use inhost_event::{Connected, Event, Mask, Sink, TcpPhase};
+use inhost_event::{Connected, Event, Mask, Sink, TcpState};
 use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome, ResetReply};
 
 impl Parts {
@@ -81,7 +81,7 @@ impl Parts {
     fn time_wait_began(&mut self, key: TcpSocketId) {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let until = flow.connection().deadline();
-        if flow.connection().phase() == TcpPhase::TimeWait && !flow.has(ConnectionFlags::OPTIONAL_STATE) {
+        if flow.connection().state() == TcpState::TimeWait && !flow.has(ConnectionFlags::OPTIONAL_STATE) {
             self.schedule.arm(key.place(), until);
         }
     }
@@ -225,12 +225,12 @@ impl Parts {
         self.optional.set_until(&mut self.sockets, key, None);
         let Some(flow) = self.sockets.tcp(key) else { return true };
         let undelivered = matches!(
-            flow.connection().phase(),
-            TcpPhase::SynSent
-                | TcpPhase::SynReceived
-                | TcpPhase::FinWait1
-                | TcpPhase::Closing
-                | TcpPhase::LastAck
+            flow.connection().state(),
+            TcpState::SynSent
+                | TcpState::SynReceived
+                | TcpState::FinWait1
+                | TcpState::Closing
+                | TcpState::LastAck
         );
         if flow.has(ConnectionFlags::AWAITS_DATA) {
             self.offer_to_accept(key);

@@ -3,8 +3,8 @@
 
 use crate::Connection;
 use crate::marks::{Marks, ReceiveMarks};
-use crate::phase::Allows;
 use crate::sender::next::Next;
+use crate::state::Allows;
 use inhost_base::Instant;
 
 impl Connection {
@@ -23,7 +23,7 @@ impl Connection {
             && self.common.marks.has(Marks::ACTIVE)
             && (self.receiver.marks.has(ReceiveMarks::SCHEDULED)
                 || self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE))
-            && self.common.phase.has_fin_outstanding()
+            && self.common.state.has_fin_outstanding()
             && !self.sender.has_outstanding()
             && self.sender.queued_bytes() == 0
             && self.sender.acknowledged_bytes == 0
@@ -31,7 +31,7 @@ impl Connection {
     /// Our FIN left; data had left `before`.
     #[cold]
     pub(crate) fn fin_left(&mut self, before: Instant) {
-        if self.common.phase.opens() && self.common.marks.has(Marks::ACTIVE) {
+        if self.common.state.opens() && self.common.marks.has(Marks::ACTIVE) {
             // The FIN of a crossing call: what is measured is still our SYN.
             self.sender.sent_at = before;
         }

@@ -2,13 +2,13 @@
 
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Outcome, ResetReply, SendHow};
-use crate::phase::Allows;
 use crate::sender::burst::Seal;
+use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::Packet;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 impl Connection {
     /// Adds as many of `bytes` to the stream as there is room for, and says how many; they leave with the next
@@ -59,7 +59,7 @@ impl Connection {
         if let Some(error) = self.error {
             return Err(SendError::Connection(error));
         }
-        if !self.common.phase.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+        if !self.common.state.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return Err(SendError::Closed);
         }
         Ok(())
@@ -126,7 +126,7 @@ impl Connection {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(&self) -> usize {
-        if !self.common.phase.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+        if !self.common.state.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             return 0;
         }
         let room =
@@ -219,8 +219,8 @@ impl Connection {
     pub fn is_at_end(&self) -> bool {
         self.readable_bytes() == 0
             && (self.common.marks.has(Marks::RECEIVE_CLOSED)
-                || self.common.phase.peer_has_closed()
-                || self.common.phase == TcpPhase::Closed)
+                || self.common.state.peer_has_closed()
+                || self.common.state == TcpState::Closed)
     }
     /// How many of `most` bytes a read may give now.
     #[inline]
@@ -258,14 +258,14 @@ impl Connection {
     }
     fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        match self.common.phase {
-            TcpPhase::SynSent => self.finish(None, env, &mut outcome),
-            TcpPhase::SynReceived => self.common.marks.set(Marks::CLOSE_AFTER_OPEN),
-            TcpPhase::Established => self.enter(TcpPhase::FinWait1, env),
-            TcpPhase::CloseWait => self.enter(TcpPhase::LastAck, env),
+        match self.common.state {
+            TcpState::SynSent => self.finish(None, env, &mut outcome),
+            TcpState::SynReceived => self.common.marks.set(Marks::CLOSE_AFTER_OPEN),
+            TcpState::Established => self.enter(TcpState::FinWait1, env),
+            TcpState::CloseWait => self.enter(TcpState::LastAck, env),
             _ => {}
         }
-        if !self.common.phase.opens() && self.common.phase.has_fin_outstanding() {
+        if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
             if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
                 self.sender.space.push = self.sender.stream_end();
             }
@@ -283,7 +283,7 @@ impl Connection {
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.clear(env.pool);
         }
-        if self.common.phase == TcpPhase::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
+        if self.common.state == TcpState::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
             self.linger_at = env.now + self.common.config.fin_wait_2;
         }
         self.receiver.was_read(&self.common);
@@ -292,8 +292,8 @@ impl Connection {
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.readable_bytes() > 0
-            && (!self.common.phase.opens() || self.is_early())
-            && !matches!(self.common.phase, TcpPhase::TimeWait | TcpPhase::Closed)
+            && (!self.common.state.opens() || self.is_early())
+            && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
             return self.end_with_reset(env);
         }
@@ -313,7 +313,7 @@ impl Connection {
     /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let said_all = matches!(self.common.phase, TcpPhase::Closing | TcpPhase::LastAck)
+        let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
             && self.sender.stream_end().precedes(self.sender.space.next);
         if !said_all || self.readable_bytes() > 0 {
             return self.end_with_reset(env);
@@ -324,9 +324,9 @@ impl Connection {
         outcome
     }
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let reset = match self.common.phase {
-            TcpPhase::SynSent | TcpPhase::TimeWait | TcpPhase::Closed => None,
-            TcpPhase::SynReceived if self.sender.space.next == self.sender.syn_sequence(&self.common) => {
+        let reset = match self.common.state {
+            TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
+            TcpState::SynReceived if self.sender.space.next == self.sender.syn_sequence(&self.common) => {
                 // Our SYN has not left: the answer of a port where nobody listens.
                 let acknowledgment = Some(self.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
@@ -364,7 +364,7 @@ impl Connection {
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.sender.queued_bytes() > 0 {
             if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows
-                && !self.common.phase.opens()
+                && !self.common.state.opens()
             {
                 // It goes, and bears PSH only where that was asked for.
                 self.sender.release_small(&self.common);

@@ -5,12 +5,12 @@ use crate::arrival::Coming;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome};
-use crate::phase::Allows;
 use crate::sender::burst::Seal;
+use crate::state::Allows;
 use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
 use inhost_buf::Packet;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
 
 impl Connection {
@@ -25,7 +25,7 @@ impl Connection {
         mss: u16,
         without_cookie: bool,
     ) {
-        if self.common.phase != TcpPhase::SynSent
+        if self.common.state != TcpState::SynSent
             || self.sender.space.next != self.sender.space.unacknowledged
         {
             return;
@@ -40,7 +40,7 @@ impl Connection {
     }
     /// Holds the SYN back until [`Connection::release`]: data that is queued by then goes with it.
     pub fn hold(&mut self) {
-        if self.common.phase == TcpPhase::SynSent
+        if self.common.state == TcpState::SynSent
             && self.sender.space.next == self.sender.space.unacknowledged
         {
             self.common.marks.set(Marks::HELD);
@@ -49,7 +49,7 @@ impl Connection {
     }
     /// Before its SYN and ACK has left: gives the peer a cookie with it.
     pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
-        if self.common.phase == TcpPhase::SynReceived
+        if self.common.state == TcpState::SynReceived
             && self.sender.space.next == self.sender.space.unacknowledged
         {
             let open = self.sender.fast_open_box();
@@ -65,7 +65,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.phase != TcpPhase::SynReceived
+        if self.common.state != TcpState::SynReceived
             || self.sender.space.next != self.sender.space.unacknowledged
         {
             return outcome;
@@ -101,11 +101,11 @@ impl Connection {
     /// Bytes that the SYN, which has not left, will bear of what is queued.
     pub fn syn_data_room(&self) -> usize {
         let open = self.sender.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
-        open.filter(|_| self.common.phase == TcpPhase::SynSent).map_or(0, |open| usize::from(open.most_data))
+        open.filter(|_| self.common.state == TcpState::SynSent).map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {
-        self.common.phase == TcpPhase::SynReceived && self.fast_open == FastOpenState::Accepted
+        self.common.state == TcpState::SynReceived && self.fast_open == FastOpenState::Accepted
     }
     /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
     /// has not acknowledged yet.
@@ -114,7 +114,7 @@ impl Connection {
     }
     /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
-        if self.common.phase.opens() {
+        if self.common.state.opens() {
             return None;
         }
         let open = self.sender.buffers.as_mut()?.fast_open.take()?;
@@ -179,7 +179,7 @@ impl Connection {
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.fast_open = None;
         }
-        self.enter(TcpPhase::Established, env);
+        self.enter(TcpState::Established, env);
         self.sender.progress_at = env.now;
         self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
         self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
@@ -193,7 +193,7 @@ impl Connection {
         }
         if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
-            self.enter(TcpPhase::FinWait1, env);
+            self.enter(TcpState::FinWait1, env);
             if self.common.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
             }

@@ -2,10 +2,10 @@
 
 use crate::marks::{Marks, SendMarks};
 use crate::outcome::{Changes, Outcome};
-use crate::phase::Allows;
+use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 /// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
 const LEAST_PATH_MSS: u16 = 28;
@@ -27,7 +27,7 @@ impl Connection {
     // spec: RFC9293 MUST-54 (errors are acted on)
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.phase == TcpPhase::Closed || !self.is_in_flight(error.sequence) {
+        if self.common.state == TcpState::Closed || !self.is_in_flight(error.sequence) {
             outcome.dropped = Some(Drop::NotCredible);
             return outcome;
         }
@@ -47,7 +47,7 @@ impl Connection {
                 }
             }
             NetworkErrorKind::Hard(hard)
-                if self.common.phase.opens() && !self.sender.ended_before_open(&self.common) =>
+                if self.common.state.opens() && !self.sender.ended_before_open(&self.common) =>
             {
                 self.finish(Some(hard), env, &mut outcome);
             }
@@ -58,7 +58,7 @@ impl Connection {
             NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
                 self.path_shrank(path_mtu_mss, env.now);
-                if self.common.phase == TcpPhase::SynSent && self.unacknowledged_bytes() > 0 {
+                if self.common.state == TcpState::SynSent && self.unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
                     self.common.marks.set(Marks::SYNCHRONISE);
                 }
@@ -68,7 +68,7 @@ impl Connection {
         outcome
     }
     fn is_handshake_of_a_listener(&self) -> bool {
-        self.common.phase == TcpPhase::SynReceived
+        self.common.state == TcpState::SynReceived
             && !self.common.marks.has(Marks::ACTIVE)
             && !self.is_early()
     }
@@ -88,13 +88,13 @@ impl Connection {
     /// back before the retransmissions end.
     pub fn cannot_leave(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.phase == TcpPhase::SynSent {
+        if self.common.state == TcpState::SynSent {
             self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
-        } else if self.common.phase != TcpPhase::Closed && self.soft_error != Some(SoftError::Unreachable) {
+        } else if self.common.state != TcpState::Closed && self.soft_error != Some(SoftError::Unreachable) {
             self.soft_error = Some(SoftError::Unreachable);
             outcome.changes |= Changes::ERROR;
         }
-        if self.common.phase == TcpPhase::SynReceived && self.sender.retransmit_at == Instant::FAR_FUTURE {
+        if self.common.state == TcpState::SynReceived && self.sender.retransmit_at == Instant::FAR_FUTURE {
             // An answer that never left has no timer yet; without one the handshake would rest for ever.
             self.sender.arm_retransmission(&self.common, env.now);
         }
@@ -122,7 +122,7 @@ impl Connection {
             return;
         }
         self.common.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
-        if self.common.phase.opens() {
+        if self.common.state.opens() {
             self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
             return;
         }

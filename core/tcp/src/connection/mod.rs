@@ -21,15 +21,15 @@ use crate::common::Common;
 use crate::ledger::Accounts;
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Changes, Outcome, SegmentOutput};
-use crate::phase::Allows;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sender::history::History;
 use crate::sender::next::Next;
+use crate::state::Allows;
 use crate::{ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{Packet, Pool};
-use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpPhase};
+use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpState};
 
 /// Probes after which a closed window is no hiccup of the application behind it.
 const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
@@ -134,8 +134,8 @@ impl Connection {
         outcome
     }
     /// The state of RFC 9293 §3.3.2.
-    pub fn phase(&self) -> TcpPhase {
-        self.common.phase
+    pub fn state(&self) -> TcpState {
+        self.common.state
     }
     /// Why the connection ended, when it did not end by both sides closing.
     // spec: RFC9293 MUST-12 (the user can tell an abort from a close)
@@ -220,7 +220,7 @@ impl Connection {
     pub fn yields_to(&self, header: &Header) -> Option<Sequence> {
         use inhost_wire::tcp::Flags;
         let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
-        if self.common.phase != TcpPhase::TimeWait || flags != Flags::SYN {
+        if self.common.state != TcpState::TimeWait || flags != Flags::SYN {
             return None;
         }
         let newer_number = self.receiver.space.next.precedes(header.sequence);
@@ -241,17 +241,17 @@ impl Connection {
 
     // What the rest of the crate shares.
 
-    /// Moves to `phase` and says so.
-    pub(crate) fn enter(&mut self, phase: TcpPhase, env: &mut Environment<'_>) {
-        if phase == TcpPhase::Established {
-            let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.phase == TcpPhase::SynReceived;
+    /// Moves to `state` and says so.
+    pub(crate) fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
+        if state == TcpState::Established {
+            let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.state == TcpState::SynReceived;
             self.receiver
                 .ack_timing
                 .opened(crossed && self.common.config.policy.answers_crossing_syn, env.now);
         }
-        let from = core::mem::replace(&mut self.common.phase, phase);
+        let from = core::mem::replace(&mut self.common.state, state);
         let socket = env.socket;
-        env.emit(Mask::CONNECTION, || Event::PhaseChanged(PhaseChanged { socket, from, to: phase }));
+        env.emit(Mask::CONNECTION, || Event::PhaseChanged(PhaseChanged { socket, from, to: state }));
     }
     /// The connection is over: CLOSED, no timers, nothing to send. What was received stays readable unless the
     /// end is an error (RFC 9293 §3.10.7.4: a reset flushes the queues).
@@ -261,7 +261,7 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.common.phase == TcpPhase::Closed {
+        if self.common.state == TcpState::Closed {
             return;
         }
         self.stop_timers();
@@ -281,7 +281,7 @@ impl Connection {
                 buffers.receive.clear(env.pool);
             }
         }
-        self.enter(TcpPhase::Closed, env);
+        self.enter(TcpState::Closed, env);
         self.error = error;
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
         if error.is_some() {
@@ -299,7 +299,7 @@ impl Connection {
     pub fn not_sent_bytes(&self) -> u32 {
         let (next, end) = (self.sender.space.next, self.sender.stream_end());
         match () {
-            () if self.common.phase.opens() && !self.common.marks.has(Marks::EARLY) => {
+            () if self.common.state.opens() && !self.common.marks.has(Marks::EARLY) => {
                 self.sender.queued_bytes()
             }
             () if next.precedes(end) => end.since(next),
@@ -331,7 +331,7 @@ impl Connection {
         let cause = match next {
             // There is something to send, and `transmit` was not called: the link, or the round, is awaited.
             // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
-            _ if self.common.phase.opens() => SendCause::Opening,
+            _ if self.common.state.opens() => SendCause::Opening,
             Ok(_) => SendCause::Link,
             Err(cause) => cause,
         };
@@ -370,7 +370,7 @@ impl Connection {
         let rate = buffers.and_then(|buffers| buffers.rate);
         let history = self.sender.history.as_deref().copied().unwrap_or_default();
         Info {
-            phase: self.common.phase,
+            state: self.common.state,
             age: ledgers.send.total(),
             send_unacknowledged: self.sender.space.unacknowledged,
             send_next: self.sender.space.next,
@@ -410,7 +410,7 @@ impl Connection {
             sacked_bytes: self.sender.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
-            delivered_segments: u32::from(!self.common.phase.opens())
+            delivered_segments: u32::from(!self.common.state.opens())
                 .wrapping_add(self.accounts.delivered_segments)
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
             syn_data_taken: self.common.marks.has(Marks::SYN_DATA),

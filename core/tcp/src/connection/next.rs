@@ -3,10 +3,10 @@
 //! told at a glance, by the same rules.
 
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
-use crate::phase::Allows;
 use crate::sender::next::{Data, Next};
+use crate::state::Allows;
 use crate::{Connection, RecoveryState};
-use inhost_event::{SendCause, TcpPhase};
+use inhost_event::{SendCause, TcpState};
 
 impl Connection {
     /// The next segment to send, or what keeps it from being sent.
@@ -24,7 +24,7 @@ impl Connection {
     /// out, or nothing is and all goes in one segment.
     #[inline(always)]
     fn next_plainly(&self) -> Option<Result<Next, SendCause>> {
-        if self.common.phase != TcpPhase::Established
+        if self.common.state != TcpState::Established
             || self.sender.marks.has(SendMarks::STIRS)
             || self.sender.recovery.state != RecoveryState::Open
         {
@@ -64,7 +64,7 @@ impl Connection {
     }
     /// The same, whatever is out of the ordinary.
     fn next_in_general(&self) -> Result<Next, SendCause> {
-        if self.common.phase.opens()
+        if self.common.state.opens()
             && (!self.common.marks.has(Marks::EARLY) || self.common.marks.has(Marks::SYNCHRONISE))
         {
             return match () {
@@ -74,7 +74,7 @@ impl Connection {
                     self.sender.data_from_next(0, true).map(Next::Data)
                 }
                 () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
-                    && self.common.phase == TcpPhase::SynReceived =>
+                    && self.common.state == TcpState::SynReceived =>
                 {
                     Ok(Next::Acknowledge)
                 }

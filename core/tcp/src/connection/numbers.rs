@@ -2,14 +2,14 @@
 
 use crate::Connection;
 use crate::numbers::{LAG_BYTES, LARGEST_WINDOW_BYTES, STEP_BYTES, STEP_SHIFT, URGENT_REACH_BYTES, Visit};
-use crate::phase::Allows;
+use crate::state::Allows;
 use inhost_base::Sequence;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 impl Connection {
     /// Whether both sides agree on numbers that a jump can move.
     fn may_jump(&self) -> bool {
-        !self.common.phase.opens() && self.common.phase != TcpPhase::Closed
+        !self.common.state.opens() && self.common.state != TcpState::Closed
     }
     /// Visits every number of the receive space that means something now.
     fn visit_receive_space(&mut self, visit: Visit<'_>) {
@@ -55,7 +55,7 @@ impl Connection {
     pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
         let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
         // After the peer's FIN nothing moves on what is still to be told.
-        if !self.may_jump() || (holds_news && self.common.phase.peer_has_closed()) {
+        if !self.may_jump() || (holds_news && self.common.state.peer_has_closed()) {
             return false;
         }
         for step in steps(by) {
@@ -88,7 +88,7 @@ impl Connection {
     /// will go wrong.
     #[doc(hidden)]
     pub fn stale_sequence(&mut self) -> Option<&'static str> {
-        if self.common.phase == TcpPhase::Closed {
+        if self.common.state == TcpState::Closed {
             return None;
         }
         let mut stale = None;
@@ -100,7 +100,7 @@ impl Connection {
                 stale = stale.or(Some(name));
             }
         });
-        if self.common.phase == TcpPhase::SynSent {
+        if self.common.state == TcpState::SynSent {
             // Nothing is known of the peer's numbers.
             return stale;
         }

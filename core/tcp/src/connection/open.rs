@@ -14,7 +14,7 @@ use crate::sender::recovery::Recovery;
 use crate::sender::search::IPV6_LEAST_MSS;
 use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 use inhost_wire::tcp::{Flags, TcpOptions};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Connection {
     /// An active open: the SYN leaves with the next [`Connection::transmit`].
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
-        let mut connection = Connection::new(config, open, TcpPhase::SynSent, env.now);
+        let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
         connection.common.marks.set(Marks::ACTIVE);
         connection.common.marks.set(Marks::SYNCHRONISE);
         connection.settle(env);
@@ -42,7 +42,7 @@ impl Connection {
         hold: bool,
         env: &mut Environment<'_>,
     ) -> Connection {
-        let mut connection = Connection::new(config, open, TcpPhase::SynReceived, env.now);
+        let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now);
         connection.common.marks.set(Marks::SYNCHRONISE);
         connection.common.marks.put(Marks::HELD, hold);
         connection.learn_from_syn(syn, env.now);
@@ -61,13 +61,13 @@ impl Connection {
     }
 
     #[inline]
-    fn new(config: &Arc<Config>, open: Open, phase: TcpPhase, now: Instant) -> Connection {
+    fn new(config: &Arc<Config>, open: Open, state: TcpState, now: Instant) -> Connection {
         let initial = open.initial_sequence;
         let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);
         let mut connection = Connection {
             common: Common {
                 config: Arc::clone(config),
-                phase,
+                state,
                 marks: Marks::default(),
                 // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
                 peer_mss: open.default_mss,
@@ -95,7 +95,7 @@ impl Connection {
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
         let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn;
-        let answering = self.common.phase == TcpPhase::SynReceived && !crossed;
+        let answering = self.common.state == TcpState::SynReceived && !crossed;
         let timestamps =
             if answering { self.common.marks.has(Marks::TIMESTAMPS) } else { self.common.config.timestamps };
         let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
@@ -174,7 +174,7 @@ impl Connection {
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.enter(TcpPhase::Established, env);
+        self.enter(TcpState::Established, env);
         self.common.marks.clear(Marks::SYNCHRONISE);
         if !self.common.marks.has(Marks::ACTIVE)
             && let Some(buffers) = &mut self.sender.buffers
@@ -215,7 +215,7 @@ impl Connection {
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
             self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
-            self.enter(TcpPhase::FinWait1, env);
+            self.enter(TcpState::FinWait1, env);
             if self.common.marks.has(Marks::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
             } else if self.common.config.policy.answers_crossing_syn {
@@ -273,7 +273,7 @@ impl Connection {
             // spec: RFC9293 MUST-10 (simultaneous open)
             // spec: RFC9293 MUST-11 (that we called is remembered)
             self.sender.syn_crossed();
-            self.enter(TcpPhase::SynReceived, env);
+            self.enter(TcpState::SynReceived, env);
             self.common.marks.set(Marks::SYNCHRONISE);
             return;
         }

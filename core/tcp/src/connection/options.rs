@@ -4,7 +4,7 @@ use crate::config::KeepAlive;
 use crate::marks::SendMarks;
 use crate::{Config, CongestionChoice, Connection, Environment};
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use std::sync::Arc;
 
 impl Connection {
@@ -51,7 +51,7 @@ impl Connection {
     }
     /// How long FIN-WAIT-2 lasts once nobody reads any more. Where that runs already, it begins anew.
     pub fn set_fin_wait_2(&mut self, fin_wait_2: Duration, env: &mut Environment<'_>) {
-        if self.common.phase == TcpPhase::FinWait2 && self.linger_at != Instant::FAR_FUTURE {
+        if self.common.state == TcpState::FinWait2 && self.linger_at != Instant::FAR_FUTURE {
             self.linger_at = env.now + fin_wait_2;
         }
         self.change(env, |config| config.fin_wait_2 = fin_wait_2);

@@ -5,7 +5,7 @@
 
 use crate::connection::timers::slept_since;
 use crate::outcome::Outcome;
-use crate::phase::Allows;
+use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const PART: u64 = 32;
 impl Connection {
     /// The application has let go. While our FIN is not acknowledged the peer has to take what is left.
     pub(crate) fn orphaned(&mut self, now: Instant) {
-        if self.common.phase.has_fin_outstanding() {
+        if self.common.state.has_fin_outstanding() {
             self.linger_at = now + self.common.config.orphan_timeout;
             let acknowledged_bytes = self.sender.acknowledged_bytes;
             self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;

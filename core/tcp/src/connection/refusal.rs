@@ -4,8 +4,8 @@
 use crate::connection::transmit::Left;
 use crate::marks::SendMarks;
 use crate::outcome::Outcome;
-use crate::phase::Allows;
 use crate::sender::next::Next;
+use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) {
         let now = env.now;
-        if !self.common.phase.opens() {
+        if !self.common.state.opens() {
             self.sender.reduce_by_refusal(&self.common, now);
         }
         if !matches!(next, Next::Data(_)) {

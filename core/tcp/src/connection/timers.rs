@@ -2,10 +2,10 @@
 
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Changes, Outcome};
-use crate::phase::Allows;
+use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 /// The queues' box is freed after so long without data and without a segment.
 pub(crate) const TIDY_AFTER: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ impl Connection {
     fn keep_alive_at(&self) -> Instant {
         let Some(keep_alive) = &self.common.config.keep_alive else { return Instant::FAR_FUTURE };
         let idle =
-            matches!(self.common.phase, TcpPhase::Established | TcpPhase::CloseWait | TcpPhase::FinWait2)
+            matches!(self.common.state, TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
                 && !self.sender.has_outstanding()
                 && self.sender.retransmit_at == Instant::FAR_FUTURE
                 && !self.sender.marks.has(SendMarks::KEEP_ALIVE);
@@ -82,7 +82,7 @@ impl Connection {
 
     pub(crate) fn fire(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
-        if self.linger_at <= now && self.common.phase.has_fin_outstanding() {
+        if self.linger_at <= now && self.common.state.has_fin_outstanding() {
             self.judge_orphan(env, outcome);
         } else if self.linger_at <= now {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
@@ -198,7 +198,7 @@ impl Connection {
         }
         if self.common.config.policy.user_timeout_from_retransmission
             && self.sender.round_trip.backoff == 0
-            && !self.common.phase.opens()
+            && !self.common.state.opens()
         {
             self.sender.progress_at = now;
         }
@@ -213,13 +213,13 @@ impl Connection {
             self.sender.round_trip.back_off();
         }
         self.sender.least_echo = self.common.timestamp(now);
-        if self.common.phase.opens() {
+        if self.common.state.opens() {
             self.common.marks.set(Marks::SYNCHRONISE);
         } else if self.sender.space.window == 0
             && !(self.common.config.policy.window_probes_are_empty && self.sender.has_outstanding())
             && (self.sender.has_outstanding()
                 || self.sender.queued_bytes() > 0
-                || self.common.phase.has_fin_outstanding())
+                || self.common.state.has_fin_outstanding())
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.sender.marks.set(SendMarks::PROBE);
@@ -236,7 +236,7 @@ impl Connection {
             self.sender.override_small(&self.common);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
-        let probing = self.sender.space.window == 0 && !self.common.phase.opens();
+        let probing = self.sender.space.window == 0 && !self.common.state.opens();
         if self.sender.round_trip.backoff == self.common.config.suspect_after_retransmissions && !probing {
             // What the network said tells more.
             self.soft_error = self.soft_error.or(Some(SoftError::NotResponding));

@@ -3,14 +3,14 @@
 use crate::connection::run::lend_run;
 use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Blocked, SegmentOutput};
-use crate::phase::Allows;
 use crate::policy::PushPlacement;
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
+use crate::state::Allows;
 use crate::{Connection, Environment, Header, PlainHeader};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Slices;
-use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpPhase};
+use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpState};
 use inhost_wire::tcp::Flags;
 
 /// What the header of a segment that left told.
@@ -111,7 +111,7 @@ impl Connection {
             Next::Synchronise | Next::KeepAlive => false,
         };
         is_ordinary
-            && !self.common.phase.opens()
+            && !self.common.state.opens()
             && !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
             && self.sender.space.urgent.at_or_before(self.sender.space.unacknowledged)
     }
@@ -213,8 +213,8 @@ impl Connection {
     /// The header of our SYN, or SYN and ACK.
     // spec: RFC7323 2.2-4
     pub(crate) fn syn_header(&self, now: Instant) -> Header {
-        let (flags, acknowledgment) = match self.common.phase {
-            TcpPhase::SynSent => (Flags::SYN, Sequence(0)),
+        let (flags, acknowledgment) = match self.common.state {
+            TcpState::SynSent => (Flags::SYN, Sequence(0)),
             _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
         };
         Header {
@@ -274,7 +274,7 @@ impl Connection {
                 }
             }
             Next::Acknowledge
-                if self.common.phase.opens()
+                if self.common.state.opens()
                     && self.sender.space.window == 0
                     && self.common.config.policy.answers_crossing_syn =>
             {
@@ -337,7 +337,7 @@ impl Connection {
         let end = self.sender.syn_sequence(&self.common) + 1;
         if end.at_or_before(self.sender.space.next) {
             // The first answer to a crossing SYN: nothing has been offered yet.
-            let answers_first = self.common.phase == TcpPhase::SynReceived
+            let answers_first = self.common.state == TcpState::SynReceived
                 && self.common.marks.has(Marks::ACTIVE)
                 && self.receiver.space.edge == self.receiver.space.next;
             self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
@@ -363,7 +363,7 @@ impl Connection {
         self.common.marks.clear(Marks::SYNCHRONISE);
         let running = self.sender.retransmit_at;
         self.sender.arm_retransmission(&self.common, now);
-        let crossed = self.common.phase == TcpPhase::SynReceived && self.common.marks.has(Marks::ACTIVE);
+        let crossed = self.common.state == TcpState::SynReceived && self.common.marks.has(Marks::ACTIVE);
         if crossed && self.common.config.policy.answers_crossing_syn && running > now {
             // The timer of our first SYN goes on.
             self.sender.retransmit_at = self.sender.retransmit_at.min(running);

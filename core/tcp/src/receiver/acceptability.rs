@@ -6,7 +6,7 @@ use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 impl Receiver {
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
@@ -20,7 +20,7 @@ impl Receiver {
         let next = self.space.next;
         let window = self.space.edge.since(next);
         let touches = common.config.policy.unacknowledged_range_is_acceptable
-            && (common.phase != TcpPhase::SynReceived || common.marks.has(Marks::ACTIVE))
+            && (common.state != TcpState::SynReceived || common.marks.has(Marks::ACTIVE))
             && self.space.acknowledged.at_or_before(header.sequence + length)
             && (header.sequence + length).at_or_before(next);
         if touches {
@@ -83,7 +83,7 @@ impl Receiver {
     pub fn repeats_fin(&self, common: &Common, header: &Header) -> bool {
         common.config.policy.reset_at_fin_is_valid
             && header.sequence + 1 == self.space.next
-            && matches!(common.phase, TcpPhase::CloseWait | TcpPhase::LastAck | TcpPhase::Closing)
+            && matches!(common.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing)
     }
     pub fn is_older_than_known(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let stamp = arrival.header.options.timestamps;

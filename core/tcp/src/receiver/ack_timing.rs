@@ -13,7 +13,7 @@ use crate::sender::handshake::TIMESTAMPS_BYTES;
 use crate::sender::next::Next;
 use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 /// The wait that a connection begins with, and the least in a stream, in milliseconds.
 const LEAST_DELAY_MS: u16 = 40;
@@ -337,7 +337,7 @@ impl Receiver {
     pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {
         self.ack_timing.converse(!quick);
         if common.acks_adapt() {
-            let counts = matches!(common.phase, TcpPhase::Established | TcpPhase::CloseWait);
+            let counts = matches!(common.state, TcpState::Established | TcpState::CloseWait);
             if quick && counts {
                 let count = self.ack_timing.pushes().max(1);
                 self.ack_timing.set_pushes(count);

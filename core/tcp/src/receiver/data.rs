@@ -8,7 +8,7 @@ use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::Outcome;
 use crate::receiver::reassembly::Room;
 use inhost_buf::Batch;
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 /// Least payload ahead of a hole with which the window grows.
 const GROWING_AHEAD_BYTES: u32 = 8;
@@ -71,7 +71,7 @@ impl Receiver {
     }
     /// Whether a FIN says that data is on its way for which nobody is left, as Linux has it.
     pub fn is_fin_of_unread(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
-        let is_closed = matches!(common.phase, TcpPhase::FinWait1 | TcpPhase::FinWait2);
+        let is_closed = matches!(common.state, TcpState::FinWait1 | TcpState::FinWait2);
         is_closed
             && common.config.policy.unread_data_has_no_connection
             && self.space.next.precedes(arrival.start)

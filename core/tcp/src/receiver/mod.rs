@@ -14,14 +14,14 @@ pub(crate) mod window;
 
 use crate::common::Common;
 use crate::marks::{Marks, ReceiveMarks};
-use crate::phase::Allows;
 use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
+use crate::state::Allows;
 use crate::{Config, Environment, PlainHeader};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{ReceiveCause, TcpPhase};
+use inhost_event::{ReceiveCause, TcpState};
 
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
@@ -83,19 +83,19 @@ impl Receiver {
     /// What receiving waits for.
     #[inline]
     pub fn receive_cause(&self, common: &Common) -> ReceiveCause {
-        if common.phase.opens() {
+        if common.state.opens() {
             return ReceiveCause::Opening;
         }
         if let Some(buffers) = &self.buffers {
             if !buffers.receive.is_empty() {
-                let closed = self.space.edge == self.space.next && common.phase.expects_data();
+                let closed = self.space.edge == self.space.next && common.state.expects_data();
                 return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
             }
             if !buffers.reassembly.is_empty() {
                 return ReceiveCause::Hole;
             }
         }
-        if common.phase.peer_has_closed() || common.phase == TcpPhase::Closed {
+        if common.state.peer_has_closed() || common.state == TcpState::Closed {
             ReceiveCause::Closed
         } else {
             ReceiveCause::AwaitingData

@@ -4,7 +4,7 @@ use super::Receiver;
 use crate::Header;
 use crate::common::Common;
 use crate::marks::Marks;
-use crate::phase::Allows;
+use crate::state::Allows;
 use inhost_base::Sequence;
 use inhost_buf::Pool;
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
@@ -69,7 +69,7 @@ impl Receiver {
     pub fn sack_told(&mut self, common: &Common, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.duplicate = None;
-            if common.phase.peer_has_closed() {
+            if common.state.peer_has_closed() {
                 buffers.reassembly.clear(pool);
             }
         }

@@ -5,7 +5,7 @@ use super::Receiver;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::outcome::{Changes, Outcome};
-use crate::phase::Allows;
+use crate::state::Allows;
 use inhost_base::Sequence;
 
 impl Receiver {
@@ -13,7 +13,7 @@ impl Receiver {
     // spec: RFC9293 MUST-32 (the application hears of it at once, ahead of the data)
     pub fn take_urgent(&mut self, common: &Common, arrival: &Arrival<'_>, outcome: &mut Outcome) {
         let header = arrival.header;
-        if !header.flags.urg() || !common.phase.expects_data() {
+        if !header.flags.urg() || !common.state.expects_data() {
             return;
         }
         let first = header.sequence + u32::from(header.flags.syn());
@@ -33,6 +33,6 @@ impl Receiver {
     #[inline]
     pub fn read_position(&self, common: &Common) -> Sequence {
         let waiting = self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len() as u32);
-        self.space.next.back(waiting + u32::from(common.phase.peer_has_closed()))
+        self.space.next.back(waiting + u32::from(common.state.peer_has_closed()))
     }
 }

@@ -121,8 +121,8 @@ impl Receiver {
     /// and the two do not move in lock step (MIT §7.1).
     #[inline]
     pub fn consider_window_update(&mut self, common: &Common) {
-        use crate::phase::Allows;
-        if !common.phase.expects_data() {
+        use crate::state::Allows;
+        if !common.state.expects_data() {
             return;
         }
         if common.config.policy.window_updates_on_doubling {

@@ -6,9 +6,9 @@ use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::STEP_SHIFT;
-use crate::phase::Allows;
 use crate::sender::flight::{Bounds, Delivery};
 use crate::sender::recovery::Heard;
+use crate::state::Allows;
 use crate::{Environment, Header, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_wire::tcp::SackBlocks;
@@ -38,7 +38,7 @@ impl Sender {
     /// acknowledged at all.
     pub fn is_recent(&self, common: &Common, acknowledgment: Sequence) -> bool {
         let others =
-            u64::from(common.marks.has(Marks::ACTIVE)) + u64::from(common.phase.has_fin_acknowledged());
+            u64::from(common.marks.has(Marks::ACTIVE)) + u64::from(common.state.has_fin_acknowledged());
         let acknowledged = self.acknowledged_bytes + others;
         let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
         acknowledgment.within(self.space.unacknowledged.back(old_bytes), old_bytes + 1)

@@ -4,12 +4,12 @@ use super::Sender;
 use crate::common::Common;
 use crate::marks::Marks;
 use crate::numbers::Visit;
-use crate::phase::Allows;
 use crate::sender::burst::{Burst, Seal, Seals};
 use crate::sender::flight::Flight;
 use crate::sender::handshake::FastOpen;
 use crate::sender::probe::TailProbe;
 use crate::sender::repair::{Doubt, RateReduction};
+use crate::state::Allows;
 use inhost_base::{Instant, Sequence};
 use inhost_buf::{Cells, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
@@ -154,12 +154,12 @@ impl Sender {
             // They leave many in a frame, or are few bytes.
             return Cells::NONE;
         }
-        let origin = if common.phase.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
+        let origin = if common.state.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
         Cells { origin: origin as usize, segment_bytes, summed }
     }
     /// After the last queued byte, handshake or not.
     pub fn end_of_queue(&self, common: &Common) -> Sequence {
-        self.stream_end() + u32::from(common.phase.opens() && !common.marks.has(Marks::EARLY))
+        self.stream_end() + u32::from(common.state.opens() && !common.marks.has(Marks::EARLY))
     }
     /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
     #[inline]

@@ -9,8 +9,8 @@ use super::Sender;
 use crate::common::Common;
 use crate::marks::SendMarks;
 use crate::numbers::Visit;
-use crate::phase::Allows;
 use crate::policy::PushPlacement;
+use crate::state::Allows;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
 
@@ -126,7 +126,7 @@ impl Sender {
     /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
     /// the largest window from the last; within it, bursts of half that window count.
     pub fn push_half_window(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
-        if common.config.policy.push != PushPlacement::WritesAndHalfWindows || common.phase.opens() {
+        if common.config.policy.push != PushPlacement::WritesAndHalfWindows || common.state.opens() {
             return;
         }
         let (unacknowledged, half) = (self.space.unacknowledged, self.space.largest_window / 2);

@@ -4,10 +4,10 @@ use super::Sender;
 use crate::common::Common;
 use crate::marks::Marks;
 use crate::numbers::Visit;
-use crate::phase::Allows;
+use crate::state::Allows;
 use crate::{EcnMode, Header};
 use inhost_base::{Instant, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, Flags};
 
 /// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
@@ -62,9 +62,9 @@ impl Sender {
     }
     /// The congestion bits of our SYN, or SYN and ACK.
     pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
-        match common.phase {
-            TcpPhase::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
-            TcpPhase::SynReceived if common.marks.has(Marks::ECN) => Flags::ECE,
+        match common.state {
+            TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
+            TcpState::SynReceived if common.marks.has(Marks::ECN) => Flags::ECE,
             _ => Flags::NONE,
         }
     }
@@ -86,7 +86,7 @@ impl Sender {
     /// tcp_bound_to_half_wnd.
     fn halved_by_window(&self, common: &Common, size: u32, options: u16) -> u32 {
         let most = self.window_bound();
-        if common.phase.opens() || most == 0 || size <= most {
+        if common.state.opens() || most == 0 || size <= most {
             return size;
         }
         most.max(u32::from(LEAST_HALVED_BYTES - options))
@@ -143,7 +143,7 @@ impl Sender {
     /// Queued bytes that go with the first SYN.
     pub fn syn_data_bytes(&self, common: &Common) -> u32 {
         match self.fast_open_ref() {
-            Some(open) if common.phase == TcpPhase::SynSent && self.space.next == open.initial => {
+            Some(open) if common.state == TcpState::SynSent && self.space.next == open.initial => {
                 self.queued_bytes().min(u32::from(open.most_data))
             }
             _ => 0,

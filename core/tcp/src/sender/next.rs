@@ -4,12 +4,12 @@
 use super::Sender;
 use crate::common::Common;
 use crate::marks::{Marks, SendMarks};
-use crate::phase::Allows;
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
+use crate::state::Allows;
 use crate::{Ecn, Environment, RecoveryState};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpPhase};
+use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpState};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.
 pub(crate) const SHARED_FROM_BYTES: u32 = 4096;
@@ -72,7 +72,7 @@ impl Sender {
 
     // spec: RFC6675 4-5
     pub fn next_data(&self, common: &Common, sack_bytes: u32) -> Result<Data, SendCause> {
-        if common.phase.has_fin_acknowledged() {
+        if common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
         if self.marks.has(SendMarks::REFUSED) {
@@ -107,13 +107,13 @@ impl Sender {
         let unsent = end.since(send.next);
         if unsent == 0 {
             return match () {
-                () if common.phase.has_fin_outstanding() && self.is_window_shut(common) => {
+                () if common.state.has_fin_outstanding() && self.is_window_shut(common) => {
                     Err(self.repair_cause_or(SendCause::ClosedWindow))
                 }
-                () if common.phase.has_fin_outstanding() && self.is_full_of_segments(common) => {
+                () if common.state.has_fin_outstanding() && self.is_full_of_segments(common) => {
                     Err(self.repair_cause_or(SendCause::CongestionWindow))
                 }
-                () if common.phase.has_fin_outstanding() => self.data_from_next(0, true),
+                () if common.state.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
                 () if self.marks.has(SendMarks::WRITER_WAITS) => {
                     Err(self.repair_cause_or(SendCause::SendBuffer))
@@ -123,14 +123,14 @@ impl Sender {
         }
         let length = self.sendable_bytes(common, sack_bytes, unsent)?;
         if length == unsent
-            && common.phase.has_fin_outstanding()
+            && common.state.has_fin_outstanding()
             && common.config.policy.window_probes_are_empty
             && send.next + length == self.send_edge()
         {
             // The FIN that goes with it takes a number, too.
             return Err(self.repair_cause_or(SendCause::ReceiverWindow));
         }
-        self.data_from_next(length, length == unsent && common.phase.has_fin_outstanding())
+        self.data_from_next(length, length == unsent && common.state.has_fin_outstanding())
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
@@ -282,7 +282,7 @@ impl Sender {
             let unsent = end.since(next);
             let whole = unsent.min(self.payload_limit(sack_bytes));
             let length = whole.min(edge.since(next));
-            let fin = length == unsent && common.phase.has_fin_outstanding();
+            let fin = length == unsent && common.state.has_fin_outstanding();
             if length == whole || !common.config.policy.tail_probes_are_full_segments {
                 return Some(Data { start: next, length, fin, step: 0, again: None });
             }
@@ -376,7 +376,7 @@ impl Sender {
     }
     fn may_end_before_open(&self, common: &Common) -> bool {
         let closed = common.marks.has(Marks::ACTIVE) && common.marks.has(Marks::CLOSE_AFTER_OPEN);
-        common.phase == TcpPhase::SynReceived && closed && self.queued_bytes() == 0
+        common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub fn is_window_shut(&self, common: &Common) -> bool {
@@ -442,7 +442,7 @@ impl Sender {
         let is_urgent = from.precedes(self.space.urgent);
         let overrides = common.config.policy.urgent_goes_with_data && is_urgent;
         let holds = self.marks.has(SendMarks::CORKED) && !overrides;
-        if holds && length == unsent && !common.phase.has_fin_outstanding() {
+        if holds && length == unsent && !common.state.has_fin_outstanding() {
             return false;
         }
         let end = self.space.next + length;
@@ -455,7 +455,7 @@ impl Sender {
         if length < unsent {
             return nothing_outstanding && length >= self.space.largest_window.div_ceil(2);
         }
-        let last = common.phase.has_fin_outstanding() || is_urgent;
+        let last = common.state.has_fin_outstanding() || is_urgent;
         let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
         let pushed = end.at_or_before(self.space.push) || released.is_some_and(|to| end.at_or_before(to));
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
@@ -478,7 +478,7 @@ impl Sender {
     pub fn probe(&self, common: &Common, end: Sequence) -> Option<Data> {
         let start = self.space.unacknowledged;
         let length = end.since(start).min(1);
-        let fin = length == 0 && common.phase.has_fin_outstanding();
+        let fin = length == 0 && common.state.has_fin_outstanding();
         let again = self.has_outstanding().then_some(RetransmittedWhy::Probe);
         (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
     }
@@ -536,7 +536,7 @@ impl Sender {
     pub fn restart_after_idle(&mut self, common: &Common, now: Instant) {
         if self.has_outstanding()
             || self.space.window == 0
-            || common.phase.opens()
+            || common.state.opens()
             || self.queued_bytes() == 0
         {
             return;

@@ -7,7 +7,7 @@ use crate::common::Common;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 /// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).
 const WORST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(200);
@@ -144,7 +144,7 @@ impl Sender {
     fn may_probe_tail(&self, common: &Common) -> bool {
         let reads = common.config.tail_loss_probe && common.config.rack && common.marks.has(Marks::SACK);
         reads
-            && common.phase != TcpPhase::SynReceived
+            && common.state != TcpState::SynReceived
             && match common.config.policy.tail_probes_are_full_segments {
                 true => {
                     matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)

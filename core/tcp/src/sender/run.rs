@@ -4,9 +4,9 @@
 use super::Sender;
 use crate::common::Common;
 use crate::marks::SendMarks;
-use crate::phase::Allows;
 use crate::policy::PushPlacement;
 use crate::sender::next::{Data, Next};
+use crate::state::Allows;
 use inhost_base::{Instant, Sequence};
 
 impl Sender {
@@ -66,7 +66,7 @@ impl Sender {
         }
         let full = (unsent.min(room) / step).clamp(1, most) * step;
         // A rest that is followed by the FIN goes with it.
-        let ends = common.phase.has_fin_outstanding() && unsent <= room && unsent <= most * step;
+        let ends = common.state.has_fin_outstanding() && unsent <= room && unsent <= most * step;
         if ends { (unsent, true) } else { (full, false) }
     }
     /// New data left for the first time, with `in_flight` bytes before it.
@@ -119,7 +119,7 @@ impl Sender {
     }
     /// Whether nothing asks for one segment in particular.
     fn may_run(&self, common: &Common) -> bool {
-        !common.phase.opens()
+        !common.state.opens()
             && !self.recovery.forward
             && !self.marks.has(SendMarks::PROBE)
             && !self.marks.has(SendMarks::TAIL_PROBE)

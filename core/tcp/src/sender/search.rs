@@ -7,7 +7,7 @@ use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::marks::{Marks, SendMarks};
 use crate::numbers::Visit;
-use crate::phase::Allows;
+use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
@@ -95,7 +95,7 @@ impl Sender {
     pub fn search_probe(&self, common: &Common, sack_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
         if !self.marks.has(SendMarks::SEARCHES)
             || self.recovery.state != RecoveryState::Open
-            || common.phase.opens()
+            || common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
             || self.payload_limit(sack_bytes) < self.segment_bytes()
         {

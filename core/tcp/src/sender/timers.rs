@@ -3,14 +3,14 @@
 use super::Sender;
 use crate::common::Common;
 use crate::marks::SendMarks;
-use crate::phase::Allows;
+use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
-        let probes_window = self.space.window == 0 && !common.phase.opens();
+        let probes_window = self.space.window == 0 && !common.state.opens();
         if probes_window { self.round_trip.backoff } else { self.keep_alive_probes }
     }
     /// Starts the retransmission timer anew; it never outlasts the user time-out.
@@ -18,7 +18,7 @@ impl Sender {
     #[inline]
     pub fn arm_retransmission(&mut self, common: &Common, now: Instant) {
         self.retransmit_at = now + self.next_timeout(common);
-        if common.phase.opens() || !common.config.policy.user_timeout_from_retransmission {
+        if common.state.opens() || !common.config.policy.user_timeout_from_retransmission {
             self.bound_by_user_timeout(common, now);
         }
     }
@@ -33,14 +33,14 @@ impl Sender {
     /// The time-out as it stands. The first of a SYN need not be doubled.
     #[inline]
     fn next_timeout(&self, common: &Common) -> Duration {
-        let linear = if common.phase == TcpPhase::SynSent { common.config.syn_linear_timeouts } else { 0 };
+        let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
         self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &common.config)
     }
     /// Whether a SYN was sent as often as it may be.
     pub fn syn_is_given_up(&self, common: &Common) -> bool {
-        let most = match common.phase {
-            TcpPhase::SynSent => common.config.syn_retries.saturating_add(common.config.syn_linear_timeouts),
-            TcpPhase::SynReceived => common.config.syn_answer_retries,
+        let most = match common.state {
+            TcpState::SynSent => common.config.syn_retries.saturating_add(common.config.syn_linear_timeouts),
+            TcpState::SynReceived => common.config.syn_answer_retries,
             _ => return false,
         };
         self.round_trip.backoff >= most
@@ -55,7 +55,7 @@ impl Sender {
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
     pub fn revert_back_off(&mut self, common: &Common, sequence: Sequence, now: Instant) {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !common.phase.opens()) else {
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !common.state.opens()) else {
             return;
         };
         if self.round_trip.backoff > 0 && sequence == self.space.unacknowledged {

@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::Header;
 use crate::common::Common;
-use crate::phase::Allows;
+use crate::state::Allows;
 use inhost_base::Sequence;
 use inhost_wire::tcp::Flags;
 
@@ -21,7 +21,7 @@ impl Sender {
     /// The urgent pointer of a segment that begins at `sequence`, while urgent data lies ahead of that.
     pub fn urgent_pointer_from(&self, common: &Common, sequence: Sequence) -> Option<u16> {
         let urgent = self.space.urgent;
-        let outstanding = self.space.unacknowledged.precedes(urgent) && !common.phase.opens();
+        let outstanding = self.space.unacknowledged.precedes(urgent) && !common.state.opens();
         (outstanding && sequence.precedes(urgent)).then(|| urgent.since(sequence).min(0xffff) as u16)
     }
 }

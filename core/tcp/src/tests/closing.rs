@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, ReceiveError, ResetReply, SendError, SendHow};
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 #[test]
 fn we_close_first() {
@@ -13,26 +13,26 @@ fn we_close_first() {
     trial.close();
     let fin = trial.expect();
     assert_eq!((fin.at(), fin.flags(), fin.len()), (11, FIN | ACK, 0));
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait1);
+    assert_eq!(trial.connection.state(), TcpState::FinWait1);
     assert_eq!(trial.connection.send(b"x", SendHow::default(), lend!(trial)), Err(SendError::Closed));
     trial.give(segment(1, ACK, 12), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
     // Half-closed: the peer still speaks.
     trial.give(segment(1, ACK | PSH, 12), b"and another thing");
     assert_eq!(trial.read(100), b"and another thing");
     trial.pass(Duration::from_secs(3600));
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2, "for as long as somebody reads");
+    assert_eq!(trial.connection.state(), TcpState::FinWait2, "for as long as somebody reads");
     trial.sent.clear();
     let outcome = trial.give(segment(18, ACK | FIN, 12), b"");
     assert!(outcome.changes.contains(Changes::PEER_CLOSED));
     trial.expect().is_ack(19);
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
     assert_eq!(trial.read(10), b"");
     // spec: RFC9293 MUST-13
     trial.pass(Duration::from_millis(59_999));
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
     trial.pass_ms(1);
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
     assert_eq!((trial.connection.error(), trial.connection.deadline()), (None, Instant::FAR_FUTURE));
     assert!(trial.changed().contains(Changes::CLOSED));
     trial.nothing();
@@ -43,7 +43,7 @@ fn the_peer_closes_first() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1, ACK | FIN, 1), b"bye");
     trial.expect().is_ack(5);
-    assert_eq!(trial.connection.phase(), TcpPhase::CloseWait);
+    assert_eq!(trial.connection.state(), TcpState::CloseWait);
     assert_eq!(trial.read(100), b"bye");
     assert_eq!(trial.read(100), b"");
     trial.write(b"wait");
@@ -51,9 +51,9 @@ fn the_peer_closes_first() {
     trial.close();
     let fin = trial.expect();
     assert_eq!((fin.at(), fin.flags()), (5, FIN | ACK));
-    assert_eq!(trial.connection.phase(), TcpPhase::LastAck);
+    assert_eq!(trial.connection.state(), TcpState::LastAck);
     trial.give(segment(5, ACK, 6), b"");
-    assert_eq!((trial.connection.phase(), trial.connection.error()), (TcpPhase::Closed, None));
+    assert_eq!((trial.connection.state(), trial.connection.error()), (TcpState::Closed, None));
     trial.nothing();
 }
 
@@ -64,9 +64,9 @@ fn both_close_at_once() {
     trial.expect();
     trial.give(segment(1, ACK | FIN, 1), b"");
     trial.expect().is_ack(2);
-    assert_eq!(trial.connection.phase(), TcpPhase::Closing);
+    assert_eq!(trial.connection.state(), TcpState::Closing);
     trial.give(segment(2, ACK, 2), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn the_fin_rides_with_the_last_data_and_is_sent_again_with_it() {
     let fin = trial.expect();
     assert_eq!((fin.at(), fin.len(), fin.flags()), (4, 0, FIN | ACK));
     trial.give(segment(1, ACK | FIN, 5), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
 }
 
 fn in_time_wait(config: Config) -> Trial {
@@ -102,7 +102,7 @@ fn in_time_wait(config: Config) -> Trial {
     let fin = segment(1, ACK | FIN, 2);
     trial.give(if timestamps { stamp(fin) } else { fin }, b"");
     trial.sent.clear();
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
     trial
 }
 
@@ -114,12 +114,12 @@ fn time_wait_answers_a_repeated_fin_and_starts_anew() {
     trial.give(segment(1, ACK | FIN, 2), b"");
     trial.expect().is_ack(2);
     trial.pass(Duration::from_secs(59));
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
     // RFC 1337: a reset does not assassinate it.
     trial.give(segment(2, RST, 0), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::TimeWait);
+    assert_eq!(trial.connection.state(), TcpState::TimeWait);
     trial.pass(Duration::from_secs(1));
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
     trial.nothing();
 }
 
@@ -151,7 +151,7 @@ fn letting_go_of_unread_data_resets() {
         ..ResetReply::default()
     };
     assert_eq!(outcome.reset, Some(expected));
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn data_for_nobody_resets() {
     trial.round();
     assert!(trial.expect().flags().fin());
     trial.give(segment(1, ACK, 2), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
     let outcome = trial.give(segment(1, ACK, 2), b"hello?");
     assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 2);
     assert!(outcome.changes.contains(Changes::CLOSED));
@@ -177,7 +177,7 @@ fn with_reading_closed_alone_data_is_taken_and_forgotten() {
     trial.write(b"but I speak");
     trial.expect().is_data(1, 11);
     trial.give(segment(15, ACK | FIN, 12), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::CloseWait);
+    assert_eq!(trial.connection.state(), TcpState::CloseWait);
 }
 
 #[test]
@@ -187,9 +187,9 @@ fn fin_wait_2_ends_when_nobody_reads() {
     trial.round();
     trial.give(segment(1, ACK, 2), b"");
     trial.pass(Duration::from_secs(59));
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
     trial.pass(Duration::from_secs(1));
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
 }
 
 // spec: RFC9293 MUST-12
@@ -220,7 +220,7 @@ fn an_abort_is_not_a_close() {
 fn closing_before_the_answer_ends_it() {
     let mut trial = Trial::calling(plain());
     trial.close();
-    assert_eq!((trial.connection.phase(), trial.connection.error()), (TcpPhase::Closed, None));
+    assert_eq!((trial.connection.state(), trial.connection.error()), (TcpState::Closed, None));
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_fin_into_a_closed_window_is_probed_until_taken() {
     trial.pass_ms(400);
     assert!(trial.expect().flags().fin());
     trial.give(with_window(segment(1, ACK, 2), 0), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
 }
 
 /// An application that wrote 68 KB and let go, and a peer with a closed window that answers by `answer` each time that it
@@ -246,7 +246,7 @@ fn orphan_lasts_s(answer: impl Fn(&mut Trial, &Sent)) -> u64 {
     assert!(outcome.reset.is_none());
     trial.round();
     let start = trial.now;
-    while trial.connection.phase() != TcpPhase::Closed {
+    while trial.connection.state() != TcpState::Closed {
         assert!(trial.now.since(start) < Duration::from_secs(30 * 86_400), "it never ends");
         trial.pass_ms(500);
         while let Some(sent) = trial.sent.pop_front() {
@@ -291,10 +291,10 @@ fn an_orphan_whose_peer_reads_slowly_is_heard_out() {
             trial.give(with_window(segment(1, ACK, at), 0), b"");
         }
         trial.give(with_window(segment(1, ACK, at), 2000), b"");
-        assert_eq!(trial.connection.phase(), TcpPhase::FinWait1, "at {at}");
+        assert_eq!(trial.connection.state(), TcpState::FinWait1, "at {at}");
     }
     trial.give(segment(1, ACK, 20_002), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
 }
 
 #[test]
@@ -305,9 +305,9 @@ fn an_orphan_whose_peer_is_silent_is_given_as_long_as_the_user_asked_for() {
     trial.connection.detach(lend!(trial));
     trial.round();
     trial.pass_ms(990_000);
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait1);
+    assert_eq!(trial.connection.state(), TcpState::FinWait1);
     trial.pass_ms(11_000);
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
 }
 
 #[test]
@@ -317,13 +317,13 @@ fn the_time_in_fin_wait_2_can_be_set_on_a_live_connection() {
     trial.connection.detach(lend!(trial));
     trial.round();
     trial.give(segment(1, ACK, 2), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
     trial.pass_ms(4_990);
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
     // Where it runs already it begins anew.
     trial.connection.set_fin_wait_2(Duration::from_secs(1), lend!(trial));
     trial.pass_ms(990);
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait2);
+    assert_eq!(trial.connection.state(), TcpState::FinWait2);
     trial.pass_ms(20);
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
 }

@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Config, ConnectionError, Header};
 use inhost_base::{Random, Sequence};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 use inhost_wire::tcp::Flags;
 
 fn stamped() -> Trial {
@@ -20,7 +20,7 @@ fn only_a_reset_at_exactly_the_next_number_counts() {
     trial.nothing();
     trial.give(segment(2, RST, 0), b"");
     trial.expect().is_ack(1);
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
     trial.give(segment(1, RST, 0), b"");
     assert_eq!(trial.connection.error(), Some(ConnectionError::Reset));
     trial.nothing();
@@ -43,7 +43,7 @@ fn a_syn_is_challenged_within_a_limit() {
     trial.pass_ms(1000);
     trial.give(segment(1, SYN, 0), b"");
     trial.expect().is_ack(1);
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
 }
 
 // RFC 5961 §5.2
@@ -125,7 +125,7 @@ fn an_echo_of_our_own_acknowledgments_dies_out() {
 fn figures(trial: &Trial) -> impl PartialEq + core::fmt::Debug + use<> {
     let info = trial.connection.info(trial.now);
     (
-        (info.phase, info.send_unacknowledged, info.send_next, info.send_window_bytes),
+        (info.state, info.send_unacknowledged, info.send_next, info.send_window_bytes),
         (info.receive_next, info.receive_window_bytes, info.receive_queue_bytes, info.reassembly_bytes),
         (info.congestion_window_bytes, info.retransmission_timeout, info.urgent_ahead_bytes),
     )
@@ -211,7 +211,7 @@ fn any_segment_in_any_state_is_survived() {
             let info = trial.connection.info(trial.now);
             let pinned = info.receive_queue_capacity_bytes;
             assert!(pinned <= (1 << 20) + (64 << 10), "seed {seed}");
-            let idle = matches!(info.phase, TcpPhase::SynSent | TcpPhase::SynReceived | TcpPhase::Closed);
+            let idle = matches!(info.state, TcpState::SynSent | TcpState::SynReceived | TcpState::Closed);
             assert!(info.congestion_window_bytes > 0 || idle, "seed {seed}");
             assert!(info.send_segment_bytes > 0, "seed {seed}");
         }

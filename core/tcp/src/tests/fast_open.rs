@@ -3,7 +3,7 @@
 use super::trial::{ACK, FIN, MSS, OURS, SYN, Sent, THEIRS, Trial, lend, open, plain, segment};
 use crate::{Changes, Connection, FastOpenState, Header, SendHow};
 use inhost_base::{Duration, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_wire::tcp::FastOpenCookie;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn a_known_cookie_takes_data_along() {
     assert_eq!(syn.header.options.fast_open, Some(cookie()));
     assert_eq!(state(&trial), FastOpenState::DataSent);
     trial.give(answer(961), b"first answer");
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
     assert_eq!(state(&trial), FastOpenState::DataAcknowledged);
     trial.expect().is_data(961, 1000);
     trial.nothing();
@@ -109,7 +109,7 @@ fn an_acknowledgment_beyond_the_data_is_none() {
     let (mut trial, _) = calling(cookie(), b"hello");
     let outcome = trial.give(answer(7), b"");
     assert!(outcome.reset.is_some());
-    assert_eq!(trial.connection.phase(), TcpPhase::SynSent);
+    assert_eq!(trial.connection.state(), TcpState::SynSent);
     trial.nothing();
 }
 
@@ -181,7 +181,7 @@ fn a_server_reads_and_answers_before_the_handshake_is_done() {
     assert_eq!((again.flags(), again.acknowledges(), again.at()), (SYN | ACK, 9, 0));
     trial.nothing();
     trial.give(segment(9, ACK, 1), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
     assert!(trial.changes.contains(Changes::CONNECTED));
     assert_eq!(state(&trial), FastOpenState::Accepted);
     trial.give(segment(9, ACK, 2001), b"");
@@ -199,7 +199,7 @@ fn one_acknowledgment_may_end_the_handshake_and_cover_the_answer() {
     trial.expect().is_data(1, 6);
     trial.give(segment(9, ACK | FIN, 7), b"");
     trial.expect().is_ack(10);
-    assert_eq!(trial.connection.phase(), TcpPhase::CloseWait);
+    assert_eq!(trial.connection.state(), TcpState::CloseWait);
     let info = trial.connection.info(trial.now);
     assert_eq!((info.sent_bytes, info.in_flight_bytes), (6, 0));
 }
@@ -266,7 +266,7 @@ fn data_of_calls_that_cross_may_be_taken() {
         let reply = trial.expect();
         assert_eq!((reply.at(), reply.flags(), reply.len(), reply.acknowledges()), (0, SYN | ACK, 0, 1));
         trial.give(answer(1 + taken), b"");
-        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        assert_eq!(trial.connection.state(), TcpState::Established);
         if let Some(length) = again {
             trial.expect().is_data(1 + taken, length);
         }

@@ -7,7 +7,7 @@ use crate::{
     RecoveryState, SendError, SoftError,
 };
 use inhost_base::{Duration, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 fn refusing() -> Config {
     let user_timeout = Duration::from_secs(3);
@@ -151,7 +151,7 @@ fn a_window_beyond_the_field_of_the_syn_counts_as_told() {
         let mut trial = Trial::called_by(config, &syn, false);
         assert_eq!(trial.expect().header.window, 0xffff);
         trial.give(segment(1, ACK, 1), b"");
-        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        assert_eq!(trial.connection.state(), TcpState::Established);
         trial.give(segment(1, ACK, 1), b"text");
         trial.nothing();
         trial.read(4);
@@ -170,7 +170,7 @@ fn the_answer_to_crossing_calls_is_acknowledged() {
         trial.give(syn, b"");
         assert_eq!(trial.expect().flags(), SYN | ACK);
         trial.give(segment(0, SYN | ACK, 1), b"");
-        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        assert_eq!(trial.connection.state(), TcpState::Established);
         trial.sent.pop_front().map(|sent| sent.header.options.sack.as_slice().to_vec())
     };
     let twice = vec![(Sequence(THEIRS), Sequence(THEIRS) + 1)];

@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, NetworkError, NetworkErrorKind, SoftError};
 use inhost_base::{Duration, Sequence};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 /// Established, with a round trip measured at 100 ms: the time-out is 300 ms.
 fn measured(config: Config) -> Trial {
@@ -27,7 +27,7 @@ fn a_lost_segment_is_sent_again_with_doubling_time_outs_until_the_user_gives_up(
     trial.expect();
     let mut at_ms = Vec::new();
     let mut suspected_ms = 0;
-    while trial.connection.phase() != TcpPhase::Closed {
+    while trial.connection.state() != TcpState::Closed {
         trial.pass_ms(10);
         while let Some(again) = trial.sent.pop_front() {
             again.is_data(2, 4);
@@ -276,7 +276,7 @@ fn the_network_can_end_an_open_but_only_hint_later() {
     assert_eq!(outcome.dropped, Some(Drop::NotCredible));
     trial.connection.unreachable(error(0, soft), lend!(trial));
     assert_eq!(trial.connection.soft_error(), Some(SoftError::Unreachable));
-    assert_eq!(trial.connection.phase(), TcpPhase::SynSent);
+    assert_eq!(trial.connection.state(), TcpState::SynSent);
     let hard = NetworkErrorKind::Hard(ConnectionError::Refused);
     let outcome = trial.connection.unreachable(error(0, hard), lend!(trial));
     assert!(outcome.changes.contains(Changes::CLOSED | Changes::ERROR));
@@ -285,7 +285,7 @@ fn the_network_can_end_an_open_but_only_hint_later() {
     let mut trial = Trial::established(plain());
     trial.write(b"data");
     trial.connection.unreachable(error(1, hard), lend!(trial));
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
     assert_eq!(trial.connection.soft_error(), Some(SoftError::Refused));
     trial.give(segment(1, ACK, 5), b"");
     assert_eq!(trial.connection.soft_error(), None, "the peer is there after all");

@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, ResetReply, SendHow};
 use inhost_base::Sequence;
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 // spec: RFC9293 MUST-14
 // spec: RFC9293 MUST-65
@@ -32,7 +32,7 @@ fn we_call_and_the_peer_answers() {
     let info = trial.connection.info(trial.now);
     // spec: RFC9293 MUST-16
     assert_eq!((info.send_segment_bytes, info.send_window_bytes), (688, 50_000));
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
 }
 
 // spec: RFC9293 MUST-15
@@ -62,7 +62,7 @@ fn an_unanswered_syn_is_repeated_ever_more_slowly_for_three_minutes() {
     }
     assert_eq!(at_s, [1, 3, 7, 15, 31, 63, 123]);
     assert_eq!(trial.connection.error(), Some(ConnectionError::TimedOut));
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
     assert!(trial.changed().contains(Changes::CLOSED | Changes::ERROR | Changes::SUSPECT));
 }
 
@@ -89,7 +89,7 @@ fn a_reset_refuses_only_when_it_acknowledges_our_syn() {
     assert_eq!(outcome.dropped, Some(Drop::OutOfWindow));
     let outcome = trial.give(segment(0, RST, 0), b"");
     assert_eq!(outcome.dropped, Some(Drop::OutOfWindow));
-    assert_eq!(trial.connection.phase(), TcpPhase::SynSent);
+    assert_eq!(trial.connection.state(), TcpState::SynSent);
     let outcome = trial.give(segment(0, RST | ACK, 1), b"");
     assert!(outcome.changes.contains(Changes::CLOSED | Changes::ERROR));
     assert_eq!(trial.connection.error(), Some(ConnectionError::Refused));
@@ -103,7 +103,7 @@ fn a_half_open_peer_is_reset() {
     let outcome = trial.give(segment(300, ACK, 900), b"");
     assert_eq!(outcome.reset, Some(ResetReply { sequence: Sequence(OURS) + 900, ..ResetReply::default() }));
     trial.nothing();
-    assert_eq!(trial.connection.phase(), TcpPhase::SynSent);
+    assert_eq!(trial.connection.state(), TcpState::SynSent);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_held_connection_says_nothing_until_it_is_released() {
     trial.round();
     assert_eq!(trial.expect().flags(), SYN | ACK);
     trial.give(segment(1, ACK, 1), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_held_connection_can_be_refused() {
     let outcome = trial.connection.abort(lend!(trial));
     let reset = outcome.reset.unwrap();
     assert_eq!((reset.sequence, reset.acknowledgment), (Sequence(0), Some(Sequence(THEIRS) + 1)));
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
 }
 
 // spec: RFC9293 MUST-10
@@ -176,7 +176,7 @@ fn both_call_at_once() {
     trial.give(theirs, b"");
     let answer = trial.expect();
     assert_eq!((answer.at(), answer.flags(), answer.acknowledges()), (0, SYN | ACK, 1));
-    assert_eq!(trial.connection.phase(), TcpPhase::SynReceived);
+    assert_eq!(trial.connection.state(), TcpState::SynReceived);
     let outcome = trial.give(segment(0, SYN | ACK, 1), b"");
     assert!(outcome.changes.contains(Changes::CONNECTED));
     trial.nothing();
@@ -209,7 +209,7 @@ fn the_answer_may_bring_data_and_even_the_end() {
     trial.expect().is_ack(14);
     assert_eq!(trial.read(100), b"all there is");
     assert_eq!(trial.read(100), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::CloseWait);
+    assert_eq!(trial.connection.state(), TcpState::CloseWait);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_close_before_the_handshake_is_done_follows_it() {
     let last = trial.expect();
     last.is_data(1, 3);
     assert!(last.flags().fin());
-    assert_eq!(trial.connection.phase(), TcpPhase::FinWait1);
+    assert_eq!(trial.connection.state(), TcpState::FinWait1);
 }
 
 #[test]
@@ -240,8 +240,8 @@ fn an_answer_that_cannot_leave_is_given_up_in_time_and_not_at_once() {
     trial.connection.release(lend!(trial));
     let outcome = trial.connection.cannot_leave(lend!(trial));
     assert!(!outcome.changes.contains(Changes::CLOSED));
-    assert_eq!(trial.connection.phase(), TcpPhase::SynReceived);
+    assert_eq!(trial.connection.state(), TcpState::SynReceived);
     trial.pass(Config::default().connect_timeout + inhost_base::Duration::from_secs(1));
-    assert_eq!(trial.connection.phase(), TcpPhase::Closed);
+    assert_eq!(trial.connection.state(), TcpState::Closed);
     assert_eq!(trial.connection.error(), Some(ConnectionError::TimedOut));
 }

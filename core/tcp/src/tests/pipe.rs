@@ -8,7 +8,7 @@ use crate::{
 };
 use inhost_base::{Duration, Instant, Key, Random, Sequence};
 use inhost_buf::{Pool, Slices};
-use inhost_event::{Ignore, TcpPhase};
+use inhost_event::{Ignore, TcpState};
 use inhost_wire::tcp::SackBlocks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -314,7 +314,7 @@ impl Run {
             Some(mut connection) => {
                 let outcome = connection.receive(&header, &mut packet, flying.ecn, env_of!(self, i));
                 // Once this end is through with TIME-WAIT or LAST-ACK, a stray may meet nobody.
-                let stray = connection.phase() == TcpPhase::Closed;
+                let stray = connection.state() == TcpState::Closed;
                 assert!(outcome.reset.is_none() || stray, "seed {}: {outcome:?}\n{connection:?}", self.seed);
                 if let Some(reset) = outcome.reset {
                     // Who is still in LAST-ACK after the other's TIME-WAIT learns so that it is over.
@@ -355,7 +355,7 @@ impl Run {
                 Err(SendError::WouldBlock) => {}
                 Err(error) => panic!("seed {}: {error}", self.seed),
             }
-        } else if !self.ends[i].closed && connection.phase() != TcpPhase::SynSent {
+        } else if !self.ends[i].closed && connection.state() != TcpState::SynSent {
             connection.close(env_of!(self, i));
             self.ends[i].closed = true;
         }
@@ -411,7 +411,7 @@ impl Run {
     }
     fn is_over(&self) -> bool {
         self.ends.iter().all(|end| {
-            end.at_end && end.closed && end.connection.as_ref().is_some_and(|c| c.phase() == TcpPhase::Closed)
+            end.at_end && end.closed && end.connection.as_ref().is_some_and(|c| c.state() == TcpState::Closed)
         })
     }
     fn check_end(&mut self) {

@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::Config;
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 /// The peer's SYN and ACK for what `trial` sent, with timestamps and a scale.
 fn answered(config: Config) -> Trial {
@@ -47,7 +47,7 @@ fn an_echo_without_acknowledgment_measures_nothing() {
     trial.pass_ms(30);
     // The peer called at the same time, and its SYN bears what looks like an echo.
     trial.give(with_timestamps(segment(0, SYN, 0), 1, stamp.wrapping_sub(5000)), b"");
-    assert_eq!(trial.connection.phase(), TcpPhase::SynReceived);
+    assert_eq!(trial.connection.state(), TcpState::SynReceived);
     assert_eq!(trial.connection.info(trial.now).smoothed_round_trip, None);
 }
 

@@ -3,7 +3,7 @@
 use super::trial::*;
 use crate::{Config, ConnectionError};
 use inhost_base::Duration;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 // spec: RFC9293 SHLD-2
 #[test]
@@ -21,7 +21,7 @@ fn data_is_tried_for_a_hundred_seconds_at_least() {
     let mut trial = Trial::established(plain());
     trial.write(b"anybody there?");
     trial.pass(Duration::from_secs(100));
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
     assert!(trial.sent.len() > 3);
 }
 
@@ -67,7 +67,7 @@ fn what_lies_beyond_a_window_that_was_taken_back_does_not_end_the_connection() {
         trial.pass_ms(1000);
         trial.sent.clear();
     }
-    assert_eq!(trial.connection.phase(), TcpPhase::Established);
+    assert_eq!(trial.connection.state(), TcpState::Established);
     trial.give(segment(1, ACK, 1001), b"");
     trial.pass_ms(1000);
     assert!(trial.sent.iter().any(|sent| sent.at() == 1001 && sent.len() == 1000), "{:?}", trial.sent.len());

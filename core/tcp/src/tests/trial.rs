@@ -7,7 +7,7 @@ use crate::{
 };
 use inhost_base::{Duration, Instant, Random, Sequence};
 use inhost_buf::{Pool, Slices};
-use inhost_event::{Mask, Recorded, TcpPhase};
+use inhost_event::{Mask, Recorded, TcpState};
 use inhost_wire::tcp::{Flags, TcpOptions};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl Trial {
         trial.give(answer, b"");
         trial.expect();
         trial.nothing();
-        assert_eq!(trial.connection.phase(), TcpPhase::Established);
+        assert_eq!(trial.connection.state(), TcpState::Established);
         trial
     }
     pub fn established(config: Config) -> Trial {

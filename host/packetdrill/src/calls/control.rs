@@ -5,7 +5,7 @@ use crate::memory;
 use crate::options;
 use crate::world::{World, call};
 use core::ffi::{c_int, c_long, c_ulong, c_void};
-use inhost_event::{Ignore, TcpPhase};
+use inhost_event::{Ignore, TcpState};
 use libc::{EINVAL, ENOTCONN, ENOTTY, F_GETFL, F_SETFL, O_NONBLOCK, O_RDWR, SHUT_RD, SHUT_RDWR, SHUT_WR};
 
 /// Bytes that wait to be read.
@@ -49,8 +49,8 @@ pub(crate) unsafe extern "C" fn shutdown(_: *mut c_void, fd: c_int, how: c_int) 
         };
         let now = world.now;
         let name = world.descriptors.socket(fd)?.connection().ok_or(ENOTCONN)?;
-        let phase = world.stack.instruments().info(name, now).and_then(|info| info.phase);
-        if matches!(phase, None | Some(TcpPhase::Closed)) {
+        let state = world.stack.instruments().info(name, now).and_then(|info| info.state);
+        if matches!(state, None | Some(TcpState::Closed)) {
             return Err(ENOTCONN);
         }
         let socket = world.descriptors.socket_mut(fd)?;

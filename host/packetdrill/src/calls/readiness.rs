@@ -9,7 +9,7 @@ use crate::options;
 use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_stack::Readiness;
 use libc::{
     EAGAIN, EEXIST, EINVAL, ENOENT, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, POLLERR, POLLHUP, POLLIN,
@@ -35,8 +35,8 @@ impl World {
         };
         let Some(info) = self.tcp(name) else { return POLLOUT | POLLWRNORM | POLLHUP };
         let mut events = 0;
-        let peer_closed = options::peer_has_closed(info.phase) || socket.reading_ended;
-        let closed = info.phase == TcpPhase::Closed;
+        let peer_closed = options::peer_has_closed(info.state) || socket.reading_ended;
+        let closed = info.state == TcpState::Closed;
         if closed || (peer_closed && socket.writing_ended) {
             events |= POLLHUP;
         }

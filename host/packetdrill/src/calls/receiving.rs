@@ -154,7 +154,7 @@ fn inquiry(world: &World, fd: c_int) -> Result<Vec<Control>, i32> {
         return Ok(Vec::new());
     }
     let Some(info) = socket.connection().and_then(|name| world.tcp(name)) else { return Ok(Vec::new()) };
-    let ended = options::peer_has_closed(info.phase);
+    let ended = options::peer_has_closed(info.state);
     let waiting = info.receive_queue_bytes as i32;
     let told = if waiting == 0 && ended { 1 } else { waiting };
     Ok(vec![Control { level: libc::SOL_TCP, kind: options::TCP_CM_INQ, data: told.to_ne_bytes().to_vec() }])

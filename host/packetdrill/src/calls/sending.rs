@@ -10,7 +10,7 @@ use crate::memory::{self, Lent};
 use crate::world::World;
 use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
-use inhost_event::{Ignore, TcpPhase};
+use inhost_event::{Ignore, TcpState};
 use inhost_socket::Taken;
 use inhost_stack::{FastOpenCall, Readiness, SendHow, StreamError, TcpSocketId};
 use libc::{
@@ -322,7 +322,7 @@ impl Progress {
 
 /// Whether the handshake is in progress, and nothing can be sent before it is done.
 pub(crate) fn is_opening(world: &World, name: TcpSocketId) -> bool {
-    let phase = world.stack.instruments().info(name, world.now).and_then(|info| info.phase);
-    let opens = matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived));
+    let state = world.stack.instruments().info(name, world.now).and_then(|info| info.state);
+    let opens = matches!(state, Some(TcpState::SynSent | TcpState::SynReceived));
     opens && !world.stack.readiness(name).contains(Readiness::CONNECTED)
 }

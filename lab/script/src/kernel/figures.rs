@@ -36,7 +36,7 @@ impl Info {
     }
 }
 
-const PHASES: [&str; 13] = [
+const STATES: [&str; 13] = [
     "CLOSED",
     "ESTABLISHED",
     "SYN-SENT",
@@ -100,7 +100,7 @@ fn word(info: &Info, name: &str) -> Option<Figure> {
         Figure::Word(names.get(usize::from(info.0[at])).copied().unwrap_or("?").to_owned())
     };
     Some(match name {
-        "phase" => named(&PHASES, 0),
+        "state" => named(&STATES, 0),
         "recovery" => named(&RECOVERY, 1),
         "timestamps" => info.has(1),
         "sack" => info.has(2),

@@ -135,7 +135,7 @@ fn assertions_compare_words_numbers_and_times() {
         Step::Assert(assertion) => (assertion.ready, assertion.field, assertion.must),
         other => panic!("{other:?}"),
     };
-    assert_eq!(must("assert info.phase == ESTABLISHED").2, Must::Word("ESTABLISHED".into()));
+    assert_eq!(must("assert info.state == ESTABLISHED").2, Must::Word("ESTABLISHED".into()));
     assert_eq!(must("assert info.rto in 1ms..2ms").2, Must::Between(1e6, 2e6));
     assert!(must("assert ready.readable == yes").0);
     assert_eq!(must("assert info.timeouts == 0").2, Must::Between(0.0, 0.0));

@@ -4,7 +4,7 @@
 use crate::language::{Failure, Profile};
 use crate::side::Came;
 use inhost_base::Instant;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_stack::{Readiness, SocketId, Stack};
 use inhost_tcp::SoftError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,18 +34,18 @@ impl Face {
     }
     /// Whether the handshake is done, or will never be.
     pub fn may_write(&self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
-        let phase = stack.instruments().info(socket, now).and_then(|info| info.phase);
-        let opens = matches!(phase, Some(TcpPhase::SynSent | TcpPhase::SynReceived));
+        let state = stack.instruments().info(socket, now).and_then(|info| info.state);
+        let opens = matches!(state, Some(TcpState::SynSent | TcpState::SynReceived));
         !self.is_linux || !opens || stack.readiness(socket).contains(Readiness::CONNECTED)
     }
     /// Whether there is a connection, or the beginning of one, to shut down. A call that is shut down is given up, and
     /// says so once.
     pub fn shuts_down(&mut self, stack: &Stack, socket: SocketId, now: Instant) -> bool {
-        let phase = stack.instruments().info(socket, now).and_then(|info| info.phase);
-        if self.is_linux && phase == Some(TcpPhase::SynSent) {
+        let state = stack.instruments().info(socket, now).and_then(|info| info.state);
+        if self.is_linux && state == Some(TcpState::SynSent) {
             self.given_up.insert(socket, false);
         }
-        !self.is_linux || !matches!(phase, None | Some(TcpPhase::Closed | TcpPhase::TimeWait))
+        !self.is_linux || !matches!(state, None | Some(TcpState::Closed | TcpState::TimeWait))
     }
     /// What a write gives: the error that ended the connection, before its own shutdown; once that is told the
     /// connection is just closed.

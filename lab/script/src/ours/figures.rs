@@ -11,7 +11,7 @@ pub(super) fn figure(info: &Info, name: &str) -> Result<Figure, String> {
     let small = |n: u8| Figure::Number(f64::from(n));
     let long = |n: u64| Figure::Number(n as f64);
     Ok(match name {
-        "phase" => Figure::Word(info.phase.text().to_owned()),
+        "state" => Figure::Word(info.state.text().to_owned()),
         "send_window_bytes" => wide(info.send_window_bytes),
         "send_window_scale" => small(info.send_window_scale),
         "send_segment_bytes" => wide(info.send_segment_bytes.into()),

@@ -417,7 +417,7 @@ impl Side for Ours {
         match info {
             Some(info) => figures::figure(&info, field).map(Some),
             // A connection that is over and forgotten.
-            None if field == "phase" => Ok(Some(Figure::Word("CLOSED".into()))),
+            None if field == "state" => Ok(Some(Figure::Word("CLOSED".into()))),
             None => Err(format!("the socket {on} is no connection")),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use inhost_base::{Duration, Endpoint};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_socket::Host;
 
 /// No timer of a connection that waits for an acknowledgment is further away (RFC 6298 §2.5: a
@@ -27,7 +27,7 @@ pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
             if totals != (info.age, info.age) {
                 return Some(format!("ledgers hold {totals:?} of an age of {}: {info:?}", info.age));
             }
-            let is_waiting = tcp.in_flight_bytes > 0 && tcp.phase != TcpPhase::Closed;
+            let is_waiting = tcp.in_flight_bytes > 0 && tcp.state != TcpState::Closed;
             let is_armed = deadline.is_some_and(|at| at.since(now) <= FURTHEST_TIMER);
             (is_waiting && !is_armed && !wants_to_send)
                 .then(|| format!("data is under way and no timer runs ({deadline:?}): {info:?}"))
@@ -35,7 +35,7 @@ pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
     })
 }
 
-/// The ends of every connection that the host knows of, whatever its phase.
+/// The ends of every connection that the host knows of, whatever its state.
 pub(super) fn connections(host: &Host) -> BTreeSet<(Endpoint, Endpoint)> {
     host.with_stack(|stack, now| {
         stack.instruments().sockets(now).filter_map(|info| Some((info.local, info.remote?))).collect()
@@ -49,8 +49,8 @@ pub(super) fn is_alive(host: &Host, own: Endpoint, peer: Endpoint) -> bool {
             info.local == own
                 && info.remote == Some(peer)
                 && !matches!(
-                    info.phase,
-                    None | Some(TcpPhase::Closed | TcpPhase::TimeWait | TcpPhase::SynReceived)
+                    info.state,
+                    None | Some(TcpState::Closed | TcpState::TimeWait | TcpState::SynReceived)
                 )
         })
     })

@@ -243,7 +243,7 @@ impl Attack {
                         .instruments()
                         .sockets(now)
                         .map(|info| {
-                            format!("{} {:?} {:?} {:?}", info.local, info.remote, info.phase, info.age)
+                            format!("{} {:?} {:?} {:?}", info.local, info.remote, info.state, info.age)
                         })
                         .collect();
                     Err(format!("bytes, reassemblies and sockets left: {left:?}: {sockets:#?}"))

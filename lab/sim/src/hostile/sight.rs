@@ -1,7 +1,7 @@
 //! What can be seen of a host: that which a refused frame must leave as it is, and that which has a limit.
 
 use inhost_base::{Duration, Instant, Sequence};
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 use inhost_ip::limits;
 use inhost_stack::{ConnectionError, SoftError, Stack};
 use inhost_tcp::Info;
@@ -15,7 +15,7 @@ pub(super) type Connections = [Option<Connection>; TRANSFERS];
 /// is to answer waits for the link.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Connection {
-    phase: TcpPhase,
+    state: TcpState,
     pub send_unacknowledged: Sequence,
     pub send_next: Sequence,
     send_window_bytes: u32,
@@ -37,7 +37,7 @@ pub(super) struct Connection {
 impl Connection {
     fn of(info: &Info, now: Instant) -> Connection {
         Connection {
-            phase: info.phase,
+            state: info.state,
             send_unacknowledged: info.send_unacknowledged,
             send_next: info.send_next,
             send_window_bytes: info.send_window_bytes,

@@ -5,9 +5,9 @@ use crate::arrival::Arrival;
 use crate::connection::open::is_repeated_syn;
 use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::Outcome;
-use crate::phase::Allows;
+use crate::state::Allows;
 use crate::{Connection, Environment};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 /// A timestamp older than this says nothing any more (RFC 7323 §5.5): 24 days.
 // spec: RFC7323 5.5-1
@@ -33,7 +33,7 @@ impl Connection {
             }
             return false;
         }
-        if self.common.phase == TcpPhase::SynReceived
+        if self.common.state == TcpState::SynReceived
             && is_repeated_syn(arrival.header, self.receiver.space.initial)
             && !(self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn)
         {
@@ -58,10 +58,10 @@ impl Connection {
         if header.flags.rst() {
             return self.receiver.repeats_fin(&self.common, header);
         }
-        if !self.common.phase.opens() {
+        if !self.common.state.opens() {
             self.receiver.note_old(&self.common, arrival);
         }
-        if self.common.phase == TcpPhase::TimeWait && header.flags.fin() {
+        if self.common.state == TcpState::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT begins anew.
             self.linger_at = env.now + self.common.config.time_wait;
         }
@@ -83,7 +83,7 @@ impl Connection {
         }
         let second = (env.now.as_nanos() / 1_000_000_000) as u32;
         let stale = second.wrapping_sub(self.receiver.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
-        let most = i32::from(self.common.config.policy.pure_acks_pass_paws && !self.common.phase.opens());
+        let most = i32::from(self.common.config.policy.pure_acks_pass_paws && !self.common.state.opens());
         (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.

@@ -8,7 +8,7 @@ use crate::sender::acknowledgment::Report;
 use crate::sender::recovery::Heard;
 use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 impl Connection {
     /// The fifth step. False when the segment goes no further.
@@ -23,7 +23,7 @@ impl Connection {
         let acknowledgment = header.acknowledgment;
         let (unacknowledged, next) = (self.sender.space.unacknowledged, self.sender.space.next);
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
-        if self.common.phase == TcpPhase::SynReceived {
+        if self.common.state == TcpState::SynReceived {
             let early = self.common.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
             if !is_new && self.sender.ended_before_open(&self.common) {
                 // In all but the SYN that goes again it is FIN-WAIT-1.
@@ -59,7 +59,7 @@ impl Connection {
                 self.advance(&self.sender.report_of(&self.common, header), duplicate, env, outcome);
             }
         }
-        if self.common.phase == TcpPhase::Closed {
+        if self.common.state == TcpState::Closed {
             return false;
         }
         self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
@@ -255,15 +255,15 @@ impl Connection {
         }
     }
     pub(super) fn fin_acknowledged(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        match self.common.phase {
-            TcpPhase::FinWait1 => {
-                self.enter(TcpPhase::FinWait2, env);
+        match self.common.state {
+            TcpState::FinWait1 => {
+                self.enter(TcpState::FinWait2, env);
                 if self.common.marks.has(Marks::RECEIVE_CLOSED) {
                     self.linger_at = env.now + self.common.config.fin_wait_2;
                 }
             }
-            TcpPhase::Closing => self.enter_time_wait(env),
-            TcpPhase::LastAck => self.finish(None, env, outcome),
+            TcpState::Closing => self.enter_time_wait(env),
+            TcpState::LastAck => self.finish(None, env, outcome),
             _ => {}
         }
     }

@@ -3,15 +3,15 @@
 use crate::arrival::{Arrival, Coming};
 use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Changes, Outcome, ResetReply};
-use crate::phase::Allows;
 use crate::policy::DelayedAck;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::receiver::window::tighten;
+use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Packet;
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
 impl Connection {
     pub(crate) fn take_data(
@@ -29,7 +29,7 @@ impl Connection {
         if arrival.payload.is_empty() && !arrival.fin {
             return;
         }
-        if !self.common.phase.expects_data() {
+        if !self.common.state.expects_data() {
             // After the peer's FIN there is nothing more to take.
             if self.common.config.policy.unread_data_has_no_connection
                 && arrival.header.sequence.precedes(self.receiver.space.next)
@@ -125,7 +125,7 @@ impl Connection {
             && buffers.reassembly.ends_by(next + joined)
             && buffers.reassembly.duplicate.is_none()
             && self.common.config.policy.delayed_ack == DelayedAck::Adaptive
-            && self.common.phase != TcpPhase::Established
+            && self.common.state != TcpState::Established
         {
             // Linux acknowledges the FIN before it forgets what lay ahead.
             buffers.reassembly.duplicate = before;
@@ -139,7 +139,7 @@ impl Connection {
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
     /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        if self.common.phase != TcpPhase::Established {
+        if self.common.state != TcpState::Established {
             return self.refuse_data(arrival, env, outcome);
         }
         self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
@@ -178,11 +178,11 @@ impl Connection {
         if self.common.may_delay_fin() {
             self.receiver.schedule_for_fin();
         }
-        if self.common.phase == TcpPhase::FinWait1 && self.common.acks_adapt() {
+        if self.common.state == TcpState::FinWait1 && self.common.acks_adapt() {
             self.common.marks.set(Marks::APART);
         }
         // Where its acknowledgment goes at once, Linux still tells what came beyond it.
-        let tells = self.common.acks_adapt() && self.common.phase != TcpPhase::Established;
+        let tells = self.common.acks_adapt() && self.common.state != TcpState::Established;
         if let Some(buffers) = &mut self.receiver.buffers
             && buffers.reassembly.has_news()
             && !tells
@@ -190,10 +190,10 @@ impl Connection {
             buffers.reassembly.clear(env.pool);
         }
         outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
-        match self.common.phase {
-            TcpPhase::Established => self.enter(TcpPhase::CloseWait, env),
-            TcpPhase::FinWait1 => self.enter(TcpPhase::Closing, env),
-            TcpPhase::FinWait2 => self.enter_time_wait(env),
+        match self.common.state {
+            TcpState::Established => self.enter(TcpState::CloseWait, env),
+            TcpState::FinWait1 => self.enter(TcpState::Closing, env),
+            TcpState::FinWait2 => self.enter_time_wait(env),
             _ => {}
         }
     }
@@ -203,7 +203,7 @@ impl Connection {
         if self.common.config.policy.minimal_last_states && !self.common.is_small() {
             self.challenges = 0;
         }
-        self.enter(TcpPhase::TimeWait, env);
+        self.enter(TcpState::TimeWait, env);
         self.sender.retransmit_at = Instant::FAR_FUTURE;
         self.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();

@@ -6,13 +6,13 @@ use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 impl Connection {
     /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
     /// socket by then.
     pub fn outlives_abort(&self) -> bool {
-        self.common.config.policy.minimal_last_states && self.common.phase == TcpPhase::TimeWait
+        self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
     }
     /// A segment for it.
     pub(super) fn arrive_in_small(
@@ -21,13 +21,13 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.common.phase == TcpPhase::TimeWait {
+        if self.common.state == TcpState::TimeWait {
             // Nobody sends any more who could go slower.
             self.receiver.marks.clear(ReceiveMarks::ECHO_CONGESTION);
         }
         let is_old = self.receiver.is_older_than_known(&self.common, arrival);
         let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receiver.space.next);
-        if self.common.phase == TcpPhase::TimeWait {
+        if self.common.state == TcpState::TimeWait {
             return self.arrive_in_time_wait(arrival, is_old, env, outcome);
         }
         let flags = arrival.header.flags;
@@ -89,16 +89,16 @@ impl Connection {
     /// nothing more is to be done with it.
     pub(super) fn becomes_small(
         &mut self,
-        before: TcpPhase,
+        before: TcpState,
         arrival: &Arrival<'_>,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) -> bool {
-        if before == self.common.phase || !self.common.is_small() {
+        if before == self.common.state || !self.common.is_small() {
             return false;
         }
         let fin = arrival.header.flags.fin();
-        if before == TcpPhase::Closing {
+        if before == TcpState::Closing {
             self.begin_small();
             self.receiver.sack_told(&self.common, env.pool);
             return true;

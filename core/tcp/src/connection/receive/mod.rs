@@ -15,7 +15,7 @@ use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Packet;
-use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpPhase};
+use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
 use inhost_wire::tcp::Flags;
 
 impl Connection {
@@ -49,12 +49,12 @@ impl Connection {
         let (whole_bytes, start) = (payload.len() as u32, header.sequence);
         let (fin, is_repeated) = (header.flags.fin(), false);
         let mut arrival = Arrival { header, payload, is_repeated, whole_bytes, start, fin, ecn };
-        match self.common.phase {
-            TcpPhase::Closed => {
+        match self.common.state {
+            TcpState::Closed => {
                 outcome.reset = crate::ResetReply::to(header, arrival.payload.len());
                 outcome.dropped = Some(Drop::NoSocket);
             }
-            TcpPhase::SynSent => self.arrive_in_syn_sent(&mut arrival, env, &mut outcome),
+            TcpState::SynSent => self.arrive_in_syn_sent(&mut arrival, env, &mut outcome),
             _ => self.arrive_synchronised(&mut arrival, env, &mut outcome),
         }
         outcome
@@ -93,7 +93,7 @@ impl Connection {
         {
             return;
         }
-        let answers = self.common.phase == TcpPhase::SynReceived && !self.common.marks.has(Marks::ACTIVE);
+        let answers = self.common.state == TcpState::SynReceived && !self.common.marks.has(Marks::ACTIVE);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
             && self.common.config.policy.segments_need_ack_flag
             && !answers
@@ -119,7 +119,7 @@ impl Connection {
         let was_plain = (self.common.acks_adapt() || self.common.config.policy.old_acks_update_nothing)
             && self.is_plain_acknowledgment(arrival);
         let (before, is_old) =
-            (self.common.phase, arrival.header.acknowledgment.precedes(self.sender.space.unacknowledged));
+            (self.common.state, arrival.header.acknowledgment.precedes(self.sender.space.unacknowledged));
         if !self.take_acknowledgment(arrival, env, outcome) {
             if was_plain {
                 // The challenge goes first.
@@ -135,7 +135,7 @@ impl Connection {
             self.heard(arrival.header.sequence, arrival.header.options.timestamps, env.now);
             self.receiver.take_window_reduced(&self.common, arrival);
         }
-        if before != self.common.phase && self.becomes_small(before, arrival, env, outcome) {
+        if before != self.common.state && self.becomes_small(before, arrival, env, outcome) {
             return;
         }
         self.receiver.take_urgent(&self.common, arrival, outcome);
@@ -145,7 +145,7 @@ impl Connection {
     }
     /// When what waits to be acknowledged is, now that this segment is taken.
     fn schedule_what_came(&mut self, arrival: &Arrival<'_>, was_plain: bool, now: Instant) {
-        if !self.receiver.marks.has(ReceiveMarks::SCHEDULED) || self.common.phase == TcpPhase::Closed {
+        if !self.receiver.marks.has(ReceiveMarks::SCHEDULED) || self.common.state == TcpState::Closed {
             return;
         }
         if self.common.acks_adapt() {
@@ -166,7 +166,7 @@ impl Connection {
     fn is_plain_acknowledgment(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         let expected = self.common.marks.has(Marks::TIMESTAMPS);
-        self.common.phase == TcpPhase::Established
+        self.common.state == TcpState::Established
             && header.flags.without(Flags::PSH) == Flags::ACK
             && header.sequence == self.receiver.space.next
             && header.acknowledgment.at_or_before(self.sender.space.next)
@@ -181,7 +181,7 @@ impl Connection {
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     fn answers_simultaneous_open(&self, header: &Header) -> bool {
         let kind = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
-        self.common.phase == TcpPhase::SynReceived
+        self.common.state == TcpState::SynReceived
             && self.common.marks.has(Marks::ACTIVE)
             && kind == Flags::SYN | Flags::ACK
             && header.sequence == self.receiver.space.initial

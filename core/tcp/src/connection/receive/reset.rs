@@ -5,7 +5,7 @@ use crate::marks::{Marks, ReceiveMarks};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::Duration;
-use inhost_event::{Drop, TcpPhase};
+use inhost_event::{Drop, TcpState};
 
 /// See [`Connection::challenge_syn`].
 pub(crate) const CHALLENGED_AS_CONNECTION: u8 = 2;
@@ -20,7 +20,7 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        if self.common.phase == TcpPhase::TimeWait {
+        if self.common.state == TcpState::TimeWait {
             // RFC 1337 §3: a stray reset does not cut TIME-WAIT short.
             outcome.dropped = Some(Drop::NotCredible);
             return;
@@ -30,18 +30,18 @@ impl Connection {
         {
             return self.challenge(env, outcome);
         }
-        let error = match self.common.phase {
-            TcpPhase::SynReceived
+        let error = match self.common.state {
+            TcpState::SynReceived
                 if self.common.marks.has(Marks::ACTIVE)
                     && !self.common.config.policy.answers_crossing_syn =>
             {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
-            TcpPhase::Closing | TcpPhase::LastAck => {
+            TcpState::Closing | TcpState::LastAck => {
                 self.common.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
             }
-            TcpPhase::CloseWait if self.common.config.policy.reset_after_fin_is_closed => {
+            TcpState::CloseWait if self.common.config.policy.reset_after_fin_is_closed => {
                 Some(ConnectionError::ResetAfterEnd)
             }
             _ => Some(ConnectionError::Reset),
@@ -57,7 +57,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) -> bool {
         let header = arrival.header;
-        if self.common.phase != TcpPhase::SynReceived
+        if self.common.state != TcpState::SynReceived
             || self.common.marks.has(Marks::ACTIVE)
             || self.is_early()
         {
@@ -104,7 +104,7 @@ impl Connection {
     /// Linux, with a count of its own.
     pub(super) fn challenge_syn(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let begins = self.common.config.policy.challenge_interval.is_some()
-            && self.common.phase == TcpPhase::SynReceived
+            && self.common.state == TcpState::SynReceived
             && !self.common.marks.has(Marks::ACTIVE);
         if begins {
             self.challenges = 0;

@@ -8,7 +8,7 @@ use crate::receiver::window::tighten;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Event, Mask, SegmentReceived, TcpPhase};
+use inhost_event::{Event, Mask, SegmentReceived, TcpState};
 
 impl Connection {
     /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
@@ -20,7 +20,7 @@ impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
-        self.common.phase == TcpPhase::Established
+        self.common.state == TcpState::Established
             && header.sequence == self.receiver.space.next
             && payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
             && self.sender.space.unacknowledged.at_or_before(header.acknowledgment)

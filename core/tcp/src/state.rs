@@ -1,8 +1,8 @@
 //! What each state of RFC 9293 §3.3.2 allows.
 
-use inhost_event::TcpPhase;
+use inhost_event::TcpState;
 
-/// Questions that are asked of a phase.
+/// Questions that are asked of a state.
 pub(crate) trait Allows {
     /// The handshake is not done.
     fn opens(self) -> bool;
@@ -18,26 +18,26 @@ pub(crate) trait Allows {
     fn peer_has_closed(self) -> bool;
 }
 
-impl Allows for TcpPhase {
+impl Allows for TcpState {
     fn opens(self) -> bool {
-        matches!(self, TcpPhase::SynSent | TcpPhase::SynReceived)
+        matches!(self, TcpState::SynSent | TcpState::SynReceived)
     }
     fn expects_data(self) -> bool {
-        matches!(self, TcpPhase::Established | TcpPhase::FinWait1 | TcpPhase::FinWait2)
+        matches!(self, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2)
     }
     fn may_send(self) -> bool {
         matches!(
             self,
-            TcpPhase::SynSent | TcpPhase::SynReceived | TcpPhase::Established | TcpPhase::CloseWait
+            TcpState::SynSent | TcpState::SynReceived | TcpState::Established | TcpState::CloseWait
         )
     }
     fn has_fin_outstanding(self) -> bool {
-        matches!(self, TcpPhase::FinWait1 | TcpPhase::Closing | TcpPhase::LastAck)
+        matches!(self, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
     }
     fn has_fin_acknowledged(self) -> bool {
-        matches!(self, TcpPhase::FinWait2 | TcpPhase::TimeWait | TcpPhase::Closed)
+        matches!(self, TcpState::FinWait2 | TcpState::TimeWait | TcpState::Closed)
     }
     fn peer_has_closed(self) -> bool {
-        matches!(self, TcpPhase::CloseWait | TcpPhase::Closing | TcpPhase::LastAck | TcpPhase::TimeWait)
+        matches!(self, TcpState::CloseWait | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait)
     }
 }
