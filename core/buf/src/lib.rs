@@ -32,4 +32,4 @@ pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};
 pub use ring::ByteRing;
-pub use send_queue::{Cells, SendQueue, Shareable};
+pub use send_queue::{BlockLayout, SendQueue, Shareable};

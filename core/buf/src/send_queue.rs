@@ -22,10 +22,10 @@ const MOST_OF_LARGE_BYTES: usize = LARGE_CHUNK_BYTES / 2;
 /// no byte again.
 ///
 /// ```
-/// use inhost_buf::{Cells, Pool, SendQueue};
+/// use inhost_buf::{BlockLayout, Pool, SendQueue};
 /// let mut pool = Pool::new(1 << 20);
 /// let mut queue = SendQueue::default();
-/// assert_eq!(queue.write(b"hello, world", Cells::NONE, &mut pool), 12);
+/// assert_eq!(queue.write(b"hello, world", BlockLayout::NONE, &mut pool), 12);
 ///
 /// // Bytes 7 to 12 are lent for sending; they stay in the queue until they are acknowledged.
 /// assert_eq!(queue.slices(7, 5).as_one(), Some(&b"world"[..]));
@@ -49,7 +49,7 @@ pub struct SendQueue {
 /// The checksum blocks of a write: where its segments will probably begin and end. Chunks are divided accordingly, so
 /// that a segment is contiguous and its checksum is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cells {
+pub struct BlockLayout {
     /// Bytes in the queue before the next segment that was never sent.
     pub origin: usize,
     /// Payload of a full segment in bytes; 0 for no blocks.
@@ -58,9 +58,9 @@ pub struct Cells {
     pub summed: bool,
 }
 
-impl Cells {
+impl BlockLayout {
     /// No blocks.
-    pub const NONE: Cells = Cells { origin: 0, segment_bytes: 0, summed: false };
+    pub const NONE: BlockLayout = BlockLayout { origin: 0, segment_bytes: 0, summed: false };
 }
 
 /// The start of a payload in memory that can be shared by reference.
@@ -104,18 +104,18 @@ impl SendQueue {
     }
     /// Appends a copy of as much of `bytes` as `pool` has memory for, and returns how much.
     #[inline]
-    pub fn write(&mut self, bytes: &[u8], cells: Cells, pool: &mut Pool) -> usize {
+    pub fn write(&mut self, bytes: &[u8], layout: BlockLayout, pool: &mut Pool) -> usize {
         let mut done = self.chunks.back_mut().map_or(0, |back| back.append(bytes));
         self.bytes += done;
         while done < bytes.len() {
             let rest = &bytes[done..];
             let size = match rest.len() {
                 0..=FIRST_CHUNK_BYTES if self.chunks.is_empty() => FIRST_CHUNK_BYTES,
-                BULK_CHUNK_BYTES.. if cells.segment_bytes as usize > BULK_CHUNK_BYTES / 4 => {
+                BULK_CHUNK_BYTES.. if layout.segment_bytes as usize > BULK_CHUNK_BYTES / 4 => {
                     LARGE_CHUNK_BYTES
                 }
                 // A device that computes checksums mostly takes large frames, and is faster with fewer slices.
-                MOST_OF_LARGE_BYTES.. if !cells.summed => LARGE_CHUNK_BYTES,
+                MOST_OF_LARGE_BYTES.. if !layout.summed => LARGE_CHUNK_BYTES,
                 _ => BULK_CHUNK_BYTES,
             };
             let packet = match self.chunks.is_empty() {
@@ -125,8 +125,8 @@ impl SendQueue {
             let Some(packet) = packet else { break };
             self.capacity_bytes += packet.capacity();
             // So short a chunk is summed faster than its checksums are kept.
-            let blocks = self.blocks(if size == FIRST_CHUNK_BYTES { Cells::NONE } else { cells });
-            let mut chunk = Chunk::owned(self.end(), packet, blocks, cells.summed);
+            let blocks = self.blocks(if size == FIRST_CHUNK_BYTES { BlockLayout::NONE } else { layout });
+            let mut chunk = Chunk::owned(self.end(), packet, blocks, layout.summed);
             let taken = chunk.append(rest);
             self.bytes += taken;
             done += taken;
@@ -136,10 +136,10 @@ impl SendQueue {
     }
     /// Appends `bytes` by reference and keeps them until they are acknowledged. Nothing is copied. Checksums are computed
     /// when they are first needed, and kept.
-    pub fn lend(&mut self, mut bytes: Bytes, cells: Cells) {
-        let cells = if cells.summed { cells } else { Cells::NONE };
+    pub fn lend(&mut self, mut bytes: Bytes, layout: BlockLayout) {
+        let layout = if layout.summed { layout } else { BlockLayout::NONE };
         while !bytes.is_empty() {
-            let blocks = self.blocks(cells);
+            let blocks = self.blocks(layout);
             let part = bytes.split_to(blocks.span_bytes(bytes.len()));
             self.capacity_bytes += part.len();
             let start = self.end();
@@ -153,8 +153,8 @@ impl SendQueue {
     }
     /// The checksum blocks of a chunk that begins at the end.
     #[inline]
-    fn blocks(&self, cells: Cells) -> ChecksumBlocks {
-        ChecksumBlocks::new(cells.segment_bytes, self.bytes.saturating_sub(cells.origin))
+    fn blocks(&self, layout: BlockLayout) -> ChecksumBlocks {
+        ChecksumBlocks::new(layout.segment_bytes, self.bytes.saturating_sub(layout.origin))
     }
     /// Lends up to `length` bytes from `offset` on; fewer at the end of the queue, or when they lie in too many chunks.
     pub fn slices(&self, offset: usize, length: usize) -> Slices<'_> {

@@ -1,7 +1,7 @@
 //! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
 
 use crate::Config;
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
 use inhost_base::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct Common {
     pub config: Arc<Config>,
     pub state: TcpState,
-    pub marks: Marks,
+    pub flags: ConnectionFlags,
     /// Largest payload that the peer said it takes.
     pub peer_mss: u16,
     /// Largest payload that the path allows, options not counted.
@@ -48,7 +48,7 @@ impl Common {
     /// The timestamp that came back, where they were agreed on.
     #[inline]
     pub fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
-        timestamps.filter(|_| self.marks.has(Marks::TIMESTAMPS)).map(|(_, echo)| echo)
+        timestamps.filter(|_| self.flags.has(ConnectionFlags::TIMESTAMPS)).map(|(_, echo)| echo)
     }
     /// The latest instant at which the segment can have left whose timestamp came back.
     pub fn echo_left_by(&self, echo: u32, now: Instant) -> Option<Instant> {
@@ -63,7 +63,9 @@ impl Common {
         self.config.policy.minimal_last_states
             && match self.state {
                 TcpState::TimeWait => true,
-                TcpState::FinWait2 => self.marks.has(Marks::RECEIVE_CLOSED) && !self.marks.has(Marks::WHOLE),
+                TcpState::FinWait2 => {
+                    self.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !self.flags.has(ConnectionFlags::WHOLE)
+                }
                 _ => false,
             }
     }

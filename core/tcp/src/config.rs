@@ -103,7 +103,7 @@ pub struct Config {
     pub window_scaling: bool,
     /// Offer selective acknowledgments (RFC 2018). Default true. Without them losses are found as in RFC 6582.
     pub sack: bool,
-    /// Report segments that came twice (RFC 2883). Default true.
+    /// AckInfo segments that came twice (RFC 2883). Default true.
     pub duplicate_sack: bool,
     /// Explicit congestion notification (RFC 3168). Default [`EcnMode::Accept`].
     pub ecn: EcnMode,

@@ -11,9 +11,9 @@ fn what_is_lent_is_what_was_written() {
     let mut pool = Pool::new(1 << 20);
     let mut queue = SendQueue::default();
     let bytes = pattern(50_000);
-    let cells = Cells { origin: 0, segment_bytes: 1448, summed: true };
-    assert_eq!(queue.write(&bytes[..100], cells, &mut pool), 100);
-    assert_eq!(queue.write(&bytes[100..], cells, &mut pool), bytes.len() - 100);
+    let layout = BlockLayout { origin: 0, segment_bytes: 1448, summed: true };
+    assert_eq!(queue.write(&bytes[..100], layout, &mut pool), 100);
+    assert_eq!(queue.write(&bytes[100..], layout, &mut pool), bytes.len() - 100);
     queue.discard(33, &mut pool);
     for offset in [0, 400, 16_000, 49_000, 49_966] {
         let lent = queue.slices(offset, 1460);
@@ -25,7 +25,7 @@ fn what_is_lent_is_what_was_written() {
     queue.discard(usize::MAX, &mut pool);
     assert_eq!((queue.len(), pool.outstanding_bytes()), (0, 0));
     let mut tight = Pool::new(1000);
-    assert_eq!(SendQueue::default().write(&bytes, cells, &mut tight), 0);
+    assert_eq!(SendQueue::default().write(&bytes, layout, &mut tight), 0);
 }
 
 /// A bulk stream's segments lie in one piece each, with their sum at hand.
@@ -38,7 +38,7 @@ fn full_segments_are_summed_already() {
         for piece in bytes.chunks(16_384) {
             queue.write(
                 piece,
-                Cells { origin: 0, segment_bytes: segment_bytes as u32, summed: true },
+                BlockLayout { origin: 0, segment_bytes: segment_bytes as u32, summed: true },
                 &mut pool,
             );
         }
@@ -77,7 +77,7 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
         let mut into_segment = 0;
         for _ in 0..400 {
             let count = 1 + (random.public_below(40_000) >> random.public_below(15)) as usize;
-            let cells = Cells {
+            let layout = BlockLayout {
                 origin: match random.public_chance(0.1) {
                     true => random.public_below(model.len() as u32 + 1) as usize,
                     false => (segment_bytes - into_segment) % segment_bytes,
@@ -89,13 +89,13 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
             match random.public_below(6) {
                 0 | 1 if model.len() < 400_000 => {
                     let bytes: Vec<u8> = (0..count).map(|_| random.public_u64() as u8).collect();
-                    assert_eq!(queue.write(&bytes, cells, &mut pool), count);
+                    assert_eq!(queue.write(&bytes, layout, &mut pool), count);
                     model.extend(bytes);
                 }
                 2 if model.len() < 400_000 => {
                     let bytes: Vec<u8> = (0..count).map(|_| random.public_u64() as u8).collect();
                     model.extend(&bytes);
-                    queue.lend(Bytes::from(bytes), cells);
+                    queue.lend(Bytes::from(bytes), layout);
                 }
                 3 => {
                     let count = count.min(model.len());
@@ -174,7 +174,7 @@ fn lent_bytes_are_held_until_acknowledged() {
     let mut pool = Pool::new(1 << 20);
     let mut queue = SendQueue::default();
     let bytes = Bytes::from(pattern(100_000));
-    queue.lend(bytes.clone(), Cells { origin: 0, segment_bytes: 1448, summed: true });
+    queue.lend(bytes.clone(), BlockLayout { origin: 0, segment_bytes: 1448, summed: true });
     assert_eq!((queue.len(), queue.capacity_bytes(), pool.outstanding_bytes()), (100_000, 100_000, 0));
     // The very bytes, not a copy.
     assert!(queue.slices(0, 1448).iter().all(|piece| core::ptr::eq(piece.as_ptr(), bytes.as_ptr())));

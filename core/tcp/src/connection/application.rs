@@ -1,8 +1,8 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
-use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::{Outcome, ResetReply, SendHow};
-use crate::sender::burst::Seal;
+use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
 use bytes::Bytes;
@@ -27,9 +27,9 @@ impl Connection {
         self.may_add()?;
         let room = self.writable_bytes();
         let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let cells = self.sender.cells(&self.common);
+        let layout = self.sender.block_layout(&self.common);
         let taken =
-            if fits.is_empty() { 0 } else { self.sender.buffers_mut().send.write(fits, cells, env.pool) };
+            if fits.is_empty() { 0 } else { self.sender.buffers_mut().send.write(fits, layout, env.pool) };
         self.added(taken, bytes.len(), how, env)
     }
     /// As [`Connection::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until
@@ -47,9 +47,9 @@ impl Connection {
         let length = bytes.len();
         let taken = self.writable_bytes().min(length);
         if taken > 0 {
-            let cells = self.sender.cells(&self.common);
+            let layout = self.sender.block_layout(&self.common);
             let part = bytes.split_to(taken);
-            self.sender.buffers_mut().send.lend(part, cells);
+            self.sender.buffers_mut().send.lend(part, layout);
         }
         self.added(taken, length, how, env)
     }
@@ -59,7 +59,7 @@ impl Connection {
         if let Some(error) = self.error {
             return Err(SendError::Connection(error));
         }
-        if !self.common.state.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
             return Err(SendError::Closed);
         }
         Ok(())
@@ -76,23 +76,23 @@ impl Connection {
         // A write that just filled the buffer is owed the news as well: an application that looks for room before it writes
         // never makes the write that fails.
         if taken < length || self.writable_bytes() == 0 {
-            self.sender.marks.set(SendMarks::WRITER_WAITS);
+            self.sender.flags.set(SenderFlags::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
             self.settle(env);
             return Err(SendError::WouldBlock);
         }
-        self.sender.marks.clear(SendMarks::HELD_UP);
+        self.sender.flags.clear(SenderFlags::HELD_UP);
         let end = self.sender.end_of_queue(&self.common);
         if how.urgent && taken == length && taken > 0 {
             self.sender.space.urgent = end;
             if !self.common.config.policy.urgent_goes_with_data {
-                self.sender.marks.set(SendMarks::ANNOUNCE_URGENT);
+                self.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
             }
         }
         if how.end_of_record && taken == length && taken > 0 {
             let unacknowledged = self.sender.space.unacknowledged;
-            self.sender.buffers_mut().seals.add(end, Seal::Record, unacknowledged);
+            self.sender.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
         }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
         // write that was cut short is followed by the rest.
@@ -106,7 +106,7 @@ impl Connection {
             let start = if how.urgent { end } else { end.back(taken as u32) };
             self.sender.push_half_window(&self.common, self.receiver.sack_bytes(&self.common), start, end);
         }
-        let held = !pushed || self.sender.marks.has(SendMarks::CORKED);
+        let held = !pushed || self.sender.flags.has(SenderFlags::CORKED);
         // What is out lets go of what is held back, sooner or later.
         if taken > 0 && held && !(self.common.config.policy.cork_lasts_rto && self.sender.has_outstanding()) {
             self.sender.aggregate(&self.common, env.now);
@@ -119,14 +119,18 @@ impl Connection {
         let (end, unacknowledged) =
             (self.sender.end_of_queue(&self.common), self.sender.space.unacknowledged);
         if let Some(buffers) = &mut self.sender.buffers {
-            buffers.seals.add(end, if pushed { Seal::Push } else { Seal::Burst }, unacknowledged);
+            buffers.boundaries.add(
+                end,
+                if pushed { WriteBoundary::Push } else { WriteBoundary::Burst },
+                unacknowledged,
+            );
             let _ = self.decide();
         }
     }
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(&self) -> usize {
-        if !self.common.state.may_send() || self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
+        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
             return 0;
         }
         let room =
@@ -218,7 +222,7 @@ impl Connection {
     /// Whether all that the peer sent was read and no more comes.
     pub fn is_at_end(&self) -> bool {
         self.readable_bytes() == 0
-            && (self.common.marks.has(Marks::RECEIVE_CLOSED)
+            && (self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
                 || self.common.state.peer_has_closed()
                 || self.common.state == TcpState::Closed)
     }
@@ -239,9 +243,9 @@ impl Connection {
     }
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
-        let was_due = self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE);
+        let was_due = self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
         self.receiver.was_read(&self.common);
-        if was_due == self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
+        if was_due == self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
             // Nothing else that is sent depends on what is read.
             self.settle_receiving(false, env);
         } else {
@@ -260,7 +264,7 @@ impl Connection {
         let mut outcome = Outcome::default();
         match self.common.state {
             TcpState::SynSent => self.finish(None, env, &mut outcome),
-            TcpState::SynReceived => self.common.marks.set(Marks::CLOSE_AFTER_OPEN),
+            TcpState::SynReceived => self.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
             TcpState::Established => self.enter(TcpState::FinWait1, env),
             TcpState::CloseWait => self.enter(TcpState::LastAck, env),
             _ => {}
@@ -269,7 +273,7 @@ impl Connection {
             if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
                 self.sender.space.push = self.sender.stream_end();
             }
-            self.sender.marks.clear(SendMarks::HELD_UP);
+            self.sender.flags.clear(SenderFlags::HELD_UP);
         }
         outcome
     }
@@ -279,7 +283,7 @@ impl Connection {
         self.settle(env);
     }
     fn close_receiving(&mut self, env: &mut Environment<'_>) {
-        self.common.marks.set(Marks::RECEIVE_CLOSED);
+        self.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.clear(env.pool);
         }
@@ -341,7 +345,7 @@ impl Connection {
     /// The reset that ends the connection from our side.
     // spec: RFC7323 5.2-3
     pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
-        let timestamps = self.common.marks.has(Marks::TIMESTAMPS);
+        let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
         // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
         let sequence = self.acknowledgment_sequence();
         ResetReply {
@@ -356,7 +360,7 @@ impl Connection {
                 .then(|| self.sender.urgent_pointer_from(&self.common, sequence))
                 .flatten(),
             echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
-                && self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION),
+                && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A passive open whose SYN and ACK left before there was a connection (RFC 4987 §3.6).
 
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::{Connection, Environment};
 
 impl Connection {
@@ -8,12 +8,12 @@ impl Connection {
     /// acknowledgment. No round trip is measured by it, for nobody noted when it left. Of use only straight after
     /// [`Connection::accept`], which was given the number that the SYN and ACK bore.
     pub fn answered(&mut self, env: &mut Environment<'_>) {
-        if !self.common.marks.has(Marks::SYNCHRONISE)
+        if !self.common.flags.has(ConnectionFlags::SYNCHRONISE)
             || self.sender.space.next != self.sender.space.unacknowledged
         {
             return;
         }
-        self.common.marks.clear(Marks::SYNCHRONISE);
+        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
         self.sender.space.next = self.sender.space.unacknowledged + 1;
         self.receiver.space.acknowledged = self.receiver.space.next;
         // The field of a SYN is never scaled (RFC 7323 §2.2).

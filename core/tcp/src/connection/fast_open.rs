@@ -3,9 +3,9 @@
 
 use crate::arrival::Coming;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
-use crate::sender::burst::Seal;
+use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
 use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
@@ -43,7 +43,7 @@ impl Connection {
         if self.common.state == TcpState::SynSent
             && self.sender.space.next == self.sender.space.unacknowledged
         {
-            self.common.marks.set(Marks::HELD);
+            self.common.flags.set(ConnectionFlags::HELD);
             let _ = self.decide();
         }
     }
@@ -76,7 +76,7 @@ impl Connection {
             .congestion
             .open(self.common.config.initial_window_segments, self.sender.effective_mss(&self.common));
         payload.truncate(self.receiver.window_space(&self.common) as usize);
-        self.common.marks.put(Marks::SYN_DATA, !payload.is_empty());
+        self.common.flags.put(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
             let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
@@ -120,7 +120,7 @@ impl Connection {
         let open = self.sender.buffers.as_mut()?.fast_open.take()?;
         let (cookie, experimental) =
             open.learned.map_or((None, open.experimental), |(cookie, form)| (Some(cookie), form));
-        let syn_repeated = self.common.marks.has(Marks::SYN_REPEATED);
+        let syn_repeated = self.common.flags.has(ConnectionFlags::SYN_REPEATED);
         Some(FastOpenAnswer {
             cookie,
             experimental,
@@ -139,9 +139,9 @@ impl Connection {
             open.sent = sent;
             self.fast_open = FastOpenState::DataSent;
         }
-        if open.accepted && !self.common.marks.has(Marks::EARLY) {
+        if open.accepted && !self.common.flags.has(ConnectionFlags::EARLY) {
             // The queue begins after the SYN, so that what is sent now has its place in it.
-            self.common.marks.set(Marks::EARLY);
+            self.common.flags.set(ConnectionFlags::EARLY);
             self.sender.space.unacknowledged = open.initial + 1;
         }
     }
@@ -159,7 +159,7 @@ impl Connection {
             return;
         }
         let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
-        self.common.marks.put(Marks::SYN_DATA, taken == open.sent);
+        self.common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
         self.fast_open =
             if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
         let (sent_at, end) = (self.sender.sent_at, open.initial + 1 + open.sent);
@@ -169,13 +169,13 @@ impl Connection {
             // It was sent, and is to be sent again.
             buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
             buffers.flight.lose_all(|_| true);
-            buffers.seals.add(end, Seal::Push, header.acknowledgment);
+            buffers.boundaries.add(end, WriteBoundary::Push, header.acknowledgment);
         }
     }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
     pub(crate) fn open_early(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.common.marks.clear(Marks::EARLY);
-        self.common.marks.clear(Marks::SYNCHRONISE);
+        self.common.flags.clear(ConnectionFlags::EARLY);
+        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.fast_open = None;
         }
@@ -191,10 +191,10 @@ impl Connection {
         } else {
             self.sender.retransmit_at = inhost_base::Instant::FAR_FUTURE;
         }
-        if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
-            self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
+        if self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            self.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
             self.enter(TcpState::FinWait1, env);
-            if self.common.marks.has(Marks::RECEIVE_CLOSED) {
+            if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
             }
         }

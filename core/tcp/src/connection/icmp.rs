@@ -1,6 +1,6 @@
 //! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
@@ -14,7 +14,7 @@ impl Connection {
     /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
     /// where what icmpv6_err_convert makes of it is fatal.
     fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
-        match (kind, self.common.marks.has(Marks::IPV6)) {
+        match (kind, self.common.flags.has(ConnectionFlags::IPV6)) {
             (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
             (NetworkErrorKind::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
@@ -60,7 +60,7 @@ impl Connection {
                 self.path_shrank(path_mtu_mss, env.now);
                 if self.common.state == TcpState::SynSent && self.unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
-                    self.common.marks.set(Marks::SYNCHRONISE);
+                    self.common.flags.set(ConnectionFlags::SYNCHRONISE);
                 }
             }
         }
@@ -69,7 +69,7 @@ impl Connection {
     }
     fn is_handshake_of_a_listener(&self) -> bool {
         self.common.state == TcpState::SynReceived
-            && !self.common.marks.has(Marks::ACTIVE)
+            && !self.common.flags.has(ConnectionFlags::ACTIVE)
             && !self.is_early()
     }
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
@@ -129,7 +129,7 @@ impl Connection {
         self.sender.congestion.resize(self.sender.effective_mss(&self.common));
         if self.sender.has_outstanding() {
             if self.common.config.policy.smaller_mtu_is_loss {
-                self.sender.marks.set(SendMarks::REPAIRS_ONLY);
+                self.sender.flags.set(SenderFlags::REPAIRS_ONLY);
             }
             let longest = self.sender.segment_bytes();
             self.sender.send_refused_again(&self.common, longest);

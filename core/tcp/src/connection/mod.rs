@@ -18,8 +18,8 @@ mod transmit;
 mod urgent;
 
 use crate::common::Common;
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
-use crate::marks::{Marks, ReceiveMarks, SendMarks};
 use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
@@ -101,8 +101,8 @@ impl Connection {
         // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it. Every
         // call that may change the answer ends by asking for it, in `decide`.
         let _ = now;
-        debug_assert_eq!(self.common.marks.has(Marks::WANTS), self.next_segment().is_ok());
-        self.common.marks.has(Marks::WANTS)
+        debug_assert_eq!(self.common.flags.has(ConnectionFlags::WANTS), self.next_segment().is_ok());
+        self.common.flags.has(ConnectionFlags::WANTS)
     }
     /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
     /// `out` refuses one.
@@ -113,7 +113,7 @@ impl Connection {
         out: &mut O,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        let waits = self.sender.marks.has(SendMarks::WRITER_WAITS)
+        let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.not_sent_bytes() } else { 0 };
         let why = self.transmit_pass(env, budget_segments, out);
@@ -126,7 +126,7 @@ impl Connection {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if outcome.changes.is_empty() => {
                 debug_assert_eq!(self.next_segment(), Err(cause));
-                self.common.marks.clear(Marks::WANTS);
+                self.common.flags.clear(ConnectionFlags::WANTS);
                 self.settle_as(Err(cause), env);
             }
             _ => self.settle(env),
@@ -192,7 +192,7 @@ impl Connection {
     }
     /// Gives all memory back to the pool. What comes after is as for a connection without data.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.sender.marks.clear(SendMarks::PACED);
+        self.sender.flags.clear(SenderFlags::PACED);
         if self.has_buffers() {
             self.sender.congestion.tidy();
         }
@@ -225,7 +225,7 @@ impl Connection {
         }
         let newer_number = self.receiver.space.next.precedes(header.sequence);
         let newer = match header.options.timestamps {
-            Some((value, _)) if self.common.marks.has(Marks::TIMESTAMPS) => {
+            Some((value, _)) if self.common.flags.has(ConnectionFlags::TIMESTAMPS) => {
                 let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
                 ahead > 0 || (ahead == 0 && newer_number)
             }
@@ -244,7 +244,8 @@ impl Connection {
     /// Moves to `state` and says so.
     pub(crate) fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
         if state == TcpState::Established {
-            let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.state == TcpState::SynReceived;
+            let crossed =
+                self.common.flags.has(ConnectionFlags::ACTIVE) && self.common.state == TcpState::SynReceived;
             self.receiver
                 .ack_timing
                 .opened(crossed && self.common.config.policy.answers_crossing_syn, env.now);
@@ -265,9 +266,9 @@ impl Connection {
             return;
         }
         self.stop_timers();
-        self.sender.marks.clear(SendMarks::DUE);
-        self.receiver.marks.clear(ReceiveMarks::ACKNOWLEDGE);
-        self.common.marks.clear(Marks::SYNCHRONISE);
+        self.sender.flags.clear(SenderFlags::DUE);
+        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
+        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
         self.sender.recovery.end();
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.send.clear(env.pool);
@@ -299,7 +300,7 @@ impl Connection {
     pub fn not_sent_bytes(&self) -> u32 {
         let (next, end) = (self.sender.space.next, self.sender.stream_end());
         match () {
-            () if self.common.state.opens() && !self.common.marks.has(Marks::EARLY) => {
+            () if self.common.state.opens() && !self.common.flags.has(ConnectionFlags::EARLY) => {
                 self.sender.queued_bytes()
             }
             () if next.precedes(end) => end.since(next),
@@ -360,7 +361,7 @@ impl Connection {
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.next_segment();
-        self.common.marks.put(Marks::WANTS, next.is_ok());
+        self.common.flags.put(ConnectionFlags::WANTS, next.is_ok());
         next
     }
     fn figures(&self, now: Instant) -> Info {
@@ -396,10 +397,10 @@ impl Connection {
             congestion_control: self.sender.congestion.name(),
             congestion_window_bytes: self.sender.congestion.window.window_bytes,
             slow_start_threshold_bytes: self.sender.congestion.window.threshold_bytes,
-            timestamps: self.common.marks.has(Marks::TIMESTAMPS),
-            window_scaling: self.common.marks.has(Marks::SCALING),
-            sack: self.common.marks.has(Marks::SACK),
-            ecn: self.common.marks.has(Marks::ECN),
+            timestamps: self.common.flags.has(ConnectionFlags::TIMESTAMPS),
+            window_scaling: self.common.flags.has(ConnectionFlags::SCALING),
+            sack: self.common.flags.has(ConnectionFlags::SACK),
+            ecn: self.common.flags.has(ConnectionFlags::ECN),
             sent_bytes: self.sender.acknowledged_bytes,
             received_bytes: self.receiver.received_bytes,
             retransmitted_segments: history.retransmitted_segments,
@@ -413,7 +414,7 @@ impl Connection {
             delivered_segments: u32::from(!self.common.state.opens())
                 .wrapping_add(self.accounts.delivered_segments)
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
-            syn_data_taken: self.common.marks.has(Marks::SYN_DATA),
+            syn_data_taken: self.common.flags.has(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
             unanswered_probes: self.sender.unanswered_probes(&self.common),

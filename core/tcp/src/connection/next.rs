@@ -2,7 +2,7 @@
 //! nothing of the stream. Most often all is out, or one small segment leaves while nothing else is (DEC §4): that is
 //! told at a glance, by the same rules.
 
-use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::sender::next::{Data, Next};
 use crate::state::Allows;
 use crate::{Connection, RecoveryState};
@@ -25,7 +25,7 @@ impl Connection {
     #[inline(always)]
     fn next_plainly(&self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
-            || self.sender.marks.has(SendMarks::STIRS)
+            || self.sender.flags.has(SenderFlags::STIRS)
             || self.sender.recovery.state != RecoveryState::Open
         {
             return None;
@@ -39,9 +39,9 @@ impl Connection {
             return self.lone(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
-            () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) => Ok(Next::Acknowledge),
+            () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
             () if queued == 0 => Err(SendCause::ApplicationIdle),
-            () if self.sender.marks.has(SendMarks::WRITER_WAITS) => Err(SendCause::SendBuffer),
+            () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
             () => Err(SendCause::AwaitingAcknowledgment),
         })
     }
@@ -51,29 +51,30 @@ impl Connection {
     fn lone(&self, queued: u32) -> Option<Data> {
         let (send, start) = (&self.sender.space, self.sender.space.next);
         let end = start + queued;
-        let goes = !self.sender.marks.has(SendMarks::RARE)
-            && !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
+        let goes = !self.sender.flags.has(SenderFlags::RARE)
+            && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
             && send.unacknowledged == start
             && end.at_or_before(self.sender.send_edge())
             && end.at_or_before(send.push)
             && send.urgent.at_or_before(start)
             && queued <= self.sender.segment_bytes()
-            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.seals.is_empty())
+            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.boundaries.is_empty())
             && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
     }
     /// The same, whatever is out of the ordinary.
     fn next_in_general(&self) -> Result<Next, SendCause> {
         if self.common.state.opens()
-            && (!self.common.marks.has(Marks::EARLY) || self.common.marks.has(Marks::SYNCHRONISE))
+            && (!self.common.flags.has(ConnectionFlags::EARLY)
+                || self.common.flags.has(ConnectionFlags::SYNCHRONISE))
         {
             return match () {
-                () if self.common.marks.has(Marks::HELD) => Err(SendCause::Opening),
-                () if self.common.marks.has(Marks::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.common.flags.has(ConnectionFlags::HELD) => Err(SendCause::Opening),
+                () if self.common.flags.has(ConnectionFlags::SYNCHRONISE) => Ok(Next::Synchronise),
                 () if self.sender.ends_before_open(&self.common) => {
                     self.sender.data_from_next(0, true).map(Next::Data)
                 }
-                () if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
+                () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
                     && self.common.state == TcpState::SynReceived =>
                 {
                     Ok(Next::Acknowledge)
@@ -81,7 +82,7 @@ impl Connection {
                 () => Err(SendCause::Opening),
             };
         }
-        if (self.sender.marks.has(SendMarks::PROBE) || self.common.marks.has(Marks::APART))
+        if (self.sender.flags.has(SenderFlags::PROBE) || self.common.flags.has(ConnectionFlags::APART))
             && let Some(next) = self.goes_first()
         {
             return Ok(next);
@@ -89,10 +90,10 @@ impl Connection {
         match self.sender.next_data(&self.common, self.receiver.sack_bytes(&self.common)) {
             Ok(data) => Ok(Next::Data(data)),
             // Data carries whatever else is due; only without any does that travel alone.
-            Err(_) if self.sender.marks.has(SendMarks::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_) if self.sender.flags.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
             Err(_)
-                if self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE)
-                    || self.sender.marks.has(SendMarks::ANNOUNCE_URGENT) =>
+                if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
+                    || self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT) =>
             {
                 Ok(Next::Acknowledge)
             }
@@ -104,9 +105,9 @@ impl Connection {
     fn goes_first(&self) -> Option<Next> {
         if self.sender.probes_empty(&self.common) {
             // Urgent data is announced before the probe.
-            let announces = self.sender.marks.has(SendMarks::ANNOUNCE_URGENT);
+            let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
-        if self.common.marks.has(Marks::APART) { self.goes_apart() } else { None }
+        if self.common.flags.has(ConnectionFlags::APART) { self.goes_apart() } else { None }
     }
 }

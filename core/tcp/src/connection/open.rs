@@ -3,8 +3,8 @@
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::connection::receive::reset::CHALLENGED_AS_CONNECTION;
+use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
-use crate::marks::Marks;
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::receiver::Receiver;
 use crate::receiver::window::scale_for;
@@ -26,8 +26,8 @@ impl Connection {
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
-        connection.common.marks.set(Marks::ACTIVE);
-        connection.common.marks.set(Marks::SYNCHRONISE);
+        connection.common.flags.set(ConnectionFlags::ACTIVE);
+        connection.common.flags.set(ConnectionFlags::SYNCHRONISE);
         connection.settle(env);
         connection
     }
@@ -43,21 +43,21 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now);
-        connection.common.marks.set(Marks::SYNCHRONISE);
-        connection.common.marks.put(Marks::HELD, hold);
+        connection.common.flags.set(ConnectionFlags::SYNCHRONISE);
+        connection.common.flags.put(ConnectionFlags::HELD, hold);
         connection.learn_from_syn(syn, env.now);
         connection.settle(env);
         connection
     }
     /// Lets a held SYN and ACK go.
     pub fn release(&mut self, env: &mut Environment<'_>) {
-        self.common.marks.clear(Marks::HELD);
+        self.common.flags.clear(ConnectionFlags::HELD);
         self.sender.progress_at = env.now;
         self.settle(env);
     }
     /// Whether the SYN and ACK waits for [`Connection::release`].
     pub fn is_held(&self) -> bool {
-        self.common.marks.has(Marks::HELD)
+        self.common.flags.has(ConnectionFlags::HELD)
     }
 
     #[inline]
@@ -68,7 +68,7 @@ impl Connection {
             common: Common {
                 config: Arc::clone(config),
                 state,
-                marks: Marks::default(),
+                flags: ConnectionFlags::default(),
                 // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
                 peer_mss: open.default_mss,
                 path_mss,
@@ -85,7 +85,7 @@ impl Connection {
             soft_error: None,
             fast_open: FastOpenState::None,
         };
-        connection.common.marks.put(Marks::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        connection.common.flags.put(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.sender.congestion.window.segment_bytes = u32::from(path_mss);
         connection.sender.congestion.set_spaced(connection.common.config.pacing);
         connection.sender.least_echo = connection.common.timestamp(now);
@@ -94,13 +94,20 @@ impl Connection {
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
-        let crossed = self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn;
+        let crossed =
+            self.common.flags.has(ConnectionFlags::ACTIVE) && self.common.config.policy.answers_crossing_syn;
         let answering = self.common.state == TcpState::SynReceived && !crossed;
-        let timestamps =
-            if answering { self.common.marks.has(Marks::TIMESTAMPS) } else { self.common.config.timestamps };
+        let timestamps = if answering {
+            self.common.flags.has(ConnectionFlags::TIMESTAMPS)
+        } else {
+            self.common.config.timestamps
+        };
         let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
-        let scaling =
-            if answering { self.common.marks.has(Marks::SCALING) } else { self.common.config.window_scaling };
+        let scaling = if answering {
+            self.common.flags.has(ConnectionFlags::SCALING)
+        } else {
+            self.common.config.window_scaling
+        };
         TcpOptions {
             // spec: RFC9293 MUST-14 (the option is sent)
             // spec: RFC9293 MUST-65 (on SYNs only)
@@ -110,7 +117,7 @@ impl Connection {
                 .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
             // RFC 2018 §2
             sack_permitted: if answering {
-                self.common.marks.has(Marks::SACK)
+                self.common.flags.has(ConnectionFlags::SACK)
             } else {
                 self.common.config.sack
             },
@@ -135,16 +142,16 @@ impl Connection {
         match syn.options.window_scale {
             Some(scale) if self.common.config.window_scaling => {
                 self.sender.scale = scale.min(MAX_SCALE);
-                self.common.marks.set(Marks::SCALING);
+                self.common.flags.set(ConnectionFlags::SCALING);
             }
             _ => self.receiver.scale = 0,
         }
-        self.common.marks.put(Marks::SACK, syn.options.sack_permitted && self.common.config.sack);
+        self.common.flags.put(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
         self.learn_ecn(syn);
         if let Some((value, _)) = syn.options.timestamps
             && self.common.config.timestamps
         {
-            self.common.marks.set(Marks::TIMESTAMPS);
+            self.common.flags.set(ConnectionFlags::TIMESTAMPS);
             self.receiver.timestamp_recent = value;
             self.receiver.timestamp_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
         }
@@ -164,19 +171,19 @@ impl Connection {
             // answer the first SYN, though the latest did not ask any more.
             self.common.config.ecn == EcnMode::Request && ece && !cwr
         } else {
-            let asked = !self.common.marks.has(Marks::ACTIVE)
+            let asked = !self.common.flags.has(ConnectionFlags::ACTIVE)
                 || !self.common.config.policy.answers_crossing_syn
                 || (self.common.config.ecn == EcnMode::Request && self.sender.round_trip.backoff == 0);
             self.common.config.ecn != EcnMode::Off && ece && cwr && asked
         };
-        self.common.marks.put(Marks::ECN, agreed);
+        self.common.flags.put(ConnectionFlags::ECN, agreed);
     }
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.enter(TcpState::Established, env);
-        self.common.marks.clear(Marks::SYNCHRONISE);
-        if !self.common.marks.has(Marks::ACTIVE)
+        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        if !self.common.flags.has(ConnectionFlags::ACTIVE)
             && let Some(buffers) = &mut self.sender.buffers
         {
             buffers.fast_open = None;
@@ -184,7 +191,9 @@ impl Connection {
         self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
         self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
         self.sender.recovery = Recovery::new(self.sender.space.unacknowledged);
-        if self.common.config.policy.mss_at_most_half_window && !self.common.marks.has(Marks::ACTIVE) {
+        if self.common.config.policy.mss_at_most_half_window
+            && !self.common.flags.has(ConnectionFlags::ACTIVE)
+        {
             // What the SYN said does not count there.
             self.sender.space.largest_window = self.sender.space.window;
         }
@@ -193,9 +202,11 @@ impl Connection {
         let repeated = self.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
         let segments = if repeated > 1 { 1 } else { self.common.config.initial_window_segments };
         self.sender.congestion.open(segments, self.sender.effective_mss(&self.common));
-        if self.common.marks.has(Marks::SYN_REPEATED) {
+        if self.common.flags.has(ConnectionFlags::SYN_REPEATED) {
             self.sender.round_trip.after_lost_syn();
-            if self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.retransmitted_syn_sets_cwr {
+            if self.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.common.config.policy.retransmitted_syn_sets_cwr
+            {
                 self.sender.tell_of_reduction(&self.common);
             }
         }
@@ -203,7 +214,9 @@ impl Connection {
         self.sender.retransmit_at = Instant::FAR_FUTURE;
         self.sender.progress_at = env.now;
         self.receiver.receive_mss = self.receiver.receive_mss.min(self.common.path_mss);
-        if self.common.config.policy.challenge_interval.is_some() && !self.common.marks.has(Marks::ACTIVE) {
+        if self.common.config.policy.challenge_interval.is_some()
+            && !self.common.flags.has(ConnectionFlags::ACTIVE)
+        {
             // What its handshake was answered is no business of the connection.
             self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
         }
@@ -213,13 +226,13 @@ impl Connection {
             self.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
         }
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.common.marks.has(Marks::CLOSE_AFTER_OPEN) {
-            self.common.marks.clear(Marks::CLOSE_AFTER_OPEN);
+        if self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            self.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
             self.enter(TcpState::FinWait1, env);
-            if self.common.marks.has(Marks::RECEIVE_CLOSED) {
+            if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
                 self.orphaned(env.now);
             } else if self.common.config.policy.answers_crossing_syn {
-                self.common.marks.set(Marks::APART);
+                self.common.flags.set(ConnectionFlags::APART);
             }
         }
     }
@@ -274,7 +287,7 @@ impl Connection {
             // spec: RFC9293 MUST-11 (that we called is remembered)
             self.sender.syn_crossed();
             self.enter(TcpState::SynReceived, env);
-            self.common.marks.set(Marks::SYNCHRONISE);
+            self.common.flags.set(ConnectionFlags::SYNCHRONISE);
             return;
         }
         self.syn_answered(header, env);

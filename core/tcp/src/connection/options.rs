@@ -1,7 +1,7 @@
 //! What the application can ask of a connection while it lives.
 
 use crate::config::KeepAlive;
-use crate::marks::SendMarks;
+use crate::flags::SenderFlags;
 use crate::{Config, CongestionChoice, Connection, Environment};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
@@ -18,7 +18,7 @@ impl Connection {
     }
     /// Whether small segments are held back by the application's wish.
     pub fn is_corked(&self) -> bool {
-        self.sender.marks.has(SendMarks::CORKED)
+        self.sender.flags.has(SenderFlags::CORKED)
     }
     /// Nagle's algorithm on or off. What it holds back goes with the next [`Connection::transmit`].
     // spec: RFC9293 MUST-17
@@ -28,7 +28,7 @@ impl Connection {
             && self.common.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
         {
             // Linux lets go of whatever is held back.
-            self.sender.marks.set(SendMarks::OVERRIDE);
+            self.sender.flags.set(SenderFlags::OVERRIDE);
         }
         self.change(env, |config| config.nagle = on);
     }
@@ -94,7 +94,7 @@ impl Connection {
     }
     /// Holds segments that are not full back until `on` is false again, or for [`Config::aggregation_delay`].
     pub fn set_cork(&mut self, on: bool, env: &mut Environment<'_>) {
-        self.sender.marks.put(SendMarks::CORKED, on);
+        self.sender.flags.put(SenderFlags::CORKED, on);
         if on { self.settle(env) } else { self.push(env) }
     }
     /// The largest payload that we send in a segment, and before the handshake the largest that we ask for.

@@ -1,8 +1,8 @@
 //! What the link refuses, where that is a loss within the host: what Linux calls local congestion
 //! ([`Config::refusal_retry`](crate::Config::refusal_retry)).
 
-use crate::connection::transmit::Left;
-use crate::marks::SendMarks;
+use crate::connection::transmit::EmittedSegment;
+use crate::flags::SenderFlags;
 use crate::outcome::Outcome;
 use crate::sender::next::Next;
 use crate::state::Allows;
@@ -15,7 +15,7 @@ impl Connection {
     pub(crate) fn refused_by_link(
         &mut self,
         next: Next,
-        left: &Left,
+        left: &EmittedSegment,
         lent: u32,
         retry: Duration,
         env: &mut Environment<'_>,
@@ -32,8 +32,8 @@ impl Connection {
             return;
         }
         self.receiver.acknowledgment_left(&self.common, next, left.window);
-        self.sender.marks.set(SendMarks::REFUSED);
-        self.sender.marks.clear(SendMarks::TAIL_PROBE);
+        self.sender.flags.set(SenderFlags::REFUSED);
+        self.sender.flags.clear(SenderFlags::TAIL_PROBE);
         if self.sender.has_outstanding() {
             if self.sender.recovery.state == RecoveryState::Loss {
                 self.sender.retry_at(&self.common, now + retry);
@@ -53,6 +53,6 @@ impl Connection {
         }
         self.sender.keep_alive_probes = self.sender.keep_alive_probes.saturating_add(1);
         self.sender.retransmit_at = Instant::FAR_FUTURE;
-        self.sender.marks.set(SendMarks::OVERRIDE);
+        self.sender.flags.set(SenderFlags::OVERRIDE);
     }
 }

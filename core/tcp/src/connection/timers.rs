@@ -1,6 +1,6 @@
 //! What happens when time passes: one deadline, the least of a handful.
 
-use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, RecoveryState, SoftError};
@@ -47,7 +47,7 @@ impl Connection {
             matches!(self.common.state, TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
                 && !self.sender.has_outstanding()
                 && self.sender.retransmit_at == Instant::FAR_FUTURE
-                && !self.sender.marks.has(SendMarks::KEEP_ALIVE);
+                && !self.sender.flags.has(SenderFlags::KEEP_ALIVE);
         if !idle {
             return Instant::FAR_FUTURE;
         }
@@ -64,7 +64,7 @@ impl Connection {
     // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
     #[inline]
     pub(crate) fn schedule_acknowledgment(&mut self, now: Instant) {
-        self.receiver.marks.set(ReceiveMarks::SCHEDULED);
+        self.receiver.flags.set(ReceiverFlags::SCHEDULED);
         if self.common.acks_adapt() {
             return self.receiver.schedule_adaptive(&self.common, &self.sender.round_trip, now);
         }
@@ -74,7 +74,7 @@ impl Connection {
             || delay == Duration::ZERO
             || self.receiver.ack_timing.is_quick()
         {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else if self.receiver.acknowledge_at == Instant::FAR_FUTURE {
             self.receiver.acknowledge_at = now + delay;
         }
@@ -96,7 +96,7 @@ impl Connection {
         if self.receiver.acknowledge_at <= now {
             self.receiver.acknowledge_at = Instant::FAR_FUTURE;
             self.receiver.waited_in_vain(&self.common, &self.sender.round_trip);
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.keep_alive_at() <= now {
             self.fire_keep_alive(env, outcome);
@@ -115,12 +115,12 @@ impl Connection {
         {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
-            self.sender.marks.clear(SendMarks::HELD_UP);
+            self.sender.flags.clear(SenderFlags::HELD_UP);
             self.sender.space.push = self.sender.stream_end();
             if self.common.config.policy.cork_lasts_rto {
                 self.sender.override_small(&self.common);
-            } else if self.sender.marks.has(SendMarks::CORKED) {
-                self.sender.marks.set(SendMarks::OVERRIDE);
+            } else if self.sender.flags.has(SenderFlags::CORKED) {
+                self.sender.flags.set(SenderFlags::OVERRIDE);
             }
         }
         if self.has_buffers()
@@ -138,16 +138,16 @@ impl Connection {
             self.sender.fire_pace();
         }
         if reorder_at <= env.now {
-            self.sender.marks.clear(SendMarks::HELD_UP);
+            self.sender.flags.clear(SenderFlags::HELD_UP);
             self.sender.fire_reordering(&self.common, env);
         }
         if probe_at > env.now {
             return;
         }
         if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
-            self.sender.marks.clear(SendMarks::HELD_UP);
+            self.sender.flags.clear(SenderFlags::HELD_UP);
             self.sender.fire_tail_probe(&self.common, self.receiver.sack_bytes(&self.common));
-            if !self.sender.marks.has(SendMarks::TAIL_PROBE) {
+            if !self.sender.flags.has(SenderFlags::TAIL_PROBE) {
                 // RFC 8985 §7.3: without a probe, too, the time-out begins anew.
                 self.sender.skip_tail_probe(&self.common, env.now);
             }
@@ -167,7 +167,7 @@ impl Connection {
             return self.time_out(ConnectionError::KeepAliveTimedOut, env, outcome);
         }
         self.sender.keep_alive_probes += 1;
-        self.sender.marks.set(SendMarks::KEEP_ALIVE);
+        self.sender.flags.set(SenderFlags::KEEP_ALIVE);
     }
     /// The end by a timer: `timed_out`, or in Linux's way what the network said before.
     pub(crate) fn time_out(
@@ -191,8 +191,8 @@ impl Connection {
     fn fire_retransmission(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
         self.sender.progress_at += slept_since(self.sender.retransmit_at, now);
-        let refused = self.sender.marks.has(SendMarks::REFUSED);
-        self.sender.marks.clear(SendMarks::HELD_UP);
+        let refused = self.sender.flags.has(SenderFlags::REFUSED);
+        self.sender.flags.clear(SenderFlags::HELD_UP);
         if refused && !self.sender.has_outstanding() {
             return self.fire_refusal(env, outcome);
         }
@@ -214,7 +214,7 @@ impl Connection {
         }
         self.sender.least_echo = self.common.timestamp(now);
         if self.common.state.opens() {
-            self.common.marks.set(Marks::SYNCHRONISE);
+            self.common.flags.set(ConnectionFlags::SYNCHRONISE);
         } else if self.sender.space.window == 0
             && !(self.common.config.policy.window_probes_are_empty && self.sender.has_outstanding())
             && (self.sender.has_outstanding()
@@ -222,13 +222,13 @@ impl Connection {
                 || self.common.state.has_fin_outstanding())
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
-            self.sender.marks.set(SendMarks::PROBE);
+            self.sender.flags.set(SenderFlags::PROBE);
             let is_urgent = self.sender.space.next.precedes(self.sender.space.urgent);
             if self.common.config.policy.window_probes_are_empty
                 && self.common.config.policy.urgent_goes_with_data
                 && is_urgent
             {
-                self.sender.marks.set(SendMarks::ANNOUNCE_URGENT);
+                self.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
             }
         } else if self.sender.has_outstanding() {
             self.sender.recover_by_timer(&self.common, now);

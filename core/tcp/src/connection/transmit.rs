@@ -1,7 +1,7 @@
 //! How what was decided leaves, and what has changed once it has: [`Connection::transmit`]'s pass.
 
 use crate::connection::run::lend_run;
-use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::policy::PushPlacement;
 use crate::receiver::sack::sack_option_bytes;
@@ -14,7 +14,7 @@ use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpState};
 use inhost_wire::tcp::Flags;
 
 /// What the header of a segment that left told.
-pub(crate) struct Left {
+pub(crate) struct EmittedSegment {
     sequence: Sequence,
     acknowledgment: Sequence,
     flags: Flags,
@@ -23,9 +23,9 @@ pub(crate) struct Left {
     sack_bytes: u32,
 }
 
-impl From<&Header> for Left {
+impl From<&Header> for EmittedSegment {
     fn from(header: &Header) -> Self {
-        Left {
+        EmittedSegment {
             sequence: header.sequence,
             acknowledgment: header.acknowledgment,
             flags: header.flags,
@@ -38,10 +38,10 @@ impl From<&Header> for Left {
     }
 }
 
-impl From<&PlainHeader> for Left {
+impl From<&PlainHeader> for EmittedSegment {
     #[inline]
     fn from(header: &PlainHeader) -> Self {
-        Left {
+        EmittedSegment {
             sequence: header.sequence,
             acknowledgment: header.acknowledgment,
             flags: header.flags(),
@@ -64,7 +64,7 @@ impl Connection {
         let mut why = None;
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        self.common.marks.put(Marks::UNSUMMED, !wants_sums);
+        self.common.flags.put(ConnectionFlags::UNSUMMED, !wants_sums);
         // What is shared is not cut, and no sums are made of it beforehand.
         let shares = out.shares()
             && self.sender.payload_limit(self.receiver.sack_bytes(&self.common)) >= SHARED_FROM_BYTES;
@@ -104,7 +104,7 @@ impl Connection {
     fn is_plain(&self, next: Next) -> bool {
         let is_ordinary = match next {
             Next::Data(data) => {
-                let bears_no_more = !data.fin && !self.sender.marks.has(SendMarks::WINDOW_REDUCED);
+                let bears_no_more = !data.fin && !self.sender.flags.has(SenderFlags::WINDOW_REDUCED);
                 data.step == 0 && data.again.is_none() && bears_no_more
             }
             Next::Acknowledge => true,
@@ -112,7 +112,7 @@ impl Connection {
         };
         is_ordinary
             && !self.common.state.opens()
-            && !self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION)
+            && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
             && self.sender.space.urgent.at_or_before(self.sender.space.unacknowledged)
     }
     /// Gives such a segment to `out`; false when that refuses it.
@@ -149,7 +149,7 @@ impl Connection {
         };
         let lent = payload.len() as u32;
         let taken = out.plain(&header, payload, ecn).map(|()| lent);
-        self.emitted(next, &Left::from(&header), lent, taken, env)
+        self.emitted(next, &EmittedSegment::from(&header), lent, taken, env)
     }
     /// Gives any segment, or run of segments, to `out`; false when that refuses it.
     fn emit<O: SegmentOutput + ?Sized>(
@@ -191,14 +191,14 @@ impl Connection {
             }
             _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
         };
-        self.emitted(next, &Left::from(&header), lent, taken, env)
+        self.emitted(next, &EmittedSegment::from(&header), lent, taken, env)
     }
     /// `out` was given `next`, with `lent` bytes of payload, and took so much of it.
     #[inline(always)]
     fn emitted(
         &mut self,
         next: Next,
-        left: &Left,
+        left: &EmittedSegment,
         lent: u32,
         taken: Result<u32, Blocked>,
         env: &mut Environment<'_>,
@@ -268,7 +268,9 @@ impl Connection {
                         return header;
                     }
                 }
-                if data.again.is_none() && data.length > 0 && self.sender.marks.has(SendMarks::WINDOW_REDUCED)
+                if data.again.is_none()
+                    && data.length > 0
+                    && self.sender.flags.has(SenderFlags::WINDOW_REDUCED)
                 {
                     header.flags |= Flags::CWR;
                 }
@@ -284,7 +286,7 @@ impl Connection {
             Next::Synchronise | Next::Acknowledge => {}
             Next::KeepAlive => header.sequence = self.sender.space.unacknowledged.back(1),
         }
-        if self.receiver.marks.has(ReceiveMarks::ECHO_CONGESTION) {
+        if self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION) {
             header.flags |= Flags::ECE;
         }
         self.receiver.add_sack(&self.common, &mut header);
@@ -293,7 +295,13 @@ impl Connection {
     }
     /// `out` took the segment, with `lent` bytes of payload: now it counts.
     #[inline(always)]
-    pub(crate) fn committed(&mut self, next: Next, left: &Left, lent: u32, env: &mut Environment<'_>) {
+    pub(crate) fn committed(
+        &mut self,
+        next: Next,
+        left: &EmittedSegment,
+        lent: u32,
+        env: &mut Environment<'_>,
+    ) {
         match next {
             Next::Synchronise => self.committed_syn(lent, env.now),
             Next::Data(data) => {
@@ -303,10 +311,10 @@ impl Connection {
                     self.fin_left(before);
                 }
             }
-            Next::Acknowledge => self.common.marks.clear(Marks::APART),
+            Next::Acknowledge => self.common.flags.clear(ConnectionFlags::APART),
             Next::KeepAlive => {
-                self.sender.marks.clear(SendMarks::KEEP_ALIVE);
-                self.sender.marks.clear(SendMarks::PROBE);
+                self.sender.flags.clear(SenderFlags::KEEP_ALIVE);
+                self.sender.flags.clear(SenderFlags::PROBE);
             }
         }
         if left.flags.ack() {
@@ -317,7 +325,7 @@ impl Connection {
             self.receiver.sack_told(&self.common, env.pool);
         }
         if left.flags.urg() {
-            self.sender.marks.clear(SendMarks::ANNOUNCE_URGENT);
+            self.sender.flags.clear(SenderFlags::ANNOUNCE_URGENT);
         }
         let socket = env.socket;
         env.emit(Mask::SEGMENT, || {
@@ -338,7 +346,7 @@ impl Connection {
         if end.at_or_before(self.sender.space.next) {
             // The first answer to a crossing SYN: nothing has been offered yet.
             let answers_first = self.common.state == TcpState::SynReceived
-                && self.common.marks.has(Marks::ACTIVE)
+                && self.common.flags.has(ConnectionFlags::ACTIVE)
                 && self.receiver.space.edge == self.receiver.space.next;
             self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
             if !(answers_first
@@ -346,24 +354,25 @@ impl Connection {
                 && self.common.config.policy.answers_crossing_syn)
             {
                 // Otherwise what acknowledges it answers this one, not the SYN before.
-                self.common.marks.clear(Marks::SYN_TIMED);
+                self.common.flags.clear(ConnectionFlags::SYN_TIMED);
             }
             self.sender.sent_at = now;
             if self.sender.round_trip.backoff > 0 {
                 // Otherwise the path, not a loss, had it sent again.
-                self.common.marks.set(Marks::SYN_REPEATED);
+                self.common.flags.set(ConnectionFlags::SYN_REPEATED);
             }
         } else {
-            self.common.marks.set(Marks::SYN_TIMED);
+            self.common.flags.set(ConnectionFlags::SYN_TIMED);
             self.sender.sent_at = now;
             self.sender.progress_at = now;
             self.sender.space.next = end + lent;
         }
         self.syn_left(lent);
-        self.common.marks.clear(Marks::SYNCHRONISE);
+        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
         let running = self.sender.retransmit_at;
         self.sender.arm_retransmission(&self.common, now);
-        let crossed = self.common.state == TcpState::SynReceived && self.common.marks.has(Marks::ACTIVE);
+        let crossed =
+            self.common.state == TcpState::SynReceived && self.common.flags.has(ConnectionFlags::ACTIVE);
         if crossed && self.common.config.policy.answers_crossing_syn && running > now {
             // The timer of our first SYN goes on.
             self.sender.retransmit_at = self.sender.retransmit_at.min(running);
@@ -384,13 +393,13 @@ impl Connection {
             }
         }
         let in_flight = self.sender.in_flight_bytes();
-        let probe = self.sender.marks.has(SendMarks::TAIL_PROBE);
+        let probe = self.sender.flags.has(SenderFlags::TAIL_PROBE);
         match data.again {
             None => {
                 if data.length > 0 {
                     self.receiver.note_answer(&self.common, now);
                 }
-                self.sender.marks.clear(SendMarks::WINDOW_REDUCED);
+                self.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
                 self.sender.left_first(&self.common, sack_bytes, data, in_flight, now);
             }
             Some(why) => self.sender.committed_again(&self.common, sack_bytes, data, why, in_flight, env),
@@ -403,8 +412,8 @@ impl Connection {
         self.sender.space.next = self.sender.space.next.later(end);
         self.sender.sent_at = now;
         self.sender.paced(&self.common, data.length, now);
-        let overrides = self.sender.marks.has(SendMarks::OVERRIDE);
-        self.sender.marks.clear(SendMarks::OCCASIONS);
+        let overrides = self.sender.flags.has(SenderFlags::OVERRIDE);
+        self.sender.flags.clear(SenderFlags::OCCASIONS);
         if overrides && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
             // What the persist timer sent is data like any other.
             self.sender.round_trip.backoff = 0;

@@ -4,7 +4,7 @@ use super::Receiver;
 use crate::Header;
 use crate::arrival::Arrival;
 use crate::common::Common;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use inhost_event::TcpState;
 
@@ -20,7 +20,7 @@ impl Receiver {
         let next = self.space.next;
         let window = self.space.edge.since(next);
         let touches = common.config.policy.unacknowledged_range_is_acceptable
-            && (common.state != TcpState::SynReceived || common.marks.has(Marks::ACTIVE))
+            && (common.state != TcpState::SynReceived || common.flags.has(ConnectionFlags::ACTIVE))
             && self.space.acknowledged.at_or_before(header.sequence + length)
             && (header.sequence + length).at_or_before(next);
         if touches {
@@ -66,7 +66,7 @@ impl Receiver {
             // A probe of a closed window, or a sender that did not mind it: it learns where the edge is.
             arrival.payload.truncate(room);
             arrival.fin = false;
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// A segment that is discarded began before what is awaited: its sender missed our acknowledgment.
@@ -87,7 +87,7 @@ impl Receiver {
     }
     pub fn is_older_than_known(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let stamp = arrival.header.options.timestamps;
-        common.marks.has(Marks::TIMESTAMPS)
+        common.flags.has(ConnectionFlags::TIMESTAMPS)
             && !arrival.header.flags.rst()
             && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < 0)
     }

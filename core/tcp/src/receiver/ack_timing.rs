@@ -8,7 +8,7 @@
 use super::Receiver;
 use crate::arrival::Coming;
 use crate::common::Common;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::handshake::TIMESTAMPS_BYTES;
 use crate::sender::next::Next;
 use crate::sender::rtt::RoundTrip;
@@ -181,8 +181,8 @@ impl Receiver {
         let waiting = self.space.next.since(self.space.acknowledged);
         let prompt = &self.ack_timing;
         let is_quick = prompt.quick > 0 && !prompt.is_conversation();
-        if self.marks.has(ReceiveMarks::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+        if self.flags.has(ReceiverFlags::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else if self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
             self.acknowledge_hole(common, now);
         } else {
@@ -193,7 +193,7 @@ impl Receiver {
         let delay = self.adaptive_delay(round_trip);
         if self.acknowledge_at <= now + delay.divided_by(4) {
             // It is about to go in any case.
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {
             self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
         }
@@ -231,7 +231,7 @@ impl Receiver {
     /// What a full segment of the peer's is: the longest, or two of the same length in a row.
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
         let Coming { bytes, push, is_marked } = coming;
-        let options = if common.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let options = if common.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
         if bytes >= u32::from(self.receive_mss) {
             let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;
@@ -276,7 +276,8 @@ impl Receiver {
     /// Data leaves: if it answers what came just now, the two have a conversation.
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
-        let answers_handshake = common.marks.has(Marks::ACTIVE) && self.marks.has(ReceiveMarks::ACKNOWLEDGE);
+        let answers_handshake =
+            common.flags.has(ConnectionFlags::ACTIVE) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
             self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
@@ -291,19 +292,19 @@ impl Receiver {
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
         if common.acks_adapt() && self.ack_timing.is_conversation() {
             self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
-            self.marks.set(ReceiveMarks::SCHEDULED);
+            self.flags.set(ReceiverFlags::SCHEDULED);
             self.space.acknowledged = self.space.next;
             self.acknowledge_at = now + Duration::from_millis(u64::from(MOST_DELAY_MS));
         } else {
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// The first acknowledgments of a hole go at once, the others a few at a time.
     fn acknowledge_hole(&mut self, common: &Common, now: Instant) {
         let prompt = &mut self.ack_timing;
-        if prompt.told < HOLE_ACKNOWLEDGMENTS || !common.marks.has(Marks::SACK) {
+        if prompt.told < HOLE_ACKNOWLEDGMENTS || !common.flags.has(ConnectionFlags::SACK) {
             prompt.told = prompt.told.saturating_add(1);
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {
             prompt.habits |= WAITS_FOR_HOLE;
             self.acknowledge_at = self.acknowledge_at.min(now + HOLE_DELAY);
@@ -312,19 +313,19 @@ impl Receiver {
     /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
     pub fn schedule_for_fin(&mut self) {
         self.ack_timing.converse(true);
-        self.marks.set(ReceiveMarks::SCHEDULED);
+        self.flags.set(ReceiverFlags::SCHEDULED);
     }
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
     #[inline]
     pub fn acknowledge_what_was_read(&mut self, common: &Common) {
-        if !common.acks_adapt() || !self.marks.has(ReceiveMarks::SCHEDULED) {
+        if !common.acks_adapt() || !self.flags.has(ReceiverFlags::SCHEDULED) {
             return;
         }
         let waiting = self.space.next.since(self.space.acknowledged);
         let prompt = &self.ack_timing;
         let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
         if waiting > u32::from(self.receive_mss) || (end_was_read && !self.holds_received()) {
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// Whether data of the peer's is held, in order or not.
@@ -347,18 +348,18 @@ impl Receiver {
         }
         self.ack_timing.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// With `next` an acknowledgment left, and a window.
     #[inline]
     pub fn acknowledgment_left(&mut self, common: &Common, next: Next, window_field: u16) {
-        self.ack_timing.acknowledged(self.marks.has(ReceiveMarks::SCHEDULED));
-        self.marks.clear(ReceiveMarks::SCHEDULED);
+        self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));
+        self.flags.clear(ReceiverFlags::SCHEDULED);
         let is_duplicate = next == Next::Acknowledge && self.space.acknowledged == self.space.next;
         self.ack_timing.duplicates_due =
             self.ack_timing.duplicates_due.saturating_sub(u8::from(is_duplicate));
-        self.marks.put(ReceiveMarks::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
+        self.flags.put(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.space.acknowledged = self.space.next;
         let offered = match next {

@@ -4,7 +4,7 @@ use super::Receiver;
 use crate::Environment;
 use crate::arrival::Arrival;
 use crate::common::Common;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::Outcome;
 use crate::receiver::reassembly::Room;
 use inhost_buf::Batch;
@@ -27,12 +27,12 @@ impl Receiver {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        self.marks.set(ReceiveMarks::SCHEDULED);
+        self.flags.set(ReceiverFlags::SCHEDULED);
         if !common.acks_adapt() {
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
             self.ack_timing.duplicates_due =
                 self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
-        } else if common.marks.has(Marks::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
+        } else if common.flags.has(ConnectionFlags::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
             self.grow_window(common, arrival.whole_bytes);
         }
         if env.pool.is_under_pressure() {
@@ -45,7 +45,7 @@ impl Receiver {
         // What was offered fits the buffer in force, unless that has shrunk since: then it comes again.
         let limit = self.receive_buffer_bytes(common);
         let pieces = common.config.reassembly_limit_pieces;
-        let tells_duplicates = common.marks.has(Marks::SACK) && common.config.duplicate_sack;
+        let tells_duplicates = common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack;
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
         let buffers = self.buffers.get_or_insert_default();

@@ -4,7 +4,7 @@ use super::Receiver;
 use crate::Ecn;
 use crate::arrival::Arrival;
 use crate::common::Common;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 
 impl Receiver {
     /// Whether the mark of a segment's IP header says something that those before did not.
@@ -17,11 +17,11 @@ impl Receiver {
     }
     /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
     pub fn take_window_reduced(&mut self, common: &Common, arrival: &Arrival<'_>) {
-        if arrival.header.flags.cwr() && common.marks.has(Marks::ECN) {
-            let echoed = self.marks.has(ReceiveMarks::ECHO_CONGESTION);
-            self.marks.clear(ReceiveMarks::ECHO_CONGESTION);
+        if arrival.header.flags.cwr() && common.flags.has(ConnectionFlags::ECN) {
+            let echoed = self.flags.has(ReceiverFlags::ECHO_CONGESTION);
+            self.flags.clear(ReceiverFlags::ECHO_CONGESTION);
             if echoed && !common.acks_adapt() {
-                self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                self.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
         }
     }
@@ -31,11 +31,11 @@ impl Receiver {
     pub fn take_congestion_mark(&mut self, common: &Common, ecn: Ecn) {
         match ecn {
             Ecn::CongestionExperienced => {
-                if !self.marks.has(ReceiveMarks::ECHO_CONGESTION) {
-                    self.marks.set(ReceiveMarks::ECHO_CONGESTION);
+                if !self.flags.has(ReceiverFlags::ECHO_CONGESTION) {
+                    self.flags.set(ReceiverFlags::ECHO_CONGESTION);
                     self.hurry_acknowledgments(common, 2);
                     if !common.acks_adapt() {
-                        self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                        self.flags.set(ReceiverFlags::ACKNOWLEDGE);
                     }
                 }
                 self.ack_timing.saw_ecn();

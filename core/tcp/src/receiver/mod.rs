@@ -13,7 +13,7 @@ mod urgent;
 pub(crate) mod window;
 
 use crate::common::Common;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
@@ -43,7 +43,7 @@ pub(crate) struct Receiver {
     pub timestamp_second: u32,
     /// How soon data is acknowledged.
     pub ack_timing: AckTiming,
-    pub marks: ReceiveMarks,
+    pub flags: ReceiverFlags,
     /// Bits by which our windows are shifted.
     pub scale: u8,
     /// Payload of what counts as a full-sized segment of the peer's.
@@ -63,7 +63,7 @@ impl Receiver {
             timestamp_recent: 0,
             timestamp_second: 0,
             ack_timing: AckTiming::new(now),
-            marks: ReceiveMarks::default(),
+            flags: ReceiverFlags::default(),
             scale: scale_for(config),
             receive_mss: LEAST_RECEIVE_MSS,
         }
@@ -78,7 +78,7 @@ impl Receiver {
     }
     /// The timestamps of a segment that leaves at `now`, where they were agreed on.
     pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
-        common.marks.has(Marks::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
+        common.flags.has(ConnectionFlags::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
     }
     /// What receiving waits for.
     #[inline]

@@ -3,7 +3,7 @@
 use super::Receiver;
 use crate::Header;
 use crate::common::Common;
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::state::Allows;
 use inhost_base::Sequence;
 use inhost_buf::Pool;
@@ -26,14 +26,14 @@ impl Receiver {
     #[inline]
     pub fn has_sack_news(&self, common: &Common) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
-            && common.marks.has(Marks::SACK)
+            && common.flags.has(ConnectionFlags::SACK)
     }
     // spec: RFC2018 4-5, 4-6
     fn sack_blocks(&self, common: &Common) -> SackBlocks {
         let mut blocks = SackBlocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
-        let most = MAX_SACK_BLOCKS - usize::from(common.marks.has(Marks::TIMESTAMPS));
+        let most = MAX_SACK_BLOCKS - usize::from(common.flags.has(ConnectionFlags::TIMESTAMPS));
         if let Some(duplicate) = buffers.reassembly.duplicate
             && common.config.duplicate_sack
         {
@@ -61,7 +61,7 @@ impl Receiver {
     }
     /// What lies from `start` to `end` came again: the peer is told so (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Sequence, end: Sequence) {
-        if common.marks.has(Marks::SACK) && common.config.duplicate_sack && start.precedes(end) {
+        if common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack && start.precedes(end) {
             self.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }

@@ -4,7 +4,7 @@
 use super::Receiver;
 use crate::Environment;
 use crate::common::Common;
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Pool, Pressure};
@@ -85,7 +85,7 @@ impl Receiver {
     /// A full segment of data came: once in a round trip that is measured, by the timestamp that comes back.
     pub fn measure_as_receiver(&mut self, common: &Common, timestamps: Option<(u32, u32)>, now: Instant) {
         let Some(buffers) = &self.buffers else { return };
-        if now < buffers.sizing.measure_at || !common.marks.has(Marks::TIMESTAMPS) {
+        if now < buffers.sizing.measure_at || !common.flags.has(ConnectionFlags::TIMESTAMPS) {
             return;
         }
         let Some((_, echo)) = timestamps else { return };

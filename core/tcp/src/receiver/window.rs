@@ -3,7 +3,7 @@
 use super::Receiver;
 use crate::Config;
 use crate::common::Common;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use inhost_base::Sequence;
 use inhost_buf::{Packet, Pool};
 
@@ -58,8 +58,8 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
 impl Receiver {
     /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
     pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
-        let scales =
-            common.config.policy.sequence_may_pass_rounded_window && common.marks.has(Marks::SCALING);
+        let scales = common.config.policy.sequence_may_pass_rounded_window
+            && common.flags.has(ConnectionFlags::SCALING);
         scales && beyond_bytes < 1 << self.scale
     }
     /// The window that memory allows.
@@ -130,7 +130,7 @@ impl Receiver {
             let space = self.space(common);
             let advance = self.edge_advance(&space);
             if advance >= held && self.is_worth_telling(advance, &space) {
-                self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                self.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             return;
         }
@@ -138,7 +138,7 @@ impl Receiver {
         let limit = space.limit_bytes;
         let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {
-            self.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// What reading makes due.

@@ -4,10 +4,10 @@
 use super::Sender;
 use crate::arrival::Arrival;
 use crate::common::Common;
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::STEP_SHIFT;
-use crate::sender::flight::{Bounds, Delivery};
-use crate::sender::recovery::Heard;
+use crate::sender::flight::{Bounds, DeliveryInfo};
+use crate::sender::recovery::AckSample;
 use crate::state::Allows;
 use crate::{Environment, Header, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
@@ -15,7 +15,7 @@ use inhost_wire::tcp::SackBlocks;
 
 /// What a segment says about what is out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Report<'a> {
+pub(crate) struct AckInfo<'a> {
     /// Everything before this has arrived.
     pub acknowledgment: Sequence,
     /// The window that comes with it.
@@ -37,8 +37,8 @@ impl Sender {
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     pub fn is_recent(&self, common: &Common, acknowledgment: Sequence) -> bool {
-        let others =
-            u64::from(common.marks.has(Marks::ACTIVE)) + u64::from(common.state.has_fin_acknowledged());
+        let others = u64::from(common.flags.has(ConnectionFlags::ACTIVE))
+            + u64::from(common.state.has_fin_acknowledged());
         let acknowledged = self.acknowledged_bytes + others;
         let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
         acknowledgment.within(self.space.unacknowledged.back(old_bytes), old_bytes + 1)
@@ -46,11 +46,11 @@ impl Sender {
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3
     pub fn measure_syn(&mut self, common: &Common, header: &Header, now: Instant) {
-        // What a timestamp measures is told apart from what a repeated SYN left in doubt.
-        if common.marks.has(Marks::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
+        // What a timestamp measures is told apart from what a repeated SYN left in undo.
+        if common.flags.has(ConnectionFlags::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
             return;
         }
-        let measured = common.marks.has(Marks::SYN_TIMED).then(|| now.since(self.sent_at));
+        let measured = common.flags.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
         let echoed = common
             .echo_of(header.options.timestamps)
             .and_then(|echo| self.echoed_round_trip(common, echo, now));
@@ -68,14 +68,14 @@ impl Sender {
         counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
     }
     /// What a segment says about what is out.
-    pub fn report_of<'a>(&self, common: &Common, header: &'a Header) -> Report<'a> {
+    pub fn report_of<'a>(&self, common: &Common, header: &'a Header) -> AckInfo<'a> {
         let sack = &header.options.sack;
-        Report {
+        AckInfo {
             acknowledgment: header.acknowledgment,
             window_bytes: u32::from(header.window) << self.scale,
             echo: common.echo_of(header.options.timestamps),
-            sack: (common.marks.has(Marks::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: common.marks.has(Marks::ECN)
+            sack: (common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: common.flags.has(ConnectionFlags::ECN)
                 && header.flags.ece()
                 && (self.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
         }
@@ -84,11 +84,11 @@ impl Sender {
     pub fn deliver(
         &mut self,
         common: &Common,
-        report: &Report<'_>,
+        report: &AckInfo<'_>,
         acknowledgment: Sequence,
         now: Instant,
-    ) -> Delivery {
-        let mut delivery = Delivery::default();
+    ) -> DeliveryInfo {
+        let mut delivery = DeliveryInfo::default();
         if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
             delivery.echo_at_most = report.echo.and_then(|echo| common.echo_left_by(echo, now));
         }
@@ -138,35 +138,35 @@ impl Sender {
         self.space.urgent = self.space.urgent.later(acknowledgment);
         self.space.push = self.space.push.later(acknowledgment);
         self.progress_at = env.now;
-        self.marks.clear(SendMarks::PROBE);
+        self.flags.clear(SenderFlags::PROBE);
         advanced_bytes > queued
     }
     /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
-    pub fn count_duplicates(&mut self, common: &Common, heard: &mut Heard) {
-        if common.marks.has(Marks::SACK) {
+    pub fn count_duplicates(&mut self, common: &Common, sample: &mut AckSample) {
+        if common.flags.has(ConnectionFlags::SACK) {
             return;
         }
         let segment = self.segment_bytes().max(1);
-        if heard.advanced_bytes > 0 {
+        if sample.advanced_bytes > 0 {
             if self.recovery.state == RecoveryState::Recovery {
                 // One of the segments acknowledged filled the hole; the others the duplicates had told of.
                 let others =
-                    (heard.advanced_bytes.div_ceil(segment) - 1).min(u32::from(self.recovery.duplicates));
+                    (sample.advanced_bytes.div_ceil(segment) - 1).min(u32::from(self.recovery.duplicates));
                 self.recovery.duplicates -= others as u8;
-                heard.counted_bytes = others * segment;
+                sample.counted_bytes = others * segment;
             } else {
-                heard.counted_bytes = u32::from(self.recovery.duplicates) * segment;
+                sample.counted_bytes = u32::from(self.recovery.duplicates) * segment;
                 self.recovery.duplicates = 0;
             }
         }
-        if heard.duplicate {
+        if sample.duplicate {
             // Never more than are out beside the one that is missing: an acknowledgment is easily made.
             let most = self.space.next.since(self.space.unacknowledged).div_ceil(segment).saturating_sub(1);
             let more = u32::from(self.recovery.duplicates) < most;
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
-            heard.duplicate = more;
+            sample.duplicate = more;
         }
     }
     /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
@@ -258,7 +258,7 @@ impl Sender {
     }
     /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
     pub fn window_opened(&mut self, common: &Common, now: Instant) {
-        self.marks.clear(SendMarks::PROBE);
+        self.flags.clear(SenderFlags::PROBE);
         if common.config.policy.window_probes_are_empty && self.has_outstanding() {
             // What is out was sent again, and is watched over, with the window closed, too.
             return;
@@ -274,11 +274,12 @@ impl Sender {
     }
     /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
     pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| common.marks.has(Marks::TIMESTAMPS))
+        let Some((_, echo)) =
+            header.options.timestamps.filter(|_| common.flags.has(ConnectionFlags::TIMESTAMPS))
         else {
             return true;
         };
         // When an answer left that was sent again, or by a cookie, is not known.
-        echo == 0 || !common.marks.has(Marks::SYN_TIMED) || echo == common.timestamp(self.sent_at)
+        echo == 0 || !common.flags.has(ConnectionFlags::SYN_TIMED) || echo == common.timestamp(self.sent_at)
     }
 }

@@ -2,16 +2,16 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::numbers::Visit;
-use crate::sender::burst::{Burst, Seal, Seals};
+use crate::sender::burst::{Burst, WriteBoundaries, WriteBoundary};
 use crate::sender::flight::Flight;
 use crate::sender::handshake::FastOpen;
 use crate::sender::probe::TailProbe;
-use crate::sender::repair::{Doubt, RateReduction};
+use crate::sender::repair::{RateReduction, UndoState};
 use crate::state::Allows;
 use inhost_base::{Instant, Sequence};
-use inhost_buf::{Cells, Pool, SendQueue};
+use inhost_buf::{BlockLayout, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
 
 /// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
@@ -27,7 +27,7 @@ pub(crate) struct SendBuffers {
     /// While the connection opens fast.
     pub fast_open: Option<Box<FastOpen>>,
     /// Where bursts and records end in what is queued.
-    pub seals: Seals,
+    pub boundaries: WriteBoundaries,
     /// What was not pushed may go up to here all the same.
     pub released: Option<Sequence>,
     /// The new data that left last, in one go.
@@ -40,7 +40,7 @@ pub(crate) struct SendBuffers {
     pub flight: Flight,
     pub tail_probe: TailProbe,
     pub reduction: RateReduction,
-    pub doubt: Doubt,
+    pub undo: UndoState,
     /// When what was overtaken counts as lost.
     pub reorder_at: Instant,
     /// Segments that have overtaken another on this path, which arrived after all.
@@ -62,7 +62,7 @@ impl Default for SendBuffers {
             send: SendQueue::default(),
             aggregate_until: Instant::FAR_FUTURE,
             fast_open: None,
-            seals: Seals::default(),
+            boundaries: WriteBoundaries::default(),
             released: None,
             burst: Burst::default(),
             burst_again: Burst::default(),
@@ -70,7 +70,7 @@ impl Default for SendBuffers {
             flight: Flight::default(),
             tail_probe: TailProbe::default(),
             reduction: RateReduction::default(),
-            doubt: Doubt::default(),
+            undo: UndoState::default(),
             reorder_at: Instant::FAR_FUTURE,
             reordering: 0,
             pacer: Pacer::default(),
@@ -85,20 +85,20 @@ impl Default for SendBuffers {
 impl SendBuffers {
     /// Up to where a segment from `start` may reach, when a record ends after it.
     pub fn record_end_after(&self, start: Sequence) -> Option<Sequence> {
-        if self.seals.is_empty() { None } else { self.seals.after(start, Seal::Record) }
+        if self.boundaries.is_empty() { None } else { self.boundaries.after(start, WriteBoundary::Record) }
     }
     /// Those of the send space; see [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
         let SendBuffers {
             fast_open,
-            seals,
+            boundaries,
             released,
             burst,
             burst_again,
             last_small,
             flight,
             tail_probe,
-            doubt,
+            undo,
             // The rest holds no number.
             send: _,
             aggregate_until: _,
@@ -114,14 +114,14 @@ impl SendBuffers {
         if let Some(open) = fast_open {
             open.numbers(visit);
         }
-        seals.numbers(visit);
+        boundaries.numbers(visit);
         released.iter_mut().for_each(|to| visit("the end of what is released", to));
         burst.numbers(visit);
         burst_again.numbers(visit);
         last_small.iter_mut().for_each(|end| visit("the end of the last small segment", end));
         flight.numbers(visit);
         tail_probe.numbers(visit);
-        doubt.numbers(visit);
+        undo.numbers(visit);
     }
     /// Whether nothing is held.
     pub fn are_empty(&self) -> bool {
@@ -134,7 +134,7 @@ impl SendBuffers {
     }
     /// All memory that is held, by capacity.
     pub fn held_bytes(&self) -> usize {
-        let lists = self.flight.capacity_bytes() + self.seals.capacity_bytes();
+        let lists = self.flight.capacity_bytes() + self.boundaries.capacity_bytes();
         let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
         size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
     }
@@ -148,18 +148,18 @@ impl SendBuffers {
 impl Sender {
     /// Where the next segments will probably begin and end.
     #[inline]
-    pub fn cells(&self, common: &Common) -> Cells {
-        let (summed, segment_bytes) = (!common.marks.has(Marks::UNSUMMED), self.segment_bytes());
+    pub fn block_layout(&self, common: &Common) -> BlockLayout {
+        let (summed, segment_bytes) = (!common.flags.has(ConnectionFlags::UNSUMMED), self.segment_bytes());
         if !summed && segment_bytes < LONG_SEGMENT_BYTES {
             // They leave many in a frame, or are few bytes.
-            return Cells::NONE;
+            return BlockLayout::NONE;
         }
         let origin = if common.state.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
-        Cells { origin: origin as usize, segment_bytes, summed }
+        BlockLayout { origin: origin as usize, segment_bytes, summed }
     }
     /// After the last queued byte, handshake or not.
     pub fn end_of_queue(&self, common: &Common) -> Sequence {
-        self.stream_end() + u32::from(common.state.opens() && !common.marks.has(Marks::EARLY))
+        self.stream_end() + u32::from(common.state.opens() && !common.flags.has(ConnectionFlags::EARLY))
     }
     /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
     #[inline]

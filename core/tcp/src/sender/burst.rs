@@ -7,7 +7,7 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::SendMarks;
+use crate::flags::SenderFlags;
 use crate::numbers::Visit;
 use crate::policy::PushPlacement;
 use crate::state::Allows;
@@ -41,7 +41,7 @@ impl Burst {
 
 /// What ends at a place in what is queued.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Seal {
+pub(crate) enum WriteBoundary {
     /// A burst.
     Burst,
     /// A burst, and PSH says so.
@@ -52,42 +52,42 @@ pub(crate) enum Seal {
 
 /// Ends of bursts and records in what is queued, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Seals {
-    ends: VecDeque<(Sequence, Seal)>,
+pub(crate) struct WriteBoundaries {
+    ends: VecDeque<(Sequence, WriteBoundary)>,
 }
 
-impl Seals {
+impl WriteBoundaries {
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Seals { ends } = self;
+        let WriteBoundaries { ends } = self;
         ends.iter_mut().for_each(|(end, _)| visit("the end of a burst or record", end));
     }
     /// Memory that the list takes.
     pub fn capacity_bytes(&self) -> usize {
-        self.ends.capacity() * size_of::<(Sequence, Seal)>()
+        self.ends.capacity() * size_of::<(Sequence, WriteBoundary)>()
     }
-    pub fn add(&mut self, end: Sequence, seal: Seal, unacknowledged: Sequence) {
+    pub fn add(&mut self, end: Sequence, boundary: WriteBoundary, unacknowledged: Sequence) {
         while self.ends.front().is_some_and(|(first, _)| first.at_or_before(unacknowledged)) {
             self.ends.pop_front();
         }
         if let Some((last, what)) = self.ends.back_mut()
             && *last == end
         {
-            *what = seal.max(*what);
+            *what = boundary.max(*what);
         } else if self.ends.len() < MOST_SEALS {
-            self.ends.push_back((end, seal));
+            self.ends.push_back((end, boundary));
         }
     }
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
-    /// The first after `start` that is at least `seal`.
-    pub fn after(&self, start: Sequence, seal: Seal) -> Option<Sequence> {
+    /// The first after `start` that is at least `boundary`.
+    pub fn after(&self, start: Sequence, boundary: WriteBoundary) -> Option<Sequence> {
         let index = self.ends.partition_point(|(end, _)| end.at_or_before(start));
-        self.ends.range(index..).find(|(_, what)| *what >= seal).map(|&(end, _)| end)
+        self.ends.range(index..).find(|(_, what)| *what >= boundary).map(|&(end, _)| end)
     }
-    fn is_at(&self, end: Sequence, seal: Seal) -> bool {
-        self.after(end.back(1), seal) == Some(end)
+    fn is_at(&self, end: Sequence, boundary: WriteBoundary) -> bool {
+        self.after(end.back(1), boundary) == Some(end)
     }
 }
 
@@ -134,9 +134,10 @@ impl Sender {
         let burst = (self.window_bound() / segment).max(1) * segment;
         let mut last = self.space.push;
         if let Some(buffers) = &self.buffers
-            && let Some(&(seal, _)) = buffers.seals.ends.iter().rfind(|(_, what)| *what == Seal::Push)
+            && let Some(&(boundary, _)) =
+                buffers.boundaries.ends.iter().rfind(|(_, what)| *what == WriteBoundary::Push)
         {
-            last = last.later(seal);
+            last = last.later(boundary);
         }
         let is_far = |last: Sequence, at: Sequence| last.precedes(at) && at.since(last) > half;
         for index in 1..=end.since(start) / burst {
@@ -146,7 +147,7 @@ impl Sender {
             }
         }
         if is_far(last, end) {
-            self.buffers_mut().seals.add(end, Seal::Push, unacknowledged);
+            self.buffers_mut().boundaries.add(end, WriteBoundary::Push, unacknowledged);
         }
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
@@ -169,8 +170,8 @@ impl Sender {
         let edge = self.send_edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
         let mut rest = self.stream_end().since(start).min(usable);
-        if let Some(seal) = buffers.seals.after(start, Seal::Burst) {
-            rest = rest.min(seal.since(start));
+        if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
+            rest = rest.min(boundary.since(start));
         }
         let mut length = rest.min(most);
         let odd = length % segment;
@@ -210,7 +211,8 @@ impl Sender {
         }
     }
     fn ends_write(&self, end: Sequence) -> bool {
-        end == self.space.push || self.buffers.as_ref().is_some_and(|b| b.seals.is_at(end, Seal::Push))
+        end == self.space.push
+            || self.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
     }
     /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
     #[inline]
@@ -221,7 +223,7 @@ impl Sender {
         let (unacknowledged, push) = (self.space.unacknowledged, self.space.push);
         let is_out = unacknowledged.precedes(push) && push.at_or_before(self.space.next);
         if is_out && let Some(buffers) = &mut self.buffers {
-            buffers.seals.add(push, Seal::Push, unacknowledged);
+            buffers.boundaries.add(push, WriteBoundary::Push, unacknowledged);
         }
     }
     /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
@@ -265,7 +267,7 @@ impl Sender {
     #[inline]
     pub fn release_small(&mut self, common: &Common) {
         if common.config.policy.push == PushPlacement::WritesAndHalfWindows
-            && !self.marks.has(SendMarks::CORKED)
+            && !self.flags.has(SenderFlags::CORKED)
         {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {
@@ -278,7 +280,7 @@ impl Sender {
     pub fn burst_left(&mut self, end: Sequence) {
         let buffers = self.buffers_mut();
         let ends_burst = end == buffers.burst.end;
-        let ends_record = buffers.seals.is_at(end, Seal::Record);
+        let ends_record = buffers.boundaries.is_at(end, WriteBoundary::Record);
         buffers.flight.ended(ends_burst, ends_record);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::Marks;
+use crate::flags::ConnectionFlags;
 use crate::numbers::Visit;
 use crate::state::Allows;
 use crate::{EcnMode, Header};
@@ -64,7 +64,7 @@ impl Sender {
     pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
         match common.state {
             TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
-            TcpState::SynReceived if common.marks.has(Marks::ECN) => Flags::ECE,
+            TcpState::SynReceived if common.flags.has(ConnectionFlags::ECN) => Flags::ECE,
             _ => Flags::NONE,
         }
     }
@@ -73,7 +73,7 @@ impl Sender {
     // spec: RFC4821 7.1-1, 8-1
     pub fn effective_mss(&self, common: &Common) -> u32 {
         let most = common.peer_mss.min(common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
-        let options = if common.marks.has(Marks::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let options = if common.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
         let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
         if common.config.policy.mss_at_most_half_window {
             self.halved_by_window(common, size, options)
@@ -130,7 +130,7 @@ impl Sender {
     /// The number of our SYN while the handshake lasts.
     pub fn syn_sequence(&self, common: &Common) -> Sequence {
         let unacknowledged = self.space.unacknowledged;
-        if common.marks.has(Marks::EARLY) { unacknowledged.back(1) } else { unacknowledged }
+        if common.flags.has(ConnectionFlags::EARLY) { unacknowledged.back(1) } else { unacknowledged }
     }
     /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
     /// (RFC 7413 §4.1.3.1).

@@ -19,7 +19,7 @@ pub(crate) mod space;
 mod timers;
 mod urgent;
 
-use crate::marks::SendMarks;
+use crate::flags::SenderFlags;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::history::History;
 use crate::sender::recovery::Recovery;
@@ -51,7 +51,7 @@ pub(crate) struct Sender {
     /// Our timestamp at the last time-out, or at birth: an older echo is no measure of the round trip.
     pub least_echo: u32,
     pub keep_alive_probes: u8,
-    pub marks: SendMarks,
+    pub flags: SenderFlags,
     /// Bits by which the peer's windows are shifted.
     pub scale: u8,
 }
@@ -82,7 +82,7 @@ impl Sender {
             recovery: Recovery::new(initial),
             least_echo: 0,
             keep_alive_probes: 0,
-            marks: SendMarks::default(),
+            flags: SenderFlags::default(),
             scale: 0,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
 use crate::state::Allows;
@@ -75,11 +75,11 @@ impl Sender {
         if common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.marks.has(SendMarks::REFUSED) {
+        if self.flags.has(SenderFlags::REFUSED) {
             return Err(SendCause::Link);
         }
         let (send, end) = (&self.space, self.stream_end());
-        if self.marks.has(SendMarks::PROBE) && send.window == 0 {
+        if self.flags.has(SenderFlags::PROBE) && send.window == 0 {
             return self.probe(common, end).ok_or(SendCause::ClosedWindow);
         }
         if let Some(buffers) = &self.buffers
@@ -87,7 +87,7 @@ impl Sender {
         {
             return self.next_repair(common, sack_bytes, buffers, end);
         }
-        if self.marks.has(SendMarks::TAIL_PROBE)
+        if self.flags.has(SenderFlags::TAIL_PROBE)
             && let Some(data) = self.tail_probe(common, sack_bytes, end)
         {
             return Ok(data);
@@ -97,7 +97,7 @@ impl Sender {
     /// What was never sent.
     pub fn new_data(&self, common: &Common, sack_bytes: u32) -> Result<Data, SendCause> {
         let (send, end) = (&self.space, self.stream_end());
-        if self.marks.has(SendMarks::REPAIRS_ONLY) {
+        if self.flags.has(SenderFlags::REPAIRS_ONLY) {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         }
         if end.precedes(send.next) {
@@ -115,7 +115,7 @@ impl Sender {
                 }
                 () if common.state.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
-                () if self.marks.has(SendMarks::WRITER_WAITS) => {
+                () if self.flags.has(SenderFlags::WRITER_WAITS) => {
                     Err(self.repair_cause_or(SendCause::SendBuffer))
                 }
                 () => Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment)),
@@ -164,7 +164,7 @@ impl Sender {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.goes_small(common, length, unsent) {
-            if self.marks.has(SendMarks::PACED) {
+            if self.flags.has(SenderFlags::PACED) {
                 return Err(SendCause::Pacing);
             }
             let probe =
@@ -172,7 +172,7 @@ impl Sender {
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.repair_cause_or(if waits_for_data && self.marks.has(SendMarks::WRITER_WAITS) {
+        Err(self.repair_cause_or(if waits_for_data && self.flags.has(SenderFlags::WRITER_WAITS) {
             SendCause::SendBuffer
         } else if waits_for_data {
             SendCause::SmallData
@@ -264,7 +264,7 @@ impl Sender {
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
-        if self.marks.has(SendMarks::PACED) && !buffers.force {
+        if self.flags.has(SenderFlags::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
         }
         let why = match self.recovery.state {
@@ -338,7 +338,7 @@ impl Sender {
                 }
                 RetransmittedWhy::Fast | RetransmittedWhy::Timeout => {
                     buffers.flight.sent_again(data.start, data.end(), in_flight, now);
-                    buffers.doubt.sent_again(stamp);
+                    buffers.undo.sent_again(stamp);
                     buffers.force = false;
                 }
             }
@@ -361,9 +361,9 @@ impl Sender {
     /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
     /// of the window, was not repeated.
     pub fn ends_before_open(&self, common: &Common) -> bool {
-        let reads = !common.marks.has(Marks::RECEIVE_CLOSED);
-        let is_full =
-            common.config.policy.congestion_window_counts_segments && common.marks.has(Marks::SYN_REPEATED);
+        let reads = !common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
+        let is_full = common.config.policy.congestion_window_counts_segments
+            && common.flags.has(ConnectionFlags::SYN_REPEATED);
         let waits = is_full || (reads && common.config.policy.answers_crossing_syn);
         self.may_end_before_open(common)
             && !waits
@@ -375,7 +375,8 @@ impl Sender {
         self.may_end_before_open(common) && self.space.next == self.syn_sequence(common) + 2
     }
     fn may_end_before_open(&self, common: &Common) -> bool {
-        let closed = common.marks.has(Marks::ACTIVE) && common.marks.has(Marks::CLOSE_AFTER_OPEN);
+        let closed =
+            common.flags.has(ConnectionFlags::ACTIVE) && common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
         common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
@@ -431,7 +432,7 @@ impl Sender {
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub fn goes_small(&self, common: &Common, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.has_outstanding();
-        if self.marks.has(SendMarks::OVERRIDE) && (length == unsent || self.may_override_cuts(common)) {
+        if self.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts(common)) {
             return true;
         }
         let from = if common.config.policy.urgent_goes_with_data {
@@ -441,7 +442,7 @@ impl Sender {
         };
         let is_urgent = from.precedes(self.space.urgent);
         let overrides = common.config.policy.urgent_goes_with_data && is_urgent;
-        let holds = self.marks.has(SendMarks::CORKED) && !overrides;
+        let holds = self.flags.has(SenderFlags::CORKED) && !overrides;
         if holds && length == unsent && !common.state.has_fin_outstanding() {
             return false;
         }
@@ -469,7 +470,7 @@ impl Sender {
     /// Whether a closed window is due to be probed by an old number.
     pub fn probes_empty(&self, common: &Common) -> bool {
         common.config.policy.window_probes_are_empty
-            && self.marks.has(SendMarks::PROBE)
+            && self.flags.has(SenderFlags::PROBE)
             && self.space.window == 0
             && !self.has_outstanding()
     }
@@ -523,7 +524,7 @@ impl Sender {
                 if data.again.is_none()
                     && data.length > 0
                     && self.space.window > 0
-                    && common.marks.has(Marks::ECN) =>
+                    && common.flags.has(ConnectionFlags::ECN) =>
             {
                 Ecn::Capable0
             }

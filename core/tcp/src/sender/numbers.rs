@@ -21,7 +21,7 @@ impl Sender {
             acknowledged_bytes: _,
             least_echo: _,
             keep_alive_probes: _,
-            marks: _,
+            flags: _,
             scale: _,
         } = self;
         space.numbers(visit);

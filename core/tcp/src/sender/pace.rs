@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
-use crate::marks::SendMarks;
+use crate::flags::SenderFlags;
 use inhost_base::{Duration, Instant};
 use inhost_congestion::PacingGains;
 
@@ -36,7 +36,7 @@ impl Sender {
         buffers.pacer.sent(bytes, segment, now);
         if let Some(at) = buffers.pacer.holds_until(segment, now) {
             buffers.pace_at = at;
-            self.marks.set(SendMarks::PACED);
+            self.flags.set(SenderFlags::PACED);
         }
     }
     /// The time has come.
@@ -44,7 +44,7 @@ impl Sender {
         if let Some(buffers) = &mut self.buffers {
             buffers.pace_at = Instant::FAR_FUTURE;
         }
-        self.marks.clear(SendMarks::PACED);
+        self.flags.clear(SenderFlags::PACED);
     }
     /// The pace in force; 0 for none.
     pub fn pacing_rate(&self) -> u64 {

@@ -4,7 +4,7 @@
 use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::Visit;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
@@ -98,7 +98,7 @@ impl Sender {
         {
             return;
         }
-        self.marks.set(SendMarks::TAIL_PROBE);
+        self.flags.set(SenderFlags::TAIL_PROBE);
     }
     /// Sets the timer of the probe anew, after new data left, or with `advances` after an acknowledgment came (RFC 8985
     /// §7.2).
@@ -142,7 +142,8 @@ impl Sender {
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
     fn may_probe_tail(&self, common: &Common) -> bool {
-        let reads = common.config.tail_loss_probe && common.config.rack && common.marks.has(Marks::SACK);
+        let reads =
+            common.config.tail_loss_probe && common.config.rack && common.flags.has(ConnectionFlags::SACK);
         reads
             && common.state != TcpState::SynReceived
             && match common.config.policy.tail_probes_are_full_segments {
@@ -172,7 +173,7 @@ impl Sender {
     /// The probe left, `again` when it was data that had been sent before.
     // spec: RFC8985 7.3-5
     pub fn tail_probe_left(&mut self, common: &Common, start: Sequence, again: bool, now: Instant) {
-        self.marks.clear(SendMarks::TAIL_PROBE);
+        self.flags.clear(SenderFlags::TAIL_PROBE);
         let next = self.space.next;
         if let Some(buffers) = &mut self.buffers {
             buffers.tail_probe = TailProbe {

@@ -2,10 +2,10 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::Visit;
-use crate::sender::flight::Delivery;
-use crate::sender::repair::{Doubt, RateReduction};
+use crate::sender::flight::DeliveryInfo;
+use crate::sender::repair::{RateReduction, UndoState};
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::{Acknowledged, RateSample};
@@ -28,7 +28,7 @@ pub(crate) struct Recovery {
 
 /// What an acknowledgment was, beside what it delivered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct AckSample {
     /// It acknowledges something new.
     pub advanced_bytes: u32,
     /// It counts as a duplicate (RFC 5681 §2).
@@ -80,13 +80,13 @@ impl Sender {
     /// Too much for the host itself is congestion, once for each window.
     pub fn reduce_by_refusal(&mut self, common: &Common, now: Instant) {
         if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-            let heard = self.nothing_heard();
-            self.begin_window_reduction(common, &heard, now);
+            let sample = self.nothing_heard();
+            self.begin_window_reduction(common, &sample, now);
         }
     }
-    /// Nothing was heard: the connection as it stands.
-    pub fn nothing_heard(&self) -> Heard {
-        Heard {
+    /// Nothing was sample: the connection as it stands.
+    pub fn nothing_heard(&self) -> AckSample {
+        AckSample {
             advanced_bytes: 0,
             duplicate: false,
             counted_bytes: 0,
@@ -105,22 +105,22 @@ impl Sender {
     pub fn recover_by(
         &mut self,
         common: &Common,
-        delivery: &Delivery,
-        heard: Heard,
+        delivery: &DeliveryInfo,
+        sample: AckSample,
         echo: Option<u32>,
         env: &mut Environment<'_>,
     ) {
         let state = self.recovery.state;
         self.learn_reordering(delivery);
         self.note_duplicate(delivery, env);
-        let mut newly_lost = self.find_losses(common, delivery, &heard, env.now);
-        if newly_lost && self.marks.has(SendMarks::SEARCHES) && self.search_probe_lost(env.now) {
+        let mut newly_lost = self.find_losses(common, delivery, &sample, env.now);
+        if newly_lost && self.flags.has(SenderFlags::SEARCHES) && self.search_probe_lost(env.now) {
             newly_lost = false;
         }
-        self.recovery.progressed |= heard.advanced_bytes > 0;
+        self.recovery.progressed |= sample.advanced_bytes > 0;
         match state {
-            RecoveryState::Loss => self.continue_loss(common, delivery, &heard, echo, env.now),
-            RecoveryState::Recovery => self.continue_recovery(common, delivery, &heard, echo, env.now),
+            RecoveryState::Loss => self.continue_loss(common, delivery, &sample, echo, env.now),
+            RecoveryState::Recovery => self.continue_recovery(common, delivery, &sample, echo, env.now),
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
                 self.undo_by_duplicates(common, env.now);
             }
@@ -130,9 +130,9 @@ impl Sender {
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction
         );
         if may_enter && newly_lost {
-            self.enter_recovery(common, &heard, env.now);
-        } else if may_enter && heard.congestion {
-            self.reduce_by_mark(common, &heard, env.now);
+            self.enter_recovery(common, &sample, env.now);
+        } else if may_enter && sample.congestion {
+            self.reduce_by_mark(common, &sample, env.now);
         }
         if self.recovery.state == RecoveryState::WindowReduction
             && self.recovery.recover.at_or_before(self.space.unacknowledged)
@@ -144,14 +144,14 @@ impl Sender {
             let disorder = self.recovery.duplicates > 0 || self.sacked_bytes() > 0;
             self.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
         }
-        self.move_window(common, delivery, &heard, newly_lost, state, env.now);
+        self.move_window(common, delivery, &sample, newly_lost, state, env.now);
         if state != self.recovery.state || newly_lost {
             self.tell_window(env);
         }
     }
 
     /// Something was overtaken and arrived after all: more must overtake it next time before it counts as lost.
-    fn learn_reordering(&mut self, delivery: &Delivery) {
+    fn learn_reordering(&mut self, delivery: &DeliveryInfo) {
         let Some(start) = delivery.overtaken else { return };
         let segment = self.segment_bytes();
         let Some(buffers) = &mut self.buffers else { return };
@@ -161,7 +161,7 @@ impl Sender {
         buffers.reordering = buffers.reordering.max(degree);
     }
     /// The peer got something twice.
-    fn note_duplicate(&mut self, delivery: &Delivery, env: &mut Environment<'_>) {
+    fn note_duplicate(&mut self, delivery: &DeliveryInfo, env: &mut Environment<'_>) {
         let Some((start, end)) = delivery.duplicate else { return };
         self.history_mut().duplicate_sacks += 1;
         let (unacknowledged, next) = (self.space.unacknowledged, self.space.next);
@@ -175,13 +175,19 @@ impl Sender {
         }
         buffers.flight.rack.reordering_seen = true;
         buffers.flight.rack.widen(unacknowledged, next);
-        buffers.doubt.duplicate(end, segments);
+        buffers.undo.duplicate(end, segments);
     }
     /// Looks for losses; true when something is newly thought lost.
     // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
-    fn find_losses(&mut self, common: &Common, delivery: &Delivery, heard: &Heard, now: Instant) -> bool {
+    fn find_losses(
+        &mut self,
+        common: &Common,
+        delivery: &DeliveryInfo,
+        sample: &AckSample,
+        now: Instant,
+    ) -> bool {
         let segment = self.segment_bytes();
-        let sack = common.marks.has(Marks::SACK);
+        let sack = common.flags.has(ConnectionFlags::SACK);
         let rack = common.config.rack && sack;
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let state = self.recovery.state;
@@ -192,7 +198,7 @@ impl Sender {
         let Some(buffers) = &mut self.buffers else { return false };
         let before = buffers.flight.lost_segments;
         if rack {
-            if delivery.bytes > 0 || heard.advanced_bytes > 0 {
+            if delivery.bytes > 0 || sample.advanced_bytes > 0 {
                 let enough = buffers.flight.sacked_bytes() >= threshold * segment;
                 let repairing = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
                 let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
@@ -203,7 +209,7 @@ impl Sender {
             buffers.flight.lose_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
             // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
-            if heard.advanced_bytes > 0 && !self.recovery.recover.at_or_before(self.space.unacknowledged) {
+            if sample.advanced_bytes > 0 && !self.recovery.recover.at_or_before(self.space.unacknowledged) {
                 buffers.flight.lose_first();
                 buffers.force = true;
             }
@@ -215,7 +221,7 @@ impl Sender {
     /// The time for what was overtaken is over (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self, common: &Common, env: &mut Environment<'_>) {
-        let heard = self.nothing_heard();
+        let sample = self.nothing_heard();
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let repairing = matches!(self.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
         let enough = self.sacked_bytes() >= self.reordering_segments(common) * self.segment_bytes();
@@ -229,28 +235,28 @@ impl Sender {
             return;
         }
         if !repairing {
-            self.enter_recovery(common, &heard, env.now);
+            self.enter_recovery(common, &sample, env.now);
         }
         if !repairing || !common.config.policy.congestion_window_counts_segments {
-            self.move_window(common, &Delivery::default(), &heard, true, self.recovery.state, env.now);
+            self.move_window(common, &DeliveryInfo::default(), &sample, true, self.recovery.state, env.now);
         }
         self.tell_window(env);
     }
 
     // spec: RFC5681 3.2-8, 4.3-1, 4.3-4; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
-    fn enter_recovery(&mut self, common: &Common, heard: &Heard, now: Instant) {
+    fn enter_recovery(&mut self, common: &Common, sample: &AckSample, now: Instant) {
         let reduced_already = self.recovery.state == RecoveryState::WindowReduction;
         self.recovery.state = RecoveryState::Recovery;
         self.recovery.recover = self.space.next;
         let unacknowledged = self.space.unacknowledged;
         if let Some(buffers) = &mut self.buffers {
-            buffers.doubt = Doubt::begin(unacknowledged, false);
+            buffers.undo = UndoState::begin(unacknowledged, false);
             buffers.force = true;
         }
         if !reduced_already {
             self.tell_of_reduction(common);
-            self.begin_reduction(heard);
-            self.congestion.lost(self.flight_size(heard.outstanding_before_bytes), now);
+            self.begin_reduction(sample);
+            self.congestion.lost(self.flight_size(sample.outstanding_before_bytes), now);
         }
         if !common.config.proportional_rate_reduction {
             self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
@@ -261,13 +267,14 @@ impl Sender {
     fn flight_size(&self, outstanding_bytes: u32) -> u32 {
         outstanding_bytes.min(self.congestion.window.window_bytes)
     }
-    fn begin_reduction(&mut self, heard: &Heard) {
+    fn begin_reduction(&mut self, sample: &AckSample) {
         if let Some(buffers) = &mut self.buffers {
-            buffers.reduction = RateReduction::new(heard.outstanding_before_bytes, heard.sacked_before_bytes);
+            buffers.reduction =
+                RateReduction::new(sample.outstanding_before_bytes, sample.sacked_before_bytes);
         }
     }
     /// The peer saw a congestion mark: as after a loss, once a window, with nothing to send again (RFC 3168 §6.1.2).
-    fn reduce_by_mark(&mut self, common: &Common, heard: &Heard, now: Instant) {
+    fn reduce_by_mark(&mut self, common: &Common, sample: &AckSample, now: Instant) {
         if self.recovery.state == RecoveryState::WindowReduction {
             return;
         }
@@ -277,7 +284,7 @@ impl Sender {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with one segment to give, time is what is given.
             self.arm_retransmission(common, now);
-            self.marks.set(SendMarks::PACED);
+            self.flags.set(SenderFlags::PACED);
         }
         let resume_at = self.retransmit_at;
         if let Some(buffers) = &mut self.buffers
@@ -285,16 +292,16 @@ impl Sender {
         {
             buffers.pace_at = resume_at;
         }
-        self.begin_window_reduction(common, heard, now);
+        self.begin_window_reduction(common, sample, now);
     }
     /// Begins a reduction of the window for which nothing need have been lost.
-    pub fn begin_window_reduction(&mut self, common: &Common, heard: &Heard, now: Instant) {
-        self.begin_reduction(heard);
+    pub fn begin_window_reduction(&mut self, common: &Common, sample: &AckSample, now: Instant) {
+        self.begin_reduction(sample);
         if let Some(buffers) = &mut self.buffers {
             // What shows an earlier reduction to be wrong says nothing of this one.
-            buffers.doubt.end();
+            buffers.undo.end();
         }
-        self.congestion.marked(self.flight_size(heard.outstanding_before_bytes), now);
+        self.congestion.marked(self.flight_size(sample.outstanding_before_bytes), now);
         if !common.config.proportional_rate_reduction {
             self.congestion.window.window_bytes = self.congestion.window.threshold_bytes;
         }
@@ -304,14 +311,14 @@ impl Sender {
     }
     /// The peer is to be told with the next new data that the window is smaller, whatever for (RFC 3168 §6.1.2).
     pub fn tell_of_reduction(&mut self, common: &Common) {
-        self.marks.put(SendMarks::WINDOW_REDUCED, common.marks.has(Marks::ECN));
+        self.flags.put(SenderFlags::WINDOW_REDUCED, common.flags.has(ConnectionFlags::ECN));
     }
     // spec: RFC6675 5-4
     fn continue_recovery(
         &mut self,
         common: &Common,
-        delivery: &Delivery,
-        heard: &Heard,
+        delivery: &DeliveryInfo,
+        sample: &AckSample,
         echo: Option<u32>,
         now: Instant,
     ) {
@@ -319,7 +326,7 @@ impl Sender {
         let mistaken = self
             .buffers
             .as_ref()
-            .is_some_and(|b| b.doubt.all_were_duplicates() || b.doubt.original_arrived(echo));
+            .is_some_and(|b| b.undo.all_were_duplicates() || b.undo.original_arrived(echo));
         if done {
             if mistaken && common.config.undo {
                 self.undo(now);
@@ -327,7 +334,7 @@ impl Sender {
                 self.congestion.recovered(now);
             }
             self.end_recovery();
-        } else if heard.advanced_bytes > 0 && mistaken && common.config.undo && !delivery.again {
+        } else if sample.advanced_bytes > 0 && mistaken && common.config.undo && !delivery.again {
             // RFC 3522: the first thing to arrive was an original that had been sent again.
             self.undo(now);
             if let Some(buffers) = &mut self.buffers {
@@ -348,20 +355,20 @@ impl Sender {
     fn continue_loss(
         &mut self,
         common: &Common,
-        delivery: &Delivery,
-        heard: &Heard,
+        delivery: &DeliveryInfo,
+        sample: &AckSample,
         echo: Option<u32>,
         now: Instant,
     ) {
         let done = self.recovery.recover.at_or_before(self.space.unacknowledged);
         // Without SACK nobody can tell which copy let the rest be acknowledged.
-        let tells = common.marks.has(Marks::SACK) || !delivery.again;
+        let tells = common.flags.has(ConnectionFlags::SACK) || !delivery.again;
         let original = tells && delivery.original_end.is_some_and(|end| !self.recovery.recover.precedes(end));
-        let doubt = self.buffers.as_ref().map(|buffers| buffers.doubt).unwrap_or_default();
-        let mistaken = doubt.all_were_duplicates() || doubt.original_arrived(echo);
+        let undo = self.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
+        let mistaken = undo.all_were_duplicates() || undo.original_arrived(echo);
         // Something arrives that left before the time-out and was not sent again: it was not lost.
-        if (self.recovery.forward && original && heard.advanced_bytes > 0)
-            || (common.config.undo && mistaken && heard.advanced_bytes > 0)
+        if (self.recovery.forward && original && sample.advanced_bytes > 0)
+            || (common.config.undo && mistaken && sample.advanced_bytes > 0)
         {
             return self.undo_loss(now);
         }
@@ -373,13 +380,13 @@ impl Sender {
             return;
         }
         if self.send_has_passed_recover() {
-            if heard.duplicate || delivery.sacked_bytes > 0 {
+            if sample.duplicate || delivery.sacked_bytes > 0 {
                 // RFC 5682 §2.1, step 3a: the loss was real.
                 self.recovery.forward = false;
             }
-        } else if heard.advanced_bytes > 0 {
+        } else if sample.advanced_bytes > 0 {
             // Step 2b: new data goes out, whose acknowledgment will tell. Where there is none, no more can be told.
-            if self.may_send_new(heard.edge) {
+            if self.may_send_new(sample.edge) {
                 self.recovery.recover = self.space.next;
             } else {
                 self.recovery.forward = false;
@@ -403,39 +410,39 @@ impl Sender {
     }
     /// All that was sent again since the last reduction had arrived: the reduction was a mistake.
     fn undo_by_duplicates(&mut self, common: &Common, now: Instant) {
-        let mistaken = self.buffers.as_ref().is_some_and(|buffers| buffers.doubt.all_were_duplicates());
+        let mistaken = self.buffers.as_ref().is_some_and(|buffers| buffers.undo.all_were_duplicates());
         if mistaken && common.config.undo {
             self.undo(now);
         }
     }
     pub fn undo(&mut self, now: Instant) {
         self.congestion.undo(now);
-        self.marks.clear(SendMarks::WINDOW_REDUCED);
+        self.flags.clear(SenderFlags::WINDOW_REDUCED);
         if let Some(buffers) = &mut self.buffers {
-            buffers.doubt.end();
+            buffers.undo.end();
         }
     }
     /// The window after an acknowledgment, which found recovery in `state`.
     fn move_window(
         &mut self,
         common: &Common,
-        delivery: &Delivery,
-        heard: &Heard,
+        delivery: &DeliveryInfo,
+        sample: &AckSample,
         newly_lost: bool,
         state: RecoveryState,
         now: Instant,
     ) {
         let segment = self.segment_bytes();
         let in_flight = self.counted_in_flight_bytes(common);
-        let delivered = if common.marks.has(Marks::SACK) {
+        let delivered = if common.flags.has(ConnectionFlags::SACK) {
             delivery.bytes
         } else {
             // Each duplicate stands for a segment; what they stood for is not delivered again.
-            delivery.bytes.saturating_sub(heard.counted_bytes) + if heard.duplicate { segment } else { 0 }
+            delivery.bytes.saturating_sub(sample.counted_bytes) + if sample.duplicate { segment } else { 0 }
         };
         if self.recovery.reduces() && common.config.proportional_rate_reduction {
             let threshold = self.congestion.window.threshold_bytes;
-            let good = heard.advanced_bytes > 0 && !newly_lost;
+            let good = sample.advanced_bytes > 0 && !newly_lost;
             if (delivered > 0 || newly_lost)
                 && let Some(buffers) = &mut self.buffers
             {
@@ -444,17 +451,17 @@ impl Sender {
             }
         }
         let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
-        let in_order = heard.advanced_bytes > 0 || self.congestion_window_grows_on_sack(common, delivered);
+        let in_order = sample.advanced_bytes > 0 || self.congestion_window_grows_on_sack(common, delivered);
         if !in_order || (reduced && !self.recovery.reduces()) {
             // What ends a reduction leaves the window at the threshold.
             return;
         }
         let bytes = match self.recovery.state {
             // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
-            RecoveryState::Loss if !common.marks.has(Marks::SACK) => delivered.min(2 * segment),
+            RecoveryState::Loss if !common.flags.has(ConnectionFlags::SACK) => delivered.min(2 * segment),
             _ => delivered,
         };
-        self.grow(bytes, heard, now);
+        self.grow(bytes, sample, now);
     }
     /// Whether what was delivered out of order counts as in order, for that is how the path is.
     pub fn congestion_window_grows_on_sack(&self, common: &Common, delivered: u32) -> bool {
@@ -464,19 +471,19 @@ impl Sender {
     }
     /// Tells congestion control of an acknowledgment.
     #[inline]
-    pub fn grow(&mut self, bytes: u32, heard: &Heard, now: Instant) {
+    pub fn grow(&mut self, bytes: u32, sample: &AckSample, now: Instant) {
         let outstanding = self.space.next.since(self.space.unacknowledged);
         let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
             bytes,
             acknowledged_bytes: self.acknowledged_bytes,
             sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
-            latest_round_trip: heard.round_trip,
+            latest_round_trip: sample.round_trip,
             smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
-            in_flight_before_bytes: heard.in_flight_before_bytes,
+            in_flight_before_bytes: sample.in_flight_before_bytes,
             recovering: self.recovery.reduces(),
-            rate: heard.rate,
+            rate: sample.rate,
             now,
         });
     }
@@ -503,7 +510,7 @@ impl Sender {
         self.search_failed(now);
         self.suspect_black_hole(common);
         let smoothed = self.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let by_time = common.config.rack && common.marks.has(Marks::SACK);
+        let by_time = common.config.rack && common.flags.has(ConnectionFlags::SACK);
         let unacknowledged = self.space.unacknowledged;
         let mut reneged = false;
         if let Some(buffers) = &mut self.buffers {
@@ -519,11 +526,11 @@ impl Sender {
             buffers.force = true;
             if first_time || self.recovery.progressed {
                 let out_again = state == RecoveryState::Recovery;
-                buffers.doubt = Doubt::begin(unacknowledged, out_again);
+                buffers.undo = UndoState::begin(unacknowledged, out_again);
             }
         }
         self.congestion.window.window_bytes += self.counted_in_flight_bytes(common);
-        self.marks.clear(SendMarks::TAIL_PROBE);
+        self.flags.clear(SenderFlags::TAIL_PROBE);
         self.recovery.duplicates = 0;
         // RFC 5682 §3.2: not where more of what is out was sent again already.
         self.recovery.forward = common.config.forward_rto
@@ -545,7 +552,7 @@ impl Sender {
         if self.recovery.state == RecoveryState::Loss {
             return true;
         }
-        buffers.doubt = Doubt::begin(unacknowledged, true);
+        buffers.undo = UndoState::begin(unacknowledged, true);
         buffers.tail_probe.end();
         self.recovery = Recovery {
             state: RecoveryState::Loss,

@@ -59,7 +59,7 @@ impl RateReduction {
 
 /// What would show that a reduction was a mistake.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Doubt {
+pub(crate) struct UndoState {
     /// `SND.UNA` when it began; `None` when there is nothing to take back.
     since: Option<Sequence>,
     /// Retransmissions since then of which no duplicate was reported; negative before the first.
@@ -68,16 +68,16 @@ pub(crate) struct Doubt {
     first_stamp: Option<u32>,
 }
 
-impl Doubt {
+impl UndoState {
     /// A reduction begins, with `out_again` retransmissions of an earlier one still out.
     pub fn begin(unacknowledged: Sequence, out_again: bool) -> Self {
         // With old retransmissions about, duplicates would explain too much.
         let unexplained = if out_again { i32::MAX / 2 } else { -1 };
-        Doubt { since: Some(unacknowledged), unexplained, first_stamp: None }
+        UndoState { since: Some(unacknowledged), unexplained, first_stamp: None }
     }
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Doubt { since, unexplained: _, first_stamp: _ } = self;
+        let UndoState { since, unexplained: _, first_stamp: _ } = self;
         since.iter_mut().for_each(|since| visit("the start of a reduction", since));
     }
     /// Something was sent again.
@@ -104,6 +104,6 @@ impl Doubt {
     }
     /// The matter is settled.
     pub fn end(&mut self) {
-        *self = Doubt::default();
+        *self = UndoState::default();
     }
 }

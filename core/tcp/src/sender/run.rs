@@ -3,7 +3,7 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::SendMarks;
+use crate::flags::SenderFlags;
 use crate::policy::PushPlacement;
 use crate::sender::next::{Data, Next};
 use crate::state::Allows;
@@ -121,8 +121,8 @@ impl Sender {
     fn may_run(&self, common: &Common) -> bool {
         !common.state.opens()
             && !self.recovery.forward
-            && !self.marks.has(SendMarks::PROBE)
-            && !self.marks.has(SendMarks::TAIL_PROBE)
+            && !self.flags.has(SenderFlags::PROBE)
+            && !self.flags.has(SenderFlags::TAIL_PROBE)
             // The urgent pointer is each segment's own.
             && !self.space.next.precedes(self.space.urgent)
     }

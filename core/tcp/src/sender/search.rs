@@ -5,7 +5,7 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::config::PathMtuProbing;
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::Visit;
 use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
@@ -93,7 +93,7 @@ impl Sender {
     /// window: larger than a full segment, and followed by enough to find its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub fn search_probe(&self, common: &Common, sack_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.marks.has(SendMarks::SEARCHES)
+        if !self.flags.has(SenderFlags::SEARCHES)
             || self.recovery.state != RecoveryState::Open
             || common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
@@ -117,13 +117,13 @@ impl Sender {
             .then_some(payload)
     }
     fn base_mss(common: &Common) -> u16 {
-        if common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+        if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
     }
     fn least_mss(common: &Common) -> u16 {
-        if common.marks.has(Marks::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+        if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
     }
     fn segment_options_bytes(common: &Common) -> u32 {
-        if common.marks.has(Marks::TIMESTAMPS) { 12 } else { 0 }
+        if common.flags.has(ConnectionFlags::TIMESTAMPS) { 12 } else { 0 }
     }
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
@@ -135,7 +135,7 @@ impl Sender {
     }
     fn search_from(&mut self, common: &Common, low: u16, high: u16) {
         self.history_mut().search = Some(Search::new(low, high));
-        self.marks.set(SendMarks::SEARCHES);
+        self.flags.set(SenderFlags::SEARCHES);
         self.congestion.resize(self.effective_mss(common));
     }
     pub fn search(&self) -> Option<&Search> {
@@ -146,7 +146,7 @@ impl Sender {
     }
     /// What the search allows; no limit without one.
     pub fn searched_mss(&self) -> u16 {
-        if !self.marks.has(SendMarks::SEARCHES) {
+        if !self.flags.has(SenderFlags::SEARCHES) {
             return u16::MAX;
         }
         self.search().map_or(u16::MAX, |search| search.low)
@@ -173,7 +173,7 @@ impl Sender {
     #[inline]
     pub fn search_probe_left(&mut self, common: &Common, start: Sequence, end: Sequence) {
         let bytes = end.since(start);
-        if !self.marks.has(SendMarks::SEARCHES) || bytes <= self.segment_bytes() {
+        if !self.flags.has(SenderFlags::SEARCHES) || bytes <= self.segment_bytes() {
             return;
         }
         let size = (bytes + Sender::segment_options_bytes(common)) as u16;

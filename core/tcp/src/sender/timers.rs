@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::marks::SendMarks;
+use crate::flags::SenderFlags;
 use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
@@ -47,7 +47,7 @@ impl Sender {
     }
     /// The persist timer lets go what silly-window avoidance holds back.
     pub fn override_small(&mut self, common: &Common) {
-        self.marks.set(SendMarks::OVERRIDE);
+        self.flags.set(SenderFlags::OVERRIDE);
         if let Some(buffers) = &mut self.buffers {
             buffers.tail_probe.persists = common.config.policy.tail_probes_are_full_segments;
         }

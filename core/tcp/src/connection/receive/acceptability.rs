@@ -3,7 +3,7 @@
 
 use crate::arrival::Arrival;
 use crate::connection::open::is_repeated_syn;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::Outcome;
 use crate::state::Allows;
 use crate::{Connection, Environment};
@@ -35,17 +35,18 @@ impl Connection {
         }
         if self.common.state == TcpState::SynReceived
             && is_repeated_syn(arrival.header, self.receiver.space.initial)
-            && !(self.common.marks.has(Marks::ACTIVE) && self.common.config.policy.answers_crossing_syn)
+            && !(self.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.common.config.policy.answers_crossing_syn)
         {
             outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
             // bears beside comes again.
             let limited = self.common.config.policy.challenge_interval.is_some() && !self.may_challenge(env);
             if self.sender.space.next != self.sender.syn_sequence(&self.common)
-                && !self.common.marks.has(Marks::HELD)
+                && !self.common.flags.has(ConnectionFlags::HELD)
                 && !limited
             {
-                self.common.marks.set(Marks::SYNCHRONISE);
+                self.common.flags.set(ConnectionFlags::SYNCHRONISE);
             }
             return false;
         }
@@ -71,7 +72,7 @@ impl Connection {
     /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
     // spec: RFC7323 3.2-5, 5.2-4, 5.3-1
     fn fails_paws(&self, arrival: &Arrival<'_>, env: &Environment<'_>) -> Option<Drop> {
-        if !self.common.marks.has(Marks::TIMESTAMPS) || arrival.header.flags.rst() {
+        if !self.common.flags.has(ConnectionFlags::TIMESTAMPS) || arrival.header.flags.rst() {
             return None;
         }
         let Some((value, _)) = arrival.header.options.timestamps else {
@@ -104,7 +105,7 @@ impl Connection {
     /// (RFC 5961 §4.2, §7).
     fn answer_unacceptable(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
         if arrival.bears_stream() || self.may_challenge(env) {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
 }

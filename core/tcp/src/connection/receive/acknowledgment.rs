@@ -1,11 +1,11 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use crate::arrival::Arrival;
-use crate::marks::{Marks, SendMarks};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::LARGEST_WINDOW_BYTES;
 use crate::outcome::{Changes, Outcome, ResetReply};
-use crate::sender::acknowledgment::Report;
-use crate::sender::recovery::Heard;
+use crate::sender::acknowledgment::AckInfo;
+use crate::sender::recovery::AckSample;
 use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_event::{Drop, TcpState};
@@ -24,12 +24,12 @@ impl Connection {
         let (unacknowledged, next) = (self.sender.space.unacknowledged, self.sender.space.next);
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
         if self.common.state == TcpState::SynReceived {
-            let early = self.common.marks.has(Marks::EARLY) && acknowledgment == unacknowledged;
+            let early = self.common.flags.has(ConnectionFlags::EARLY) && acknowledgment == unacknowledged;
             if !is_new && self.sender.ended_before_open(&self.common) {
                 // In all but the SYN that goes again it is FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     outcome.dropped = Some(Drop::OutOfWindow);
-                    if self.common.marks.has(Marks::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+                    if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
                         self.refuse_data(arrival, env, outcome);
                     }
                 } else {
@@ -72,10 +72,10 @@ impl Connection {
         self.sender.space.largest_window = self.sender.space.largest_window.max(self.sender.space.window);
         self.sender.space.window_sequence = header.sequence;
         self.sender.space.window_acknowledgment = header.acknowledgment;
-        if self.common.marks.has(Marks::EARLY) {
+        if self.common.flags.has(ConnectionFlags::EARLY) {
             return self.open_early(header, env, outcome);
         }
-        if self.common.marks.has(Marks::ACTIVE) {
+        if self.common.flags.has(ConnectionFlags::ACTIVE) {
             self.syn_answered(header, env);
         }
         let syn_end = self.sender.syn_sequence(&self.common) + 1;
@@ -92,7 +92,7 @@ impl Connection {
     /// Takes what a segment says about what is out.
     pub(crate) fn advance(
         &mut self,
-        report: &Report<'_>,
+        report: &AckInfo<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
@@ -109,7 +109,7 @@ impl Connection {
     ) {
         let (acknowledgment, echo) = (header.acknowledgment, self.common.echo_of(header.timestamps));
         let window_bytes = u32::from(header.window) << self.sender.scale;
-        let report = Report { acknowledgment, window_bytes, echo, sack: None, congestion: false };
+        let report = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
         self.advance_by(&report, false, env, outcome);
     }
     /// It is compiled once for each road, so that the straight one is spared the questions whose answers are known.
@@ -117,7 +117,7 @@ impl Connection {
     #[inline(always)]
     fn advance_by(
         &mut self,
-        report: &Report<'_>,
+        report: &AckInfo<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
@@ -126,7 +126,7 @@ impl Connection {
         let before = self.sender.space.unacknowledged;
         // An old acknowledgment says nothing but what its blocks say.
         let acknowledgment = before.later(report.acknowledgment);
-        let mut heard = Heard {
+        let mut heard = AckSample {
             advanced_bytes: acknowledgment.since(before),
             duplicate,
             counted_bytes: 0,
@@ -175,7 +175,7 @@ impl Connection {
         if self.sender.judge_tail_probe(pure) {
             self.sender.probe_repaired_a_loss(&self.common, heard.in_flight_before_bytes, env);
         }
-        if self.sender.marks.has(SendMarks::SEARCHES) {
+        if self.sender.flags.has(SenderFlags::SEARCHES) {
             self.sender.judge_search(&self.common, now);
         }
         self.sender.set_pace(&self.common);
@@ -243,14 +243,14 @@ impl Connection {
     /// A writer that found the buffer full is told once a third of it is free.
     #[inline]
     pub(crate) fn tell_writer(&mut self, outcome: &mut Outcome) {
-        if !self.sender.marks.has(SendMarks::WRITER_WAITS) {
+        if !self.sender.flags.has(SenderFlags::WRITER_WAITS) {
             return;
         }
         let limit = self.sender.send_buffer_bytes(&self.common);
         let low_water = self.common.config.not_sent_low_water_bytes;
         let fresh = low_water == usize::MAX || (self.not_sent_bytes() as usize) < low_water.div_ceil(2);
         if fresh && self.sender.queued_bytes() as usize <= limit - limit / 3 {
-            self.sender.marks.clear(SendMarks::WRITER_WAITS);
+            self.sender.flags.clear(SenderFlags::WRITER_WAITS);
             outcome.changes |= Changes::WRITABLE;
         }
     }
@@ -258,7 +258,7 @@ impl Connection {
         match self.common.state {
             TcpState::FinWait1 => {
                 self.enter(TcpState::FinWait2, env);
-                if self.common.marks.has(Marks::RECEIVE_CLOSED) {
+                if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
                     self.linger_at = env.now + self.common.config.fin_wait_2;
                 }
             }

@@ -1,7 +1,7 @@
 //! Data and FIN (RFC 9293 §3.10.7.4, seventh and eighth step).
 
 use crate::arrival::{Arrival, Coming};
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::policy::DelayedAck;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
@@ -22,8 +22,8 @@ impl Connection {
     ) {
         if arrival.is_repeated {
             // Nothing of it is new: its sender missed our acknowledgment.
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
-            self.receiver.marks.set(ReceiveMarks::SCHEDULED);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::SCHEDULED);
             self.receiver.hurry_acknowledgments(&self.common, QUICK_AFTER_TROUBLE);
         }
         if arrival.payload.is_empty() && !arrival.fin {
@@ -38,10 +38,10 @@ impl Connection {
             }
             return;
         }
-        if self.common.marks.has(Marks::ECN) {
+        if self.common.flags.has(ConnectionFlags::ECN) {
             self.receiver.take_congestion_mark(&self.common, arrival.ecn);
         }
-        if self.common.marks.has(Marks::RECEIVE_CLOSED)
+        if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
             && (!arrival.payload.is_empty() || self.receiver.is_fin_of_unread(&self.common, arrival))
         {
             return self.discard_data(arrival, env, outcome);
@@ -62,7 +62,7 @@ impl Connection {
         } else if arrival.fin && arrival.end() == self.receiver.space.next + 1 {
             self.receiver.space.next += 1;
             self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
-            self.receiver.marks.set(ReceiveMarks::SCHEDULED);
+            self.receiver.flags.set(ReceiverFlags::SCHEDULED);
             self.receiver.note_data(&self.common, &self.sender.round_trip, arrival.coming(), env.now);
             self.receiver.sack_told(&self.common, env.pool);
         }
@@ -97,7 +97,7 @@ impl Connection {
             self.receiver.space.next = next + joined;
             self.receiver.ack_timing.duplicates_due = 0;
             self.receiver.received_bytes += u64::from(length + joined);
-            self.receiver.marks.set(ReceiveMarks::SCHEDULED);
+            self.receiver.flags.set(ReceiverFlags::SCHEDULED);
             outcome.changes |= Changes::READABLE;
         }
         if fin {
@@ -114,7 +114,7 @@ impl Connection {
     #[inline(never)]
     fn fill_hole(&mut self, next: Sequence, env: &mut Environment<'_>) -> u32 {
         self.sender.release_small(&self.common);
-        let tells = self.common.marks.has(Marks::SACK) && self.common.config.duplicate_sack;
+        let tells = self.common.flags.has(ConnectionFlags::SACK) && self.common.config.duplicate_sack;
         let Some(buffers) = &mut self.receiver.buffers else { return 0 };
         if tells {
             buffers.reassembly.note_overlap(next);
@@ -132,7 +132,7 @@ impl Connection {
         }
         let is_filled = buffers.reassembly.is_empty();
         if is_filled || !self.common.acks_adapt() {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
         joined
     }
@@ -142,7 +142,7 @@ impl Connection {
         if self.common.state != TcpState::Established {
             return self.refuse_data(arrival, env, outcome);
         }
-        self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+        self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         if arrival.start == self.receiver.space.next {
             self.receiver.space.next += arrival.payload.len() as u32;
             self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
@@ -173,13 +173,13 @@ impl Connection {
         self.receiver.space.next += 1;
         self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
         if at_once || !self.common.may_delay_fin() {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.common.may_delay_fin() {
             self.receiver.schedule_for_fin();
         }
         if self.common.state == TcpState::FinWait1 && self.common.acks_adapt() {
-            self.common.marks.set(Marks::APART);
+            self.common.flags.set(ConnectionFlags::APART);
         }
         // Where its acknowledgment goes at once, Linux still tells what came beyond it.
         let tells = self.common.acks_adapt() && self.common.state != TcpState::Established;

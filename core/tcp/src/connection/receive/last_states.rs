@@ -2,7 +2,7 @@
 //! Linux keeps a small entry with rules of its own (tcp_timewait_state_process).
 
 use crate::arrival::Arrival;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Instant, Sequence};
@@ -23,7 +23,7 @@ impl Connection {
     ) {
         if self.common.state == TcpState::TimeWait {
             // Nobody sends any more who could go slower.
-            self.receiver.marks.clear(ReceiveMarks::ECHO_CONGESTION);
+            self.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
         }
         let is_old = self.receiver.is_older_than_known(&self.common, arrival);
         let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receiver.space.next);
@@ -51,7 +51,7 @@ impl Connection {
         self.receiver.space.edge = self.receiver.space.edge.later(end);
         self.keep_timestamp(arrival.header.options.timestamps, env.now);
         self.enter_time_wait(env);
-        self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+        self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
     }
     fn arrive_in_time_wait(
         &mut self,
@@ -77,7 +77,7 @@ impl Connection {
         let begins = flags.syn() && !flags.ack() && !is_old && self.receiver.space.next.precedes(start);
         if begins {
             // It could begin another connection, and nobody listens for it: no limit counts that.
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             return;
         }
         if is_old || flags.ack() {
@@ -111,7 +111,7 @@ impl Connection {
         }
         if fin {
             // It is still taken; an old one leaves the connection whole.
-            self.common.marks.set(Marks::WHOLE);
+            self.common.flags.set(ConnectionFlags::WHOLE);
             return false;
         }
         self.begin_small();
@@ -124,7 +124,7 @@ impl Connection {
     pub(crate) fn begin_small(&mut self) {
         self.challenges = 0;
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-        self.receiver.marks.clear(ReceiveMarks::ACKNOWLEDGE | ReceiveMarks::SCHEDULED);
+        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
     }
     /// There is nobody for this data: it is answered as if there were no connection.
     fn end_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
@@ -135,7 +135,7 @@ impl Connection {
     fn answer_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
         outcome.dropped = Some(Drop::OutOfWindow);
         if arrival.bears_stream() || self.may_challenge(env) {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod reset;
 mod straight;
 
 use crate::arrival::Arrival;
-use crate::marks::{Marks, ReceiveMarks, SendMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::Outcome;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header};
@@ -38,7 +38,7 @@ impl Connection {
                 window_field: header.window,
             })
         });
-        let ecn_tells = self.common.marks.has(Marks::ECN) && self.receiver.tells_of_congestion(ecn);
+        let ecn_tells = self.common.flags.has(ConnectionFlags::ECN) && self.receiver.tells_of_congestion(ecn);
         if !ecn_tells
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
@@ -78,13 +78,13 @@ impl Connection {
             self.take_acknowledgment(arrival, env, outcome);
             if self.common.config.policy.answers_crossing_syn {
                 self.receiver.hurry_acknowledgments(&self.common, QUICK_AFTER_TROUBLE);
-                self.receiver.marks.set(ReceiveMarks::SCHEDULED);
+                self.receiver.flags.set(ReceiverFlags::SCHEDULED);
                 self.receiver.note_repeated(
                     &self.common,
                     arrival.header.sequence,
                     arrival.header.sequence + 1,
                 );
-                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             return;
         }
@@ -93,7 +93,8 @@ impl Connection {
         {
             return;
         }
-        let answers = self.common.state == TcpState::SynReceived && !self.common.marks.has(Marks::ACTIVE);
+        let answers =
+            self.common.state == TcpState::SynReceived && !self.common.flags.has(ConnectionFlags::ACTIVE);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
             && self.common.config.policy.segments_need_ack_flag
             && !answers
@@ -124,7 +125,9 @@ impl Connection {
             if was_plain {
                 // The challenge goes first.
                 self.sender.release_small(&self.common);
-                self.common.marks.put(Marks::APART, self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE));
+                self.common
+                    .flags
+                    .put(ConnectionFlags::APART, self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE));
             }
             return;
         }
@@ -145,19 +148,22 @@ impl Connection {
     }
     /// When what waits to be acknowledged is, now that this segment is taken.
     fn schedule_what_came(&mut self, arrival: &Arrival<'_>, was_plain: bool, now: Instant) {
-        if !self.receiver.marks.has(ReceiveMarks::SCHEDULED) || self.common.state == TcpState::Closed {
+        if !self.receiver.flags.has(ReceiverFlags::SCHEDULED) || self.common.state == TcpState::Closed {
             return;
         }
         if self.common.acks_adapt() {
-            if arrival.header.flags.cwr() && self.common.marks.has(Marks::ECN) && arrival.bears_stream() {
+            if arrival.header.flags.cwr()
+                && self.common.flags.has(ConnectionFlags::ECN)
+                && arrival.bears_stream()
+            {
                 // Its window may be very small.
-                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             // A plain acknowledgment is a matter of the sender's alone.
             if arrival.bears_stream() || !was_plain {
                 self.receiver.schedule_adaptive(&self.common, &self.sender.round_trip, now);
             }
-        } else if arrival.bears_stream() && !self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
+        } else if arrival.bears_stream() && !self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
             self.schedule_acknowledgment(now);
         }
     }
@@ -165,7 +171,7 @@ impl Connection {
     /// with nothing held that waits for something.
     fn is_plain_acknowledgment(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let expected = self.common.marks.has(Marks::TIMESTAMPS);
+        let expected = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
         self.common.state == TcpState::Established
             && header.flags.without(Flags::PSH) == Flags::ACK
             && header.sequence == self.receiver.space.next
@@ -174,7 +180,7 @@ impl Connection {
             && header.options.sack.is_empty()
             && header.options.timestamps.is_some() == expected
             && (self.receiver.received_bytes > 0
-                || !self.common.marks.has(Marks::ACTIVE)
+                || !self.common.flags.has(ConnectionFlags::ACTIVE)
                 || self.sender.scale == 0)
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
@@ -182,7 +188,7 @@ impl Connection {
     fn answers_simultaneous_open(&self, header: &Header) -> bool {
         let kind = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
         self.common.state == TcpState::SynReceived
-            && self.common.marks.has(Marks::ACTIVE)
+            && self.common.flags.has(ConnectionFlags::ACTIVE)
             && kind == Flags::SYN | Flags::ACK
             && header.sequence == self.receiver.space.initial
             && self.sender.space.unacknowledged.precedes(header.acknowledgment)
@@ -193,9 +199,9 @@ impl Connection {
     fn heard(&mut self, sequence: Sequence, timestamps: Option<(u32, u32)>, now: Instant) {
         self.receiver.received_at = now;
         self.sender.keep_alive_probes = 0;
-        self.sender.marks.clear(SendMarks::SILENCE);
+        self.sender.flags.clear(SenderFlags::SILENCE);
         if let Some((value, _)) = timestamps
-            && self.common.marks.has(Marks::TIMESTAMPS)
+            && self.common.flags.has(ConnectionFlags::TIMESTAMPS)
             && sequence.at_or_before(self.receiver.space.acknowledged)
             && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
         {

@@ -1,7 +1,7 @@
 //! RST and SYN within the window: what RFC 9293 §3.10.7.4 says with the defences of RFC 5961.
 
 use crate::arrival::Arrival;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Outcome, ResetReply};
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::Duration;
@@ -32,7 +32,7 @@ impl Connection {
         }
         let error = match self.common.state {
             TcpState::SynReceived
-                if self.common.marks.has(Marks::ACTIVE)
+                if self.common.flags.has(ConnectionFlags::ACTIVE)
                     && !self.common.config.policy.answers_crossing_syn =>
             {
                 Some(ConnectionError::Refused)
@@ -58,7 +58,7 @@ impl Connection {
     ) -> bool {
         let header = arrival.header;
         if self.common.state != TcpState::SynReceived
-            || self.common.marks.has(Marks::ACTIVE)
+            || self.common.flags.has(ConnectionFlags::ACTIVE)
             || self.is_early()
         {
             return false;
@@ -75,7 +75,7 @@ impl Connection {
         {
             outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge(env) {
-                self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+                self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             return true;
         }
@@ -95,7 +95,7 @@ impl Connection {
         // What is discarded leaves nothing behind, no report of what came twice either.
         self.receiver.sack_told(&self.common, env.pool);
         if self.may_challenge(env) {
-            self.receiver.marks.set(ReceiveMarks::ACKNOWLEDGE);
+            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {
             outcome.dropped = Some(Drop::RateLimited);
         }
@@ -105,7 +105,7 @@ impl Connection {
     pub(super) fn challenge_syn(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let begins = self.common.config.policy.challenge_interval.is_some()
             && self.common.state == TcpState::SynReceived
-            && !self.common.marks.has(Marks::ACTIVE);
+            && !self.common.flags.has(ConnectionFlags::ACTIVE);
         if begins {
             self.challenges = 0;
         }

@@ -2,7 +2,7 @@
 //! acknowledgment and nothing else to think about, and what is done with such a one (DEC §4).
 
 use crate::arrival::Coming;
-use crate::marks::{Marks, ReceiveMarks};
+use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::Outcome;
 use crate::receiver::window::tighten;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
@@ -15,7 +15,7 @@ impl Connection {
     /// acknowledgments where that adapts.
     #[cold]
     fn may_predict(&self) -> bool {
-        !self.common.marks.has(Marks::RECEIVE_CLOSED) && !self.common.acks_adapt()
+        !self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !self.common.acks_adapt()
     }
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
@@ -30,13 +30,13 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.marks.has(Marks::CLOSED_OR_ECN) || self.may_predict())
+            && (!self.common.flags.has(ConnectionFlags::CLOSED_OR_ECN) || self.may_predict())
             && match header.timestamps {
                 Some((value, _)) => {
-                    self.common.marks.has(Marks::TIMESTAMPS)
+                    self.common.flags.has(ConnectionFlags::TIMESTAMPS)
                         && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
                 }
-                None => !self.common.marks.has(Marks::TIMESTAMPS),
+                None => !self.common.flags.has(ConnectionFlags::TIMESTAMPS),
             }
     }
     /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
@@ -133,7 +133,7 @@ impl Connection {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let coming = Coming { bytes, push: header.push, is_marked: false };
             self.take_in_order(payload, false, coming, header.timestamps, env, outcome);
-            if !self.receiver.marks.has(ReceiveMarks::ACKNOWLEDGE) {
+            if !self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
                 self.schedule_acknowledgment(env.now);
             }
         }

@@ -6,7 +6,7 @@ use inhost_congestion::SampleBuilder;
 
 /// What one acknowledgment says about what is out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Delivery {
+pub(crate) struct DeliveryInfo {
     /// Bytes that the peer has and that it was not known to have.
     pub bytes: u32,
     /// Of these, bytes ahead of a hole.
@@ -39,7 +39,7 @@ pub(crate) struct Delivery {
 impl Flight {
     /// Counts an acknowledgment in whole segments, of `segment_bytes` each, where `before` transmissions were out. What
     /// left in one go is cut anew from where the acknowledgment ends within a segment of it; if as many are out as before, it measures nothing.
-    pub fn count_whole(&mut self, before: usize, segment_bytes: u32, delivery: &mut Delivery) {
+    pub fn count_whole(&mut self, before: usize, segment_bytes: u32, delivery: &mut DeliveryInfo) {
         if let Some(cut) = delivery.cut {
             let natural = self.records.len();
             self.recut(cut);
@@ -57,7 +57,7 @@ impl Flight {
 impl Flight {
     /// Everything before `to` is acknowledged.
     #[inline]
-    pub fn acknowledge(&mut self, to: Sequence, now: Instant, delivery: &mut Delivery) {
+    pub fn acknowledge(&mut self, to: Sequence, now: Instant, delivery: &mut DeliveryInfo) {
         while let Some(record) = self.records.front_mut() {
             if to.at_or_before(record.start) {
                 break;
@@ -96,7 +96,7 @@ impl Flight {
     }
     /// The peer has `piece`, and was not known to.
     #[inline]
-    pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut Delivery) {
+    pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut DeliveryInfo) {
         let bytes = piece.bytes();
         delivery.bytes += bytes;
         delivery.segments += 1;

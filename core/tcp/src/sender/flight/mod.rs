@@ -9,7 +9,7 @@ mod detect;
 mod rack;
 mod scoreboard;
 
-pub(crate) use delivery::Delivery;
+pub(crate) use delivery::DeliveryInfo;
 pub(crate) use scoreboard::Bounds;
 
 use crate::numbers::Visit;

@@ -1,6 +1,6 @@
 //! The SACK option, read (RFC 2018 §5, RFC 2883 §4).
 
-use super::{Delivery, Flight, State};
+use super::{DeliveryInfo, Flight, State};
 use inhost_base::{Instant, Sequence};
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
@@ -21,7 +21,13 @@ pub(crate) struct Bounds {
 impl Flight {
     /// Takes what the peer says it has beyond its acknowledgment.
     // spec: RFC6675 5-1; RFC2018 5-1
-    pub fn take_sack(&mut self, blocks: &SackBlocks, bounds: Bounds, now: Instant, delivery: &mut Delivery) {
+    pub fn take_sack(
+        &mut self,
+        blocks: &SackBlocks,
+        bounds: Bounds,
+        now: Instant,
+        delivery: &mut DeliveryInfo,
+    ) {
         let mut rest = 0;
         if let Some(&first) = blocks.first()
             && is_duplicate(first, blocks.get(1).copied(), bounds)
@@ -58,7 +64,7 @@ impl Flight {
         end: Sequence,
         segment_bytes: u32,
         now: Instant,
-        delivery: &mut Delivery,
+        delivery: &mut DeliveryInfo,
     ) {
         let mut from = start;
         let mut until = end;
@@ -107,7 +113,7 @@ impl Flight {
         }
         index
     }
-    fn sack(&mut self, index: usize, now: Instant, delivery: &mut Delivery) {
+    fn sack(&mut self, index: usize, now: Instant, delivery: &mut DeliveryInfo) {
         let Some(record) = self.records.get_mut(index) else { return };
         let piece = *record;
         match piece.state {
