@@ -58,7 +58,15 @@ impl Connection {
         if !arrival.payload.is_empty() {
             outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
             // It takes nothing from the end of the stream, which came before.
-            self.finish(Some(ConnectionError::ResetAfterEnd), env, outcome);
+            let error = match self.common.state {
+                TcpState::Closing | TcpState::LastAck
+                    if self.common.config.policy.reset_after_fin_is_closed =>
+                {
+                    ConnectionError::ResetAtEnd
+                }
+                _ => ConnectionError::ResetAfterEnd,
+            };
+            self.finish(Some(error), env, outcome);
         } else if arrival.fin && arrival.end() == self.receiver.space.next + 1 {
             self.receiver.space.next += 1;
             self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
