@@ -2,7 +2,7 @@
 
 use core::hash::Hasher;
 use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use siphasher::sip::SipHasher24;
 
 /// A deterministic generator with two halves. The *private* half feeds what a peer must not guess (ports,
