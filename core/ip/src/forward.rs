@@ -7,7 +7,7 @@ mod v6;
 
 pub(crate) use queue::{ForwardQueue, WAITING_FOR_ONE_LIMIT, WAITING_LIMIT};
 
-use crate::icmp::errors::Complaint;
+use crate::icmp::errors::IcmpError;
 use crate::neighbour::cache::Lookup;
 use crate::path::LinkHeader;
 use crate::received::Received;
@@ -51,13 +51,13 @@ impl Ip {
     pub(crate) fn has_forwarded(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> bool {
         link != LinkId(0) && is_of_the_net(source) && self.routing.has_decision(destination)
     }
-    /// Queues a packet, from its IP header on, for the device of its way, or to wait for its next hop. `from` is where it
+    /// Queues a packet, from its IP header on, for the device of its route, or to wait for its next hop. `from` is where it
     /// came in.
     // spec: RFC1122 2.3.2.2-1
     pub(crate) fn send_on(
         &mut self,
         from: LinkId,
-        way: RouteDecision,
+        route: RouteDecision,
         packet: Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
@@ -65,17 +65,17 @@ impl Ip {
             env.pool.give(packet);
             return Err(Drop::NotForUs);
         };
-        let Some(interface) = self.interface_mut(way.link) else {
+        let Some(interface) = self.interface_mut(route.link) else {
             env.pool.give(packet);
             return Err(Drop::NoRoute);
         };
         let header = match interface.hardware() {
             None => Some(LinkHeader::NONE),
-            Some(_) => match interface.neighbours.resolve(way.next_hop, env.now) {
-                Lookup::Known(hardware) => Some(interface.header_to(hardware, way.next_hop.is_ipv6())),
+            Some(_) => match interface.neighbours.resolve(route.next_hop, env.now) {
+                Lookup::Known(hardware) => Some(interface.header_to(hardware, route.next_hop.is_ipv6())),
                 Lookup::Pending => None,
                 Lookup::Failed => {
-                    self.complain(from, Complaint::HostUnreachable, packet.bytes(), env);
+                    self.send_error(from, IcmpError::HostUnreachable, packet.bytes(), env);
                     env.pool.give(packet);
                     return Err(Drop::NoRoute);
                 }
@@ -84,11 +84,11 @@ impl Ip {
         let queue = &mut interface.forward;
         let queued = match header {
             Some(header) => queue.push_ready(header, packet, limit, env.pool),
-            None => queue.push_waiting(from, way.next_hop, packet, env.pool),
+            None => queue.push_waiting(from, route.next_hop, packet, env.pool),
         };
         interface.counters.forwarded_datagrams += u64::from(queued);
         if interface.neighbours.has_actions() {
-            self.carry_out(way.link, env);
+            self.carry_out(route.link, env);
         }
         if queued { Ok(()) } else { Err(Drop::QueueFull) }
     }
@@ -107,7 +107,7 @@ impl Ip {
                 }
                 Some(Lookup::Pending) => interface.forward.still_waiting(waiting),
                 Some(Lookup::Failed) | None => {
-                    self.complain(waiting.from, Complaint::HostUnreachable, waiting.packet.bytes(), env);
+                    self.send_error(waiting.from, IcmpError::HostUnreachable, waiting.packet.bytes(), env);
                     env.pool.give(waiting.packet);
                     self.count_drop(waiting.from, Drop::NoRoute, env);
                 }
@@ -119,11 +119,11 @@ impl Ip {
         &mut self,
         link: LinkId,
         why: Drop,
-        complaint: Complaint,
+        error: IcmpError,
         packet: &Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        self.complain(link, complaint, packet.bytes(), env);
+        self.send_error(link, error, packet.bytes(), env);
         Err(why)
     }
     /// Our address on `link`, of the family of `like`: what is written into options, and said in errors.

@@ -52,7 +52,7 @@ pub(crate) struct Piece<'a> {
 
 /// What became of a fragment.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Insertion {
     /// It waits for others.
     Kept,
     /// The datagram is whole: headers and payload in the window.
@@ -118,7 +118,7 @@ impl Reassembly {
     }
     /// Adds a fragment.
     // spec: RFC1122 3.2.1.4-1, 3.3.2-1, 3.3.2-2
-    pub fn insert(&mut self, key: Key, piece: &Piece<'_>, now: Instant, pool: &mut Pool) -> Outcome {
+    pub fn insert(&mut self, key: Key, piece: &Piece<'_>, now: Instant, pool: &mut Pool) -> Insertion {
         let end = piece.offset_bytes + piece.payload.len();
         let not_counted = if key.source.is_ipv6() { ipv6::LENGTH } else { 0 };
         let is_malformed = piece.payload.is_empty()
@@ -126,25 +126,25 @@ impl Reassembly {
             || piece.header.len() > HEADROOM_BYTES
             || piece.header.len() + end > LONGEST_BYTES + not_counted;
         if is_malformed {
-            return Outcome::Dropped(Drop::Fragment);
+            return Insertion::Dropped(Drop::Fragment);
         }
         if !self.assemblies.contains_key(&key) && !self.begin(key, now, pool) {
-            return Outcome::Dropped(Drop::Fragment);
+            return Insertion::Dropped(Drop::Fragment);
         }
         if let Err(why) = self.make_room(key, end, pool) {
-            return Outcome::Dropped(why);
+            return Insertion::Dropped(why);
         }
-        let Some(assembly) = self.assemblies.get_mut(&key) else { return Outcome::Dropped(Drop::Fragment) };
+        let Some(assembly) = self.assemblies.get_mut(&key) else { return Insertion::Dropped(Drop::Fragment) };
         match assembly.add(piece, end) {
-            Added::Waiting => Outcome::Kept,
-            Added::Duplicate => Outcome::Dropped(Drop::Fragment),
+            Added::Waiting => Insertion::Kept,
+            Added::Duplicate => Insertion::Dropped(Drop::Fragment),
             Added::Spoiled => {
                 self.spoil(key, pool);
-                Outcome::Dropped(Drop::Fragment)
+                Insertion::Dropped(Drop::Fragment)
             }
             Added::Whole => match self.remove(key).and_then(Assembly::finish) {
-                Some(packet) => Outcome::Complete(packet),
-                None => Outcome::Dropped(Drop::Fragment),
+                Some(packet) => Insertion::Complete(packet),
+                None => Insertion::Dropped(Drop::Fragment),
             },
         }
     }

@@ -1,9 +1,9 @@
 //! What comes up: from a frame to a transport's datagram, or to IP itself.
 
 use crate::arrival::{Arrival, Arrived, Target};
-use crate::icmp::errors::Complaint;
+use crate::icmp::errors::IcmpError;
 use crate::interface::{Interface, Medium};
-use crate::reassembly::{Key, Outcome, Piece};
+use crate::reassembly::{Insertion, Key, Piece};
 use crate::received::{Datagram, Received};
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{HardwareAddress, IpAddr, LinkId};
@@ -289,8 +289,8 @@ impl Ip {
         if let ExtensionError::ParameterProblem { code, pointer, even_if_multicast } = error
             && (target != Target::Many || even_if_multicast)
         {
-            let complaint = Complaint::ParameterProblem { code, pointer };
-            self.complain(link, complaint, packet.bytes(), env);
+            let error = IcmpError::ParameterProblem { code, pointer };
+            self.send_error(link, error, packet.bytes(), env);
         }
         Drop::BadOption
     }
@@ -305,9 +305,9 @@ impl Ip {
             interface.counters.received_fragments += 1;
         }
         match self.reassembly.insert(key, piece, env.now, env.pool) {
-            Outcome::Kept => Ok(None),
-            Outcome::Dropped(why) => Err(why),
-            Outcome::Complete(packet) => {
+            Insertion::Kept => Ok(None),
+            Insertion::Dropped(why) => Err(why),
+            Insertion::Complete(packet) => {
                 if let Some(interface) = self.interface_mut(key.link) {
                     interface.counters.reassembled_datagrams += 1;
                 }

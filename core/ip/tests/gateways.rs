@@ -193,21 +193,21 @@ fn packets_keep_to_the_link_of_their_address() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);
     let second = host.add(quiet(InterfaceConfig::new("line", Medium::Ip), &["10.1.0.1/24"]));
     let now = host.now;
-    let mut way = |to: &str, from: Option<&str>, by: Option<LinkId>| {
+    let mut route = |to: &str, from: Option<&str>, by: Option<LinkId>| {
         host.ip.route(ip(to), from.map(ip), by, now).map(|path| (path.link, path.source))
     };
-    assert_eq!(way("10.1.0.2", None, None), Ok((second, ip("10.1.0.1"))));
-    assert_eq!(way("10.1.0.2", Some("10.0.0.1"), None), Err(RouteError::NoRoute));
-    assert_eq!(way("10.1.0.2", None, Some(LinkId(1))), Err(RouteError::NoRoute));
-    assert_eq!(way("10.1.0.2", Some("10.7.0.1"), None), Err(RouteError::NotOurs));
-    assert_eq!(way("10.1.0.2", None, Some(LinkId(9))), Err(RouteError::NoLink));
+    assert_eq!(route("10.1.0.2", None, None), Ok((second, ip("10.1.0.1"))));
+    assert_eq!(route("10.1.0.2", Some("10.0.0.1"), None), Err(RouteError::NoRoute));
+    assert_eq!(route("10.1.0.2", None, Some(LinkId(1))), Err(RouteError::NoRoute));
+    assert_eq!(route("10.1.0.2", Some("10.7.0.1"), None), Err(RouteError::NotOurs));
+    assert_eq!(route("10.1.0.2", None, Some(LinkId(9))), Err(RouteError::NoLink));
     // Our own addresses are reached within the host, whatever link has them.
-    assert_eq!(way("10.1.0.1", None, None), Ok((LinkId(0), ip("10.1.0.1"))));
-    assert_eq!(way("10.1.0.1", Some("10.0.0.1"), None), Ok((LinkId(0), ip("10.0.0.1"))));
-    assert_eq!(way("127.0.0.1", None, None), Ok((LinkId(0), ip("127.0.0.1"))));
-    assert_eq!(way("::1", None, None), Ok((LinkId(0), ip("::1"))));
+    assert_eq!(route("10.1.0.1", None, None), Ok((LinkId(0), ip("10.1.0.1"))));
+    assert_eq!(route("10.1.0.1", Some("10.0.0.1"), None), Ok((LinkId(0), ip("10.0.0.1"))));
+    assert_eq!(route("127.0.0.1", None, None), Ok((LinkId(0), ip("127.0.0.1"))));
+    assert_eq!(route("::1", None, None), Ok((LinkId(0), ip("::1"))));
     for bad in ["0.0.0.0", "0.1.2.3", "240.0.0.1", "::", "::ffff:10.0.0.1"] {
-        assert_eq!(way(bad, None, None), Err(RouteError::BadDestination), "{bad}");
+        assert_eq!(route(bad, None, None), Err(RouteError::BadDestination), "{bad}");
     }
     // A packet for one link's address that comes by another is not for us.
     assert_eq!(

@@ -129,7 +129,7 @@ fn chained(destination: &str, next: u8, body: &[u8]) -> Vec<u8> {
 
 // spec: RFC8200 4
 #[test]
-fn extension_headers_are_walked_and_complaints_point_at_the_byte() {
+fn extension_headers_are_walked_and_errors_point_at_the_byte() {
     let mut host = host();
     host.hear(&{
         let options =
@@ -141,7 +141,7 @@ fn extension_headers_are_walked_and_complaints_point_at_the_byte() {
     let body = [&[protocol::UDP, 0, 1, 4, 0, 0, 0, 0][..], &[7; 8]].concat();
     let taken = datagram(host.hear(&chained("fd00::1", protocol::DESTINATION_OPTIONS, &body)));
     assert_eq!((taken.protocol, taken.header_bytes, taken.protocol_offset), (protocol::UDP, 48, 40));
-    let complaint = |host: &mut Host| {
+    let error = |host: &mut Host| {
         let said = host.says();
         assert!(said.len() <= 1);
         said.first().and_then(|frame| {
@@ -151,7 +151,7 @@ fn extension_headers_are_walked_and_complaints_point_at_the_byte() {
             })
         })
     };
-    // An unknown option by its two high bits: skipped, dropped, complained about.
+    // An unknown option by its two high bits: skipped, dropped, or answered with an error.
     for (option, destination, taken, said) in [
         (0x1e, "fd00::1", true, None),
         (0x5e, "fd00::1", false, None),
@@ -163,19 +163,19 @@ fn extension_headers_are_walked_and_complaints_point_at_the_byte() {
         let body = [&[protocol::UDP, 0, option, 4, 0, 0, 0, 0][..], &[7; 8]].concat();
         let received = host.hear(&chained(destination, protocol::DESTINATION_OPTIONS, &body));
         assert_eq!(matches!(received, Received::Datagram(_)), taken, "{option:#x} {destination}");
-        assert_eq!(complaint(&mut host), said, "{option:#x} {destination}");
+        assert_eq!(error(&mut host), said, "{option:#x} {destination}");
     }
     // A routing header of type 0 with segments left (RFC 5095).
     let body = [&[protocol::UDP, 2, 0, 1, 0, 0, 0, 0][..], &[0; 16], &[7; 8]].concat();
     assert_eq!(host.hear(&chained("fd00::1", protocol::ROUTING, &body)), Received::Dropped(Drop::BadOption));
-    assert_eq!(complaint(&mut host), Some((0, 42)));
-    // A transport that nobody speaks: the stack asks for the complaint.
+    assert_eq!(error(&mut host), Some((0, 42)));
+    // A transport that nobody speaks: the stack asks for the error.
     let (received, mut packet) = host.hear_packet(&chained("fd00::1", 253, &[1, 2, 3]));
     let unknown = datagram(received);
     host.with(|ip, env| ip.protocol_unreachable(&unknown, &mut packet, env));
     assert_eq!(packet.bytes(), [1, 2, 3], "the packet is as before");
     host.pool.give(packet);
-    assert_eq!(complaint(&mut host), Some((1, 6)));
+    assert_eq!(error(&mut host), Some((1, 6)));
     host.is_tidy();
 }
 

@@ -114,7 +114,7 @@ fn no_broadcast_address_can_be_ours() {
 
 // spec: RFC1122 3.2.2-7
 #[test]
-fn a_later_fragment_brings_no_complaint_about_its_options_or_its_hops() {
+fn a_later_fragment_brings_no_error_about_its_options_or_its_hops() {
     let forwarding = Some(Forwarding::default());
     let mut host = host_with(IpConfig { forwarding, ..IpConfig::default() });
     let header = Ipv4Header {

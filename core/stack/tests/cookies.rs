@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::packets::{Lone, Sent, header, segment_frame};
+use common::packets::{Sent, SingleHost, header, segment_frame};
 use common::{LINK, Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr, Sequence};
 use inhost_event::Ignore;
@@ -18,9 +18,9 @@ fn peer(port: u16) -> Endpoint {
 fn here() -> Endpoint {
     endpoint(0, 23)
 }
-fn listen(lone: &mut Lone, options: ListenOptions) -> ListenerId {
+fn listen(host: &mut SingleHost, options: ListenOptions) -> ListenerId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    lone.stack.tcp().listen(any, options, lone.now).unwrap()
+    host.stack.tcp().listen(any, options, host.now).unwrap()
 }
 /// Everybody is reached by the link.
 fn reach_everybody(stack: &mut Stack) {
@@ -49,9 +49,9 @@ fn syn() -> TcpHeader {
         ..header(Flags::SYN, 100, 0)
     }
 }
-fn call(lone: &mut Lone, from: u16, syn: TcpHeader) -> Sent {
-    lone.segment(peer(from), here(), syn, b"");
-    lone.segment_sent()
+fn call(host: &mut SingleHost, from: u16, syn: TcpHeader) -> Sent {
+    host.segment(peer(from), here(), syn, b"");
+    host.segment_sent()
 }
 /// The last step of the handshake in answer to `answer`, with the echo that belongs there.
 fn last_step(answer: &Sent) -> TcpHeader {
@@ -60,19 +60,19 @@ fn last_step(answer: &Sent) -> TcpHeader {
     let options = TcpOptions { timestamps, ..TcpOptions::NONE };
     TcpHeader { options, ..header(Flags::ACK, 101, next) }
 }
-fn accepted(lone: &mut Lone, listener: ListenerId) -> Option<TcpSocketId> {
-    lone.stack.tcp().accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+fn accepted(host: &mut SingleHost, listener: ListenerId) -> Option<TcpSocketId> {
+    host.stack.tcp().accept(listener, host.now).unwrap().map(|accepted| accepted.socket)
 }
 
 #[test]
 fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, ListenOptions { syn_queue: 1, ..ListenOptions::default() });
-    let kept = call(&mut lone, 1, syn());
-    assert_eq!(lone.stack.instruments().socket_count(), 2);
-    let answer = call(&mut lone, 2, syn());
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, ListenOptions { syn_queue: 1, ..ListenOptions::default() });
+    let kept = call(&mut host, 1, syn());
+    assert_eq!(host.stack.instruments().socket_count(), 2);
+    let answer = call(&mut host, 2, syn());
     assert_eq!(
-        (lone.stack.instruments().socket_count(), lone.stack.instruments().counters().cookies_sent),
+        (host.stack.instruments().socket_count(), host.stack.instruments().counters().cookies_sent),
         (2, 1),
         "nothing is kept"
     );
@@ -83,19 +83,19 @@ fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
     let (value, echo) = answer.header.options.timestamps.unwrap();
     assert_eq!((echo, value & 0xf), (STAMP, 9));
 
-    lone.segment(peer(2), here(), TcpHeader { window: 1000, ..last_step(&answer) }, b"hello");
-    assert_eq!(lone.stack.instruments().counters().cookies_accepted, 1);
-    let socket = accepted(&mut lone, listener).unwrap();
+    host.segment(peer(2), here(), TcpHeader { window: 1000, ..last_step(&answer) }, b"hello");
+    assert_eq!(host.stack.instruments().counters().cookies_accepted, 1);
+    let socket = accepted(&mut host, listener).unwrap();
     let mut place = [0; 9];
-    assert_eq!(lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore), Ok(5));
-    let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
+    assert_eq!(host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore), Ok(5));
+    let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
     assert!(info.timestamps);
     assert_eq!((info.send_window_scale, info.send_window_bytes), (9, 1000 << 9));
     assert_eq!(info.send_segment_bytes, 1448);
     assert_eq!(info.smoothed_round_trip, None, "an altered timestamp measures nothing");
-    assert_eq!(lone.stack.tcp().send(socket, &[7; 2896], lone.now, &mut Ignore), Ok(2896));
-    lone.flush();
-    let sent = lone.segments();
+    assert_eq!(host.stack.tcp().send(socket, &[7; 2896], host.now, &mut Ignore), Ok(2896));
+    host.flush();
+    let sent = host.segments();
     assert_eq!(sent.iter().map(|sent| sent.payload.len()).sum::<usize>(), 2896);
     let data = sent.iter().find(|sent| !sent.payload.is_empty()).unwrap();
     assert_eq!(data.header.sequence, answer.header.sequence + 1);
@@ -105,114 +105,114 @@ fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
 
 #[test]
 fn without_timestamps_nothing_is_offered_that_could_not_be_remembered() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, always());
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, always());
     let mut plain = syn();
     plain.options.timestamps = None;
     plain.options.mss = Some(1450);
-    let answer = call(&mut lone, 1, plain);
+    let answer = call(&mut host, 1, plain);
     let options = answer.header.options;
     assert_eq!((options.window_scale, options.sack_permitted, options.timestamps), (None, false, None));
     assert!(options.mss.is_some());
-    lone.segment(peer(1), here(), last_step(&answer), b"");
-    let socket = accepted(&mut lone, listener).unwrap();
-    let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
+    host.segment(peer(1), here(), last_step(&answer), b"");
+    let socket = accepted(&mut host, listener).unwrap();
+    let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
     assert_eq!((info.send_segment_bytes, info.send_window_bytes), (1440, 60_000), "rounded down");
     assert_eq!(info.receive_window_scale, 0);
 }
 
 #[test]
 fn a_hundred_thousand_calls_leave_no_trace() {
-    let mut lone = Lone::new();
-    reach_everybody(&mut lone.stack);
-    listen(&mut lone, ListenOptions { syn_queue: 16, ..ListenOptions::default() });
-    let flood = |lone: &mut Lone, count: u32| {
+    let mut host = SingleHost::new();
+    reach_everybody(&mut host.stack);
+    listen(&mut host, ListenOptions { syn_queue: 16, ..ListenOptions::default() });
+    let flood = |host: &mut SingleHost, count: u32| {
         for number in 0..count {
             let from = Endpoint::new(Ipv4Addr::from(0x0b00_0000 + number * 7), (number % 60_000 + 1) as u16);
-            lone.segment(from, here(), TcpHeader { sequence: Sequence(number * 977), ..syn() }, b"");
-            lone.sent.clear();
+            host.segment(from, here(), TcpHeader { sequence: Sequence(number * 977), ..syn() }, b"");
+            host.sent.clear();
         }
     };
-    flood(&mut lone, 100);
+    flood(&mut host, 100);
     let (sockets, memory) =
-        (lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes());
-    flood(&mut lone, 100_000);
+        (host.stack.instruments().socket_count(), host.stack.memory().outstanding_bytes());
+    flood(&mut host, 100_000);
     assert_eq!(
-        (lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()),
+        (host.stack.instruments().socket_count(), host.stack.memory().outstanding_bytes()),
         (sockets, memory)
     );
     // Sixteen have their entry, and call again.
-    assert_eq!(lone.stack.instruments().counters().cookies_sent, 100_100 - 2 * 16);
+    assert_eq!(host.stack.instruments().counters().cookies_sent, 100_100 - 2 * 16);
 }
 
 #[test]
 fn a_cookie_is_for_one_call_and_for_two_minutes() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, always());
-    let answer = call(&mut lone, 1, syn());
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, always());
+    let answer = call(&mut host, 1, syn());
     let good = last_step(&answer);
     // Another port, another number, and an echo that was never ours.
-    lone.segment(peer(2), here(), good, b"");
-    assert!(lone.segment_sent().header.flags.rst());
+    host.segment(peer(2), here(), good, b"");
+    assert!(host.segment_sent().header.flags.rst());
     let plain = TcpHeader { options: TcpOptions::NONE, ..good };
-    lone.segment(peer(1), here(), plain, b"");
-    assert!(lone.segment_sent().header.flags.rst());
+    host.segment(peer(1), here(), plain, b"");
+    assert!(host.segment_sent().header.flags.rst());
     let guess = TcpHeader { acknowledgment: good.acknowledgment + 1, options: TcpOptions::NONE, ..good };
-    lone.segment(peer(1), here(), guess, b"");
-    assert!(lone.segment_sent().header.flags.rst());
-    assert_eq!(accepted(&mut lone, listener), None);
-    assert_eq!(lone.stack.instruments().counters().cookies_refused, 2);
-    lone.pass(Duration::from_secs(150));
-    lone.segment(peer(1), here(), good, b"");
-    assert!(lone.segment_sent().header.flags.rst());
+    host.segment(peer(1), here(), guess, b"");
+    assert!(host.segment_sent().header.flags.rst());
+    assert_eq!(accepted(&mut host, listener), None);
+    assert_eq!(host.stack.instruments().counters().cookies_refused, 2);
+    host.pass(Duration::from_secs(150));
+    host.segment(peer(1), here(), good, b"");
+    assert!(host.segment_sent().header.flags.rst());
     // Where cookies are off, or none went out, an acknowledgment gets what RFC 9293 §3.10.7.2 says.
-    lone.pass(Duration::from_secs(200));
-    let refused = lone.stack.instruments().counters().cookies_refused;
-    lone.segment(peer(1), here(), good, b"");
-    assert!(lone.segment_sent().header.flags.rst());
-    assert_eq!(lone.stack.instruments().counters().cookies_refused, refused);
+    host.pass(Duration::from_secs(200));
+    let refused = host.stack.instruments().counters().cookies_refused;
+    host.segment(peer(1), here(), good, b"");
+    assert!(host.segment_sent().header.flags.rst());
+    assert_eq!(host.stack.instruments().counters().cookies_refused, refused);
 }
 
 #[test]
 fn what_overtakes_the_last_step_waits_for_it() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, always());
-    let answer = call(&mut lone, 1, syn());
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, always());
+    let answer = call(&mut host, 1, syn());
     let ahead = TcpHeader { sequence: Sequence(105), ..last_step(&answer) };
-    lone.segment(peer(1), here(), ahead, b"there");
-    assert!(lone.segments().is_empty(), "no reset for a caller whose first segment is lost");
-    lone.segment(peer(1), here(), last_step(&answer), b"over");
-    let socket = accepted(&mut lone, listener).unwrap();
-    lone.segment(peer(1), here(), ahead, b"there");
+    host.segment(peer(1), here(), ahead, b"there");
+    assert!(host.segments().is_empty(), "no reset for a caller whose first segment is lost");
+    host.segment(peer(1), here(), last_step(&answer), b"over");
+    let socket = accepted(&mut host, listener).unwrap();
+    host.segment(peer(1), here(), ahead, b"there");
     let mut place = [0; 16];
-    assert_eq!(lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore), Ok(9));
+    assert_eq!(host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore), Ok(9));
 }
 
 #[test]
 fn a_full_accept_queue_takes_no_cookie_until_there_is_room() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, ListenOptions { backlog: 1, ..always() });
-    let (first, second) = (call(&mut lone, 1, syn()), call(&mut lone, 2, syn()));
-    lone.segment(peer(1), here(), last_step(&first), b"");
-    lone.segment(peer(2), here(), last_step(&second), b"hello");
-    assert!(lone.segments().iter().all(|sent| sent.to != peer(2)));
-    lone.segment(peer(3), here(), syn(), b"");
-    assert!(lone.segments().is_empty(), "nor a new call");
-    assert!(accepted(&mut lone, listener).is_some());
-    assert!(accepted(&mut lone, listener).is_none());
-    lone.segment(peer(2), here(), last_step(&second), b"hello");
-    assert!(accepted(&mut lone, listener).is_some());
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, ListenOptions { backlog: 1, ..always() });
+    let (first, second) = (call(&mut host, 1, syn()), call(&mut host, 2, syn()));
+    host.segment(peer(1), here(), last_step(&first), b"");
+    host.segment(peer(2), here(), last_step(&second), b"hello");
+    assert!(host.segments().iter().all(|sent| sent.to != peer(2)));
+    host.segment(peer(3), here(), syn(), b"");
+    assert!(host.segments().is_empty(), "nor a new call");
+    assert!(accepted(&mut host, listener).is_some());
+    assert!(accepted(&mut host, listener).is_none());
+    host.segment(peer(2), here(), last_step(&second), b"hello");
+    assert!(accepted(&mut host, listener).is_some());
 }
 
 #[test]
 fn cookies_can_be_switched_off() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let options = ListenOptions { syn_queue: 1, syn_cookies: SynCookies::Off, ..ListenOptions::default() };
-    listen(&mut lone, options);
-    call(&mut lone, 1, syn());
-    lone.segment(peer(2), here(), syn(), b"");
-    assert!(lone.segments().is_empty());
-    assert_eq!(lone.stack.instruments().counters().listen_overflows, 1);
+    listen(&mut host, options);
+    call(&mut host, 1, syn());
+    host.segment(peer(2), here(), syn(), b"");
+    assert!(host.segments().is_empty());
+    assert_eq!(host.stack.instruments().counters().listen_overflows, 1);
 }
 
 /// Bytes that reach host 1 in two seconds of a transfer, with so many SYNs a second beside it.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::packets::{Lone, emit, header, ip_frame};
+use common::packets::{SingleHost, emit, header, ip_frame};
 use common::{LINK, Net, address, endpoint, ethernet};
 use inhost_base::{Duration, Endpoint, HardwareAddress, Ipv4Addr};
 use inhost_buf::Batch;
@@ -64,29 +64,29 @@ fn a_neighbours_answer_costs_the_same_however_many_wait_for_another() {
 /// The least time that an ICMP error takes which quotes nothing in flight, of a connection that has sent about `bytes`
 /// in segments of 88 bytes.
 fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let remote = endpoint(1, 80);
-    let socket = lone.stack.tcp().connect(remote, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let syn = lone.segment_sent();
+    let socket = host.stack.tcp().connect(remote, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.flush();
+    let syn = host.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
     let mut answer = header(Flags::SYN | Flags::ACK, 900, next);
     (answer.options.mss, answer.options.window_scale) = (Some(88), Some(14));
-    lone.segment(remote, syn.from, answer, b"");
+    host.segment(remote, syn.from, answer, b"");
     // Each acknowledgment of all doubles what may be in flight.
     let mut acknowledged = next;
     let info = loop {
-        let _ = lone.stack.tcp().send(socket, &vec![7; 2 * bytes], lone.now, &mut Ignore);
-        lone.flush();
-        lone.pass(Duration::from_millis(50));
-        lone.sent.clear();
-        let info = lone.stack.instruments().info(socket, lone.now).unwrap().tcp.unwrap();
+        let _ = host.stack.tcp().send(socket, &vec![7; 2 * bytes], host.now, &mut Ignore);
+        host.flush();
+        host.pass(Duration::from_millis(50));
+        host.sent.clear();
+        let info = host.stack.instruments().info(socket, host.now).unwrap().tcp.unwrap();
         if info.in_flight_bytes as usize >= bytes {
             break info;
         }
         assert_ne!(info.send_next.0, acknowledged);
         acknowledged = info.send_next.0;
-        lone.segment(remote, syn.from, header(Flags::ACK, 901, acknowledged), b"");
+        host.segment(remote, syn.from, header(Flags::ACK, 901, acknowledged), b"");
     };
     let old = info.send_unacknowledged.0.wrapping_sub(1).to_be_bytes();
     let ports = [syn.from.port.to_be_bytes(), remote.port.to_be_bytes()].concat();
@@ -94,17 +94,17 @@ fn least_time_of_an_error(bytes: usize) -> std::time::Duration {
     let code = UnreachableCode::Host;
     let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking: &quoted };
     let frame = ip_frame(address(7), address(0), protocol::ICMPV4, &emit(&message));
-    let time = |lone: &mut Lone| {
-        let mut packet = lone.stack.pool().take(frame.len()).unwrap();
+    let time = |host: &mut SingleHost| {
+        let mut packet = host.stack.pool().take(frame.len()).unwrap();
         packet.append(&frame);
         let mut batch = Batch::new();
         batch.push(packet).unwrap();
         let begun = std::time::Instant::now();
-        lone.stack.receive(LINK, &mut batch, lone.now, &mut Ignore);
+        host.stack.receive(LINK, &mut batch, host.now, &mut Ignore);
         begun.elapsed()
     };
-    let least = (0..50).map(|_| time(&mut lone)).min().unwrap();
-    let dropped = lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible);
+    let least = (0..50).map(|_| time(&mut host)).min().unwrap();
+    let dropped = host.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible);
     assert_eq!(dropped, 50);
     least
 }

@@ -2,16 +2,16 @@
 
 mod common;
 
-use common::packets::Lone;
+use common::packets::SingleHost;
 use common::{LINK, Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_buf::{Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_stack::{BindError, Readiness, StackConfig, UdpOptions, UdpSocketId};
 
-fn bind(lone: &mut Lone, port: u16) -> UdpSocketId {
+fn bind(host: &mut SingleHost, port: u16) -> UdpSocketId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    lone.stack.udp().bind(any, UdpOptions::default(), lone.now).unwrap()
+    host.stack.udp().bind(any, UdpOptions::default(), host.now).unwrap()
 }
 fn peer() -> Endpoint {
     endpoint(1, 4000)
@@ -19,30 +19,30 @@ fn peer() -> Endpoint {
 
 #[test]
 fn what_is_queued_when_a_socket_closes_still_leaves() {
-    let mut lone = Lone::new();
-    let socket = bind(&mut lone, 69);
-    lone.datagram(peer(), endpoint(0, 69), b"never read");
+    let mut host = SingleHost::new();
+    let socket = bind(&mut host, 69);
+    host.datagram(peer(), endpoint(0, 69), b"never read");
     for bytes in [&b"data"[..], b"last acknowledgment"] {
-        lone.stack.udp().send_to(socket, bytes, Some(peer()), None, lone.now).unwrap();
+        host.stack.udp().send_to(socket, bytes, Some(peer()), None, host.now).unwrap();
     }
-    lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+    host.stack.close(socket, host.now, &mut Ignore).unwrap();
     // The identifier is dead and the port is free at once.
-    assert!(lone.stack.udp().send_to(socket, b"more", Some(peer()), None, lone.now).is_err());
-    assert!(lone.stack.close(socket, lone.now, &mut Ignore).is_err());
-    assert_eq!(lone.stack.readiness(socket), Readiness::NONE);
-    let next = bind(&mut lone, 69);
-    assert_eq!(lone.stack.instruments().sockets(lone.now).filter(|info| !info.is_held).count(), 1);
-    lone.flush();
-    let sent = lone.datagrams();
+    assert!(host.stack.udp().send_to(socket, b"more", Some(peer()), None, host.now).is_err());
+    assert!(host.stack.close(socket, host.now, &mut Ignore).is_err());
+    assert_eq!(host.stack.readiness(socket), Readiness::NONE);
+    let next = bind(&mut host, 69);
+    assert_eq!(host.stack.instruments().sockets(host.now).filter(|info| !info.is_held).count(), 1);
+    host.flush();
+    let sent = host.datagrams();
     let payloads: Vec<&[u8]> = sent.iter().map(|(_, _, payload)| &payload[..]).collect();
     assert_eq!(payloads, [&b"data"[..], b"last acknowledgment"]);
     assert!(sent.iter().all(|(from, to, _)| (*from, *to) == (endpoint(0, 69), peer())));
     // What comes now is for the socket that has the port.
-    lone.datagram(peer(), endpoint(0, 69), b"new");
-    assert!(lone.stack.readiness(next).contains(Readiness::READABLE));
-    lone.stack.close(next, lone.now, &mut Ignore).unwrap();
-    assert_eq!((lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
-    assert!(lone.stack.ready().is_none(), "nobody is told of a closed socket");
+    host.datagram(peer(), endpoint(0, 69), b"new");
+    assert!(host.stack.readiness(next).contains(Readiness::READABLE));
+    host.stack.close(next, host.now, &mut Ignore).unwrap();
+    assert_eq!((host.stack.instruments().socket_count(), host.stack.memory().outstanding_bytes()), (0, 0));
+    assert!(host.stack.ready().is_none(), "nobody is told of a closed socket");
 }
 
 #[test]
@@ -86,27 +86,27 @@ impl Device for Stuck {
 #[test]
 fn a_device_that_takes_nothing_keeps_neither_closed_sockets_nor_new_ones_from_binding() {
     let config = StackConfig { datagram_socket_limit: 4, ..StackConfig::default() };
-    let mut lone = Lone::with(config, |link| link);
+    let mut host = SingleHost::with(config, |link| link);
     for _ in 0..10 {
-        let socket = bind(&mut lone, 69);
-        lone.stack.udp().send_to(socket, &[1; 1000], Some(peer()), None, lone.now).unwrap();
-        lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
-        assert!(lone.stack.transmit(LINK, lone.now, 100, &mut Stuck, &mut Ignore).device_full);
+        let socket = bind(&mut host, 69);
+        host.stack.udp().send_to(socket, &[1; 1000], Some(peer()), None, host.now).unwrap();
+        host.stack.close(socket, host.now, &mut Ignore).unwrap();
+        assert!(host.stack.transmit(LINK, host.now, 100, &mut Stuck, &mut Ignore).device_full);
     }
-    assert_eq!(lone.stack.instruments().socket_count(), 4);
-    let held: Vec<_> = (0..4).map(|i| bind(&mut lone, 100 + i)).collect();
+    assert_eq!(host.stack.instruments().socket_count(), 4);
+    let held: Vec<_> = (0..4).map(|i| bind(&mut host, 100 + i)).collect();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 200);
-    let refused = lone.stack.udp().bind(any, UdpOptions::default(), lone.now);
+    let refused = host.stack.udp().bind(any, UdpOptions::default(), host.now);
     assert_eq!(refused, Err(BindError::TooManySockets));
-    lone.stack.close(held[0], lone.now, &mut Ignore).unwrap();
-    let socket = bind(&mut lone, 69);
-    lone.stack.udp().send_to(socket, &[1; 1000], Some(peer()), None, lone.now).unwrap();
-    lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
-    let until = lone.stack.deadline().unwrap();
-    assert!(until <= lone.now + Duration::from_secs(10));
-    while let Some(deadline) = lone.stack.deadline() {
-        lone.now = lone.now.max(deadline);
-        lone.stack.timeout(lone.now, &mut Ignore);
+    host.stack.close(held[0], host.now, &mut Ignore).unwrap();
+    let socket = bind(&mut host, 69);
+    host.stack.udp().send_to(socket, &[1; 1000], Some(peer()), None, host.now).unwrap();
+    host.stack.close(socket, host.now, &mut Ignore).unwrap();
+    let until = host.stack.deadline().unwrap();
+    assert!(until <= host.now + Duration::from_secs(10));
+    while let Some(deadline) = host.stack.deadline() {
+        host.now = host.now.max(deadline);
+        host.stack.timeout(host.now, &mut Ignore);
     }
-    assert_eq!((lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()), (3, 0));
+    assert_eq!((host.stack.instruments().socket_count(), host.stack.memory().outstanding_bytes()), (3, 0));
 }

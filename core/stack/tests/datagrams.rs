@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::packets::{Lone, emit, header, ip_frame};
+use common::packets::{SingleHost, emit, header, ip_frame};
 use common::{LINK, Net, address, address_v6, endpoint};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::{Drop, Ignore};
@@ -21,125 +21,128 @@ fn peer(port: u16) -> Endpoint {
 fn here(port: u16) -> Endpoint {
     endpoint(0, port)
 }
-fn bind(lone: &mut Lone, port: u16, options: UdpOptions) -> UdpSocketId {
+fn bind(host: &mut SingleHost, port: u16, options: UdpOptions) -> UdpSocketId {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
-    lone.stack.udp().bind(any, options, lone.now).unwrap()
+    host.stack.udp().bind(any, options, host.now).unwrap()
 }
-fn receive(lone: &mut Lone, socket: UdpSocketId) -> Result<(Vec<u8>, Endpoint, Endpoint), DatagramError> {
+fn receive(
+    host: &mut SingleHost,
+    socket: UdpSocketId,
+) -> Result<(Vec<u8>, Endpoint, Endpoint), DatagramError> {
     let mut place = [0; 2000];
-    let info = lone.stack.udp().receive_from(socket, &mut place, lone.now)?;
+    let info = host.stack.udp().receive_from(socket, &mut place, host.now)?;
     Ok((place[..info.length_bytes.min(2000)].to_vec(), info.from, info.to))
 }
 fn send(
-    lone: &mut Lone,
+    host: &mut SingleHost,
     socket: UdpSocketId,
     bytes: &[u8],
     to: Option<Endpoint>,
 ) -> Result<(), DatagramError> {
-    let done = lone.stack.udp().send_to(socket, bytes, to, None, lone.now);
-    lone.flush();
+    let done = host.stack.udp().send_to(socket, bytes, to, None, host.now);
+    host.flush();
     done
 }
 /// An unreachable message about a frame that the host sent.
-fn unreachable(lone: &mut Lone, from: IpAddr, code: UnreachableCode, frame: &[u8]) {
+fn unreachable(host: &mut SingleHost, from: IpAddr, code: UnreachableCode, frame: &[u8]) {
     let invoking = &frame[..frame.len().min(28)];
     let next_hop_mtu = if code == UnreachableCode::FragmentationNeeded { 1000 } else { 0 };
     let message = emit(&Icmpv4Message::DestinationUnreachable { code, next_hop_mtu, invoking });
-    lone.icmp(from, &message);
+    host.icmp(from, &message);
 }
 
 // spec: RFC1122 4.1.3.5-1, 4.1.3.6-2
 #[test]
 fn datagrams_go_both_ways_with_checksum_and_addresses() {
-    let mut lone = Lone::new();
-    let socket = bind(&mut lone, 53, UdpOptions::default());
-    lone.datagram(peer(4000), here(53), b"question");
-    let (socket_ready, ready) = lone.stack.ready().unwrap();
+    let mut host = SingleHost::new();
+    let socket = bind(&mut host, 53, UdpOptions::default());
+    host.datagram(peer(4000), here(53), b"question");
+    let (socket_ready, ready) = host.stack.ready().unwrap();
     assert!(socket_ready == socket && ready.contains(Readiness::READABLE));
-    assert_eq!(receive(&mut lone, socket), Ok((b"question".to_vec(), peer(4000), here(53))));
-    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
-    send(&mut lone, socket, b"answer", Some(peer(4000))).unwrap();
-    assert_eq!(lone.datagrams(), [(here(53), peer(4000), b"answer".to_vec())]);
-    send(&mut lone, socket, b"", Some(peer(4000))).unwrap();
-    assert_eq!(lone.datagrams(), [(here(53), peer(4000), Vec::new())]);
-    assert_eq!(send(&mut lone, socket, b"x", None), Err(DatagramError::NoDestination));
-    assert_eq!(send(&mut lone, socket, &[0; 65_508], Some(peer(1))), Err(DatagramError::TooLong));
-    lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
-    assert_eq!((lone.stack.instruments().socket_count(), lone.stack.memory().outstanding_bytes()), (0, 0));
+    assert_eq!(receive(&mut host, socket), Ok((b"question".to_vec(), peer(4000), here(53))));
+    assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock));
+    send(&mut host, socket, b"answer", Some(peer(4000))).unwrap();
+    assert_eq!(host.datagrams(), [(here(53), peer(4000), b"answer".to_vec())]);
+    send(&mut host, socket, b"", Some(peer(4000))).unwrap();
+    assert_eq!(host.datagrams(), [(here(53), peer(4000), Vec::new())]);
+    assert_eq!(send(&mut host, socket, b"x", None), Err(DatagramError::NoDestination));
+    assert_eq!(send(&mut host, socket, &[0; 65_508], Some(peer(1))), Err(DatagramError::TooLong));
+    host.stack.close(socket, host.now, &mut Ignore).unwrap();
+    assert_eq!((host.stack.instruments().socket_count(), host.stack.memory().outstanding_bytes()), (0, 0));
 }
 
 // spec: RFC1122 4.1.3.4-2
 #[test]
 fn a_bad_udp_checksum_or_length_is_dropped() {
-    let mut lone = Lone::new();
-    let socket = bind(&mut lone, 53, UdpOptions::default());
+    let mut host = SingleHost::new();
+    let socket = bind(&mut host, 53, UdpOptions::default());
     let body = [0x0f, 0xa0, 0, 53, 0, 9, 0xab, 0xcd, 1];
-    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body));
-    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 99, 0, 0, 1]));
-    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body[..7]));
-    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
-    let counters = lone.stack.instruments().link_counters(LINK).unwrap();
+    host.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body));
+    host.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 99, 0, 0, 1]));
+    host.deliver(&ip_frame(address(1), address(0), protocol::UDP, &body[..7]));
+    assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock));
+    let counters = host.stack.instruments().link_counters(LINK).unwrap();
     assert_eq!((counters.dropped_for(Drop::Checksum), counters.dropped_for(Drop::Malformed)), (1, 2));
     // IPv4 allows none to have been computed.
-    lone.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 9, 0, 0, 1]));
-    assert_eq!(receive(&mut lone, socket).unwrap().0, [1]);
+    host.deliver(&ip_frame(address(1), address(0), protocol::UDP, &[0x0f, 0xa0, 0, 53, 0, 9, 0, 0, 1]));
+    assert_eq!(receive(&mut host, socket).unwrap().0, [1]);
 }
 
 // spec: RFC1122 3.2.2.1-1, 3.4-2, 4.1.3.1-1
 #[test]
 fn a_port_without_a_socket_answers_that_it_is_unreachable() {
-    let mut lone = Lone::new();
-    lone.datagram(peer(4000), here(99), b"anybody?");
-    let messages = lone.messages();
+    let mut host = SingleHost::new();
+    host.datagram(peer(4000), here(99), b"anybody?");
+    let messages = host.messages();
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0][..2], [3, 3]);
     // The IP header and what follows it are quoted.
     assert_eq!(messages[0][8 + 20..8 + 24], [0x0f, 0xa0, 0, 99]);
-    lone.datagram(peer(4000), Endpoint::new(Ipv4Addr::BROADCAST, 99), b"anybody?");
-    assert!(lone.messages().is_empty(), "never to what was sent to many");
+    host.datagram(peer(4000), Endpoint::new(Ipv4Addr::BROADCAST, 99), b"anybody?");
+    assert!(host.messages().is_empty(), "never to what was sent to many");
 }
 
 #[test]
 fn the_receive_queue_counts_memory_and_its_limit_holds() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let options = UdpOptions { receive_limit_bytes: 10_000, ..UdpOptions::default() };
-    let socket = bind(&mut lone, 53, options);
+    let socket = bind(&mut host, 53, options);
     for _ in 0..100 {
-        lone.datagram(peer(4000), here(53), &[9; 1000]);
+        host.datagram(peer(4000), here(53), &[9; 1000]);
     }
-    assert!(lone.stack.memory().outstanding_bytes() <= 10_000);
-    let kept = core::iter::from_fn(|| receive(&mut lone, socket).ok()).count();
+    assert!(host.stack.memory().outstanding_bytes() <= 10_000);
+    let kept = core::iter::from_fn(|| receive(&mut host, socket).ok()).count();
     assert!((3..10).contains(&kept), "{kept}");
-    let full = lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::QueueFull);
+    let full = host.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::QueueFull);
     assert_eq!(full as usize, 100 - kept);
-    assert_eq!(lone.stack.memory().outstanding_bytes(), 0);
+    assert_eq!(host.stack.memory().outstanding_bytes(), 0);
 }
 
 // spec: RFC1122 4.1.3.3-1
 #[test]
 fn a_connected_socket_takes_from_its_peer_only_and_hears_of_errors() {
-    let mut lone = Lone::new();
-    let socket = bind(&mut lone, 53, UdpOptions::default());
-    lone.stack.udp().connect(socket, peer(4000), lone.now).unwrap();
-    lone.datagram(peer(4001), here(53), b"stranger");
-    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
-    lone.datagram(peer(4000), here(53), b"friend");
-    assert_eq!(receive(&mut lone, socket).unwrap().0, b"friend");
-    lone.sent.clear();
-    send(&mut lone, socket, b"hello", None).unwrap();
-    let frame = lone.sent.pop().unwrap();
-    unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
-    assert!(lone.stack.readiness(socket).contains(Readiness::ERROR));
+    let mut host = SingleHost::new();
+    let socket = bind(&mut host, 53, UdpOptions::default());
+    host.stack.udp().connect(socket, peer(4000), host.now).unwrap();
+    host.datagram(peer(4001), here(53), b"stranger");
+    assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock));
+    host.datagram(peer(4000), here(53), b"friend");
+    assert_eq!(receive(&mut host, socket).unwrap().0, b"friend");
+    host.sent.clear();
+    send(&mut host, socket, b"hello", None).unwrap();
+    let frame = host.sent.pop().unwrap();
+    unreachable(&mut host, address(1), UnreachableCode::Port, &frame);
+    assert!(host.stack.readiness(socket).contains(Readiness::ERROR));
     let refused = DatagramError::Unreachable(ErrorKind::PortUnreachable);
-    assert_eq!(receive(&mut lone, socket), Err(refused), "reported once");
-    assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock));
-    lone.stack.udp().connect(socket, peer(5000), lone.now).unwrap();
-    assert_eq!(lone.stack.endpoints(socket), Some((here(53), Some(peer(5000)))));
+    assert_eq!(receive(&mut host, socket), Err(refused), "reported once");
+    assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock));
+    host.stack.udp().connect(socket, peer(5000), host.now).unwrap();
+    assert_eq!(host.stack.endpoints(socket), Some((here(53), Some(peer(5000)))));
 }
 
 /// Whether each packet that was sent may be fragmented by routers.
-fn may_be_fragmented(lone: &mut Lone) -> Vec<bool> {
-    lone.sent.drain(..).map(|frame| !Ipv4View::new(&frame).unwrap().dont_fragment()).collect()
+fn may_be_fragmented(host: &mut SingleHost) -> Vec<bool> {
+    host.sent.drain(..).map(|frame| !Ipv4View::new(&frame).unwrap().dont_fragment()).collect()
 }
 
 #[test]
@@ -148,16 +151,16 @@ fn the_linux_choices_of_datagram_sockets() {
         (UdpOptions::default(), vec![true], vec![true, true]),
         (UdpOptions::linux(), vec![false], vec![true, true]),
     ] {
-        let mut lone = Lone::new();
-        let socket = bind(&mut lone, 53, options);
-        send(&mut lone, socket, &[0; 1000], Some(peer(7))).unwrap();
-        assert_eq!(may_be_fragmented(&mut lone), whole);
-        send(&mut lone, socket, &[0; 2000], Some(peer(7))).unwrap();
-        assert_eq!(may_be_fragmented(&mut lone), parts);
+        let mut host = SingleHost::new();
+        let socket = bind(&mut host, 53, options);
+        send(&mut host, socket, &[0; 1000], Some(peer(7))).unwrap();
+        assert_eq!(may_be_fragmented(&mut host), whole);
+        send(&mut host, socket, &[0; 2000], Some(peer(7))).unwrap();
+        assert_eq!(may_be_fragmented(&mut host), parts);
         let dont_fragment = SocketOption::DontFragment(false);
-        lone.stack.set_option(socket, dont_fragment, lone.now, &mut Ignore).unwrap();
-        send(&mut lone, socket, &[0; 1000], Some(peer(7))).unwrap();
-        assert_eq!(may_be_fragmented(&mut lone), [true]);
+        host.stack.set_option(socket, dont_fragment, host.now, &mut Ignore).unwrap();
+        send(&mut host, socket, &[0; 1000], Some(peer(7))).unwrap();
+        assert_eq!(may_be_fragmented(&mut host), [true]);
     }
 }
 
@@ -165,50 +168,50 @@ fn the_linux_choices_of_datagram_sockets() {
 #[test]
 fn every_error_is_heard_of_by_a_connected_socket_unless_it_is_linux_like() {
     for (options, hears) in [(UdpOptions::default(), true), (UdpOptions::linux(), false)] {
-        let mut lone = Lone::new();
-        let socket = bind(&mut lone, 53, options);
-        lone.stack.udp().connect(socket, peer(7), lone.now).unwrap();
-        send(&mut lone, socket, b"hello", None).unwrap();
-        let frame = lone.sent.pop().unwrap();
-        unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
-        assert_eq!(lone.stack.udp().take_error(socket, lone.now).unwrap().is_some(), hears);
-        unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
+        let mut host = SingleHost::new();
+        let socket = bind(&mut host, 53, options);
+        host.stack.udp().connect(socket, peer(7), host.now).unwrap();
+        send(&mut host, socket, b"hello", None).unwrap();
+        let frame = host.sent.pop().unwrap();
+        unreachable(&mut host, address(1), UnreachableCode::Host, &frame);
+        assert_eq!(host.stack.udp().take_error(socket, host.now).unwrap().is_some(), hears);
+        unreachable(&mut host, address(1), UnreachableCode::Port, &frame);
         let refused = Some(DatagramError::Unreachable(ErrorKind::PortUnreachable));
-        assert_eq!(lone.stack.udp().take_error(socket, lone.now), Ok(refused));
-        assert_eq!(lone.stack.udp().take_error(socket, lone.now), Ok(None));
+        assert_eq!(host.stack.udp().take_error(socket, host.now), Ok(refused));
+        assert_eq!(host.stack.udp().take_error(socket, host.now), Ok(None));
     }
 }
 
 #[test]
 fn an_unconnected_socket_hears_of_errors_when_it_asks() {
     for asks in [false, true] {
-        let mut lone = Lone::new();
+        let mut host = SingleHost::new();
         let options = UdpOptions { report_unconnected_errors: asks, ..UdpOptions::default() };
-        let socket = bind(&mut lone, 53, options);
-        send(&mut lone, socket, b"hello", Some(peer(7))).unwrap();
-        let frame = lone.sent.pop().unwrap();
-        unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
+        let socket = bind(&mut host, 53, options);
+        send(&mut host, socket, b"hello", Some(peer(7))).unwrap();
+        let frame = host.sent.pop().unwrap();
+        unreachable(&mut host, address(1), UnreachableCode::Host, &frame);
         let expected = match asks {
             true => DatagramError::Unreachable(ErrorKind::HostUnreachable),
             false => DatagramError::WouldBlock,
         };
-        assert_eq!(receive(&mut lone, socket), Err(expected));
+        assert_eq!(receive(&mut host, socket), Err(expected));
     }
 }
 
 #[test]
 fn broadcast_needs_leave() {
-    let mut lone = Lone::new();
-    let socket = bind(&mut lone, 68, UdpOptions::default());
+    let mut host = SingleHost::new();
+    let socket = bind(&mut host, 68, UdpOptions::default());
     for to in [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255)] {
         let port = 1000 + to.to_string().len() as u16;
         let to = Some(Endpoint::new(to, 67));
         let link = UdpOptions { broadcast: true, link: Some(LINK), ..UdpOptions::default() };
-        let refused = send(&mut lone, socket, b"x", to);
+        let refused = send(&mut host, socket, b"x", to);
         assert!(matches!(refused, Err(DatagramError::Broadcast | DatagramError::Route(_))), "{refused:?}");
-        let allowed = bind(&mut lone, port, link);
-        send(&mut lone, allowed, b"x", to).unwrap();
-        assert_eq!(lone.datagrams().len(), 1);
+        let allowed = bind(&mut host, port, link);
+        send(&mut host, allowed, b"x", to).unwrap();
+        assert_eq!(host.datagrams().len(), 1);
     }
 }
 
@@ -239,80 +242,80 @@ fn a_group_is_heard_while_the_host_is_a_member() {
 // spec: RFC1122 4.1.3.5-2
 #[test]
 fn local_ends_of_datagram_sockets() {
-    let mut lone = Lone::new();
-    bind(&mut lone, 53, UdpOptions::default());
+    let mut host = SingleHost::new();
+    bind(&mut host, 53, UdpOptions::default());
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 53);
-    let mut bind = |local| lone.stack.udp().bind(local, UdpOptions::default(), lone.now);
+    let mut bind = |local| host.stack.udp().bind(local, UdpOptions::default(), host.now);
     assert_eq!(bind(any), Err(BindError::InUse));
     assert_eq!(bind(Endpoint::new(Ipv4Addr::new(9, 9, 9, 9), 53)), Err(BindError::NotOurs));
     let chosen = bind(Endpoint { port: 0, ..any }).unwrap();
-    assert!(lone.stack.endpoints(chosen).unwrap().0.port >= 49_152);
+    assert!(host.stack.endpoints(chosen).unwrap().0.port >= 49_152);
 }
 
 #[test]
 fn a_gateway_answers_from_any_address_and_port() {
-    let mut lone = Lone::with(StackConfig::default(), |mut link| {
+    let mut host = SingleHost::with(StackConfig::default(), |mut link| {
         link.any_address = true;
         link
     });
     let options = UdpOptions { any_address: true, ..UdpOptions::default() };
-    let socket = bind(&mut lone, 0, options);
+    let socket = bind(&mut host, 0, options);
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
-    lone.datagram(peer(4000), far, b"question");
-    assert_eq!(receive(&mut lone, socket), Ok((b"question".to_vec(), peer(4000), far)));
-    lone.stack.udp().send_to(socket, b"answer", Some(peer(4000)), Some(far), lone.now).unwrap();
-    lone.flush();
-    assert_eq!(lone.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
-    let nameless = lone.stack.udp().send_to(socket, b"?", Some(peer(4000)), None, lone.now);
+    host.datagram(peer(4000), far, b"question");
+    assert_eq!(receive(&mut host, socket), Ok((b"question".to_vec(), peer(4000), far)));
+    host.stack.udp().send_to(socket, b"answer", Some(peer(4000)), Some(far), host.now).unwrap();
+    host.flush();
+    assert_eq!(host.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
+    let nameless = host.stack.udp().send_to(socket, b"?", Some(peer(4000)), None, host.now);
     assert_eq!(nameless, Err(DatagramError::NotOurs));
 }
 
 #[test]
 fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let (all, network) = (Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255));
     for address in [all, network] {
         let local = Endpoint::new(address, 67);
-        let refused = lone.stack.udp().bind(local, UdpOptions::default(), lone.now);
+        let refused = host.stack.udp().bind(local, UdpOptions::default(), host.now);
         assert_eq!(refused, Err(BindError::NotOurs));
         let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
-        let socket = lone.stack.udp().bind(local, options, lone.now).unwrap();
+        let socket = host.stack.udp().bind(local, options, host.now).unwrap();
         let other = if address == all { network } else { all };
         for to in [Endpoint::new(other, 67), here(67), local] {
-            lone.datagram(peer(68), to, b"where am I?");
+            host.datagram(peer(68), to, b"where am I?");
         }
-        assert_eq!(receive(&mut lone, socket), Ok((b"where am I?".to_vec(), peer(68), local)));
-        assert_eq!(receive(&mut lone, socket), Err(DatagramError::WouldBlock), "nothing but that");
-        lone.sent.clear();
+        assert_eq!(receive(&mut host, socket), Ok((b"where am I?".to_vec(), peer(68), local)));
+        assert_eq!(receive(&mut host, socket), Err(DatagramError::WouldBlock), "nothing but that");
+        host.sent.clear();
         // It sends from an address that is its host's.
-        send(&mut lone, socket, b"there", Some(local)).unwrap();
-        assert_eq!(lone.datagrams(), [(here(67), local, b"there".to_vec())]);
-        lone.stack.close(socket, lone.now, &mut Ignore).unwrap();
+        send(&mut host, socket, b"there", Some(local)).unwrap();
+        assert_eq!(host.datagrams(), [(here(67), local, b"there".to_vec())]);
+        host.stack.close(socket, host.now, &mut Ignore).unwrap();
     }
     let stranger = Endpoint::new(Ipv4Addr::new(10, 0, 1, 255), 67);
     let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
-    assert_eq!(lone.stack.udp().bind(stranger, options, lone.now), Err(BindError::NotOurs));
+    assert_eq!(host.stack.udp().bind(stranger, options, host.now), Err(BindError::NotOurs));
 }
 
 #[test]
 fn an_echo_socket_that_asks_for_it_asks_everybody() {
-    let mut lone = Lone::new();
-    let socket = lone.stack.echo().open(lone.now).unwrap();
+    let mut host = SingleHost::new();
+    let socket = host.stack.echo().open(host.now).unwrap();
     let all = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 255));
-    let refused = lone.stack.echo().send(socket, all, 1, b"all", lone.now);
+    let refused = host.stack.echo().send(socket, all, 1, b"all", host.now);
     assert_eq!(refused, Err(DatagramError::Broadcast));
-    lone.stack.set_option(socket, SocketOption::Broadcast(true), lone.now, &mut Ignore).unwrap();
-    lone.stack.echo().send(socket, all, 1, b"all", lone.now).unwrap();
-    lone.flush();
-    let asked = lone.sent.pop().unwrap();
+    host.stack.set_option(socket, SocketOption::Broadcast(true), host.now, &mut Ignore).unwrap();
+    host.stack.echo().send(socket, all, 1, b"all", host.now).unwrap();
+    host.flush();
+    let asked = host.sent.pop().unwrap();
     assert_eq!((&asked[16..20], asked[20]), (&[10, 0, 0, 255][..], 8));
-    for host in [1, 2] {
+    for number in [1, 2] {
         let mut reply = asked[20..].to_vec();
         reply[0] = 0;
         reply[2] += 8;
-        lone.icmp(address(host), &reply);
+        host.icmp(address(number), &reply);
         let mut place = [0; 9];
-        assert_eq!(lone.stack.echo().receive(socket, &mut place, lone.now).unwrap().from, address(host));
+        assert_eq!(host.stack.echo().receive(socket, &mut place, host.now).unwrap().from, address(number));
     }
 }
 
@@ -364,24 +367,24 @@ fn a_socket_waits_for_its_neighbour_and_hears_when_there_is_none() {
 // spec: RFC1122 3.2.2.1-3
 #[test]
 fn a_refused_call_fails_and_a_doubtful_message_does_not() {
-    let mut lone = Lone::new();
-    let call = |lone: &mut Lone| {
+    let mut host = SingleHost::new();
+    let call = |host: &mut SingleHost| {
         let options = ConnectOptions::default();
-        let socket = lone.stack.tcp().connect(peer(80), options, lone.now, &mut Ignore).unwrap();
-        lone.flush();
-        (socket, lone.sent.pop().unwrap())
+        let socket = host.stack.tcp().connect(peer(80), options, host.now, &mut Ignore).unwrap();
+        host.flush();
+        (socket, host.sent.pop().unwrap())
     };
-    let (first, frame) = call(&mut lone);
+    let (first, frame) = call(&mut host);
     let mut stale = frame.clone();
     stale[24] ^= 0x80;
-    unreachable(&mut lone, address(1), UnreachableCode::Port, &stale);
-    assert_eq!(lone.stack.instruments().connection_error(first), None, "not a number in flight");
-    unreachable(&mut lone, address(1), UnreachableCode::Network, &frame);
-    assert_eq!(lone.stack.instruments().connection_error(first), None);
-    assert_eq!(lone.stack.instruments().soft_error(first), Some(SoftError::Unreachable));
-    unreachable(&mut lone, address(1), UnreachableCode::Port, &frame);
-    assert_eq!(lone.stack.instruments().connection_error(first), Some(ConnectionError::Refused));
-    assert!(lone.stack.readiness(first).contains(Readiness::ERROR));
+    unreachable(&mut host, address(1), UnreachableCode::Port, &stale);
+    assert_eq!(host.stack.instruments().connection_error(first), None, "not a number in flight");
+    unreachable(&mut host, address(1), UnreachableCode::Network, &frame);
+    assert_eq!(host.stack.instruments().connection_error(first), None);
+    assert_eq!(host.stack.instruments().soft_error(first), Some(SoftError::Unreachable));
+    unreachable(&mut host, address(1), UnreachableCode::Port, &frame);
+    assert_eq!(host.stack.instruments().connection_error(first), Some(ConnectionError::Refused));
+    assert!(host.stack.readiness(first).contains(Readiness::ERROR));
 }
 
 // spec: RFC9293 MUST-54
@@ -389,60 +392,60 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
 // spec: RFC9293 SHLD-25
 #[test]
 fn messages_reach_an_open_connection_and_do_not_end_it() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let socket =
-        lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let syn = lone.segment_sent();
+        host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.flush();
+    let syn = host.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
-    lone.segment(peer(80), syn.from, header(Flags::SYN | Flags::ACK, 900, next), b"");
-    lone.sent.clear();
-    lone.stack.tcp().send(socket, &[7; 536], lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let frame = lone.sent.pop().unwrap();
+    host.segment(peer(80), syn.from, header(Flags::SYN | Flags::ACK, 900, next), b"");
+    host.sent.clear();
+    host.stack.tcp().send(socket, &[7; 536], host.now, &mut Ignore).unwrap();
+    host.flush();
+    let frame = host.sent.pop().unwrap();
     for code in [UnreachableCode::Host, UnreachableCode::Port, UnreachableCode::Protocol] {
-        unreachable(&mut lone, address(1), code, &frame);
-        assert_eq!(lone.stack.instruments().connection_error(socket), None);
-        assert!(lone.stack.instruments().soft_error(socket).is_some());
+        unreachable(&mut host, address(1), code, &frame);
+        assert_eq!(host.stack.instruments().connection_error(socket), None);
+        assert!(host.stack.instruments().soft_error(socket).is_some());
     }
-    assert!(lone.stack.readiness(socket).contains(Readiness::CONNECTED));
+    assert!(host.stack.readiness(socket).contains(Readiness::CONNECTED));
 }
 
 // spec: RFC9293 MUST-55
 #[test]
 fn a_source_quench_is_nothing() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let socket =
-        lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let frame = lone.sent.pop().unwrap();
-    let before = format!("{:?}", lone.stack.instruments().info(socket, lone.now));
+        host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.flush();
+    let frame = host.sent.pop().unwrap();
+    let before = format!("{:?}", host.stack.instruments().info(socket, host.now));
     let body: Vec<u8> = [0; 4].iter().chain(&frame[..28]).copied().collect();
-    lone.icmp(address(1), &emit(&Icmpv4Message::Other { kind: 4, code: 0, body: &body }));
-    assert_eq!(format!("{:?}", lone.stack.instruments().info(socket, lone.now)), before);
-    assert!(lone.sent.is_empty());
+    host.icmp(address(1), &emit(&Icmpv4Message::Other { kind: 4, code: 0, body: &body }));
+    assert_eq!(format!("{:?}", host.stack.instruments().info(socket, host.now)), before);
+    assert!(host.sent.is_empty());
 }
 
 #[test]
 fn a_narrow_path_is_learnt_from_what_is_in_flight() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let far = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), 80);
-    let socket = lone.stack.tcp().connect(far, ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let syn = lone.segment_sent();
+    let socket = host.stack.tcp().connect(far, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.flush();
+    let syn = host.segment_sent();
     let next = syn.header.sequence.0.wrapping_add(1);
     let mut answer = header(Flags::SYN | Flags::ACK, 900, next);
     answer.options.mss = Some(1460);
-    lone.segment(far, syn.from, answer, b"");
-    lone.sent.clear();
-    lone.stack.tcp().send(socket, &[7; 5000], lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let frame = lone.sent.first().unwrap().clone();
+    host.segment(far, syn.from, answer, b"");
+    host.sent.clear();
+    host.stack.tcp().send(socket, &[7; 5000], host.now, &mut Ignore).unwrap();
+    host.flush();
+    let frame = host.sent.first().unwrap().clone();
     assert_eq!(frame.len(), 1500);
-    lone.sent.clear();
-    unreachable(&mut lone, address(1), UnreachableCode::FragmentationNeeded, &frame);
-    lone.pass(Duration::from_secs(1));
-    let again = lone.sent.clone();
+    host.sent.clear();
+    unreachable(&mut host, address(1), UnreachableCode::FragmentationNeeded, &frame);
+    host.pass(Duration::from_secs(1));
+    let again = host.sent.clone();
     assert!(
         !again.is_empty() && again.iter().all(|frame| frame.len() <= 1000),
         "sent again in smaller pieces"
@@ -476,12 +479,12 @@ fn echo_goes_out_and_comes_back_to_its_own_socket() {
 
 #[test]
 fn an_echo_that_cannot_be_delivered_says_so() {
-    let mut lone = Lone::new();
-    let socket = lone.stack.echo().open(lone.now).unwrap();
-    lone.stack.echo().send(socket, address(1), 1, b"ping", lone.now).unwrap();
-    lone.flush();
-    let frame = lone.sent.pop().unwrap();
-    unreachable(&mut lone, address(1), UnreachableCode::Host, &frame);
-    let error = lone.stack.echo().receive(socket, &mut [0; 9], lone.now);
+    let mut host = SingleHost::new();
+    let socket = host.stack.echo().open(host.now).unwrap();
+    host.stack.echo().send(socket, address(1), 1, b"ping", host.now).unwrap();
+    host.flush();
+    let frame = host.sent.pop().unwrap();
+    unreachable(&mut host, address(1), UnreachableCode::Host, &frame);
+    let error = host.stack.echo().receive(socket, &mut [0; 9], host.now);
     assert_eq!(error, Err(DatagramError::Unreachable(ErrorKind::HostUnreachable)));
 }

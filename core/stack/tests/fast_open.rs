@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::packets::{Lone, Sent, emit, header, segment_frame};
+use common::packets::{Sent, SingleHost, emit, header, segment_frame};
 use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_event::{Ignore, TcpState};
@@ -25,36 +25,36 @@ fn fast(call: FastOpenCall) -> ConnectOptions {
 fn queue(length: usize) -> ListenOptions {
     ListenOptions { fast_open_queue: length, ..ListenOptions::default() }
 }
-fn listen(lone: &mut Lone, options: ListenOptions) -> ListenerId {
-    lone.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, lone.now).unwrap()
+fn listen(host: &mut SingleHost, options: ListenOptions) -> ListenerId {
+    host.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, host.now).unwrap()
 }
 fn syn(cookie: Option<FastOpenCookie>) -> TcpHeader {
     let options = TcpOptions { mss: Some(1460), fast_open: cookie, ..TcpOptions::NONE };
     TcpHeader { options, ..header(Flags::SYN, 100, 0) }
 }
-fn call(lone: &mut Lone, from: u16, syn: TcpHeader, data: &[u8]) -> Sent {
-    lone.segment(peer(from), here(23), syn, data);
-    lone.segment_sent()
+fn call(host: &mut SingleHost, from: u16, syn: TcpHeader, data: &[u8]) -> Sent {
+    host.segment(peer(from), here(23), syn, data);
+    host.segment_sent()
 }
 /// The cookie that the host gives to whoever asks.
-fn ask(lone: &mut Lone) -> FastOpenCookie {
-    let answer = call(lone, 999, syn(Some(FastOpenCookie::new())), b"not taken");
+fn ask(host: &mut SingleHost) -> FastOpenCookie {
+    let answer = call(host, 999, syn(Some(FastOpenCookie::new())), b"not taken");
     assert_eq!(answer.header.acknowledgment.0, 101, "without a cookie no data");
     answer.header.options.fast_open.unwrap()
 }
-fn accepted(lone: &mut Lone, listener: ListenerId) -> Option<TcpSocketId> {
-    lone.stack.tcp().accept(listener, lone.now).unwrap().map(|accepted| accepted.socket)
+fn accepted(host: &mut SingleHost, listener: ListenerId) -> Option<TcpSocketId> {
+    host.stack.tcp().accept(listener, host.now).unwrap().map(|accepted| accepted.socket)
 }
 /// A router's word about the segment `sequence` that the host sent to `to`.
-fn unreachable(lone: &mut Lone, to: u16, sequence: u32) {
+fn unreachable(host: &mut SingleHost, to: u16, sequence: u32) {
     let frame = segment_frame(here(23), peer(to), header(Flags::ACK, sequence, 101), b"");
     let (code, next_hop_mtu) = (UnreachableCode::Host, 0);
     let message = emit(&Icmpv4Message::DestinationUnreachable { code, next_hop_mtu, invoking: &frame[..28] });
-    lone.icmp(Ipv4Addr::new(10, 0, 0, 9).into(), &message);
+    host.icmp(Ipv4Addr::new(10, 0, 0, 9).into(), &message);
 }
-fn read(lone: &mut Lone, socket: TcpSocketId) -> Vec<u8> {
+fn read(host: &mut SingleHost, socket: TcpSocketId) -> Vec<u8> {
     let mut place = [0; 2000];
-    let count = lone.stack.tcp().read(socket, &mut place, lone.now, &mut Ignore).unwrap_or(0);
+    let count = host.stack.tcp().read(socket, &mut place, host.now, &mut Ignore).unwrap_or(0);
     place[..count].to_vec()
 }
 
@@ -97,53 +97,53 @@ fn the_second_call_is_answered_after_one_round_trip() {
 
 #[test]
 fn it_is_off_until_somebody_asks() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, ListenOptions::default());
-    let answer = call(&mut lone, 1, syn(Some(FastOpenCookie::new())), b"data");
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, ListenOptions::default());
+    let answer = call(&mut host, 1, syn(Some(FastOpenCookie::new())), b"data");
     assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 101));
-    assert_eq!(accepted(&mut lone, listener), None);
-    lone.stack.tcp().connect(peer(80), ConnectOptions::default(), lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    assert_eq!(lone.segment_sent().header.options.fast_open, None);
+    assert_eq!(accepted(&mut host, listener), None);
+    host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.flush();
+    assert_eq!(host.segment_sent().header.options.fast_open, None);
 }
 
 #[test]
 fn only_a_cookie_that_holds_is_worth_anything() {
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, queue(8));
-    let cookie = ask(&mut lone);
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, queue(8));
+    let cookie = ask(&mut host);
     let forged = FastOpenCookie::from_slice(&[9; 8]);
-    let answer = call(&mut lone, 1, syn(forged), b"hello");
+    let answer = call(&mut host, 1, syn(forged), b"hello");
     assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (Some(cookie), 101));
-    assert_eq!(accepted(&mut lone, listener), None);
+    assert_eq!(accepted(&mut host, listener), None);
     // For the right address it holds, whatever the port; in the other form too.
     let mut other_form = syn(Some(cookie));
     other_form.options.fast_open_experimental = true;
     for (from, syn) in [(2, syn(Some(cookie))), (3, other_form)] {
-        let answer = call(&mut lone, from, syn, b"hello");
+        let answer = call(&mut host, from, syn, b"hello");
         assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 106));
-        let socket = accepted(&mut lone, listener).unwrap();
-        let ready = lone.stack.readiness(socket);
+        let socket = accepted(&mut host, listener).unwrap();
+        let ready = host.stack.readiness(socket);
         assert!(ready.contains(Readiness::READABLE.with(Readiness::WRITABLE).with(Readiness::CONNECTED)));
-        assert_eq!(read(&mut lone, socket), b"hello");
+        assert_eq!(read(&mut host, socket), b"hello");
     }
     let elsewhere = Endpoint::new(Ipv4Addr::new(10, 0, 0, 7), 1);
-    lone.segment(elsewhere, here(23), syn(Some(cookie)), b"hello");
-    assert_eq!(lone.segment_sent().header.acknowledgment.0, 101);
+    host.segment(elsewhere, here(23), syn(Some(cookie)), b"hello");
+    assert_eq!(host.segment_sent().header.acknowledgment.0, 101);
 }
 
 #[test]
 fn a_routers_word_ends_a_caller_that_waits_only_where_resets_are_given_out() {
     for gives_out_reset in [false, true] {
-        let mut lone = Lone::new();
-        let listener = listen(&mut lone, ListenOptions { gives_out_reset, ..queue(8) });
-        let cookie = Some(ask(&mut lone));
-        let number = call(&mut lone, 1, syn(cookie), b"hello").header.sequence.0;
+        let mut host = SingleHost::new();
+        let listener = listen(&mut host, ListenOptions { gives_out_reset, ..queue(8) });
+        let cookie = Some(ask(&mut host));
+        let number = call(&mut host, 1, syn(cookie), b"hello").header.sequence.0;
         for about in [number.wrapping_add(5000), number] {
-            unreachable(&mut lone, 1, about);
+            unreachable(&mut host, 1, about);
         }
-        let socket = accepted(&mut lone, listener).unwrap();
-        let ended = lone.stack.instruments().info(socket, lone.now).unwrap().state == Some(TcpState::Closed);
+        let socket = accepted(&mut host, listener).unwrap();
+        let ended = host.stack.instruments().info(socket, host.now).unwrap().state == Some(TcpState::Closed);
         assert_eq!(ended, gives_out_reset);
     }
 }
@@ -151,23 +151,23 @@ fn a_routers_word_ends_a_caller_that_waits_only_where_resets_are_given_out() {
 #[test]
 fn too_many_at_once_are_ordinary_calls() {
     // RFC 7413 §5.1
-    let mut lone = Lone::new();
-    let listener = listen(&mut lone, queue(2));
-    let cookie = Some(ask(&mut lone));
-    let answers: Vec<Sent> = (1..=3).map(|from| call(&mut lone, from, syn(cookie), b"hello")).collect();
+    let mut host = SingleHost::new();
+    let listener = listen(&mut host, queue(2));
+    let cookie = Some(ask(&mut host));
+    let answers: Vec<Sent> = (1..=3).map(|from| call(&mut host, from, syn(cookie), b"hello")).collect();
     let taken: Vec<u32> = answers.iter().map(|sent| sent.header.acknowledgment.0).collect();
     assert_eq!(taken, [106, 106, 101]);
-    assert_eq!(lone.stack.instruments().counters().fast_opens_over_limit, 1);
+    assert_eq!(host.stack.instruments().counters().fast_opens_over_limit, 1);
     // One whose handshake is done makes room; one that was reset does not, for a minute.
     let next = answers[0].header.sequence.0.wrapping_add(1);
-    lone.segment(peer(1), here(23), header(Flags::ACK, 106, next), b"");
-    assert_eq!(call(&mut lone, 4, syn(cookie), b"hello").header.acknowledgment.0, 106);
-    lone.segment(peer(2), here(23), header(Flags::RST, 106, 0), b"");
-    assert_eq!(call(&mut lone, 5, syn(cookie), b"hello").header.acknowledgment.0, 101);
-    lone.pass(Duration::from_secs(61));
-    lone.sent.clear();
-    assert_eq!(call(&mut lone, 6, syn(cookie), b"hello").header.acknowledgment.0, 106);
-    assert!(accepted(&mut lone, listener).is_some());
+    host.segment(peer(1), here(23), header(Flags::ACK, 106, next), b"");
+    assert_eq!(call(&mut host, 4, syn(cookie), b"hello").header.acknowledgment.0, 106);
+    host.segment(peer(2), here(23), header(Flags::RST, 106, 0), b"");
+    assert_eq!(call(&mut host, 5, syn(cookie), b"hello").header.acknowledgment.0, 101);
+    host.pass(Duration::from_secs(61));
+    host.sent.clear();
+    assert_eq!(call(&mut host, 6, syn(cookie), b"hello").header.acknowledgment.0, 106);
+    assert!(accepted(&mut host, listener).is_some());
 }
 
 #[test]
@@ -177,158 +177,158 @@ fn keys_change_and_the_one_before_still_holds() {
         fast_open: FastOpenConfig { key_life: life, ..FastOpenConfig::default() },
         ..StackConfig::default()
     };
-    let mut lone = Lone::with(config, |link| link);
-    listen(&mut lone, queue(100));
-    let first = ask(&mut lone);
-    lone.pass(life);
-    lone.sent.clear();
-    let answer = call(&mut lone, 1, syn(Some(first)), b"hello");
+    let mut host = SingleHost::with(config, |link| link);
+    listen(&mut host, queue(100));
+    let first = ask(&mut host);
+    host.pass(life);
+    host.sent.clear();
+    let answer = call(&mut host, 1, syn(Some(first)), b"hello");
     let second = answer.header.options.fast_open.unwrap();
     assert_eq!((answer.header.acknowledgment.0, second == first), (106, false), "taken, and renewed");
-    lone.pass(life);
-    lone.sent.clear();
-    assert_eq!(call(&mut lone, 2, syn(Some(first)), b"hello").header.acknowledgment.0, 101);
-    assert_eq!(call(&mut lone, 3, syn(Some(second)), b"hello").header.acknowledgment.0, 106);
+    host.pass(life);
+    host.sent.clear();
+    assert_eq!(call(&mut host, 2, syn(Some(first)), b"hello").header.acknowledgment.0, 101);
+    assert_eq!(call(&mut host, 3, syn(Some(second)), b"hello").header.acknowledgment.0, 106);
     // Hosts that share an address share a key.
     let shared = || {
-        let mut lone = Lone::new();
-        lone.stack.tcp().set_fast_open_keys([5; 16], None);
-        listen(&mut lone, queue(1));
-        ask(&mut lone)
+        let mut host = SingleHost::new();
+        host.stack.tcp().set_fast_open_keys([5; 16], None);
+        listen(&mut host, queue(1));
+        ask(&mut host)
     };
     assert_eq!(shared(), shared());
 }
 
 #[test]
 fn data_without_a_cookie_is_taken_where_that_was_agreed() {
-    let mut lone = Lone::new();
-    listen(&mut lone, ListenOptions { fast_open_without_cookie: true, ..queue(8) });
-    assert_eq!(call(&mut lone, 1, syn(None), b"hello").header.acknowledgment.0, 106);
+    let mut host = SingleHost::new();
+    listen(&mut host, ListenOptions { fast_open_without_cookie: true, ..queue(8) });
+    assert_eq!(call(&mut host, 1, syn(None), b"hello").header.acknowledgment.0, 106);
     let options = ConnectOptions { fast_open_without_cookie: true, ..fast(FastOpenCall::Now) };
-    lone.stack.tcp().connect_with(peer(80), options, b"hello", lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let sent = lone.segment_sent();
+    host.stack.tcp().connect_with(peer(80), options, b"hello", host.now, &mut Ignore).unwrap();
+    host.flush();
+    let sent = host.segment_sent();
     assert_eq!((sent.payload.as_slice(), sent.header.options.fast_open), (&b"hello"[..], None));
 }
 
 /// Answers the call that `sent` begins; with `cookie`, and taking so much of its data.
-fn answer(lone: &mut Lone, sent: &Sent, cookie: Option<FastOpenCookie>, taken: u32) {
+fn answer(host: &mut SingleHost, sent: &Sent, cookie: Option<FastOpenCookie>, taken: u32) {
     let acknowledges = sent.header.sequence.0.wrapping_add(1 + taken);
     let mut answer = header(Flags::SYN | Flags::ACK, 700, acknowledges);
     answer.options = TcpOptions { mss: Some(1000), fast_open: cookie, ..TcpOptions::NONE };
-    lone.segment(sent.to, sent.from, answer, b"");
+    host.segment(sent.to, sent.from, answer, b"");
 }
 /// A first call, which brings the host a cookie.
-fn learned(lone: &mut Lone) -> FastOpenCookie {
+fn learned(host: &mut SingleHost) -> FastOpenCookie {
     let cookie = FastOpenCookie::from_slice(&[3; 8]).unwrap();
-    let socket = lone.stack.tcp().connect(peer(80), fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    let sent = lone.segment_sent();
+    let socket = host.stack.tcp().connect(peer(80), fast(FastOpenCall::Now), host.now, &mut Ignore).unwrap();
+    host.flush();
+    let sent = host.segment_sent();
     assert_eq!(sent.header.options.fast_open, Some(FastOpenCookie::new()));
-    answer(lone, &sent, Some(cookie), 0);
-    lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    lone.sent.clear();
+    answer(host, &sent, Some(cookie), 0);
+    host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+    host.flush();
+    host.sent.clear();
     cookie
 }
-fn call_out(lone: &mut Lone, text: &[u8]) -> (TcpSocketId, Sent) {
+fn call_out(host: &mut SingleHost, text: &[u8]) -> (TcpSocketId, Sent) {
     let options = fast(FastOpenCall::Now);
-    let (socket, _) = lone.stack.tcp().connect_with(peer(80), options, text, lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    (socket, lone.segment_sent())
+    let (socket, _) = host.stack.tcp().connect_with(peer(80), options, text, host.now, &mut Ignore).unwrap();
+    host.flush();
+    (socket, host.segment_sent())
 }
 
 #[test]
 fn a_syn_that_waits_for_data_goes_with_it_or_with_the_first_read() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let options = fast(FastOpenCall::OnFirstSend);
-    let cookie = learned(&mut lone);
-    let socket = lone.stack.tcp().connect(peer(80), options.clone(), lone.now, &mut Ignore).unwrap();
-    lone.pass(Duration::from_secs(3));
-    assert!(lone.segments().is_empty());
-    assert!(lone.stack.readiness(socket).contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
-    assert_eq!(lone.stack.tcp().send(socket, &[1; 1200], lone.now, &mut Ignore), Ok(1200));
-    lone.flush();
-    let sent = lone.segment_sent();
+    let cookie = learned(&mut host);
+    let socket = host.stack.tcp().connect(peer(80), options.clone(), host.now, &mut Ignore).unwrap();
+    host.pass(Duration::from_secs(3));
+    assert!(host.segments().is_empty());
+    assert!(host.stack.readiness(socket).contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
+    assert_eq!(host.stack.tcp().send(socket, &[1; 1200], host.now, &mut Ignore), Ok(1200));
+    host.flush();
+    let sent = host.segment_sent();
     // The size that the peer named the last time, less the options.
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (960, Some(cookie)));
-    let reader = lone.stack.tcp().connect(peer(80), options, lone.now, &mut Ignore).unwrap();
-    lone.flush();
-    assert!(lone.segments().is_empty());
-    assert!(lone.stack.tcp().read(reader, &mut [0; 10], lone.now, &mut Ignore).is_err());
-    lone.flush();
-    assert_eq!(lone.segment_sent().payload.len(), 0);
-    assert!(!lone.stack.readiness(reader).contains(Readiness::CONNECTED));
+    let reader = host.stack.tcp().connect(peer(80), options, host.now, &mut Ignore).unwrap();
+    host.flush();
+    assert!(host.segments().is_empty());
+    assert!(host.stack.tcp().read(reader, &mut [0; 10], host.now, &mut Ignore).is_err());
+    host.flush();
+    assert_eq!(host.segment_sent().payload.len(), 0);
+    assert!(!host.stack.readiness(reader).contains(Readiness::CONNECTED));
 }
 
 #[test]
 fn a_destination_that_loses_such_syns_is_spared_them_for_a_while() {
     // RFC 7413 §4.1.3.1
-    let mut lone = Lone::new();
-    let cookie = learned(&mut lone);
+    let mut host = SingleHost::new();
+    let cookie = learned(&mut host);
     for _ in 0..2 {
-        let (socket, sent) = call_out(&mut lone, b"hello");
+        let (socket, sent) = call_out(&mut host, b"hello");
         assert_eq!(sent.header.options.fast_open, Some(cookie));
-        lone.pass(Duration::from_millis(1_100));
-        let again = lone.segment_sent();
+        host.pass(Duration::from_millis(1_100));
+        let again = host.segment_sent();
         assert_eq!((again.payload.len(), again.header.options.fast_open), (0, None));
-        answer(&mut lone, &sent, None, 0);
-        lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
-        lone.flush();
-        lone.sent.clear();
+        answer(&mut host, &sent, None, 0);
+        host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+        host.flush();
+        host.sent.clear();
     }
-    let (_, sent) = call_out(&mut lone, b"hello");
+    let (_, sent) = call_out(&mut host, b"hello");
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (0, None));
-    lone.pass(Duration::from_secs(241));
-    lone.sent.clear();
-    assert_eq!(call_out(&mut lone, b"hello").1.payload, b"hello");
+    host.pass(Duration::from_secs(241));
+    host.sent.clear();
+    assert_eq!(call_out(&mut host, b"hello").1.payload, b"hello");
 }
 
 #[test]
 fn silence_after_data_in_a_syn_stops_it_everywhere() {
-    let mut lone = Lone::new();
-    learned(&mut lone);
-    let (socket, sent) = call_out(&mut lone, b"hello");
-    answer(&mut lone, &sent, None, 5);
-    assert_eq!(lone.stack.instruments().counters().fast_opens_acknowledged, 1);
-    lone.stack.tcp().send(socket, b"more", lone.now, &mut Ignore).unwrap();
-    lone.pass(Duration::from_secs(400));
-    assert!(lone.stack.readiness(socket).contains(Readiness::ERROR));
-    assert_eq!(lone.stack.instruments().counters().fast_open_pauses, 1);
-    lone.sent.clear();
-    assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, None);
-    lone.pass(Duration::from_secs(3700));
-    lone.sent.clear();
-    assert_eq!(call_out(&mut lone, b"hello").1.payload, b"hello");
+    let mut host = SingleHost::new();
+    learned(&mut host);
+    let (socket, sent) = call_out(&mut host, b"hello");
+    answer(&mut host, &sent, None, 5);
+    assert_eq!(host.stack.instruments().counters().fast_opens_acknowledged, 1);
+    host.stack.tcp().send(socket, b"more", host.now, &mut Ignore).unwrap();
+    host.pass(Duration::from_secs(400));
+    assert!(host.stack.readiness(socket).contains(Readiness::ERROR));
+    assert_eq!(host.stack.instruments().counters().fast_open_pauses, 1);
+    host.sent.clear();
+    assert_eq!(call_out(&mut host, b"hello").1.header.options.fast_open, None);
+    host.pass(Duration::from_secs(3700));
+    host.sent.clear();
+    assert_eq!(call_out(&mut host, b"hello").1.payload, b"hello");
 }
 
 #[test]
 fn what_is_known_of_destinations_is_bounded() {
     let fast_open = FastOpenConfig { destinations_limit: 2, ..FastOpenConfig::default() };
-    let mut lone = Lone::with(StackConfig { fast_open, ..StackConfig::default() }, |link| link);
-    let cookie = learned(&mut lone);
+    let mut host = SingleHost::with(StackConfig { fast_open, ..StackConfig::default() }, |link| link);
+    let cookie = learned(&mut host);
     for last in [20, 21] {
-        lone.pass(Duration::from_secs(1));
+        host.pass(Duration::from_secs(1));
         let there = Endpoint::new(Ipv4Addr::new(10, 0, 0, last), 80);
-        lone.stack.tcp().connect(there, fast(FastOpenCall::Now), lone.now, &mut Ignore).unwrap();
-        lone.flush();
-        let sent = lone.segments().into_iter().find(|sent| sent.to == there).unwrap();
-        answer(&mut lone, &sent, Some(cookie), 0);
-        lone.sent.clear();
+        host.stack.tcp().connect(there, fast(FastOpenCall::Now), host.now, &mut Ignore).unwrap();
+        host.flush();
+        let sent = host.segments().into_iter().find(|sent| sent.to == there).unwrap();
+        answer(&mut host, &sent, Some(cookie), 0);
+        host.sent.clear();
     }
-    assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, Some(FastOpenCookie::new()));
+    assert_eq!(call_out(&mut host, b"hello").1.header.options.fast_open, Some(FastOpenCookie::new()));
 }
 
 #[test]
 fn the_form_of_the_experiment_is_tried_once() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let forms: Vec<_> = (0..4)
         .map(|_| {
-            let (socket, sent) = call_out(&mut lone, b"hello");
-            answer(&mut lone, &sent, None, 0);
-            lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
-            lone.flush();
-            lone.sent.clear();
+            let (socket, sent) = call_out(&mut host, b"hello");
+            answer(&mut host, &sent, None, 0);
+            host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+            host.flush();
+            host.sent.clear();
             sent.header.options.fast_open_experimental
         })
         .collect();
@@ -337,25 +337,25 @@ fn the_form_of_the_experiment_is_tried_once() {
 
 #[test]
 fn destinations_can_be_forgotten() {
-    let mut lone = Lone::new();
-    let cookie = learned(&mut lone);
-    assert_eq!(call_out(&mut lone, b"hello").1.header.options.fast_open, Some(cookie));
-    lone.stack.tcp().forget_destinations();
-    let (_, sent) = call_out(&mut lone, b"hello");
+    let mut host = SingleHost::new();
+    let cookie = learned(&mut host);
+    assert_eq!(call_out(&mut host, b"hello").1.header.options.fast_open, Some(cookie));
+    host.stack.tcp().forget_destinations();
+    let (_, sent) = call_out(&mut host, b"hello");
     assert_eq!((sent.payload.len(), sent.header.options.fast_open), (0, Some(FastOpenCookie::new())));
 }
 
 #[test]
 fn cookies_of_the_key_before_hold_while_it_is_named() {
-    let mut lone = Lone::new();
-    listen(&mut lone, queue(8));
-    lone.stack.tcp().set_fast_open_keys([5; 16], None);
-    let old = ask(&mut lone);
-    lone.stack.tcp().set_fast_open_keys([6; 16], Some([5; 16]));
-    let answer = call(&mut lone, 1, syn(Some(old)), b"hello");
+    let mut host = SingleHost::new();
+    listen(&mut host, queue(8));
+    host.stack.tcp().set_fast_open_keys([5; 16], None);
+    let old = ask(&mut host);
+    host.stack.tcp().set_fast_open_keys([6; 16], Some([5; 16]));
+    let answer = call(&mut host, 1, syn(Some(old)), b"hello");
     let renewed = answer.header.options.fast_open.unwrap();
     assert_eq!((answer.header.acknowledgment.0, renewed == old), (106, false));
-    lone.stack.tcp().set_fast_open_keys([6; 16], None);
-    assert_eq!(call(&mut lone, 2, syn(Some(old)), b"hello").header.acknowledgment.0, 101);
-    assert_eq!(call(&mut lone, 3, syn(Some(renewed)), b"hello").header.acknowledgment.0, 106);
+    host.stack.tcp().set_fast_open_keys([6; 16], None);
+    assert_eq!(call(&mut host, 2, syn(Some(old)), b"hello").header.acknowledgment.0, 101);
+    assert_eq!(call(&mut host, 3, syn(Some(renewed)), b"hello").header.acknowledgment.0, 106);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::packets::{Lone, emit};
+use common::packets::{SingleHost, emit};
 use common::{Net, address, address_v6, endpoint};
 use inhost_base::{Duration, IpAddr};
 use inhost_stack::{
@@ -23,16 +23,16 @@ fn answers(net: &mut Net, socket: ProbeSocketId) -> Vec<ProbeAnswer> {
     std::iter::from_fn(|| net.stacks[0].probe().receive(socket, net.now).ok()).collect()
 }
 /// A probe of number 5, and the frame that it is.
-fn sent(lone: &mut Lone, method: ProbeMethod) -> (ProbeSocketId, Vec<u8>) {
-    let socket = lone.stack.probe().open(method, lone.now).unwrap();
-    lone.stack.probe().send(socket, &probe(address(1), 5), lone.now).unwrap();
-    lone.flush();
-    (socket, lone.sent.pop().unwrap())
+fn sent(host: &mut SingleHost, method: ProbeMethod) -> (ProbeSocketId, Vec<u8>) {
+    let socket = host.stack.probe().open(method, host.now).unwrap();
+    host.stack.probe().send(socket, &probe(address(1), 5), host.now).unwrap();
+    host.flush();
+    (socket, host.sent.pop().unwrap())
 }
 /// A router's word that the packet of `frame` has had too many hops.
-fn time_exceeded(lone: &mut Lone, frame: &[u8]) {
+fn time_exceeded(host: &mut SingleHost, frame: &[u8]) {
     let (code, invoking) = (TimeExceededCode::InTransit, &frame[..28]);
-    lone.icmp(address(7), &emit(&Icmpv4Message::TimeExceeded { code, invoking }));
+    host.icmp(address(7), &emit(&Icmpv4Message::TimeExceeded { code, invoking }));
 }
 
 #[test]
@@ -87,53 +87,53 @@ fn an_open_port_answers_and_is_left_in_peace() {
 #[test]
 fn a_probe_is_as_it_was_asked_for() {
     for method in METHODS {
-        let mut lone = Lone::new();
-        let socket = lone.stack.probe().open(method, lone.now).unwrap();
+        let mut host = SingleHost::new();
+        let socket = host.stack.probe().open(method, host.now).unwrap();
         for (packet_bytes, length) in
             [(60, 60), (1500, 1500), (0, if method == METHODS[2] { 40 } else { 28 })]
         {
             let asked = Probe { to: address(1), number: 9, hop_limit: 7, packet_bytes };
-            lone.stack.probe().send(socket, &asked, lone.now).unwrap();
-            lone.flush();
-            let frame = lone.sent.pop().unwrap();
+            host.stack.probe().send(socket, &asked, host.now).unwrap();
+            host.flush();
+            let frame = host.sent.pop().unwrap();
             assert_eq!((frame.len(), frame[8], frame[6] & 0x40), (length, 7, 0x40), "{method:?}");
         }
         // Nothing that is sent in pieces says anything of the way.
         let long = Probe { packet_bytes: 1501, ..probe(address(1), 9) };
-        lone.stack.probe().send(socket, &long, lone.now).unwrap();
-        lone.flush();
-        assert!(lone.sent.is_empty());
-        assert_eq!(lone.stack.probe().receive(socket, lone.now), Err(DatagramError::TooLong));
-        assert!(lone.stack.probe().send(socket, &Probe { hop_limit: 0, ..long }, lone.now).is_err());
+        host.stack.probe().send(socket, &long, host.now).unwrap();
+        host.flush();
+        assert!(host.sent.is_empty());
+        assert_eq!(host.stack.probe().receive(socket, host.now), Err(DatagramError::TooLong));
+        assert!(host.stack.probe().send(socket, &Probe { hop_limit: 0, ..long }, host.now).is_err());
     }
 }
 
 #[test]
 fn echo_probes_look_the_same_to_who_shares_out_the_load() {
-    let mut lone = Lone::new();
-    let socket = lone.stack.probe().open(ProbeMethod::Echo, lone.now).unwrap();
+    let mut host = SingleHost::new();
+    let socket = host.stack.probe().open(ProbeMethod::Echo, host.now).unwrap();
     for number in [0, 1, 77, 0xffff] {
-        lone.stack.probe().send(socket, &probe(address(1), number), lone.now).unwrap();
+        host.stack.probe().send(socket, &probe(address(1), number), host.now).unwrap();
     }
-    lone.flush();
-    let marks: Vec<_> = lone.sent.iter().map(|frame| frame[20..26].to_vec()).collect();
+    host.flush();
+    let marks: Vec<_> = host.sent.iter().map(|frame| frame[20..26].to_vec()).collect();
     assert!(marks.len() == 4 && marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
 }
 
 #[test]
 fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
     for method in METHODS {
-        let mut lone = Lone::new();
-        let (socket, frame) = sent(&mut lone, method);
-        time_exceeded(&mut lone, &frame);
+        let mut host = SingleHost::new();
+        let (socket, frame) = sent(&mut host, method);
+        time_exceeded(&mut host, &frame);
         let news = ProbeNews::Error { kind: ErrorKind::TimeExceeded, mtu_bytes: None };
         let answer = ProbeAnswer { number: 5, to: address(1), from: address(7), news };
-        assert_eq!(lone.stack.probe().receive(socket, lone.now), Ok(answer), "{method:?}");
+        assert_eq!(host.stack.probe().receive(socket, host.now), Ok(answer), "{method:?}");
         let (code, invoking) = (UnreachableCode::FragmentationNeeded, &frame[..28]);
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 1400, invoking };
-        lone.icmp(address(7), &emit(&message));
+        host.icmp(address(7), &emit(&message));
         let news = ProbeNews::Error { kind: ErrorKind::PacketTooBig, mtu_bytes: Some(1400) };
-        assert_eq!(lone.stack.probe().receive(socket, lone.now), Ok(ProbeAnswer { news, ..answer }));
+        assert_eq!(host.stack.probe().receive(socket, host.now), Ok(ProbeAnswer { news, ..answer }));
         // Another identifier or port, and of a call another sequence number, was never sent.
         let changed: &[usize] = match method {
             ProbeMethod::Echo => &[24],
@@ -143,8 +143,8 @@ fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
         for &at in changed {
             let mut other = frame.clone();
             other[at] ^= 0x80;
-            time_exceeded(&mut lone, &other);
-            let heard = lone.stack.probe().receive(socket, lone.now);
+            time_exceeded(&mut host, &other);
+            let heard = host.stack.probe().receive(socket, host.now);
             assert_eq!(heard, Err(DatagramError::WouldBlock), "{method:?}, octet {at}");
         }
     }
@@ -152,22 +152,22 @@ fn errors_tell_who_and_are_believed_when_they_quote_what_was_sent() {
 
 #[test]
 fn who_answers_a_call_must_know_what_it_said() {
-    let mut lone = Lone::new();
-    let (socket, frame) = sent(&mut lone, METHODS[2]);
+    let mut host = SingleHost::new();
+    let (socket, frame) = sent(&mut host, METHODS[2]);
     let port = u16::from_be_bytes([frame[20], frame[21]]);
     let sequence = u32::from_be_bytes([frame[24], frame[25], frame[26], frame[27]]);
-    let answer = |lone: &mut Lone, acknowledgment: u32, flags: Flags, from: u16| {
+    let answer = |host: &mut SingleHost, acknowledgment: u32, flags: Flags, from: u16| {
         let header = common::packets::header(flags, 1000, acknowledgment);
-        lone.segment(endpoint(1, from), endpoint(0, port), header, b"");
-        lone.flush();
-        lone.stack.probe().receive(socket, lone.now).ok().map(|answer| answer.news)
+        host.segment(endpoint(1, from), endpoint(0, port), header, b"");
+        host.flush();
+        host.stack.probe().receive(socket, host.now).ok().map(|answer| answer.news)
     };
     let accepts = Flags::SYN.with(Flags::ACK);
-    assert_eq!(answer(&mut lone, sequence, accepts, 80), None, "an old number");
-    assert_eq!(answer(&mut lone, sequence.wrapping_add(0x9000_0000), accepts, 80), None, "a guess");
-    assert_eq!(answer(&mut lone, sequence.wrapping_add(1), accepts, 81), None, "nobody who was called");
-    assert_eq!(answer(&mut lone, sequence.wrapping_add(1), Flags::RST, 80), None, "no acknowledgment");
-    assert_eq!(answer(&mut lone, sequence.wrapping_add(1), accepts, 80), Some(ProbeNews::Answered));
-    let resets = lone.segments();
+    assert_eq!(answer(&mut host, sequence, accepts, 80), None, "an old number");
+    assert_eq!(answer(&mut host, sequence.wrapping_add(0x9000_0000), accepts, 80), None, "a guess");
+    assert_eq!(answer(&mut host, sequence.wrapping_add(1), accepts, 81), None, "nobody who was called");
+    assert_eq!(answer(&mut host, sequence.wrapping_add(1), Flags::RST, 80), None, "no acknowledgment");
+    assert_eq!(answer(&mut host, sequence.wrapping_add(1), accepts, 80), Some(ProbeNews::Answered));
+    let resets = host.segments();
     assert!(resets.iter().all(|sent| sent.header.flags.rst()) && !resets.is_empty());
 }

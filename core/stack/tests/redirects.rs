@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::packets::{Lone, emit, ip_frame};
+use common::packets::{SingleHost, emit, ip_frame};
 use common::{LINK, address, endpoint, ethernet};
 use inhost_base::{Duration, Endpoint, HardwareAddress, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::{Drop, Ignore};
@@ -35,8 +35,8 @@ fn frame(from: HardwareAddress, ethertype: EtherType, body: &[u8]) -> Vec<u8> {
     frame
 }
 /// A host on an Ethernet with two gateways, of which the first is in use; both are known to it.
-fn host() -> Lone {
-    let mut lone = Lone::with(Default::default(), |mut config| {
+fn router_client() -> SingleHost {
+    let mut host = SingleHost::with(Default::default(), |mut config| {
         config.medium = ethernet(0);
         config.accept_redirects = true;
         config
@@ -55,25 +55,25 @@ fn host() -> Lone {
         };
         let mut body = [0; arp::LENGTH];
         request.emit(&mut body);
-        lone.deliver(&frame(card, EtherType::ARP, &body));
+        host.deliver(&frame(card, EtherType::ARP, &body));
         let options = NdpOptions { source_link_layer: Some(card), ..NdpOptions::default() };
         let target = "fe80::1".parse().unwrap();
-        say_v6(&mut lone, number, target, NdpMessage::NeighbourSolicitation { target, options });
+        say_v6(&mut host, number, target, NdpMessage::NeighbourSolicitation { target, options });
     }
-    lone.sent.clear();
-    lone
+    host.sent.clear();
+    host
 }
-fn say_v6(lone: &mut Lone, number: usize, to: Ipv6Addr, message: NdpMessage<'_>) {
+fn say_v6(host: &mut SingleHost, number: usize, to: Ipv6Addr, message: NdpMessage<'_>) {
     let mut body = vec![0; 1500];
     let length = Icmpv6Message::Ndp(message).emit(gateway_v6(number), to, &mut body);
     let mut packet = vec![0; ipv6::LENGTH];
     let header = Ipv6Header::new(gateway_v6(number), to, protocol::ICMPV6, length as u16);
     Ipv6Header { hop_limit: 255, ..header }.emit(&mut packet);
     packet.extend_from_slice(&body[..length]);
-    lone.deliver(&frame(GATEWAYS[number], EtherType::IPV6, &packet));
+    host.deliver(&frame(GATEWAYS[number], EtherType::IPV6, &packet));
 }
 /// A gateway says that the other is the better one for `quoted`.
-fn redirect(lone: &mut Lone, number: usize, quoted: &[u8]) {
+fn redirect(host: &mut SingleHost, number: usize, quoted: &[u8]) {
     if quoted[0] >> 4 == 6 {
         let redirected = Some(&quoted[..quoted.len() / 8 * 8]);
         let options =
@@ -81,54 +81,54 @@ fn redirect(lone: &mut Lone, number: usize, quoted: &[u8]) {
         let octets: [u8; 16] = quoted[24..40].try_into().unwrap();
         let (target, destination) = (gateway_v6(1 - number), Ipv6Addr::from(octets));
         let message = NdpMessage::Redirect { target, destination, options };
-        return say_v6(lone, number, "fd00::1".parse().unwrap(), message);
+        return say_v6(host, number, "fd00::1".parse().unwrap(), message);
     }
     let IpAddr::V4(to) = gateway(1 - number) else { unreachable!() };
     let message = Icmpv4Message::Redirect { code: RedirectCode::Host, gateway: to, invoking: quoted };
     let packet = ip_frame(gateway(number), address(0), protocol::ICMPV4, &emit(&message));
-    lone.deliver(&frame(GATEWAYS[number], EtherType::IPV4, &packet));
+    host.deliver(&frame(GATEWAYS[number], EtherType::IPV4, &packet));
 }
-fn accepted(lone: &Lone) -> u64 {
-    lone.stack.ip().counters(LINK).unwrap().accepted_redirects
+fn accepted(host: &SingleHost) -> u64 {
+    host.stack.ip().counters(LINK).unwrap().accepted_redirects
 }
-fn not_credible(lone: &Lone) -> u64 {
-    lone.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
+fn not_credible(host: &SingleHost) -> u64 {
+    host.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
 }
-fn next_hop(lone: &mut Lone, to: IpAddr) -> IpAddr {
-    lone.stack.ip_mut().route(to, None, None, lone.now).unwrap().next_hop
+fn next_hop(host: &mut SingleHost, to: IpAddr) -> IpAddr {
+    host.stack.ip_mut().route(to, None, None, host.now).unwrap().next_hop
 }
 /// The only packet sent since the last look, and to whose card.
-fn packet_sent(lone: &mut Lone) -> (HardwareAddress, Vec<u8>) {
-    lone.flush();
+fn packet_sent(host: &mut SingleHost) -> (HardwareAddress, Vec<u8>) {
+    host.flush();
     let is_ip =
         |frame: &Vec<u8>| frame[12..14] == [8, 0] || (frame[12..14] == [0x86, 0xdd] && frame[20] != 58);
-    let packets: Vec<_> = lone.sent.drain(..).filter(|frame| is_ip(frame) || frame[54] == 128).collect();
+    let packets: Vec<_> = host.sent.drain(..).filter(|frame| is_ip(frame) || frame[54] == 128).collect();
     assert_eq!(packets.len(), 1, "{packets:?}");
     let card: [u8; 6] = packets[0][..6].try_into().unwrap();
     (HardwareAddress(card), packets[0][LENGTH..].to_vec())
 }
 /// Has a host send one packet to the far end.
-type Sender = Box<dyn Fn(&mut Lone)>;
+type Sender = Box<dyn Fn(&mut SingleHost)>;
 
 /// One for every kind of packet.
 fn senders() -> Vec<(&'static str, Sender)> {
     let udp = |to: IpAddr| -> Sender {
-        Box::new(move |lone| {
+        Box::new(move |host| {
             let any = Endpoint::new(Ipv6Addr::UNSPECIFIED, 4000);
-            let socket = lone.stack.udp().bind(any, UdpOptions::default(), lone.now).unwrap();
-            lone.stack.udp().send_to(socket, &[1; 100], Some(Endpoint::new(to, 53)), None, lone.now).unwrap();
+            let socket = host.stack.udp().bind(any, UdpOptions::default(), host.now).unwrap();
+            host.stack.udp().send_to(socket, &[1; 100], Some(Endpoint::new(to, 53)), None, host.now).unwrap();
         })
     };
     let tcp = |to: IpAddr| -> Sender {
-        Box::new(move |lone| {
+        Box::new(move |host| {
             let (to, options) = (Endpoint::new(to, 80), ConnectOptions::default());
-            lone.stack.tcp().connect(to, options, lone.now, &mut Ignore).unwrap();
+            host.stack.tcp().connect(to, options, host.now, &mut Ignore).unwrap();
         })
     };
     let echo = |to: IpAddr| -> Sender {
-        Box::new(move |lone| {
-            let socket = lone.stack.echo().open(lone.now).unwrap();
-            lone.stack.echo().send(socket, to, 1, b"a ping", lone.now).unwrap();
+        Box::new(move |host| {
+            let socket = host.stack.echo().open(host.now).unwrap();
+            host.stack.echo().send(socket, to, 1, b"a ping", host.now).unwrap();
         })
     };
     vec![
@@ -144,17 +144,17 @@ fn senders() -> Vec<(&'static str, Sender)> {
 #[test]
 fn a_redirect_is_believed_of_the_gateway_in_use_for_what_was_sent() {
     for (what, send) in senders() {
-        let mut lone = host();
-        send(&mut lone);
-        let (card, packet) = packet_sent(&mut lone);
+        let mut host = router_client();
+        send(&mut host);
+        let (card, packet) = packet_sent(&mut host);
         assert_eq!(card, GATEWAYS[0], "{what}");
-        redirect(&mut lone, 1, &packet);
-        assert_eq!((accepted(&lone), not_credible(&lone)), (0, 1), "{what}: not the gateway in use");
-        redirect(&mut lone, 0, &packet);
-        assert_eq!(accepted(&lone), 1, "{what}");
+        redirect(&mut host, 1, &packet);
+        assert_eq!((accepted(&host), not_credible(&host)), (0, 1), "{what}: not the gateway in use");
+        redirect(&mut host, 0, &packet);
+        assert_eq!(accepted(&host), 1, "{what}");
         let far = if packet[0] >> 4 == 4 { FAR.into() } else { FAR_V6.into() };
         let second = if packet[0] >> 4 == 4 { gateway(1) } else { gateway_v6(1).into() };
-        assert_eq!(next_hop(&mut lone, far), second, "{what}");
+        assert_eq!(next_hop(&mut host, far), second, "{what}");
     }
 }
 
@@ -162,12 +162,12 @@ fn a_redirect_is_believed_of_the_gateway_in_use_for_what_was_sent() {
 #[test]
 fn a_stranger_who_quotes_what_was_never_sent_redirects_nothing() {
     for (what, send) in senders() {
-        let mut lone = host();
+        let mut host = router_client();
         // Whoever made the same call knows what its packet looks like, but not its number or port.
-        send(&mut lone);
-        let (_, packet) = packet_sent(&mut lone);
+        send(&mut host);
+        let (_, packet) = packet_sent(&mut host);
         let header_bytes = if packet[0] >> 4 == 4 { 20 } else { ipv6::LENGTH };
-        let mut silent = host();
+        let mut silent = router_client();
         redirect(&mut silent, 0, &packet);
         assert_eq!((accepted(&silent), not_credible(&silent)), (0, 1), "{what}: nothing was sent");
         // The last octet of the destination, of the port or identifier that is ours, and of TCP's and echo's number.
@@ -177,48 +177,48 @@ fn a_stranger_who_quotes_what_was_never_sent_redirects_nothing() {
         for changed in [header_bytes - 1, own, number] {
             let mut other = packet.clone();
             other[changed] ^= 2;
-            redirect(&mut lone, 0, &other);
-            assert_eq!(accepted(&lone), 0, "{what}: octet {changed}");
+            redirect(&mut host, 0, &other);
+            assert_eq!(accepted(&host), 0, "{what}: octet {changed}");
         }
-        assert_eq!(not_credible(&lone), 3, "{what}");
+        assert_eq!(not_credible(&host), 3, "{what}");
         if !what.starts_with("TCP") {
-            lone.pass(Duration::from_secs(11));
-            redirect(&mut lone, 0, &packet);
-            assert_eq!((accepted(&lone), not_credible(&lone)), (0, 4), "{what}: that was long ago");
+            host.pass(Duration::from_secs(11));
+            redirect(&mut host, 0, &packet);
+            assert_eq!((accepted(&host), not_credible(&host)), (0, 4), "{what}: that was long ago");
         }
     }
 }
 
 #[test]
 fn an_ipv6_redirect_that_quotes_nothing_or_another_packet_is_not_believed() {
-    let mut lone = host();
+    let mut host = router_client();
     let send = &senders()[3].1;
-    send(&mut lone);
-    let (_, packet) = packet_sent(&mut lone);
+    send(&mut host);
+    let (_, packet) = packet_sent(&mut host);
     let options = NdpOptions { target_link_layer: Some(GATEWAYS[1]), ..NdpOptions::default() };
     let (own, target) = ("fd00::1".parse().unwrap(), gateway_v6(1));
     let elsewhere = "2001:db8::2".parse().unwrap();
     let redirected = Some(&packet[..packet.len() / 8 * 8]);
     for (destination, options) in [(FAR_V6, options), (elsewhere, NdpOptions { redirected, ..options })] {
-        say_v6(&mut lone, 0, own, NdpMessage::Redirect { target, destination, options });
-        assert_eq!(accepted(&lone), 0);
+        say_v6(&mut host, 0, own, NdpMessage::Redirect { target, destination, options });
+        assert_eq!(accepted(&host), 0);
     }
-    assert_eq!(not_credible(&lone), 2);
+    assert_eq!(not_credible(&host), 2);
 }
 
 #[test]
 fn a_probe_is_redirected_as_the_packets_that_it_stands_for() {
-    let mut lone = host();
-    let socket = lone.stack.probe().open(ProbeMethod::Echo, lone.now).unwrap();
+    let mut host = router_client();
+    let socket = host.stack.probe().open(ProbeMethod::Echo, host.now).unwrap();
     let probe = Probe { to: FAR.into(), number: 1, hop_limit: 3, packet_bytes: 28 };
-    lone.stack.probe().send(socket, &probe, lone.now).unwrap();
-    let (_, packet) = packet_sent(&mut lone);
+    host.stack.probe().send(socket, &probe, host.now).unwrap();
+    let (_, packet) = packet_sent(&mut host);
     let mut other = packet.clone();
     other[27] ^= 2;
-    redirect(&mut lone, 0, &other);
-    assert_eq!(accepted(&lone), 0);
-    redirect(&mut lone, 0, &packet);
-    assert_eq!(accepted(&lone), 1);
+    redirect(&mut host, 0, &other);
+    assert_eq!(accepted(&host), 0);
+    redirect(&mut host, 0, &packet);
+    assert_eq!(accepted(&host), 1);
 }
 
 #[test]
@@ -226,24 +226,24 @@ fn a_bare_acknowledgment_is_redirected_too() {
     use common::packets::{header, segment_frame};
     use inhost_stack::ListenOptions;
     use inhost_wire::tcp::Flags;
-    let mut lone = host();
+    let mut host = router_client();
     let (here, far) = (endpoint(0, 80), Endpoint::new(FAR, 2000));
-    lone.stack.tcp().listen(here, ListenOptions::default(), lone.now).unwrap();
-    let segment = |lone: &mut Lone, header, payload: &[u8]| {
-        lone.sent.clear();
-        lone.deliver(&frame(GATEWAYS[0], EtherType::IPV4, &segment_frame(far, here, header, payload)));
+    host.stack.tcp().listen(here, ListenOptions::default(), host.now).unwrap();
+    let segment = |host: &mut SingleHost, header, payload: &[u8]| {
+        host.sent.clear();
+        host.deliver(&frame(GATEWAYS[0], EtherType::IPV4, &segment_frame(far, here, header, payload)));
     };
-    segment(&mut lone, header(Flags::SYN, 100, 0), b"");
-    let (_, answer) = packet_sent(&mut lone);
+    segment(&mut host, header(Flags::SYN, 100, 0), b"");
+    let (_, answer) = packet_sent(&mut host);
     let next = u32::from_be_bytes(answer[24..28].try_into().unwrap()).wrapping_add(1);
-    segment(&mut lone, header(Flags::ACK, 101, next), b"");
-    segment(&mut lone, header(Flags::ACK | Flags::PSH, 101, next), b"asked");
-    lone.pass(Duration::from_millis(500));
-    let (_, acknowledgment) = packet_sent(&mut lone);
+    segment(&mut host, header(Flags::ACK, 101, next), b"");
+    segment(&mut host, header(Flags::ACK | Flags::PSH, 101, next), b"asked");
+    host.pass(Duration::from_millis(500));
+    let (_, acknowledgment) = packet_sent(&mut host);
     let mut other = acknowledgment.clone();
     other[27] ^= 1;
-    redirect(&mut lone, 0, &other);
-    assert_eq!(accepted(&lone), 0, "a number that was never used");
-    redirect(&mut lone, 0, &acknowledgment);
-    assert_eq!(accepted(&lone), 1);
+    redirect(&mut host, 0, &other);
+    assert_eq!(accepted(&host), 0, "a number that was never used");
+    redirect(&mut host, 0, &acknowledgment);
+    assert_eq!(accepted(&host), 1);
 }

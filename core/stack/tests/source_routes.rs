@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::packets::{Lone, header, segment_frame};
+use common::packets::{SingleHost, header, segment_frame};
 use common::{LINK, address};
 use inhost_base::{Endpoint, Ipv4Addr, Sequence};
 use inhost_event::Ignore;
@@ -19,9 +19,9 @@ const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
 
 /// A host that takes source routes and has a gateway.
-fn lone() -> Lone {
+fn host() -> SingleHost {
     let ip = IpConfig { accept_source_routes: true, ..IpConfig::default() };
-    Lone::with(StackConfig { ip, ..StackConfig::default() }, |config| config.with_gateway(address(8)))
+    SingleHost::with(StackConfig { ip, ..StackConfig::default() }, |config| config.with_gateway(address(8)))
 }
 fn caller() -> Endpoint {
     Endpoint::new(CALLER, 4000)
@@ -30,7 +30,7 @@ fn here() -> Endpoint {
     Endpoint { address: address(0), port: 23 }
 }
 /// A segment of the caller's that came past `hops`.
-fn arrive(lone: &mut Lone, hops: &[Ipv4Addr], header: TcpHeader) {
+fn arrive(host: &mut SingleHost, hops: &[Ipv4Addr], header: TcpHeader) {
     let frame = segment_frame(caller(), here(), header, b"");
     let view = Ipv4View::new(&frame).unwrap();
     let length = 3 + 4 * hops.len() as u8;
@@ -41,13 +41,13 @@ fn arrive(lone: &mut Lone, hops: &[Ipv4Addr], header: TcpHeader) {
     let (source, destination) = (view.source(), view.destination());
     Ipv4Header::new(source, destination, protocol::TCP, bytes).emit_with_options(&options, &mut routed);
     routed.extend_from_slice(view.payload());
-    lone.deliver(&routed);
+    host.deliver(&routed);
 }
 /// The hops of the one segment sent, the one that it is addressed to first, its final destination, and its header.
-fn sent(lone: &mut Lone) -> (Vec<Ipv4Addr>, TcpHeader) {
-    lone.flush();
-    let frame = lone.sent.pop().unwrap();
-    assert!(lone.sent.is_empty());
+fn sent(host: &mut SingleHost) -> (Vec<Ipv4Addr>, TcpHeader) {
+    host.flush();
+    let frame = host.sent.pop().unwrap();
+    assert!(host.sent.is_empty());
     let view = Ipv4View::new(&frame).unwrap();
     assert!(view.checksum_ok() && frame.len() <= 1500);
     let mut hops = vec![view.destination()];
@@ -66,63 +66,63 @@ fn sent(lone: &mut Lone) -> (Vec<Ipv4Addr>, TcpHeader) {
 // spec: RFC9293 MUST-53, SHLD-24
 #[test]
 fn a_caller_by_a_source_route_is_answered_by_the_reverse_route() {
-    let mut lone = lone();
+    let mut host = host();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    let listener = lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
-    arrive(&mut lone, &[FAR, NEAR], header(Flags::SYN, 100, 0));
-    let (hops, answer) = sent(&mut lone);
+    let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    arrive(&mut host, &[FAR, NEAR], header(Flags::SYN, 100, 0));
+    let (hops, answer) = sent(&mut host);
     assert!(answer.flags.contains(Flags::SYN | Flags::ACK));
     assert_eq!(hops, [NEAR, FAR, CALLER]);
     let next = answer.sequence.0.wrapping_add(1);
-    arrive(&mut lone, &[FAR, NEAR], header(Flags::ACK, 101, next));
-    let socket = lone.stack.tcp().accept(listener, lone.now).unwrap().unwrap().socket;
-    lone.stack.tcp().send(socket, &[1; 536], lone.now, &mut Ignore).unwrap();
-    assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
+    arrive(&mut host, &[FAR, NEAR], header(Flags::ACK, 101, next));
+    let socket = host.stack.tcp().accept(listener, host.now).unwrap().unwrap().socket;
+    host.stack.tcp().send(socket, &[1; 536], host.now, &mut Ignore).unwrap();
+    assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
     // A later segment by another route overrides; one that the connection refuses does not.
-    arrive(&mut lone, &[OTHER], header(Flags::ACK, 90_000_000, next));
-    assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
-    arrive(&mut lone, &[OTHER], header(Flags::ACK, 101, next.wrapping_add(536)));
-    lone.stack.tcp().send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
-    assert_eq!(sent(&mut lone).0, [OTHER, CALLER]);
-    lone.stack.tcp().abort(socket, lone.now, &mut Ignore).unwrap();
-    lone.flush();
+    arrive(&mut host, &[OTHER], header(Flags::ACK, 90_000_000, next));
+    assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
+    arrive(&mut host, &[OTHER], header(Flags::ACK, 101, next.wrapping_add(536)));
+    host.stack.tcp().send(socket, &[1; 100], host.now, &mut Ignore).unwrap();
+    assert_eq!(sent(&mut host).0, [OTHER, CALLER]);
+    host.stack.tcp().abort(socket, host.now, &mut Ignore).unwrap();
+    host.flush();
 }
 
 // spec: RFC9293 MUST-51, MUST-52
 #[test]
 fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
-    let mut lone = lone();
+    let mut host = host();
     let source_route = SourceRoute::new(false, [NEAR, FAR]);
     let options = ConnectOptions { source_route, ..ConnectOptions::default() };
-    let socket = lone.stack.tcp().connect(caller(), options.clone(), lone.now, &mut Ignore).unwrap();
-    let (hops, syn) = sent(&mut lone);
+    let socket = host.stack.tcp().connect(caller(), options.clone(), host.now, &mut Ignore).unwrap();
+    let (hops, syn) = sent(&mut host);
     assert_eq!(hops, [NEAR, FAR, CALLER]);
-    let local = lone.stack.endpoints(socket).unwrap().0;
+    let local = host.stack.endpoints(socket).unwrap().0;
     let answer = TcpHeader {
         source_port: caller().port,
         destination_port: local.port,
         ..header(Flags::SYN | Flags::ACK, 500, syn.sequence.0.wrapping_add(1))
     };
     let frame = segment_frame(caller(), local, answer, b"");
-    lone.deliver(&frame);
-    let (hops, acknowledgment) = sent(&mut lone);
+    host.deliver(&frame);
+    let (hops, acknowledgment) = sent(&mut host);
     assert_eq!((hops, acknowledgment.acknowledgment), (vec![NEAR, FAR, CALLER], Sequence(501)));
     // A change of the tables does not lose it.
-    lone.stack.ip_mut().add_gateway(LINK, address(6), 1).unwrap();
-    lone.stack.tcp().send(socket, &[1; 100], lone.now, &mut Ignore).unwrap();
-    assert_eq!(sent(&mut lone).0, [NEAR, FAR, CALLER]);
+    host.stack.ip_mut().add_gateway(LINK, address(6), 1).unwrap();
+    host.stack.tcp().send(socket, &[1; 100], host.now, &mut Ignore).unwrap();
+    assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
     // The first hop of a strict route is a neighbour.
     let strict = ConnectOptions { source_route: SourceRoute::new(true, [FAR]), ..options };
-    let refused = lone.stack.tcp().connect(caller(), strict, lone.now, &mut Ignore);
+    let refused = host.stack.tcp().connect(caller(), strict, host.now, &mut Ignore);
     assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
 }
 
 // spec: RFC1122 3.2.1.8-5
 #[test]
 fn by_default_a_source_route_is_not_taken() {
-    let mut lone = Lone::new();
+    let mut host = SingleHost::new();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
-    lone.stack.tcp().listen(any, ListenOptions::default(), lone.now).unwrap();
-    arrive(&mut lone, &[FAR, NEAR], header(Flags::SYN, 100, 0));
-    assert!(lone.sent.is_empty());
+    host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+    arrive(&mut host, &[FAR, NEAR], header(Flags::SYN, 100, 0));
+    assert!(host.sent.is_empty());
 }

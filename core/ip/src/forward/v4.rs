@@ -1,6 +1,6 @@
 //! IPv4 packets for others (RFC 1812).
 
-use crate::icmp::errors::Complaint;
+use crate::icmp::errors::IcmpError;
 use crate::received::Received;
 use crate::routing::RouteDecision;
 use crate::{Ip, IpEnvironment};
@@ -25,38 +25,38 @@ impl Ip {
         let (header, total_bytes) = (Ipv4Header::parse(&view), view.total_length());
         // spec: RFC1812 5.3.1
         if header.time_to_live <= 1 {
-            return self.refuse_to_forward(link, Drop::HopLimit, Complaint::TimeExceeded, packet, env);
+            return self.refuse_to_forward(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env);
         }
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
-        let Some(way) = self.routing.forward(&self.interfaces, destination, env.now) else {
-            let complaint =
-                if is_source_routed { Complaint::SourceRouteFailed } else { Complaint::NetworkUnreachable };
-            return self.refuse_to_forward(link, Drop::NoRoute, complaint, packet, env);
+        let Some(route) = self.routing.forward(&self.interfaces, destination, env.now) else {
+            let error =
+                if is_source_routed { IcmpError::SourceRouteFailed } else { IcmpError::NetworkUnreachable };
+            return self.refuse_to_forward(link, Drop::NoRoute, error, packet, env);
         };
         // spec: RFC1812 5.3.13.4
         let is_strict = places.source_route.is_some_and(|place| place.is_strict(packet.bytes()));
-        if is_strict && is_source_routed && way.next_hop != destination {
-            return self.refuse_to_forward(link, Drop::NoRoute, Complaint::SourceRouteFailed, packet, env);
+        if is_strict && is_source_routed && route.next_hop != destination {
+            return self.refuse_to_forward(link, Drop::NoRoute, IcmpError::SourceRouteFailed, packet, env);
         }
-        let mtu_bytes = self.interface(way.link).map_or(0, |interface| interface.mtu_bytes(false));
+        let mtu_bytes = self.interface(route.link).map_or(0, |interface| interface.mtu_bytes(false));
         let is_too_long = total_bytes > usize::from(mtu_bytes);
         // spec: RFC1812 4.2.2.7, RFC1191 4
         if is_too_long && header.dont_fragment {
-            let complaint = Complaint::TooBig { mtu_bytes };
-            return self.refuse_to_forward(link, Drop::TooBig, complaint, packet, env);
+            let error = IcmpError::TooBig { mtu_bytes };
+            return self.refuse_to_forward(link, Drop::TooBig, error, packet, env);
         }
-        if way.link == link && places.source_route.is_none() {
-            self.redirect(link, source, destination, way.next_hop, packet, env);
+        if route.link == link && places.source_route.is_none() {
+            self.redirect(link, source, destination, route.next_hop, packet, env);
         }
         if !places.is_empty()
-            && let Err(bad) = self.write_hop_options(way, packet, places, is_source_routed, env.now)
+            && let Err(bad) = self.write_hop_options(route, packet, places, is_source_routed, env.now)
         {
             return self.refuse_option(link, bad, packet, env);
         }
         ipv4::decrement_time_to_live(packet.bytes_mut());
         match is_too_long {
-            true => self.forward_in_fragments(link, way, packet, usize::from(mtu_bytes), env)?,
-            false => self.send_on(link, way, packet.take(), env)?,
+            true => self.forward_in_fragments(link, route, packet, usize::from(mtu_bytes), env)?,
+            false => self.send_on(link, route, packet.take(), env)?,
         }
         Ok(Received::Handled)
     }
@@ -85,7 +85,7 @@ impl Ip {
             && !self.is_local(next.into());
         // spec: RFC1122 3.3.5-3
         if !may_go_on {
-            return self.refuse_to_forward(link, Drop::BadOption, Complaint::SourceRouteFailed, packet, env);
+            return self.refuse_to_forward(link, Drop::BadOption, IcmpError::SourceRouteFailed, packet, env);
         }
         let header = packet.bytes_mut().get_mut(..header_bytes).ok_or(Drop::Malformed)?;
         ipv4::readdress(header, next);
@@ -100,21 +100,21 @@ impl Ip {
         packet: &Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        let complaint = Complaint::ParameterProblem { code: 0, pointer: u32::from(bad.pointer) };
-        self.refuse_to_forward(link, Drop::BadOption, complaint, packet, env)
+        let error = IcmpError::ParameterProblem { code: 0, pointer: u32::from(bad.pointer) };
+        self.refuse_to_forward(link, Drop::BadOption, error, packet, env)
     }
     /// Writes our part of the options: our address on the link by which the packet leaves, and the time.
     // spec: RFC1812 5.2.4, 5.3.13
     fn write_hop_options(
         &mut self,
-        way: RouteDecision,
+        route: RouteDecision,
         packet: &mut Packet,
         places: &OptionPlaces,
         is_source_routed: bool,
         now: Instant,
     ) -> Result<(), BadOption> {
         let like = IpAddr::V4(Ipv4Addr::BROADCAST);
-        let Some(IpAddr::V4(own)) = self.own_address(way.link, like) else { return Ok(()) };
+        let Some(IpAddr::V4(own)) = self.own_address(route.link, like) else { return Ok(()) };
         let header_bytes = Ipv4View::new(packet.bytes()).map_or(0, |view| view.header_length());
         let time = self.clock.time_of_day(now);
         let Some(header) = packet.bytes_mut().get_mut(..header_bytes) else { return Ok(()) };
@@ -138,7 +138,7 @@ impl Ip {
     fn forward_in_fragments(
         &mut self,
         from: LinkId,
-        way: RouteDecision,
+        route: RouteDecision,
         packet: &Packet,
         mtu_bytes: usize,
         env: &mut IpEnvironment<'_>,
@@ -163,8 +163,8 @@ impl Ip {
             let written = header.emit_with_options(options, fragment.spare_mut());
             fragment.extend(written);
             fragment.append(part);
-            self.send_on(from, way, fragment, env)?;
-            if let Some(interface) = self.interface_mut(way.link) {
+            self.send_on(from, route, fragment, env)?;
+            if let Some(interface) = self.interface_mut(route.link) {
                 interface.counters.sent_fragments += 1;
             }
             options = copied.as_bytes();

@@ -1,6 +1,6 @@
 //! IPv6 packets for others (RFC 8200, RFC 4443).
 
-use crate::icmp::errors::Complaint;
+use crate::icmp::errors::IcmpError;
 use crate::received::Received;
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
@@ -23,33 +23,33 @@ impl Ip {
         match ipv6::check_hop_by_hop(&view) {
             Ok(()) => {}
             Err(ExtensionError::ParameterProblem { code, pointer, .. }) => {
-                let complaint = Complaint::ParameterProblem { code, pointer };
-                return self.refuse_to_forward(link, Drop::BadOption, complaint, packet, env);
+                let error = IcmpError::ParameterProblem { code, pointer };
+                return self.refuse_to_forward(link, Drop::BadOption, error, packet, env);
             }
             Err(ExtensionError::Discard(_)) => return Err(Drop::BadOption),
         }
         // spec: RFC4443 3.3
         if header.hop_limit <= 1 {
-            return self.refuse_to_forward(link, Drop::HopLimit, Complaint::TimeExceeded, packet, env);
+            return self.refuse_to_forward(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env);
         }
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
-        let Some(way) = self.routing.forward(&self.interfaces, destination, env.now) else {
-            return self.refuse_to_forward(link, Drop::NoRoute, Complaint::NetworkUnreachable, packet, env);
+        let Some(route) = self.routing.forward(&self.interfaces, destination, env.now) else {
+            return self.refuse_to_forward(link, Drop::NoRoute, IcmpError::NetworkUnreachable, packet, env);
         };
-        let interface = self.interface(way.link).filter(|interface| interface.config.ipv6);
+        let interface = self.interface(route.link).filter(|interface| interface.config.ipv6);
         let mtu_bytes = interface.ok_or(Drop::NoRoute)?.mtu_bytes(true);
         // spec: RFC8200 5, RFC4443 3.2
         if total_bytes > usize::from(mtu_bytes) {
-            let complaint = Complaint::TooBig { mtu_bytes };
-            return self.refuse_to_forward(link, Drop::TooBig, complaint, packet, env);
+            let error = IcmpError::TooBig { mtu_bytes };
+            return self.refuse_to_forward(link, Drop::TooBig, error, packet, env);
         }
-        if way.link == link {
-            self.redirect(link, source, destination, way.next_hop, packet, env);
+        if route.link == link {
+            self.redirect(link, source, destination, route.next_hop, packet, env);
         }
         if let Some(hops) = packet.bytes_mut().get_mut(7) {
             *hops = header.hop_limit - 1;
         }
-        self.send_on(link, way, packet.take(), env)?;
+        self.send_on(link, route, packet.take(), env)?;
         Ok(Received::Handled)
     }
     /// Tells the sender of a packet that its link-local source means nothing where the packet is for.
@@ -67,7 +67,7 @@ impl Ip {
             && scope::is_link_local(source)
             && super::is_of_the_net(destination);
         if is_beyond {
-            self.complain(link, Complaint::BeyondScope, packet.bytes(), env);
+            self.send_error(link, IcmpError::BeyondScope, packet.bytes(), env);
         }
     }
 }

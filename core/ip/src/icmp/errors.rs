@@ -21,7 +21,7 @@ const INTERNETWORK_CONTROL: u8 = 6 << 5;
 
 /// What is wrong with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Complaint {
+pub(crate) enum IcmpError {
     PortUnreachable,
     /// Where, from the start of the IP header, the protocol is named.
     ProtocolUnreachable {
@@ -48,16 +48,16 @@ pub(crate) enum Complaint {
     },
 }
 
-impl Complaint {
+impl IcmpError {
     /// Whether it is about a packet that was not for us.
     fn is_of_a_router(self) -> bool {
         matches!(
             self,
-            Complaint::TimeExceeded
-                | Complaint::NetworkUnreachable
-                | Complaint::HostUnreachable
-                | Complaint::TooBig { .. }
-                | Complaint::BeyondScope
+            IcmpError::TimeExceeded
+                | IcmpError::NetworkUnreachable
+                | IcmpError::HostUnreachable
+                | IcmpError::TooBig { .. }
+                | IcmpError::BeyondScope
         )
     }
 }
@@ -73,7 +73,7 @@ impl Ip {
         length_bytes: usize,
         env: &mut IpEnvironment<'_>,
     ) {
-        self.complain_about_datagram(datagram, Complaint::PortUnreachable, (packet, length_bytes), env);
+        self.send_datagram_error(datagram, IcmpError::PortUnreachable, (packet, length_bytes), env);
     }
     /// Tells the sender of `datagram` that its transport is not spoken here, under the same conditions.
     // spec: RFC1122 3.2.2.1-1, 3.4-2; RFC4443 3.4
@@ -83,20 +83,20 @@ impl Ip {
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) {
-        let complaint = Complaint::ProtocolUnreachable { named_at: u32::from(datagram.protocol_offset) };
+        let error = IcmpError::ProtocolUnreachable { named_at: u32::from(datagram.protocol_offset) };
         let length_bytes = packet.len();
-        self.complain_about_datagram(datagram, complaint, (packet, length_bytes), env);
+        self.send_datagram_error(datagram, error, (packet, length_bytes), env);
     }
     /// Tells the sender of `invoking` that the host it wants cannot be reached: for whoever stands in for other hosts
     /// and learns it for them. `invoking` is what there is of its packet, from the IP header on; it came in by `link`.
     // spec: RFC1812 4.3.3.1
     pub fn host_unreachable(&mut self, link: LinkId, invoking: &[u8], env: &mut IpEnvironment<'_>) {
-        self.complain(link, Complaint::HostUnreachable, invoking, env);
+        self.send_error(link, IcmpError::HostUnreachable, invoking, env);
     }
-    fn complain_about_datagram(
+    fn send_datagram_error(
         &mut self,
         datagram: &Datagram,
-        complaint: Complaint,
+        error: IcmpError,
         (packet, length_bytes): (&mut Packet, usize),
         env: &mut IpEnvironment<'_>,
     ) {
@@ -105,37 +105,37 @@ impl Ip {
             return;
         }
         // What lies beyond the datagram's own length is no part of it.
-        self.complain_quoting(datagram.link, complaint, packet.bytes(), header_bytes + length_bytes, env);
+        self.send_error_quoting(datagram.link, error, packet.bytes(), header_bytes + length_bytes, env);
         packet.trim_front(header_bytes);
     }
     /// Queues an error about `invoking`, a packet from its IP header on, which came in by `link`.
     // spec: RFC1122 3.2.2-2, 3.2.2-4, 3.3.8-1; RFC4443 2.4
-    pub(crate) fn complain(
+    pub(crate) fn send_error(
         &mut self,
         link: LinkId,
-        complaint: Complaint,
+        error: IcmpError,
         invoking: &[u8],
         env: &mut IpEnvironment<'_>,
     ) {
-        self.complain_quoting(link, complaint, invoking, usize::MAX, env);
+        self.send_error_quoting(link, error, invoking, usize::MAX, env);
     }
-    /// As [`Ip::complain`], with at most so many bytes quoted.
-    fn complain_quoting(
+    /// As [`Ip::send_error`], with at most so many bytes quoted.
+    fn send_error_quoting(
         &mut self,
         link: LinkId,
-        complaint: Complaint,
+        error: IcmpError,
         invoking: &[u8],
         quoted_bytes: usize,
         env: &mut IpEnvironment<'_>,
     ) {
-        let is_multicast_allowed = matches!(complaint, Complaint::ParameterProblem { .. })
+        let is_multicast_allowed = matches!(error, IcmpError::ParameterProblem { .. })
             && invoking.first().is_some_and(|byte| byte >> 4 == 6);
-        let Some((reply_to, about)) = self.may_complain(link, invoking, is_multicast_allowed) else {
+        let Some((reply_to, about)) = self.may_send_error(link, invoking, is_multicast_allowed) else {
             return;
         };
         // A router answers by whichever way leads there, and from its address on it.
         // spec: RFC1812 4.3.2.4
-        let is_of_a_router = complaint.is_of_a_router();
+        let is_of_a_router = error.is_of_a_router();
         let is_ours = scope::is_unicast(about) && !is_of_a_router && !self.is_for_others(link, about);
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
@@ -154,10 +154,10 @@ impl Ip {
         };
         let (written, protocol) = match (path.source, path.destination) {
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let error = complaint_v6(complaint, invoking);
+                let error = error_message_v6(error, invoking);
                 (error.emit(source, destination, message.spare_mut()), protocol::ICMPV6)
             }
-            _ => (complaint_v4(complaint, invoking).emit(message.spare_mut()), protocol::ICMPV4),
+            _ => (error_message_v4(error, invoking).emit(message.spare_mut()), protocol::ICMPV4),
         };
         message.extend(written);
         // spec: RFC1812 4.3.2.5
@@ -178,7 +178,7 @@ impl Ip {
     }
     /// Whether an error about this packet is allowed; then whom to tell, and whom the packet was for.
     // spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-7, 3.2.2-8; RFC4443 2.4
-    fn may_complain(
+    fn may_send_error(
         &self,
         link: LinkId,
         invoking: &[u8],
@@ -226,10 +226,10 @@ impl Ip {
             self.count_drop(expired.link, inhost_event::Drop::Fragment, env);
             let Some(packet) = expired.packet else { continue };
             match expired.fragment_header {
-                None => self.complain_about_incomplete(expired.link, packet.bytes(), env),
+                None => self.send_reassembly_error(expired.link, packet.bytes(), env),
                 Some((at, header)) => {
                     if let Some(first) = with_fragment_header(packet.bytes(), at, &header, env.pool) {
-                        self.complain_about_incomplete(expired.link, first.bytes(), env);
+                        self.send_reassembly_error(expired.link, first.bytes(), env);
                         env.pool.give(first);
                     }
                 }
@@ -239,7 +239,7 @@ impl Ip {
     }
     /// The headers are those of the first fragment, and others may have come behind it: the quotation is held to what its
     /// length field says.
-    fn complain_about_incomplete(&mut self, link: LinkId, bytes: &[u8], env: &mut IpEnvironment<'_>) {
+    fn send_reassembly_error(&mut self, link: LinkId, bytes: &[u8], env: &mut IpEnvironment<'_>) {
         let length_at =
             |at: usize| bytes.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])));
         let claimed = match bytes.first().map(|byte| byte >> 4) {
@@ -248,7 +248,7 @@ impl Ip {
             _ => None,
         };
         if let Some(first) = claimed.and_then(|claimed| bytes.get(..claimed)) {
-            self.complain(link, Complaint::ReassemblyTimeExceeded, first, env);
+            self.send_error(link, IcmpError::ReassemblyTimeExceeded, first, env);
         }
     }
 }
@@ -263,57 +263,57 @@ fn with_fragment_header(bytes: &[u8], at: usize, header: &[u8], pool: &mut Pool)
     Some(first)
 }
 
-fn complaint_v4(complaint: Complaint, invoking: &[u8]) -> Icmpv4Message<'_> {
+fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {
     let unreachable = |code| Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking };
-    match complaint {
-        Complaint::PortUnreachable => unreachable(icmpv4::UnreachableCode::Port),
-        Complaint::ProtocolUnreachable { .. } => unreachable(icmpv4::UnreachableCode::Protocol),
-        Complaint::ReassemblyTimeExceeded => {
+    match error {
+        IcmpError::PortUnreachable => unreachable(icmpv4::UnreachableCode::Port),
+        IcmpError::ProtocolUnreachable { .. } => unreachable(icmpv4::UnreachableCode::Protocol),
+        IcmpError::ReassemblyTimeExceeded => {
             Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
         }
-        Complaint::TimeExceeded => {
+        IcmpError::TimeExceeded => {
             Icmpv4Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
         }
-        Complaint::NetworkUnreachable | Complaint::BeyondScope => {
+        IcmpError::NetworkUnreachable | IcmpError::BeyondScope => {
             unreachable(icmpv4::UnreachableCode::Network)
         }
-        Complaint::HostUnreachable => unreachable(icmpv4::UnreachableCode::Host),
+        IcmpError::HostUnreachable => unreachable(icmpv4::UnreachableCode::Host),
         // spec: RFC1191 4
-        Complaint::TooBig { mtu_bytes } => {
+        IcmpError::TooBig { mtu_bytes } => {
             let code = icmpv4::UnreachableCode::FragmentationNeeded;
             Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: mtu_bytes, invoking }
         }
-        Complaint::SourceRouteFailed => unreachable(icmpv4::UnreachableCode::SourceRouteFailed),
-        Complaint::ParameterProblem { code, pointer } => {
+        IcmpError::SourceRouteFailed => unreachable(icmpv4::UnreachableCode::SourceRouteFailed),
+        IcmpError::ParameterProblem { code, pointer } => {
             Icmpv4Message::ParameterProblem { code, pointer: pointer as u8, invoking }
         }
     }
 }
 
-fn complaint_v6(complaint: Complaint, invoking: &[u8]) -> Icmpv6Message<'_> {
+fn error_message_v6(error: IcmpError, invoking: &[u8]) -> Icmpv6Message<'_> {
     let unreachable = |code| Icmpv6Message::DestinationUnreachable { code, invoking };
-    match complaint {
-        Complaint::PortUnreachable => unreachable(icmpv6::UnreachableCode::Port),
-        Complaint::TimeExceeded => {
+    match error {
+        IcmpError::PortUnreachable => unreachable(icmpv6::UnreachableCode::Port),
+        IcmpError::TimeExceeded => {
             Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::InTransit, invoking }
         }
-        Complaint::NetworkUnreachable => unreachable(icmpv6::UnreachableCode::NoRoute),
-        Complaint::HostUnreachable | Complaint::SourceRouteFailed => {
+        IcmpError::NetworkUnreachable => unreachable(icmpv6::UnreachableCode::NoRoute),
+        IcmpError::HostUnreachable | IcmpError::SourceRouteFailed => {
             unreachable(icmpv6::UnreachableCode::Address)
         }
-        Complaint::BeyondScope => unreachable(icmpv6::UnreachableCode::BeyondScope),
+        IcmpError::BeyondScope => unreachable(icmpv6::UnreachableCode::BeyondScope),
         // spec: RFC4443 3.2
-        Complaint::TooBig { mtu_bytes } => {
+        IcmpError::TooBig { mtu_bytes } => {
             Icmpv6Message::PacketTooBig { mtu: u32::from(mtu_bytes), invoking }
         }
         // spec: RFC8200 4 (unrecognised next header)
-        Complaint::ProtocolUnreachable { named_at } => {
+        IcmpError::ProtocolUnreachable { named_at } => {
             Icmpv6Message::ParameterProblem { code: 1, pointer: named_at, invoking }
         }
-        Complaint::ReassemblyTimeExceeded => {
+        IcmpError::ReassemblyTimeExceeded => {
             Icmpv6Message::TimeExceeded { code: icmpv4::TimeExceededCode::Reassembly, invoking }
         }
-        Complaint::ParameterProblem { code, pointer } => {
+        IcmpError::ParameterProblem { code, pointer } => {
             Icmpv6Message::ParameterProblem { code, pointer, invoking }
         }
     }

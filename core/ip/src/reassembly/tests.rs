@@ -41,7 +41,7 @@ fn in_any_order_and_with_repetitions_the_datagram_comes_out_whole() {
             let bytes = &data[index * 400..data.len().min(index * 400 + 400)];
             let part = piece(&header, index * 400, index * 400 + 400 < data.len(), bytes);
             for _ in 0..=random.public_below(2) {
-                if let Outcome::Complete(packet) = all.insert(key(9, 1), &part, Instant::ZERO, &mut pool) {
+                if let Insertion::Complete(packet) = all.insert(key(9, 1), &part, Instant::ZERO, &mut pool) {
                     done = Some(packet);
                     break;
                 }
@@ -63,10 +63,10 @@ fn an_overlap_discards_the_datagram_and_what_is_still_to_come() {
     let (mut all, mut pool) = setup();
     let header = header();
     let mut put = |part: &Piece<'_>| all.insert(key(9, 1), part, Instant::ZERO, &mut pool);
-    assert!(matches!(put(&piece(&header, 0, true, &[1; 16])), Outcome::Kept));
-    assert!(matches!(put(&piece(&header, 8, true, &[2; 16])), Outcome::Dropped(Drop::Fragment)));
-    assert!(matches!(put(&piece(&header, 0, true, &[1; 16])), Outcome::Dropped(_)));
-    assert!(matches!(put(&piece(&header, 16, false, &[1; 16])), Outcome::Dropped(_)));
+    assert!(matches!(put(&piece(&header, 0, true, &[1; 16])), Insertion::Kept));
+    assert!(matches!(put(&piece(&header, 8, true, &[2; 16])), Insertion::Dropped(Drop::Fragment)));
+    assert!(matches!(put(&piece(&header, 0, true, &[1; 16])), Insertion::Dropped(_)));
+    assert!(matches!(put(&piece(&header, 16, false, &[1; 16])), Insertion::Dropped(_)));
     assert_eq!((pool.outstanding_bytes(), all.memory_bytes(), all.len()), (0, 0, 1));
     assert!(all.pop_expired(Instant::ZERO + IPV4_LIFETIME).is_some());
     assert_eq!(all.len(), 0);
@@ -79,7 +79,7 @@ fn lengths_that_contradict_each_other_discard_it() {
     {
         let (mut all, mut pool) = setup();
         let (header, data) = (header(), [0; 64]);
-        let mut last = Outcome::Kept;
+        let mut last = Insertion::Kept;
         // The first of the first pair is whole by itself, so a lead fragment keeps it waiting.
         for (offset, more, bytes) in parts {
             let shift = 8;
@@ -90,7 +90,7 @@ fn lengths_that_contradict_each_other_discard_it() {
                 &mut pool,
             );
         }
-        assert!(matches!(last, Outcome::Dropped(Drop::Fragment)), "{parts:?}");
+        assert!(matches!(last, Insertion::Dropped(Drop::Fragment)), "{parts:?}");
         assert_eq!(pool.outstanding_bytes(), 0);
     }
 }
@@ -125,7 +125,7 @@ fn a_congestion_mark_on_any_part_marks_the_whole() {
     let header = header();
     let marked = Piece { ecn: Ecn::CongestionExperienced, ..piece(&header, 8, false, &[0; 8]) };
     all.insert(key(9, 1), &marked, Instant::ZERO, &mut pool);
-    let Outcome::Complete(packet) =
+    let Insertion::Complete(packet) =
         all.insert(key(9, 1), &piece(&header, 0, true, &[0; 8]), Instant::ZERO, &mut pool)
     else {
         panic!("complete");
@@ -147,10 +147,10 @@ fn the_longest_datagram_of_either_family_is_put_together() {
             let named = key.source.is_ipv6().then_some((6, 17));
             let part =
                 |from: usize, to: usize| Piece { named, ..piece(header, from, to < bytes, &data[from..to]) };
-            assert!(matches!(all.insert(key, &part(0, 65_504), Instant::ZERO, &mut pool), Outcome::Kept));
+            assert!(matches!(all.insert(key, &part(0, 65_504), Instant::ZERO, &mut pool), Insertion::Kept));
             let last = all.insert(key, &part(65_504, bytes), Instant::ZERO, &mut pool);
             match last {
-                Outcome::Complete(packet) => {
+                Insertion::Complete(packet) => {
                     assert!(fits, "{bytes}");
                     assert_eq!(packet.len(), header.len() + bytes);
                     pool.give(packet);

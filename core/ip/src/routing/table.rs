@@ -158,13 +158,16 @@ mod tests {
         table.insert(route("0.0.0.0/0", Some("10.0.0.1"), 1));
         table.insert(route("10.0.0.0/8", None, 9));
         table.insert(route("10.1.0.0/16", Some("10.0.0.3"), 9));
-        let ways = |to: &str| -> Vec<Option<IpAddr>> {
+        let gateways = |to: &str| -> Vec<Option<IpAddr>> {
             table.longest(to.parse().unwrap(), |_| true).map(|route| route.gateway).collect()
         };
-        assert_eq!(ways("10.1.2.3"), [Some("10.0.0.3".parse().unwrap())]);
-        assert_eq!(ways("10.2.2.3"), [None]);
-        assert_eq!(ways("192.0.2.1"), [Some("10.0.0.1".parse().unwrap()), Some("10.0.0.2".parse().unwrap())]);
-        assert!(ways("2001:db8::1").is_empty());
+        assert_eq!(gateways("10.1.2.3"), [Some("10.0.0.3".parse().unwrap())]);
+        assert_eq!(gateways("10.2.2.3"), [None]);
+        assert_eq!(
+            gateways("192.0.2.1"),
+            [Some("10.0.0.1".parse().unwrap()), Some("10.0.0.2".parse().unwrap())]
+        );
+        assert!(gateways("2001:db8::1").is_empty());
     }
 
     #[test]

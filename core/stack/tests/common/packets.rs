@@ -25,7 +25,7 @@ impl Device for Kept {
 }
 
 /// Host 10.0.0.1 on a bare IP link; the test plays 10.0.0.2 and everybody else.
-pub struct Lone {
+pub struct SingleHost {
     pub stack: Stack,
     pub now: Instant,
     pub sent: Vec<Vec<u8>>,
@@ -40,23 +40,23 @@ pub struct Sent {
     pub payload: Vec<u8>,
 }
 
-impl Lone {
-    pub fn new() -> Lone {
-        Lone::with(StackConfig::default(), |config| config)
+impl SingleHost {
+    pub fn new() -> SingleHost {
+        SingleHost::with(StackConfig::default(), |config| config)
     }
     pub fn with(
         config: StackConfig,
         change: impl FnOnce(inhost_stack::InterfaceConfig) -> inhost_stack::InterfaceConfig,
-    ) -> Lone {
+    ) -> SingleHost {
         let now = Instant::from_millis(5_000);
         let mut stack = Stack::new(config, [3; 32], now);
         stack.add_link(change(interface(0, Medium::Ip)), now).unwrap();
-        let mut lone = Lone { stack, now, sent: Vec::new() };
+        let mut host = SingleHost { stack, now, sent: Vec::new() };
         // What the link says of its own accord when it comes up.
-        lone.flush();
-        lone.pass(Duration::from_secs(10));
-        lone.sent.clear();
-        lone
+        host.flush();
+        host.pass(Duration::from_secs(10));
+        host.sent.clear();
+        host
     }
     pub fn deliver(&mut self, frame: &[u8]) {
         let mut packet = self.stack.pool().take(frame.len()).unwrap();
