@@ -53,8 +53,7 @@ impl Links {
                 (driver, config)
             }
         };
-        let config =
-            InterfaceConfig { runs: spec.runs, coalesce: spec.coalesce, ..with_addresses(config, &spec) };
+        let config = InterfaceConfig { gso: spec.gso, gro: spec.gro, ..with_addresses(config, &spec) };
         let what = driver.describe();
         let given = config.addresses.iter().map(|a| a.to_string());
         let given: Vec<String> = given.chain(spec.dhcp.then(|| "an address by DHCP".to_owned())).collect();

@@ -22,11 +22,7 @@ fn refusal(text: &str) -> String {
 fn a_wrong_value_is_told_with_file_and_line_and_what_could_stand_there() {
     let cases = [
         ("\nmemory = \"lots\"\n", "host.toml, line 2: memory", "64M"),
-        (
-            "link = [\n  \"user\",\n  \"user,los=5%\",\n]\n",
-            "host.toml, line 3: link",
-            "runs, coalesce, loopback",
-        ),
+        ("link = [\n  \"user\",\n  \"user,los=5%\",\n]\n", "host.toml, line 3: link", "gso, gro, loopback"),
         ("link = [\"user,loss=150%\"]\n", "host.toml, line 1: link", "loss"),
         (
             "[ftp]\nenabled = false\nrights = \"all\"\n",

@@ -135,7 +135,7 @@ pub enum Offload {
     /// fields, and the pseudo-header sum in the checksum field, are those of one packet with the whole payload.
     Segment {
         /// The protocol of the frame.
-        of: Large,
+        of: GsoType,
         /// GSO size: payload bytes of each segment but the last.
         segment_bytes: u16,
         /// Where the transport header starts in the frame.
@@ -145,7 +145,7 @@ pub enum Offload {
 
 /// The protocol of a GSO frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Large {
+pub enum GsoType {
     /// One TCP segment in an IPv4 packet.
     TcpV4,
     /// One TCP segment in an IPv6 packet.
@@ -159,11 +159,11 @@ pub enum Large {
 pub struct Offers {
     /// [`Offload::Checksum`].
     pub checksum: bool,
-    /// [`Offload::Segment`] of [`Large::TcpV4`].
+    /// [`Offload::Segment`] of [`GsoType::TcpV4`].
     pub tcp_v4: bool,
-    /// [`Offload::Segment`] of [`Large::TcpV6`].
+    /// [`Offload::Segment`] of [`GsoType::TcpV6`].
     pub tcp_v6: bool,
-    /// [`Offload::Segment`] of [`Large::Udp`].
+    /// [`Offload::Segment`] of [`GsoType::Udp`].
     pub udp: bool,
     /// Payloads by reference: the frame goes to another host of this program, and long payloads lie in memory that [may be
     /// shared](Frame::share).
@@ -178,11 +178,11 @@ impl Offers {
     pub const ALL: Offers = Offers { checksum: true, tcp_v4: true, tcp_v6: true, udp: true, sharing: false };
 
     /// Whether the device segments frames of this protocol.
-    pub const fn cuts(self, large: Large) -> bool {
+    pub const fn cuts(self, large: GsoType) -> bool {
         match large {
-            Large::TcpV4 => self.tcp_v4,
-            Large::TcpV6 => self.tcp_v6,
-            Large::Udp => self.udp,
+            GsoType::TcpV4 => self.tcp_v4,
+            GsoType::TcpV6 => self.tcp_v6,
+            GsoType::Udp => self.udp,
         }
     }
 }

@@ -26,7 +26,7 @@ mod ring;
 mod send_queue;
 mod shared;
 
-pub use frame::{Device, Frame, Full, Large, Offers, Offload, Slices};
+pub use frame::{Device, Frame, Full, GsoType, Offers, Offload, Slices};
 pub use kernel::{copy, copy_and_sum, fold_sum, join_sums, prefetch, prefetch_behind, sum};
 pub use packet::{Batch, Checksum, Packet};
 pub use pool::{HEADROOM_BYTES, Pool, Pressure};

@@ -6,7 +6,7 @@ use crate::{Ip, IpEnvironment};
 use inhost_base::LinkId;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::Drop;
-use inhost_wire::large::{Cut, finish_checksum, received, sum_of};
+use inhost_wire::offload::{Segmenter, finish_checksum, received, sum_of};
 
 impl Ip {
     /// Takes the packets that `packet` stands for, one after another, each from its IP header on. A packet that cannot
@@ -23,10 +23,10 @@ impl Ip {
             return self.receive_packet(link, packet, env);
         }
         let frame = received(packet.bytes(), 0, packet.segment_bytes).ok_or(Drop::Malformed)?;
-        let mut cut = Cut::new(&frame, 0).ok_or(Drop::Malformed)?;
-        for index in 0..cut.count() {
-            let payload = cut.payload(index);
-            let frame = cut.frame(index, payload, sum_of(&payload));
+        let mut segmenter = Segmenter::new(&frame, 0).ok_or(Drop::Malformed)?;
+        for index in 0..segmenter.count() {
+            let payload = segmenter.payload(index);
+            let frame = segmenter.frame(index, payload, sum_of(&payload));
             let Some(mut piece) = env.pool.take(frame.len()) else { return Err(Drop::NoMemory) };
             let written = frame.write_to(piece.spare_mut()).unwrap_or(0);
             piece.extend(written);

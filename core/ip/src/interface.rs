@@ -66,12 +66,12 @@ pub struct InterfaceConfig {
     pub any_address: bool,
     /// Whether new addresses are tested. Default: before use.
     pub duplicate_detection: DuplicateDetection,
-    /// Whether a transport decides on several full segments at once, which are then cut above a device that does not cut
-    /// them itself. Default: yes.
-    pub runs: bool,
-    /// Whether segments that come in one batch and follow each other are one run to the transport: what follows from them
-    /// is done once, after the last. Default: yes. Cost: a run of many is acknowledged as one.
-    pub coalesce: bool,
+    /// Generic segmentation offload: a transport decides on several full segments at once. They are split in software
+    /// above a device that cannot. Default: on.
+    pub gso: bool,
+    /// Generic receive offload: consecutive segments of a batch are merged, and the transport acts on them once. Default:
+    /// on. Cost: merged segments are acknowledged as one.
+    pub gro: bool,
 }
 
 impl InterfaceConfig {
@@ -90,8 +90,8 @@ impl InterfaceConfig {
             accept_redirects: ethernet,
             any_address: false,
             duplicate_detection: DuplicateDetection::BeforeUse,
-            runs: true,
-            coalesce: true,
+            gso: true,
+            gro: true,
         }
     }
     /// With one more address.

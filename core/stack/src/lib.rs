@@ -48,7 +48,7 @@ pub use sockets::{
     ProbeSocketId, Readiness, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId, UdpSocketId,
 };
 pub use stack::Stack;
-pub use udp::{MAX_RUN_DATAGRAMS, UdpSockets};
+pub use udp::{MAX_GSO_DATAGRAMS, UdpSockets};
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}

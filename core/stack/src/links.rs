@@ -8,10 +8,10 @@ use inhost_event::{Drop, Event, FrameDropped, FrameSent, Mask, Sink};
 #[derive(Debug, Default)]
 struct Link {
     counters: LinkCounters,
-    /// See [`inhost_ip::InterfaceConfig::runs`].
-    runs: bool,
-    /// See [`inhost_ip::InterfaceConfig::coalesce`].
-    coalesces: bool,
+    /// See [`inhost_ip::InterfaceConfig::gso`].
+    gso: bool,
+    /// See [`inhost_ip::InterfaceConfig::gro`].
+    gro: bool,
 }
 
 /// The links of a host, the loopback first.
@@ -28,13 +28,13 @@ impl Links {
         Links { links: vec![Link::default()], sent_lengths: Vec::new() }
     }
     /// Adds a link, and gives how many there are.
-    pub(crate) fn add(&mut self, link: LinkId, runs: bool, coalesces: bool) -> usize {
+    pub(crate) fn add(&mut self, link: LinkId, gso: bool, gro: bool) -> usize {
         let count = usize::from(link.0) + 1;
         if self.links.len() < count {
             self.links.resize_with(count, Link::default);
         }
         if let Some(kept) = self.links.get_mut(usize::from(link.0)) {
-            (kept.runs, kept.coalesces) = (runs, coalesces);
+            (kept.gso, kept.gro) = (gso, gro);
         }
         count
     }
@@ -45,12 +45,12 @@ impl Links {
         self.links.get(usize::from(link.0)).map(|link| &link.counters)
     }
     /// Whether segments of one connection that come one after another are taken together.
-    pub(crate) fn coalesces(&self, link: LinkId) -> bool {
-        self.links.get(usize::from(link.0)).is_some_and(|link| link.coalesces)
+    pub(crate) fn gro(&self, link: LinkId) -> bool {
+        self.links.get(usize::from(link.0)).is_some_and(|link| link.gro)
     }
     /// Whether several segments may be given to the device as one frame.
-    pub(crate) fn takes_runs(&self, link: LinkId) -> bool {
-        self.links.get(usize::from(link.0)).is_none_or(|link| link.runs)
+    pub(crate) fn takes_gso(&self, link: LinkId) -> bool {
+        self.links.get(usize::from(link.0)).is_none_or(|link| link.gso)
     }
     /// Counts frames that came in.
     #[inline]

@@ -96,9 +96,9 @@ impl Stack {
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
         let mut environment = ip_environment!(self.parts, now, &mut Ignore);
-        let (runs, coalesces) = (config.runs, config.coalesce);
+        let (gso, gro) = (config.gso, config.gro);
         let link = self.parts.ip.add_interface(config, &mut environment)?;
-        let count = self.parts.links.add(link, runs, coalesces);
+        let count = self.parts.links.add(link, gso, gro);
         self.parts.schedule.add_links(count);
         Ok(link)
     }
@@ -329,7 +329,7 @@ impl Stack {
                     reception.frame(packet);
                 } else {
                     reception.scattered(packet, false, &mut || loopback.pop());
-                    reception.end_run();
+                    reception.flush_gro();
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Any TCP segment in a packet without IP options, extensions or fragments, read in one look and written in one go:
-//! what connections open and close with. [`crate::straight`] knows what they exchange in between.
+//! what connections open and close with. [`crate::fast`] knows what they exchange in between.
 
 use crate::checksum::Sum;
-use crate::straight::{Ends, Written};
+use crate::fast::{FlowHeader, WrittenHeaders};
 use crate::tcp::{Flags, PlainHeader, TcpHeader, TcpOptions};
 use crate::{Ecn, ipv4, ipv6, protocol, tcp};
 use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
@@ -171,15 +171,20 @@ impl Found {
     }
 }
 
-/// What [`Ends::emit`] writes behind the ports, where timestamps do not stand.
+/// What [`FlowHeader::emit`] writes behind the ports, where timestamps do not stand.
 const BARE: u16 = 0x5000 | Flags::ACK.bits();
 /// The same where they do.
 const STAMPED: u16 = 0x8000 | Flags::ACK.bits();
 
-impl Ends {
-    /// As [`Ends::emit`], for any header; its ports are not looked at.
+impl FlowHeader {
+    /// As [`FlowHeader::emit`], for any header; its ports are not looked at.
     #[inline]
-    pub fn emit_any(&self, header: &TcpHeader, payload_bytes: usize, into: &mut [u8]) -> Option<Written> {
+    pub fn emit_any(
+        &self,
+        header: &TcpHeader,
+        payload_bytes: usize,
+        into: &mut [u8],
+    ) -> Option<WrittenHeaders> {
         let is_plain = header.options.is_plain();
         let options_bytes = if is_plain { 0 } else { header.options.length() };
         let plain = PlainHeader {
@@ -278,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_the_general_road_says() {
+    fn it_says_what_the_slow_path_says() {
         for (v6, segment) in
             [false, true].into_iter().flat_map(|v6| segments().into_iter().map(move |s| (v6, s)))
         {
@@ -300,12 +305,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_the_general_road_writes() {
+    fn what_is_written_is_what_the_slow_path_writes() {
         for (v6, segment) in
             [false, true].into_iter().flat_map(|v6| segments().into_iter().map(move |s| (v6, s)))
         {
             let (source, destination) = ends(v6);
-            let ends = Ends {
+            let ends = FlowHeader {
                 source,
                 destination,
                 source_port: 4711,

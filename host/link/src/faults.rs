@@ -4,7 +4,7 @@ use crate::{AddressOffer, Discard, Driver, FrameFormat, NotBack, Statistics};
 use core::fmt;
 use inhost_base::{Duration, Instant, Random};
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offload, Packet, Pool, Slices};
-use inhost_wire::large::{self, Cut, sum_of};
+use inhost_wire::offload::{self, Segmenter, sum_of};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -186,19 +186,19 @@ impl Faults {
     fn take_in(&mut self, packet: &mut Packet) {
         let network_offset = self.inner.frame_format().header_bytes();
         if packet.segment_bytes > 0
-            && let Some(frame) = large::received(packet.bytes(), network_offset, packet.segment_bytes)
-            && let Some(mut cut) = Cut::new(&frame, network_offset)
+            && let Some(frame) = offload::received(packet.bytes(), network_offset, packet.segment_bytes)
+            && let Some(mut segmenter) = Segmenter::new(&frame, network_offset)
         {
             let mut flat = vec![0; frame.len()];
-            for index in 0..cut.count() {
-                let payload = cut.payload(index);
-                let length = cut.frame(index, payload, sum_of(&payload)).write_to(&mut flat);
+            for index in 0..segmenter.count() {
+                let payload = segmenter.payload(index);
+                let length = segmenter.frame(index, payload, sum_of(&payload)).write_to(&mut flat);
                 self.take_in_one(flat.get(..length.unwrap_or(0)).unwrap_or(&[]));
             }
             return;
         }
         if packet.checksum == Checksum::Partial {
-            large::finish_checksum(packet.bytes_mut(), network_offset);
+            offload::finish_checksum(packet.bytes_mut(), network_offset);
         }
         self.take_in_one(packet.bytes());
     }

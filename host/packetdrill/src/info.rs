@@ -78,7 +78,7 @@ pub(crate) fn connection(socket: &Socket, tcp: Option<&Info>, now: Instant) -> V
     image.segments(info);
     image.totals(info);
     if let Some(buffer) = &socket.send_buffer {
-        image.long(184, buffer.starved(now).as_micros());
+        image.long(184, buffer.send_buffer_limited(now).as_micros());
     }
     image.bytes.to_vec()
 }

@@ -3,16 +3,16 @@
 //! Each shard has a thread, a runtime, a stack and its part of the memory, and each link has a queue for each of them. A
 //! flow belongs to one shard ([`inhost_stack::Share`]); the device mostly brings its frames to that shard's queue, as TUN
 //! does once the flow has left by it. A frame that comes elsewhere, the first of a flow for instance, is handed over
-//! through a bounded letterbox: the only thing by which shards meet.
+//! through a bounded inbox: the only thing by which shards meet.
 
-mod letters;
+mod messages;
 
 use crate::clock::entropy;
 use crate::runtime::{AddLinkError, Runtime};
 use inhost_base::LinkId;
 use inhost_link::Driver;
 use inhost_stack::{InterfaceConfig, Share, StackConfig};
-use letters::{Post, Steered};
+use messages::{Exchange, Steered};
 use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -24,14 +24,14 @@ pub const MAX_SHARDS: u16 = 64;
 #[derive(Debug)]
 pub struct Shards {
     threads: Vec<JoinHandle<io::Result<()>>>,
-    post: Arc<Post>,
+    exchange: Arc<Exchange>,
 }
 
 /// One of them, on its own thread.
 pub struct Shard {
     runtime: Runtime,
     share: Option<Share>,
-    post: Arc<Post>,
+    exchange: Arc<Exchange>,
     index: u16,
     links: usize,
 }
@@ -73,24 +73,24 @@ impl Shards {
         let seed = entropy()?;
         let word = |at: usize| seed[at..at + 8].iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
         let parts = config.shares(count.clamp(1, MAX_SHARDS), [word(0), word(8)]);
-        let post = Arc::new(Post::new(parts.len()));
+        let exchange = Arc::new(Exchange::new(parts.len()));
         let life = Arc::new(life);
         let mut threads = Vec::new();
         for (config, index) in parts.into_iter().zip(0..) {
-            let (life, post) = (life.clone(), post.clone());
+            let (life, exchange) = (life.clone(), exchange.clone());
             let begin = move || {
                 let share = config.share;
                 let runtime = Runtime::new(config)?;
-                post.moves_in(index, runtime.host().doorbell().clone());
-                life(Shard { runtime, share, post, index, links: 0 })
+                exchange.register(index, runtime.host().doorbell().clone());
+                life(Shard { runtime, share, exchange, index, links: 0 })
             };
             threads.push(Builder::new().name(format!("shard {index}")).spawn(begin)?);
         }
-        Ok(Shards { threads, post })
+        Ok(Shards { threads, exchange })
     }
-    /// Frames that were handed from one shard to another so far, and those for which the letterbox was full.
+    /// Frames that were handed from one shard to another so far, and those for which the inbox was full.
     pub fn handed_over(&self) -> (u64, u64) {
-        self.post.counts()
+        self.exchange.counts()
     }
     /// Waits until every shard's life is over; the first error, where there is one.
     pub fn join(self) -> io::Result<()> {
@@ -121,7 +121,7 @@ impl Shard {
         let host = self.runtime.host().clone();
         let driver = match self.share {
             None => driver,
-            Some(share) => Box::new(Steered::new(driver, share, self.post.link(self.links))),
+            Some(share) => Box::new(Steered::new(driver, share, self.exchange.link(self.links))),
         };
         self.links += 1;
         self.runtime.add_link(&host, config, driver)

@@ -54,7 +54,7 @@ fn host_on(kind: &str, keys: &str, v6: bool) -> (Runtime, String, String) {
     let address: Cidr = format!("{ours}/{bits}").parse().unwrap();
     let mut config = interface("inoff0", &*driver).with_address(address);
     config.duplicate_detection = DuplicateDetection::Off;
-    (config.runs, config.coalesce) = (spec.runs, spec.coalesce);
+    (config.gso, config.gro) = (spec.gso, spec.gro);
     let host = runtime.host().clone();
     runtime.add_link(&host, config, driver).unwrap();
     (runtime, ours.to_owned(), theirs.to_owned())
@@ -141,7 +141,7 @@ fn large_frames_carry_both_streams_whole() {
 #[test]
 fn without_offload_no_frame_exceeds_the_mtu_and_both_streams_arrive_whole() {
     for (kind, v6) in [("tun", false), ("tap", true)] {
-        for keys in ["", ",runs=off", ",coalesce=off", ",runs=off,coalesce=off"] {
+        for keys in ["", ",gso=off", ",gro=off", ",gso=off,gro=off"] {
             if !own_namespace() {
                 return;
             }
@@ -155,8 +155,7 @@ fn without_offload_no_frame_exceeds_the_mtu_and_both_streams_arrive_whole() {
 
 #[test]
 fn losses_on_the_link_are_repaired_with_offload_and_without() {
-    for (keys, v6) in
-        [("", false), ("", true), (",offload=off", false), (",runs=off,coalesce=off,mtu=1280", true)]
+    for (keys, v6) in [("", false), ("", true), (",offload=off", false), (",gso=off,gro=off,mtu=1280", true)]
     {
         if !own_namespace() {
             return;
@@ -249,7 +248,7 @@ fn a_run_of_datagrams_is_cut_by_the_kernel_or_just_above_the_device() {
         assert_eq!(kernel.recv(&mut place).unwrap(), 5, "{kind}{keys}");
         let before = statistics(&runtime).transmitted_frames;
         let sent = async {
-            socket.send_run(&part(0, 20_300), 1_000, Some(to)).await.unwrap();
+            socket.send_gso(&part(0, 20_300), 1_000, Some(to)).await.unwrap();
             host.sleep(Duration::from_millis(50)).await;
         };
         runtime.run(sent).unwrap();

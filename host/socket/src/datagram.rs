@@ -89,17 +89,17 @@ impl UdpSocket {
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each to `to`, or to the connected end, in one go: at most 64 of
     /// them and 65,507 bytes, none of which is ever fragmented. A device that cuts gets them as one frame; see
-    /// [`stack::UdpSockets::send_run`].
-    pub async fn send_run(
+    /// [`stack::UdpSockets::send_gso`].
+    pub async fn send_gso(
         &self,
         bytes: &[u8],
         segment_bytes: u16,
         to: Option<Endpoint>,
     ) -> Result<(), DatagramError> {
-        poll_fn(|context| self.poll_send_run(context, bytes, segment_bytes, to)).await
+        poll_fn(|context| self.poll_send_gso(context, bytes, segment_bytes, to)).await
     }
-    /// One step of [`UdpSocket::send_run`].
-    pub fn poll_send_run(
+    /// One step of [`UdpSocket::send_gso`].
+    pub fn poll_send_gso(
         &self,
         context: &Context<'_>,
         bytes: &[u8],
@@ -107,7 +107,7 @@ impl UdpSocket {
         to: Option<Endpoint>,
     ) -> Poll<Result<(), DatagramError>> {
         let send = |core: &mut Core| {
-            core.stack.udp().send_run(self.socket, bytes, segment_bytes, to, None, core.now)
+            core.stack.udp().send_gso(self.socket, bytes, segment_bytes, to, None, core.now)
         };
         or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
     }

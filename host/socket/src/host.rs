@@ -417,10 +417,10 @@ impl Host {
         let mut sent = 0;
         loop {
             // A task that came back too early waits on.
-            let mut starved = true;
+            let mut was_full = true;
             let taken = self.core(|core| {
                 let on = (&mut core.stack, socket, usize::MAX);
-                buffer.write(on, &bytes[sent..], &mut starved, end, (core.now, &mut *core.sink))
+                buffer.write(on, &bytes[sent..], &mut was_full, end, (core.now, &mut *core.sink))
             });
             match taken {
                 Ok(taken) => sent += taken.bytes,

@@ -48,8 +48,8 @@ pub struct SendBuffer {
     pushed: u64,
     largest_window_bytes: u32,
     /// Since when a writer waits for room while nothing is left to send, and for how long in all before.
-    starved_since: Option<Instant>,
-    starved: Duration,
+    limited_since: Option<Instant>,
+    limited_for: Duration,
 }
 
 /// What a write does to the buffer that it goes to.
@@ -96,8 +96,8 @@ impl SendBuffer {
             written: 0,
             pushed: 0,
             largest_window_bytes: 0,
-            starved_since: None,
-            starved: Duration::ZERO,
+            limited_since: None,
+            limited_for: Duration::ZERO,
         }
     }
     /// Sets the limit, which no longer grows: the application said so.
@@ -129,19 +129,19 @@ impl SendBuffer {
         self.account(info, now);
         room
     }
-    /// Writes as much of `rest` as one buffer takes. `starved` is the write's own: whether it found no room the last time,
+    /// Writes as much of `rest` as one buffer takes. `was_full` is the write's own: whether it found no room the last time,
     /// and then it waits until there is enough. `end` says how the last byte of what is taken is sent, which is the last of
     /// `rest` or not. Nothing is taken, and it would block, where there is no room.
     pub fn write(
         &mut self,
         (stack, socket, low_water): (&mut Stack, TcpSocketId, usize),
         rest: &[u8],
-        starved: &mut bool,
+        was_full: &mut bool,
         end: impl FnOnce(bool) -> SendHow,
         (now, sink): (Instant, &mut dyn Sink),
     ) -> Result<Taken, StreamError> {
         let info = stack.instruments().info(socket, now).and_then(|info| info.tcp);
-        let room = info.as_ref().map_or(rest.len(), |info| self.room(info, low_water, starved));
+        let room = info.as_ref().map_or(rest.len(), |info| self.room(info, low_water, was_full));
         let piece = &rest[..room.min(rest.len())];
         if piece.is_empty() && !rest.is_empty() {
             return Err(StreamError::WouldBlock);
@@ -159,12 +159,12 @@ impl SendBuffer {
         Ok(Taken { bytes, goes })
     }
     /// How much a write takes now.
-    fn room(&mut self, info: &Info, low_water: usize, starved: &mut bool) -> usize {
+    fn room(&mut self, info: &Info, low_water: usize, was_full: &mut bool) -> usize {
         self.follow(info);
         // Whoever waits is woken when there is enough, not at the first byte.
-        let waits = *starved && self.wanted;
+        let waits = *was_full && self.wanted;
         let room = if waits { 0 } else { self.room_bytes(info, low_water) };
-        *starved = room == 0;
+        *was_full = room == 0;
         self.wanted |= room == 0;
         room
     }
@@ -178,19 +178,19 @@ impl SendBuffer {
     }
     /// Keeps account of the time for which the buffer, and nothing else, kept data from being sent.
     fn account(&mut self, info: &Info, now: Instant) {
-        let starves = self.wanted && info.not_sent_bytes == 0;
-        match (starves, self.starved_since) {
-            (true, None) => self.starved_since = Some(now),
+        let is_limited = self.wanted && info.not_sent_bytes == 0;
+        match (is_limited, self.limited_since) {
+            (true, None) => self.limited_since = Some(now),
             (false, Some(since)) if !self.wanted => {
-                self.starved += now.since(since);
-                self.starved_since = None;
+                self.limited_for += now.since(since);
+                self.limited_since = None;
             }
             _ => {}
         }
     }
     /// That time.
-    pub fn starved(&self, now: Instant) -> Duration {
-        self.starved + self.starved_since.map_or(Duration::ZERO, |since| now.since(since))
+    pub fn send_buffer_limited(&self, now: Instant) -> Duration {
+        self.limited_for + self.limited_since.map_or(Duration::ZERO, |since| now.since(since))
     }
     /// Grows with the congestion window, which happens when there is room again that somebody waited for.
     fn grow(&mut self, info: &Info) {

@@ -53,7 +53,7 @@ fn cost(offload: &str, in_runs: bool) -> io::Result<(f64, f64, f64)> {
         let sent = runtime.run(async {
             for _ in 0..RUNS {
                 if in_runs {
-                    socket.send_run(&bytes, DATA_BYTES as u16, Some(to)).await?;
+                    socket.send_gso(&bytes, DATA_BYTES as u16, Some(to)).await?;
                 } else {
                     for one in bytes.chunks(DATA_BYTES) {
                         socket.send_to(one, to).await?;

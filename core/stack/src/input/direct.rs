@@ -97,7 +97,7 @@ impl Reception<'_> {
     /// The connection that a segment is for, mostly that of the last; or the hash of its name.
     #[inline]
     fn direct_flow(&self, direct: &Direct<'_>) -> Result<TcpSocketId, NameHash> {
-        let is_it = |flow: &TcpSocket| flow.gets_direct(direct);
+        let is_it = |flow: &TcpSocket| flow.matches_direct(direct);
         if let Some(id) = self.parts.demux.last_tcp(&self.parts.sockets, is_it) {
             return Ok(id);
         }

@@ -9,31 +9,31 @@ use inhost_base::Endpoint;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask};
 use inhost_tcp::Environment;
-use inhost_wire::straight::{Following, Straight};
+use inhost_wire::fast::{FastSegment, NextSegment};
 
 impl Reception<'_> {
     /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
     #[inline(always)]
-    pub(super) fn following_input(&mut self, packet: &mut Packet) -> bool {
-        let (Some(following), Some(key)) = (&mut self.run.following, self.run.key) else { return false };
+    pub(super) fn gro_input(&mut self, packet: &mut Packet) -> bool {
+        let (Some(next), Some(key)) = (&mut self.merge.next, self.merge.key) else { return false };
         let bytes = packet.bytes();
-        let (from, end) = following.payload();
+        let (from, end) = next.payload();
         let Parts { memory, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
-        let ordinary = following.is_next(bytes)
+        let ordinary = next.is_next(bytes)
             && !pool.is_under_pressure()
             && flow.connection().has_room_for(end - from)
-            && (packet.checksum != Checksum::Unknown || following.checksum_ok(bytes));
+            && (packet.checksum != Checksum::Unknown || next.checksum_ok(bytes));
         if !ordinary {
             return false;
         }
-        self.run.followed_bytes += packet.len() as u64;
+        self.merge.merged_bytes += packet.len() as u64;
         packet.truncate(end);
         packet.trim_front(from);
         flow.connection_mut().receive_following(packet.take(), pool);
-        following.advance();
-        self.run.followed += 1;
+        next.advance();
+        self.merge.merged += 1;
         true
     }
     /// Takes a frame that came in by a link and continues `run`, or begins another. Where there are `pieces`, `packet` has
@@ -41,17 +41,17 @@ impl Reception<'_> {
     #[inline(always)]
     pub(super) fn fast_input(&mut self, packet: &mut Packet, pieces: &mut [Packet], more: bool) -> bool {
         let (link, mask, now) = (self.link, self.mask, self.now);
-        self.end_following();
+        self.commit_merged();
         let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
-        let Some(straight) = Straight::of_headers(bytes) else { return false };
-        if !is_complete(&straight, bytes, pieces) {
+        let Some(segment) = FastSegment::of_headers(bytes) else { return false };
+        if !is_complete(&segment, bytes, pieces) {
             return false;
         }
-        let Some(key) = self.fast_flow(&straight) else { return false };
+        let Some(key) = self.fast_flow(&segment) else { return false };
         self.parts.demux.note_tcp(key);
-        if self.run.key.is_some_and(|last| last != key) {
-            self.end_run();
+        if self.merge.key.is_some_and(|last| last != key) {
+            self.flush_gro();
         }
         let Parts { ip, links, memory, random, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
@@ -61,23 +61,22 @@ impl Reception<'_> {
             && flow.has_path_of(ip.generation())
             && flow.link() == link
             && !pool.is_under_pressure()
-            && flow.connection().is_predicted(&straight.header, straight.payload_bytes())
-            && (packet.checksum != Checksum::Unknown || straight.checksum_ok(bytes));
+            && flow.connection().is_predicted(&segment.header, segment.payload_bytes())
+            && (packet.checksum != Checksum::Unknown || segment.checksum_ok(bytes));
         if !ordinary {
             return false;
         }
-        self.run.key = Some(key);
+        self.merge.key = Some(key);
         let length_bytes = length_of(packet, pieces) as u32;
         links.count_received(link, 1, u64::from(length_bytes));
         ip.count_delivered(link, 1);
         if mask.wants(Mask::LINK) {
             self.sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
         }
-        let Straight { header, header_bytes, total_bytes, .. } = straight;
+        let FastSegment { header, header_bytes, total_bytes, .. } = segment;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
-        if more && untold && pieces.is_empty() && flow.connection().may_be_followed(straight.payload_bytes())
-        {
-            self.run.following = Following::new(packet.bytes(), at, &straight);
+        if more && untold && pieces.is_empty() && flow.connection().may_be_followed(segment.payload_bytes()) {
+            self.merge.next = NextSegment::new(packet.bytes(), at, &segment);
         }
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
@@ -90,7 +89,7 @@ impl Reception<'_> {
             payload,
             tells,
             &mut environment,
-            &mut self.run.outcome,
+            &mut self.merge.outcome,
         );
         if packet.capacity() > 0 {
             pool.give(packet.take());
@@ -99,46 +98,46 @@ impl Reception<'_> {
     }
     /// The connection that a packet is for: mostly that of the last, be it of the batch before.
     #[inline]
-    fn fast_flow(&self, straight: &Straight<'_>) -> Option<TcpSocketId> {
-        match self.run.key.or(self.parts.demux.last_flow()) {
-            Some(key) if self.is_flow_of(key, straight) => Some(key),
-            _ => self.look_up_flow(straight),
+    fn fast_flow(&self, segment: &FastSegment<'_>) -> Option<TcpSocketId> {
+        match self.merge.key.or(self.parts.demux.last_flow()) {
+            Some(key) if self.is_flow_of(key, segment) => Some(key),
+            _ => self.look_up_flow(segment),
         }
     }
     #[inline(never)]
-    fn look_up_flow(&self, straight: &Straight<'_>) -> Option<TcpSocketId> {
-        let (source, destination) = straight.addresses();
-        let local = Endpoint { address: destination, port: straight.destination_port };
-        let remote = Endpoint { address: source, port: straight.source_port };
+    fn look_up_flow(&self, segment: &FastSegment<'_>) -> Option<TcpSocketId> {
+        let (source, destination) = segment.addresses();
+        let local = Endpoint { address: destination, port: segment.destination_port };
+        let remote = Endpoint { address: source, port: segment.source_port };
         let hash = self.parts.demux.tcp_hash(local, remote);
-        self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, |flow| flow.gets(straight))
+        self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, |flow| flow.matches(segment))
     }
     #[inline]
-    fn is_flow_of(&self, key: TcpSocketId, straight: &Straight<'_>) -> bool {
+    fn is_flow_of(&self, key: TcpSocketId, segment: &FastSegment<'_>) -> bool {
         match self.parts.sockets.tcp(key) {
-            Some(flow) => flow.gets(straight) && !flow.has(ConnectionFlags::UNLISTED),
+            Some(flow) => flow.matches(segment) && !flow.has(ConnectionFlags::UNLISTED),
             None => false,
         }
     }
-    /// Brings the connection in line with the segments that followed one another by `link`.
+    /// Accounts for the segments that GRO merged since the last one that went through the fast path.
     #[inline]
-    pub(super) fn end_following(&mut self) {
-        let Some(following) = self.run.following.take() else { return };
-        let segments = core::mem::take(&mut self.run.followed);
-        let frame_bytes = core::mem::take(&mut self.run.followed_bytes);
-        let Some(flow) = self.run.key.and_then(|key| self.parts.sockets.tcp_mut(key)) else { return };
+    pub(super) fn commit_merged(&mut self) {
+        let Some(next) = self.merge.next.take() else { return };
+        let segments = core::mem::take(&mut self.merge.merged);
+        let frame_bytes = core::mem::take(&mut self.merge.merged_bytes);
+        let Some(flow) = self.merge.key.and_then(|key| self.parts.sockets.tcp_mut(key)) else { return };
         if segments > 0 {
-            flow.connection_mut().received_following(following.header(), self.now);
+            flow.connection_mut().received_following(next.header(), self.now);
             self.parts.links.count_received(self.link, u64::from(segments), frame_bytes);
             self.parts.ip.count_delivered(self.link, u64::from(segments));
         }
     }
     /// Does what the segments of `run` made due. Nothing else may happen to its flow before that.
     #[inline]
-    pub(crate) fn end_run(&mut self) {
-        let Some(key) = self.run.key.take() else { return };
+    pub(crate) fn flush_gro(&mut self) {
+        let Some(key) = self.merge.key.take() else { return };
         self.parts.demux.note_tcp(key);
-        let outcome = core::mem::take(&mut self.run.outcome);
+        let outcome = core::mem::take(&mut self.merge.outcome);
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return };
         flow.connection_mut().received_predicted(&mut tcp_environment!(
             self.parts,
@@ -159,10 +158,10 @@ fn length_of(packet: &Packet, pieces: &[Packet]) -> usize {
 /// Whether a packet that begins with `bytes` is all there: in `bytes`, or with its headers there, and all of its payload in
 /// `pieces`.
 #[inline]
-fn is_complete(straight: &Straight<'_>, bytes: &[u8], pieces: &[Packet]) -> bool {
+fn is_complete(segment: &FastSegment<'_>, bytes: &[u8], pieces: &[Packet]) -> bool {
     if pieces.is_empty() {
-        return straight.total_bytes <= bytes.len();
+        return segment.total_bytes <= bytes.len();
     }
     let payload_bytes: usize = pieces.iter().map(Packet::len).sum();
-    bytes.len() == straight.header_bytes && straight.total_bytes == bytes.len() + payload_bytes
+    bytes.len() == segment.header_bytes && segment.total_bytes == bytes.len() + payload_bytes
 }

@@ -7,35 +7,36 @@ use inhost_base::{Instant, LinkId};
 use inhost_buf::Batch;
 use inhost_event::{Mask, Sink};
 use inhost_tcp::Outcome;
-use inhost_wire::straight::Following;
+use inhost_wire::fast::NextSegment;
 
 mod direct;
 mod fast;
 mod frame;
 mod scatter;
 
-/// Segments for one connection that came one after another: what follows from them is done once, after the last.
+/// The GRO state of a batch: consecutive segments of one connection, whose consequences are applied once, after the
+/// last.
 #[derive(Debug, Default)]
-struct Run {
+struct Gro {
     key: Option<TcpSocketId>,
     outcome: Outcome,
-    /// What the next segment looks like, if it is like the last.
-    following: Option<Following>,
-    /// Segments that were, and the bytes of their frames.
-    followed: u32,
-    followed_bytes: u64,
+    /// The next segment, if it may be merged with the last.
+    next: Option<NextSegment>,
+    /// Segments that were merged, and the bytes of their frames.
+    merged: u32,
+    merged_bytes: u64,
 }
 
 /// The reception of a batch of frames that came in by one link.
 pub(crate) struct Reception<'a> {
     parts: &'a mut Parts,
     link: LinkId,
-    /// What the sink wants to be told of.
+    /// The events that the sink wants.
     mask: Mask,
-    coalesces: bool,
+    gro: bool,
     now: Instant,
     sink: &'a mut dyn Sink,
-    run: Run,
+    merge: Gro,
 }
 
 impl<'a> Reception<'a> {
@@ -45,37 +46,37 @@ impl<'a> Reception<'a> {
         now: Instant,
         sink: &'a mut dyn Sink,
     ) -> Reception<'a> {
-        let (mask, coalesces) = (sink.mask(), parts.links.coalesces(link));
-        Reception { parts, link, mask, coalesces, now, sink, run: Run::default() }
+        let (mask, gro) = (sink.mask(), parts.links.gro(link));
+        Reception { parts, link, mask, gro, now, sink, merge: Gro::default() }
     }
     /// Takes all frames of a batch.
     pub(crate) fn batch(mut self, batch: &mut Batch) {
         while let Some(mut packet) = batch.pop() {
-            if self.following_input(&mut packet) {
+            if self.gro_input(&mut packet) {
                 continue;
             }
-            let more = self.coalesces && !batch.is_empty();
+            let more = self.gro && !batch.is_empty();
             if packet.pieces() > 0 {
                 self.scattered(packet, more, &mut || batch.pop());
-                if !self.coalesces {
-                    self.end_run();
+                if !self.gro {
+                    self.flush_gro();
                 }
                 continue;
             }
             let is_taken = if opens_or_closes(&packet) {
-                self.end_following();
+                self.commit_merged();
                 false
             } else {
                 self.fast_input(&mut packet, &mut [], more)
             };
-            if !is_taken || !self.coalesces {
-                self.end_run();
+            if !is_taken || !self.gro {
+                self.flush_gro();
             }
             if !is_taken && !self.direct_input(&mut packet) {
                 self.frame(packet);
             }
         }
-        self.end_following();
-        self.end_run();
+        self.commit_merged();
+        self.flush_gro();
     }
 }

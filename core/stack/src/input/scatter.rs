@@ -27,8 +27,8 @@ impl Reception<'_> {
         }
         let is_taken = adopted && self.fast_input(&mut packet, pieces, more);
         if !is_taken {
-            self.end_following();
-            self.end_run();
+            self.commit_merged();
+            self.flush_gro();
             let whole =
                 if adopted { packet.joined(pieces.iter(), self.parts.memory.pool_mut()) } else { None };
             match whole {

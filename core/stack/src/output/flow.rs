@@ -37,7 +37,7 @@ impl Pass<'_> {
             true => self.parts.source_routes.header_options(&self.parts.ip, key, &path, now),
             false => None,
         };
-        let runs = self.parts.links.takes_runs(link);
+        let gso = self.parts.links.takes_gso(link);
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
         let mut output = Segments {
             ip: &mut self.parts.ip,
@@ -48,7 +48,7 @@ impl Pass<'_> {
             options: options.as_ref(),
             local_port,
             remote_port,
-            runs,
+            gso,
         };
         let mut environment = tcp_environment!(self.parts, self.now, key, &mut *self.sink);
         let before = output.device.frames();

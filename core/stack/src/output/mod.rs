@@ -27,7 +27,7 @@ pub(crate) use reply::{Replies, Reply};
 /// Segments that one connection sends before the next has its turn, where there is one (DEC: transmit fairness).
 const SEGMENTS_PER_TURN: usize = 4;
 /// The same where the device cuts large frames: one of 64 KiB costs little more than one of 1,500 bytes.
-const LARGE_SEGMENTS_PER_TURN: usize = 44;
+const GSO_SEGMENTS_PER_TURN: usize = 44;
 /// Bytes that a pass sends at most, for each frame of its budget.
 const PASS_BYTES_A_FRAME: u64 = 4096;
 
@@ -103,8 +103,8 @@ impl Pass<'_> {
         let left = self.budget_frames - self.device.frames();
         let is_alone = !self.parts.schedule.has_ready(link);
         let budget = match self.device.features().tcp_v4 {
-            true if is_alone => left.max(LARGE_SEGMENTS_PER_TURN),
-            true => LARGE_SEGMENTS_PER_TURN,
+            true if is_alone => left.max(GSO_SEGMENTS_PER_TURN),
+            true => GSO_SEGMENTS_PER_TURN,
             false if is_alone => left,
             false => left.min(SEGMENTS_PER_TURN),
         };
@@ -162,7 +162,7 @@ impl Pass<'_> {
                         options: None,
                         local_port: header.source_port,
                         remote_port: header.destination_port,
-                        runs: self.parts.links.takes_runs(link),
+                        gso: self.parts.links.takes_gso(link),
                     };
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => self.parts.counters.resets_sent += u64::from(header.flags.rst()),

@@ -1,16 +1,16 @@
 //! Segments to frames: headers are written once, the payload stays where it lies.
 
 use crate::output::device::Counting;
-use inhost_buf::{Device, Frame, Full, Large, Offload, Shareable, Slices};
+use inhost_buf::{Device, Frame, Full, GsoType, Offload, Shareable, Slices};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path};
 use inhost_tcp::{Blocked, Ecn, Header, PlainHeader, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
-use inhost_wire::large::{Cut, TCP_CHECKSUM_OFFSET, sum_of};
-use inhost_wire::straight::{Ends, Written};
+use inhost_wire::fast::{FlowHeader, WrittenHeaders};
+use inhost_wire::offload::{Segmenter, TCP_CHECKSUM_OFFSET, sum_of};
 use inhost_wire::{ethernet, ipv4, protocol, tcp};
 
 /// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.
-const LARGE_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
+const GSO_MAX_BYTES: u32 = (u16::MAX as usize - IP_BYTES - tcp::MAX_LENGTH) as u32;
 /// Room for the largest headers: link, IP and TCP with all options.
 const HEADERS_BYTES: usize = ethernet::LENGTH + IP_BYTES + tcp::MAX_LENGTH;
 /// Room for the largest headers with nothing out of the ordinary: link, IPv6 and TCP with timestamps.
@@ -29,8 +29,8 @@ pub(super) struct Segments<'a, 'b> {
     pub(super) options: Option<&'a HeaderOptions>,
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
-    /// See [`inhost_ip::InterfaceConfig::runs`].
-    pub(super) runs: bool,
+    /// See [`inhost_ip::InterfaceConfig::gso`].
+    pub(super) gso: bool,
 }
 
 impl Segments<'_, '_> {
@@ -65,8 +65,8 @@ impl Segments<'_, '_> {
         &self,
         ecn: Ecn,
         scratch: &mut [u8],
-        emit: impl FnOnce(Ends, &mut [u8]) -> Option<Written>,
-    ) -> Option<(usize, Written)> {
+        emit: impl FnOnce(FlowHeader, &mut [u8]) -> Option<WrittenHeaders>,
+    ) -> Option<(usize, WrittenHeaders)> {
         let link = self.link_header.bytes();
         let ends = self.plain_ends(ecn)?;
         scratch.get_mut(..link.len())?.copy_from_slice(link);
@@ -81,16 +81,16 @@ impl Segments<'_, '_> {
         payload_bytes: usize,
         ecn: Ecn,
         scratch: &mut [u8],
-    ) -> Option<(usize, Written)> {
+    ) -> Option<(usize, WrittenHeaders)> {
         self.direct_headers(ecn, scratch, |ends, place| ends.emit(header, payload_bytes, place))
     }
     /// Whose packets they are, where nothing is to be asked of IP for them.
     #[inline(always)]
-    fn plain_ends(&self, ecn: Ecn) -> Option<Ends> {
-        if !self.takes_runs() || self.how.flow_label != 0 {
+    fn plain_ends(&self, ecn: Ecn) -> Option<FlowHeader> {
+        if !self.takes_gso() || self.how.flow_label != 0 {
             return None;
         }
-        Some(Ends {
+        Some(FlowHeader {
             source: self.path.source,
             destination: self.path.destination,
             source_port: self.local_port,
@@ -105,7 +105,7 @@ impl Segments<'_, '_> {
     fn framed<'f>(
         &self,
         front: usize,
-        written: &Written,
+        written: &WrittenHeaders,
         payload: Slices<'f>,
         scratch: &'f mut [u8],
     ) -> Frame<'f> {
@@ -146,23 +146,23 @@ impl Segments<'_, '_> {
         pseudo_header(self.path.source, self.path.destination, protocol::TCP, segment_bytes as u32)
     }
     /// Whether a run may be one large frame: its pieces differ in nothing that only IP knows.
-    fn takes_runs(&self) -> bool {
-        self.runs && self.how.dont_fragment && self.options.is_none()
+    fn takes_gso(&self) -> bool {
+        self.gso && self.how.dont_fragment && self.options.is_none()
     }
-    fn kind(&self) -> Large {
-        if self.path.destination.is_ipv4() { Large::TcpV4 } else { Large::TcpV6 }
+    fn kind(&self) -> GsoType {
+        if self.path.destination.is_ipv4() { GsoType::TcpV4 } else { GsoType::TcpV6 }
     }
-    /// Sends what a device without large frames would have cut, piece by piece; the bytes that it took.
+    /// Software segmentation, for a device without GSO. Returns the bytes that it took.
     fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Blocked> {
         let offers = self.device.features();
-        let mut cut = Cut::new(frame, self.link_header.bytes().len()).ok_or(Blocked::Link)?;
+        let mut segmenter = Segmenter::new(frame, self.link_header.bytes().len()).ok_or(Blocked::Link)?;
         let mut taken = 0;
-        for index in 0..cut.count() {
+        for index in 0..segmenter.count() {
             let sum = sums.get(index).copied().flatten();
-            let payload = cut.payload(index).with_sum(sum);
+            let payload = segmenter.payload(index).with_sum(sum);
             let piece = match offers.checksum {
-                true => cut.frame_without_sum(index, payload),
-                false => cut.frame(index, payload, sum_of(&payload)),
+                true => segmenter.frame_without_sum(index, payload),
+                false => segmenter.frame(index, payload, sum_of(&payload)),
             };
             match self.device.transmit(&piece) {
                 Ok(()) => taken += payload.len() as u32,
@@ -189,7 +189,7 @@ impl SegmentOutput for Segments<'_, '_> {
             return self.plain(&plain, payload, ecn);
         }
         let mut scratch = [0; HEADERS_BYTES];
-        let any = |ends: Ends, place: &mut [u8]| ends.emit_any(header, payload.len(), place);
+        let any = |ends: FlowHeader, place: &mut [u8]| ends.emit_any(header, payload.len(), place);
         match self.direct_headers(ecn, &mut scratch, any) {
             Some((front, written)) => {
                 let frame = self.framed(front, &written, payload, &mut scratch);
@@ -233,7 +233,7 @@ impl SegmentOutput for Segments<'_, '_> {
         self.device.features().sharing
     }
     fn large_bytes(&self) -> u32 {
-        if self.takes_runs() { LARGE_BYTES } else { 0 }
+        if self.takes_gso() { GSO_MAX_BYTES } else { 0 }
     }
     fn large(
         &mut self,

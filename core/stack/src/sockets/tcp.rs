@@ -8,7 +8,7 @@ use inhost_event::TcpState;
 use inhost_ip::Path;
 use inhost_tcp::Connection;
 use inhost_wire::direct::Direct;
-use inhost_wire::straight::Straight;
+use inhost_wire::fast::FastSegment;
 
 /// A connection with its two ends and its path. There may be many, so small fields stand together.
 #[derive(Debug)]
@@ -178,17 +178,17 @@ impl TcpSocket {
     }
     /// Whether a packet that came in goes from its other end to this one.
     #[inline]
-    pub(crate) fn gets(&self, straight: &Straight<'_>) -> bool {
-        self.local_port == straight.destination_port
-            && self.remote_port == straight.source_port
+    pub(crate) fn matches(&self, segment: &FastSegment<'_>) -> bool {
+        self.local_port == segment.destination_port
+            && self.remote_port == segment.source_port
             && match &self.addresses {
-                Addresses::V4(local, remote, _) => straight.addresses_v4() == Some((*remote, *local)),
-                Addresses::Long(long) => straight.addresses() == (long.1, long.0),
+                Addresses::V4(local, remote, _) => segment.addresses_v4() == Some((*remote, *local)),
+                Addresses::Long(long) => segment.addresses() == (long.1, long.0),
             }
     }
     /// The same of any segment.
     #[inline]
-    pub(crate) fn gets_direct(&self, direct: &Direct<'_>) -> bool {
+    pub(crate) fn matches_direct(&self, direct: &Direct<'_>) -> bool {
         self.local_port == direct.destination_port()
             && self.remote_port == direct.source_port()
             && match &self.addresses {

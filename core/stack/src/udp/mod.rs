@@ -7,17 +7,17 @@ use crate::sockets::{DatagramInfo, Socket, SocketId, UdpSocketId};
 use crate::udp::socket::{LEAST_BYTES, Outgoing};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_ip::Path;
-use inhost_wire::large::segments;
+use inhost_wire::offload::segments;
 use inhost_wire::udp;
 
 mod close;
 mod errors;
+mod gso;
 mod input;
 mod output;
-mod run;
 mod socket;
 
-pub use run::MAX_RUN_DATAGRAMS;
+pub use gso::MAX_GSO_DATAGRAMS;
 pub(crate) use socket::Udp;
 
 /// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
@@ -106,7 +106,7 @@ impl<'a> UdpSockets<'a> {
         self.queue_to(socket, (bytes, 0), to, from, now)
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
-    /// [`MAX_RUN_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
+    /// [`MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
     /// together and leave with the next [`crate::Stack::transmit`], as one frame where the device cuts it. None of them is ever
     /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
     /// [`DatagramError::TooLong`].
@@ -116,7 +116,7 @@ impl<'a> UdpSockets<'a> {
     /// # Errors
     /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
     /// those of [`UdpSockets::send_to`]. Nothing of the run is sent then.
-    pub fn send_run(
+    pub fn send_gso(
         self,
         socket: UdpSocketId,
         bytes: &[u8],
@@ -131,7 +131,7 @@ impl<'a> UdpSockets<'a> {
                 _ => self.queue_to(socket, (bytes, 0), to, from, now),
             };
         }
-        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_RUN_DATAGRAMS {
+        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_GSO_DATAGRAMS {
             return Err(DatagramError::TooLong);
         }
         self.queue_to(socket, (bytes, segment_bytes), to, from, now)

@@ -47,7 +47,7 @@ impl UdpSockets<'_> {
                 return Turn::Done;
             }
             if next.segment_bytes > 0 {
-                match self.run_turn(key, left, now, device, sink) {
+                match self.gso_turn(key, left, now, device, sink) {
                     Ok(frames) => left -= frames.clamp(1, left),
                     Err(SendDatagramError::Full) => return Turn::Full,
                     Err(SendDatagramError::Pending) => return Turn::Pending,

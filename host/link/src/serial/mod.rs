@@ -36,7 +36,7 @@ const RECEIVE_BYTES: usize = 1500;
 /// Reads in one call.
 const READS: usize = 8;
 /// How long a packet waits for the host's memory before it is tried again.
-const MEMORY_AGAIN: Duration = Duration::from_millis(10);
+const MEMORY_RETRY: Duration = Duration::from_millis(10);
 
 /// What a serial line is opened with.
 #[derive(Clone, PartialEq, Debug)]
@@ -95,7 +95,7 @@ pub struct Serial {
     /// The tty takes no more; its descriptor tells when it does.
     blocked: bool,
     /// The host had no memory for a packet, until then.
-    starved_until: Option<Instant>,
+    memory_retry_at: Option<Instant>,
     now: Instant,
     noise: Random,
     received_octets: u64,
@@ -141,7 +141,7 @@ impl Serial {
             pace: Pace::new(config.baud),
             output: Vec::with_capacity(CHUNK_OCTETS),
             blocked: false,
-            starved_until: None,
+            memory_retry_at: None,
             now: Instant::ZERO,
             noise: Random::from_number(config.seed),
             received_octets: 0,
@@ -205,7 +205,7 @@ impl Serial {
         {
             let Some(mut packet) = pool.take(bytes.len()) else {
                 // It stays where it is, so that the buffers fill and REQ is left unanswered (MIT §5.3).
-                self.starved_until = Some(self.now + MEMORY_AGAIN);
+                self.memory_retry_at = Some(self.now + MEMORY_RETRY);
                 return count;
             };
             packet.append(bytes);
@@ -217,7 +217,7 @@ impl Serial {
             }
             count += 1;
         }
-        self.starved_until = None;
+        self.memory_retry_at = None;
         count
     }
     fn spoiled(&mut self, octet: u8) -> u8 {
@@ -282,7 +282,7 @@ impl Driver for Serial {
         false
     }
     fn has_received(&self) -> bool {
-        self.framer.front().is_some() && self.starved_until.is_none_or(|until| until <= self.now)
+        self.framer.front().is_some() && self.memory_retry_at.is_none_or(|until| until <= self.now)
     }
     fn can_transmit(&self) -> bool {
         self.queue.len() < QUEUE_PACKETS
@@ -291,7 +291,7 @@ impl Driver for Serial {
         let pace = self.pace.deadline(self.framer.following_octets()).filter(|_| !self.blocked);
         // What wants to be said while the tty takes nothing waits for the tty.
         let framer = self.framer.deadline().filter(|at| !self.blocked || *at > self.now);
-        [pace, framer, self.starved_until].into_iter().flatten().min()
+        [pace, framer, self.memory_retry_at].into_iter().flatten().min()
     }
     fn advance(&mut self, now: Instant) {
         self.now = now;

@@ -13,6 +13,8 @@
 //! | `per-caller` | user | connections that one outer caller may have through forwards at a time | 256 |
 //! | `loopback` | user | `yes`: the gateway's address reaches the system's own loopback | `no` |
 //! | `host` | tap, tun | the kernel's address with its prefix; may be repeated | none |
+//! | `offload` | tap, tun | `on` or `off`: checksums and segmentation by the device | `on` |
+//! | `gso`, `gro` | all | `on` or `off`: generic segmentation and receive offload | `on` |
 //! | `baud` | serial | bits a second | 9600 |
 //! | `framing` | serial | `slip` or `llp` | `slip` |
 //! | `offer` | serial, llp | the IPv4 address for the other end when it asks; needs an IPv4 `address` | none |
@@ -96,12 +98,12 @@ pub struct Spec {
     pub forwards: Vec<Forward>,
     /// The kernel's addresses at its end (`tap`, `tun`).
     pub host_addresses: Vec<Cidr>,
-    /// Whether checksums and the cutting of large frames are left to the device (`tap`, `tun`).
+    /// Whether checksums and segmentation are left to the device (`tap`, `tun`).
     pub offload: bool,
-    /// Whether several full segments are decided on at once, and cut here where the device does not.
-    pub runs: bool,
-    /// Whether segments that come together and follow each other are one run to the transport.
-    pub coalesce: bool,
+    /// Generic segmentation offload: several full segments are sent as one, split in software if the device cannot.
+    pub gso: bool,
+    /// Generic receive offload: consecutive segments are merged for the transport.
+    pub gro: bool,
     /// Connections that one outer caller may have through forwards at a time (`user`); none is the gateway's default.
     pub connections_per_caller: Option<usize>,
     /// Whether guests may reach the operating system's loopback through the gateway's address (`user`).
@@ -135,8 +137,8 @@ impl fmt::Display for Spec {
             connections_per_caller,
             host_addresses,
             offload,
-            runs,
-            coalesce,
+            gso,
+            gro,
             reach_loopback,
             baud,
             framing,
@@ -153,7 +155,7 @@ impl fmt::Display for Spec {
         forwards.iter().try_for_each(|forward| write!(f, ",forward={forward}"))?;
         connections_per_caller.iter().try_for_each(|limit| write!(f, ",per-caller={limit}"))?;
         host_addresses.iter().try_for_each(|a| write!(f, ",host={a}"))?;
-        for (key, on) in [("offload", offload), ("runs", runs), ("coalesce", coalesce)] {
+        for (key, on) in [("offload", offload), ("gso", gso), ("gro", gro)] {
             if !*on {
                 write!(f, ",{key}=off")?;
             }

@@ -60,8 +60,8 @@ fn head(text: &str) -> Result<Spec, SpecError> {
         connections_per_caller: None,
         host_addresses: Vec::new(),
         offload: true,
-        runs: true,
-        coalesce: true,
+        gso: true,
+        gro: true,
         reach_loopback: false,
         baud: DEFAULT_BAUD,
         framing: Framing::default(),
@@ -136,15 +136,15 @@ impl Spec {
                 }
                 self.host_addresses.push(address);
             }
-            "offload" | "runs" | "coalesce" => {
+            "offload" | "gso" | "gro" => {
                 let on = match value {
                     "on" => true,
                     "off" => false,
                     _ => return Err(wrong("on or off")),
                 };
                 match key {
-                    "runs" => self.runs = on,
-                    "coalesce" => self.coalesce = on,
+                    "gso" => self.gso = on,
+                    "gro" => self.gro = on,
                     _ => {
                         only(&[Kind::Tap, Kind::Tun])?;
                         self.offload = on;
@@ -201,8 +201,8 @@ mod tests {
             "user",
             "user,forward=127.0.0.1:2323->23,forward=udp:[::1]:2007->7,per-caller=8,loopback=yes,loss=5%,seed=7",
             "tap:in0,address=10.9.0.2/24,address=fd00::2/64,gateway=10.9.0.1,mtu=1500,host=10.9.0.1/24",
-            "tun:in2,host=10.9.0.1/24,offload=off,runs=off,coalesce=off",
-            "user,runs=off",
+            "tun:in2,host=10.9.0.1/24,offload=off,gso=off,gro=off",
+            "user,gso=off",
             "tun:in1,address=10.9.1.2/30,loss=0.1%,delay=20ms,corrupt=1%,duplicate=2%,reorder=3%,seed=42",
             "serial:/dev/ttyS0,address=10.0.5.2/24,baud=9600,framing=llp,offer=10.0.5.3",
             "serial:/dev/ptmx,baud=300,framing=slip,noise=0.1%,seed=9",
@@ -224,7 +224,7 @@ mod tests {
             ("user:x", "without a device"),
             ("user,loss", "key=value"),
             ("user,color=red", "color"),
-            ("user,color=red", "host, offload, runs, coalesce, loopback"),
+            ("user,color=red", "host, offload, gso, gro, loopback"),
             ("user,baud=9600", "does not go with"),
             ("serial:/dev/ttyS0,framing=hdlc", "slip or llp"),
             ("tap:in0,address=10.9.0.2", "prefix"),
@@ -271,7 +271,7 @@ mod tests {
             reorder: share(&mut draw),
             seed: u64::from(draw(u32::MAX)),
         };
-        (spec.runs, spec.coalesce) = (draw(2) == 0, draw(2) == 0);
+        (spec.gso, spec.gro) = (draw(2) == 0, draw(2) == 0);
         match spec.kind {
             Kind::User => {
                 spec.reach_loopback = draw(2) == 0;

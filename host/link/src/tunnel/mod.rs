@@ -1,11 +1,11 @@
 //! TUN and TAP: frames to and from the kernel of the machine, through `/dev/net/tun`.
 
-mod company;
+mod batching;
 mod request;
 mod vnet;
 
 use crate::{Discard, Driver, FrameFormat, NotBack, OpenError, Statistics};
-use company::Company;
+use batching::BatchingHint;
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
 use request::Kernel;
@@ -72,7 +72,7 @@ pub struct Tunnel {
     blocked: bool,
     /// Short frames are put together in this, and those that find no memory are read into it.
     scratch: Vec<u8>,
-    company: Company,
+    batching: BatchingHint,
     /// What the kernel finishes for us.
     offers: Offers,
     statistics: Statistics,
@@ -128,9 +128,18 @@ impl Tunnel {
             FrameFormat::Ip
         };
         let statistics = Statistics::default();
-        let (scratch, company) = (Vec::new(), Company::default());
-        let mut tunnel =
-            Tunnel { descriptor, made, config, format, blocked: false, scratch, company, offers, statistics };
+        let (scratch, batching) = (Vec::new(), BatchingHint::default());
+        let mut tunnel = Tunnel {
+            descriptor,
+            made,
+            config,
+            format,
+            blocked: false,
+            scratch,
+            batching,
+            offers,
+            statistics,
+        };
         tunnel.scratch = vec![0; tunnel.front_bytes() + tunnel.longest_bytes()];
         Ok(tunnel)
     }
@@ -269,7 +278,7 @@ impl Driver for Tunnel {
                     if let Err(packet) = batch.push(packet) {
                         pool.give(packet);
                     }
-                    if self.company.is_over(received) {
+                    if self.batching.is_batch_over(received) {
                         break;
                     }
                 }
@@ -279,7 +288,7 @@ impl Driver for Tunnel {
                 }
                 // The kernel's end is down: it may come up again. One that was deleted does not.
                 Err(Errno::AGAIN | Errno::INTR | Errno::IO) => {
-                    self.company.found(received);
+                    self.batching.batch_ended(received);
                     break;
                 }
                 Err(gone) => {

@@ -1,19 +1,19 @@
 //! The header of `<linux/virtio_net.h>` that precedes each frame where the kernel and we leave work to each other:
 //! checksums to be finished, and large frames to be cut.
 
-use inhost_buf::{Checksum, Frame, Large, Offload, Packet};
+use inhost_buf::{Checksum, Frame, GsoType, Offload, Packet};
 
 /// Its length, in its first form.
 pub(super) const LENGTH: usize = 10;
 
 const FLAG_NEEDS_CHECKSUM: u8 = 1;
 const FLAG_DATA_VALID: u8 = 2;
-const LARGE_NONE: u8 = 0;
-const LARGE_TCP_V4: u8 = 1;
-const LARGE_TCP_V6: u8 = 4;
-const LARGE_UDP: u8 = 5;
+const GSO_NONE: u8 = 0;
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
 /// The first segment bears CWR, and no other does.
-const LARGE_ECN: u8 = 0x80;
+const GSO_ECN: u8 = 0x80;
 /// Where TCP keeps its flags, and what CWR is among them.
 const TCP_FLAGS_OFFSET: usize = 13;
 const TCP_CWR: u8 = 0x80;
@@ -27,25 +27,25 @@ pub(super) fn of(frame: &Frame<'_>) -> [u8; LENGTH] {
         }
     };
     let (flags, large) = match frame.offload {
-        Offload::None => (0, LARGE_NONE),
+        Offload::None => (0, GSO_NONE),
         Offload::Checksum { transport_offset, checksum_offset } => {
             word(6, transport_offset);
             word(8, checksum_offset);
-            (FLAG_NEEDS_CHECKSUM, LARGE_NONE)
+            (FLAG_NEEDS_CHECKSUM, GSO_NONE)
         }
         Offload::Segment { of, segment_bytes, transport_offset } => {
             word(2, frame.header.len() as u16);
             word(4, segment_bytes);
             word(6, transport_offset);
             let (large, checksum_offset) = match of {
-                Large::Udp => (LARGE_UDP, inhost_wire::large::UDP_CHECKSUM_OFFSET),
-                Large::TcpV4 => (LARGE_TCP_V4, inhost_wire::large::TCP_CHECKSUM_OFFSET),
-                Large::TcpV6 => (LARGE_TCP_V6, inhost_wire::large::TCP_CHECKSUM_OFFSET),
+                GsoType::Udp => (GSO_UDP_L4, inhost_wire::offload::UDP_CHECKSUM_OFFSET),
+                GsoType::TcpV4 => (GSO_TCPV4, inhost_wire::offload::TCP_CHECKSUM_OFFSET),
+                GsoType::TcpV6 => (GSO_TCPV6, inhost_wire::offload::TCP_CHECKSUM_OFFSET),
             };
             word(8, checksum_offset);
             let flags = frame.header.get(usize::from(transport_offset) + TCP_FLAGS_OFFSET);
-            let reduced = of != Large::Udp && flags.is_some_and(|flags| flags & TCP_CWR != 0);
-            (FLAG_NEEDS_CHECKSUM, if reduced { large | LARGE_ECN } else { large })
+            let reduced = of != GsoType::Udp && flags.is_some_and(|flags| flags & TCP_CWR != 0);
+            (FLAG_NEEDS_CHECKSUM, if reduced { large | GSO_ECN } else { large })
         }
     };
     header[0] = flags;
@@ -61,7 +61,7 @@ pub(super) fn describe(header: &[u8; LENGTH], packet: &mut Packet) {
         _ if flags & FLAG_DATA_VALID != 0 => Checksum::Verified,
         _ => Checksum::Unknown,
     };
-    packet.segment_bytes = if large == LARGE_NONE { 0 } else { u16::from_ne_bytes([low, high]) };
+    packet.segment_bytes = if large == GSO_NONE { 0 } else { u16::from_ne_bytes([low, high]) };
 }
 
 #[cfg(test)]
@@ -73,11 +73,11 @@ mod tests {
     fn a_large_frame_says_where_it_is_to_be_cut() {
         let mut bytes = [0; 40];
         bytes[20 + TCP_FLAGS_OFFSET] = TCP_CWR;
-        let offload = Offload::Segment { of: Large::TcpV4, segment_bytes: 1448, transport_offset: 20 };
+        let offload = Offload::Segment { of: GsoType::TcpV4, segment_bytes: 1448, transport_offset: 20 };
         let frame = Frame { header: &bytes, payload: Slices::EMPTY, offload };
         let header = of(&frame);
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
-        assert_eq!((header[0], header[1]), (FLAG_NEEDS_CHECKSUM, LARGE_TCP_V4 | LARGE_ECN));
+        assert_eq!((header[0], header[1]), (FLAG_NEEDS_CHECKSUM, GSO_TCPV4 | GSO_ECN));
         assert_eq!((word(2), word(4), word(6), word(8)), (40, 1448, 20, 16));
         let mut packet = Pool::new(1 << 16).take(100).unwrap();
         describe(&header, &mut packet);

@@ -123,7 +123,7 @@ fn transfer(
         let (pieces, remote) = arguments(world)?;
         let wait = wait_with(world, fd, flags & MSG_DONTWAIT)?;
         let mut progress =
-            Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, opens: false, starved: false };
+            Progress { fd, flags, pieces, piece: 0, offset: 0, taken: 0, opens: false, was_full: false };
         let waits = !matches!(wait, blocking::Wait::Never);
         if (flags & MSG_FASTOPEN != 0 || world.descriptors.socket(fd)?.deferred)
             && progress.open(world, remote)?
@@ -149,7 +149,7 @@ struct Progress {
     /// The handshake that this call began is awaited.
     opens: bool,
     /// There was no room the last time.
-    starved: bool,
+    was_full: bool,
 }
 
 impl Progress {
@@ -274,19 +274,19 @@ impl Progress {
             SendHow { push: push || end_of_record, end_of_record, ..SendHow::default() }
         };
         let (now, sink) = (world.now, &mut Ignore);
-        let mut starved = self.starved;
+        let mut was_full = self.was_full;
         let socket = world.descriptors.socket_mut(self.fd)?;
         let low_water = socket.low_water();
         let written = match &mut socket.send_buffer {
             Some(buffer) => {
-                buffer.write((&mut world.stack, name, low_water), rest, &mut starved, end, (now, sink))
+                buffer.write((&mut world.stack, name, low_water), rest, &mut was_full, end, (now, sink))
             }
             None => {
                 let sent = world.stack.tcp().send_with(name, rest, end(true), now, sink);
                 sent.map(|bytes| Taken { bytes, goes: false })
             }
         };
-        self.starved = starved;
+        self.was_full = was_full;
         Ok(written)
     }
     /// Whether nothing is joined with what follows this piece: a record ends, or a zero-copy send has used up the pages

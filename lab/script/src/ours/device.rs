@@ -3,7 +3,7 @@
 use inhost_base::{Instant, IpAddr};
 use inhost_buf::{Checksum, Device, Frame, Full, Offers, Packet};
 use inhost_stack::InterfaceConfig;
-use inhost_wire::large::complete;
+use inhost_wire::offload::complete;
 use inhost_wire::tcp::TcpView;
 use inhost_wire::{ipv4, ipv6, protocol};
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ impl Offloads {
     /// Sets what the host does by itself.
     pub(super) fn fit(self, interface: &mut InterfaceConfig) {
         let by_host = self != Offloads::Off;
-        (interface.runs, interface.coalesce) = (by_host, by_host);
+        (interface.gso, interface.gro) = (by_host, by_host);
     }
 }
 

@@ -3,7 +3,7 @@
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Device, Frame, Full, Offers, Packet, prefetch_behind};
 use inhost_wire::ethernet;
-use inhost_wire::large::complete;
+use inhost_wire::offload::complete;
 
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};

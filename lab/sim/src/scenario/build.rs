@@ -93,7 +93,7 @@ impl Scenario {
         Ok(network)
     }
     fn fitted(&self, config: InterfaceConfig) -> InterfaceConfig {
-        InterfaceConfig { runs: self.runs, coalesce: self.coalesces, ..config }
+        InterfaceConfig { gso: self.gso, gro: self.gro, ..config }
     }
     /// Hosts on switches, in turn.
     fn plug_in(&self, network: &mut Network, switches: &[usize]) -> Result<(), ConfigureError> {

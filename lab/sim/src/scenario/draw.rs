@@ -44,7 +44,7 @@ impl Scenario {
         let mut links: Vec<_> = (0..link_count).map(|_| [draw.link(worst), draw.link(worst)]).collect();
         // From a source of their own: what else a seed means is older.
         let large = &mut Draw(Random::from_number(seed ^ 0x00c0_a1e5_ced0));
-        let (runs, coalesces) = (!large.one_in(4), !large.one_in(4));
+        let (gso, gro) = (!large.one_in(4), !large.one_in(4));
         links.iter_mut().flatten().for_each(|direction| direction.offloads = large.one_in(2));
         links.iter_mut().flatten().for_each(|direction| direction.gathers = large.one_in(2));
         if shape == Shape::Dumbbell
@@ -80,8 +80,8 @@ impl Scenario {
             shape,
             is_ethernet,
             mtu_bytes,
-            runs,
-            coalesces,
+            gso,
+            gro,
             links,
             hosts,
             calls,

@@ -26,9 +26,9 @@ pub struct Scenario {
     /// Bytes of the largest packet at the hosts.
     pub mtu_bytes: u16,
     /// Whether hosts decide on several segments at once, and act once on those that come together.
-    pub runs: bool,
+    pub gso: bool,
     /// See `runs`.
-    pub coalesces: bool,
+    pub gro: bool,
     /// Each link, in both directions, in the order in which [`Shape`] makes them.
     pub links: Vec<[LinkConfig; 2]>,
     /// The hosts that talk.
@@ -203,7 +203,7 @@ impl Scenario {
             Offloads::Off => false,
             Offloads::On => true,
         };
-        (self.runs, self.coalesces) = (on, on);
+        (self.gso, self.gro) = (on, on);
         let later = self.events.iter_mut().filter_map(|event| match &mut event.what {
             What::Change { config, .. } => Some(config),
             _ => None,

@@ -6,16 +6,16 @@ use crate::parts::ip_environment;
 use crate::sockets::UdpSocketId;
 use crate::udp::UdpSockets;
 use inhost_base::Instant;
-use inhost_buf::{Device, Frame, Full, Large, Offload, Slices};
+use inhost_buf::{Device, Frame, Full, GsoType, Offload, Slices};
 use inhost_event::Sink;
 use inhost_ip::{HeaderHow, LinkHeader, Path, Resolution, SendDatagramError};
 use inhost_wire::checksum::pseudo_header;
-use inhost_wire::large::{Cut, UDP_CHECKSUM_OFFSET, segments, sum_of};
+use inhost_wire::offload::{Segmenter, UDP_CHECKSUM_OFFSET, segments, sum_of};
 use inhost_wire::{ethernet, ipv4, protocol, udp};
 
 /// Most datagrams of a run: as many as Linux takes in one of its own (`UDP_MAX_SEGMENTS`), so that a kernel at the other
 /// end of a device never refuses one.
-pub const MAX_RUN_DATAGRAMS: usize = 64;
+pub const MAX_GSO_DATAGRAMS: usize = 64;
 /// Room for the largest headers: link, IPv4 with all options, which is more than IPv6, and UDP.
 const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES + udp::LENGTH;
 
@@ -30,7 +30,7 @@ struct Headers {
 impl UdpSockets<'_> {
     /// Sends the run that is first in a socket's queue: as one frame where the device cuts it, else as many of its
     /// datagrams as the device takes, at most `most`; the rest stays first. Gives the number of frames.
-    pub(super) fn run_turn(
+    pub(super) fn gso_turn(
         &mut self,
         key: UdpSocketId,
         most: usize,
@@ -54,14 +54,14 @@ impl UdpSockets<'_> {
             Resolution::Pending => return Err(SendDatagramError::Pending),
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
-        let headers = self.run_headers(&path, link_header, &how, ports, whole_bytes)?;
+        let headers = self.gso_headers(&path, link_header, &how, ports, whole_bytes)?;
         let Some(udp) = self.parts.sockets.udp_mut(key) else { return Ok(0) };
         let Some((run, _)) = udp.first_mut() else { return Ok(0) };
         let frame = Frame {
             header: headers.bytes.get(..headers.length).unwrap_or(&[]),
             payload: Slices::one(run.payload.bytes()),
             offload: Offload::Segment {
-                of: Large::Udp,
+                of: GsoType::Udp,
                 segment_bytes,
                 transport_offset: headers.transport as u16,
             },
@@ -87,7 +87,7 @@ impl UdpSockets<'_> {
 
     /// All headers of a run, with the lengths of one datagram that carries all of it, and the pseudo-header's sum where
     /// the checksum belongs.
-    fn run_headers(
+    fn gso_headers(
         &mut self,
         path: &Path,
         link_header: LinkHeader,
@@ -119,14 +119,14 @@ fn cut(
     most: usize,
     device: &mut Counting<'_>,
 ) -> Result<usize, SendDatagramError> {
-    let mut cut = Cut::new(frame, network_offset).ok_or(SendDatagramError::TooLong)?;
+    let mut segmenter = Segmenter::new(frame, network_offset).ok_or(SendDatagramError::TooLong)?;
     let sums_there = device.offers().checksum;
-    let wanted = cut.count().min(most.max(1));
+    let wanted = segmenter.count().min(most.max(1));
     for index in 0..wanted {
-        let payload = cut.payload(index);
+        let payload = segmenter.payload(index);
         let piece = match sums_there {
-            true => cut.frame_without_sum(index, payload),
-            false => cut.frame(index, payload, sum_of(&payload)),
+            true => segmenter.frame_without_sum(index, payload),
+            false => segmenter.frame(index, payload, sum_of(&payload)),
         };
         match device.transmit(&piece) {
             Ok(()) => {}

@@ -1,4 +1,4 @@
-//! Frames that came by another shard's queue.
+//! Cross-shard messages: frames that arrived on another shard's queue.
 
 use inhost_base::Instant;
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offers, Packet, Pool, Shareable};
@@ -11,67 +11,67 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Frames that may wait for a shard on one link; beyond it they are lost, as in any queue.
-const LETTERS: usize = 256;
+/// Most frames that wait for a shard on one link. More are dropped.
+const QUEUE_FRAMES: usize = 256;
 
-/// A frame on its way to another shard: its bytes in memory of no shard's pool.
-struct Letter {
+/// A frame for another shard. Its bytes belong to no shard's pool.
+struct Message {
     bytes: Vec<u8>,
     checksum: Checksum,
     segment_bytes: u16,
 }
 
-/// Where one shard's letters for one link wait.
+/// The messages for one shard on one link.
 #[derive(Default)]
-struct Letterbox {
-    letters: Mutex<VecDeque<Letter>>,
-    /// How many, to look at without the lock.
+struct Inbox {
+    messages: Mutex<VecDeque<Message>>,
+    /// Number of messages, readable without the lock.
     waiting: AtomicUsize,
 }
 
-/// The letterboxes of all shards for one link.
-pub(super) struct LinkPost {
-    boxes: Vec<Letterbox>,
-    post: Arc<Common>,
+/// The inboxes of all shards for one link.
+pub(super) struct LinkExchange {
+    inboxes: Vec<Inbox>,
+    exchange: Arc<Common>,
 }
 
-/// What all links have in common: who is to be woken, and what has passed.
+/// What all links share: the shards' doorbells and the counters.
 #[derive(Default)]
 struct Common {
-    bells: Vec<OnceLock<Doorbell>>,
+    doorbells: Vec<OnceLock<Doorbell>>,
     handed_over: AtomicU64,
     lost: AtomicU64,
 }
 
-/// The letterboxes of all links, made as the shards add them.
-pub(super) struct Post {
+/// The inboxes of all links, made as the shards add them.
+pub(super) struct Exchange {
     common: Arc<Common>,
-    links: Mutex<Vec<Arc<LinkPost>>>,
+    links: Mutex<Vec<Arc<LinkExchange>>>,
 }
 
-impl core::fmt::Debug for Post {
+impl core::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Post").field("shards", &self.common.bells.len()).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("shards", &self.common.doorbells.len()).finish_non_exhaustive()
     }
 }
 
-impl Post {
-    pub(super) fn new(shards: usize) -> Post {
-        let bells = (0..shards).map(|_| OnceLock::new()).collect();
-        Post { common: Arc::new(Common { bells, ..Common::default() }), links: Mutex::default() }
+impl Exchange {
+    pub(super) fn new(shards: usize) -> Exchange {
+        let doorbells = (0..shards).map(|_| OnceLock::new()).collect();
+        Exchange { common: Arc::new(Common { doorbells, ..Common::default() }), links: Mutex::default() }
     }
-    /// The shard `index` is there, and is woken by `bell`.
-    pub(super) fn moves_in(&self, index: u16, bell: Doorbell) {
-        if let Some(place) = self.common.bells.get(usize::from(index)) {
-            let _ = place.set(bell);
+    /// Registers the doorbell of the shard `index`.
+    pub(super) fn register(&self, index: u16, doorbell: Doorbell) {
+        if let Some(place) = self.common.doorbells.get(usize::from(index)) {
+            let _ = place.set(doorbell);
         }
     }
-    /// The letterboxes of the link that each shard adds as its `number`th.
-    pub(super) fn link(&self, number: usize) -> Arc<LinkPost> {
+    /// The inboxes of the link that each shard adds as its `number`th.
+    pub(super) fn link(&self, number: usize) -> Arc<LinkExchange> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         while links.len() <= number {
-            let boxes = self.common.bells.iter().map(|_| Letterbox::default()).collect();
-            links.push(Arc::new(LinkPost { boxes, post: self.common.clone() }));
+            let inboxes = self.common.doorbells.iter().map(|_| Inbox::default()).collect();
+            links.push(Arc::new(LinkExchange { inboxes, exchange: self.common.clone() }));
         }
         links[number].clone()
     }
@@ -81,77 +81,77 @@ impl Post {
     }
 }
 
-impl LinkPost {
+impl LinkExchange {
     fn hand_over(&self, to: u16, packet: &Packet) {
-        let Some(letterbox) = self.boxes.get(usize::from(to)) else { return };
-        let letter = Letter {
+        let Some(inbox) = self.inboxes.get(usize::from(to)) else { return };
+        let message = Message {
             bytes: packet.bytes().to_vec(),
             checksum: packet.checksum,
             segment_bytes: packet.segment_bytes,
         };
-        let mut letters = letterbox.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        if letters.len() >= LETTERS {
-            self.post.lost.fetch_add(1, Ordering::Relaxed);
+        let mut messages = inbox.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        if messages.len() >= QUEUE_FRAMES {
+            self.exchange.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        letters.push_back(letter);
-        letterbox.waiting.store(letters.len(), Ordering::Release);
-        drop(letters);
-        self.post.handed_over.fetch_add(1, Ordering::Relaxed);
-        if let Some(bell) = self.post.bells.get(usize::from(to)).and_then(OnceLock::get) {
-            bell.ring();
+        messages.push_back(message);
+        inbox.waiting.store(messages.len(), Ordering::Release);
+        drop(messages);
+        self.exchange.handed_over.fetch_add(1, Ordering::Relaxed);
+        if let Some(doorbell) = self.exchange.doorbells.get(usize::from(to)).and_then(OnceLock::get) {
+            doorbell.ring();
         }
     }
-    /// Takes what waits for a shard, as far as `batch` has room; the number.
+    /// Moves a shard's messages to `batch` while it has room. Returns their number.
     fn collect(&self, shard: u16, pool: &mut Pool, batch: &mut Batch) -> usize {
-        let Some(letterbox) = self.boxes.get(usize::from(shard)) else { return 0 };
-        if letterbox.waiting.load(Ordering::Acquire) == 0 {
+        let Some(inbox) = self.inboxes.get(usize::from(shard)) else { return 0 };
+        if inbox.waiting.load(Ordering::Acquire) == 0 {
             return 0;
         }
-        let mut letters = letterbox.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages = inbox.messages.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = 0;
         while !batch.is_full()
-            && let Some(letter) = letters.pop_front()
+            && let Some(message) = messages.pop_front()
         {
-            let Some(mut packet) = pool.take(letter.bytes.len()) else { continue };
-            packet.append(&letter.bytes);
-            (packet.checksum, packet.segment_bytes) = (letter.checksum, letter.segment_bytes);
+            let Some(mut packet) = pool.take(message.bytes.len()) else { continue };
+            packet.append(&message.bytes);
+            (packet.checksum, packet.segment_bytes) = (message.checksum, message.segment_bytes);
             let _ = batch.push(packet);
             taken += 1;
         }
-        letterbox.waiting.store(letters.len(), Ordering::Release);
+        inbox.waiting.store(messages.len(), Ordering::Release);
         taken
     }
     fn waits_for(&self, shard: u16) -> bool {
-        self.boxes.get(usize::from(shard)).is_some_and(|b| b.waiting.load(Ordering::Acquire) > 0)
+        self.inboxes.get(usize::from(shard)).is_some_and(|b| b.waiting.load(Ordering::Acquire) > 0)
     }
 }
 
-/// A shard's queue of a link: what comes by it and belongs to another is handed over.
+/// A shard's queue of a link. Frames of other shards are handed over.
 pub(super) struct Steered {
     queue: Box<dyn Driver>,
     share: Share,
-    post: Arc<LinkPost>,
-    /// What came by the queue and found no room in the host's batch.
+    exchange: Arc<LinkExchange>,
+    /// Frames of the queue for which the host's batch had no room.
     arrived: Batch,
 }
 
 impl Steered {
-    pub(super) fn new(queue: Box<dyn Driver>, share: Share, post: Arc<LinkPost>) -> Steered {
-        Steered { queue, share, post, arrived: Batch::new() }
+    pub(super) fn new(queue: Box<dyn Driver>, share: Share, exchange: Arc<LinkExchange>) -> Steered {
+        Steered { queue, share, exchange, arrived: Batch::new() }
     }
-    /// Whether a packet stays here; it goes where else it belongs.
+    /// Hands a packet to the shards that it is for. True if this shard is one of them.
     fn stays(&self, ethernet: bool, packet: &Packet) -> bool {
         match self.share.steer(ethernet, packet.bytes()) {
             Steer::Here => true,
             Steer::Nobody => false,
             Steer::To(shard) => {
-                self.post.hand_over(shard, packet);
+                self.exchange.hand_over(shard, packet);
                 false
             }
             Steer::All => {
                 let others = (0..self.share.count()).filter(|&shard| shard != self.share.index());
-                others.for_each(|shard| self.post.hand_over(shard, packet));
+                others.for_each(|shard| self.exchange.hand_over(shard, packet));
                 true
             }
         }
@@ -172,7 +172,7 @@ impl Device for Steered {
 
 impl Driver for Steered {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize> {
-        let mut taken = self.post.collect(self.share.index(), pool, batch);
+        let mut taken = self.exchange.collect(self.share.index(), pool, batch);
         let received =
             if self.arrived.is_empty() { self.queue.receive(pool, &mut self.arrived) } else { Ok(0) };
         let ethernet = matches!(self.queue.frame_format(), FrameFormat::Ethernet(_));
@@ -196,7 +196,7 @@ impl Driver for Steered {
         self.queue.wants_write()
     }
     fn has_received(&self) -> bool {
-        !self.arrived.is_empty() || self.post.waits_for(self.share.index()) || self.queue.has_received()
+        !self.arrived.is_empty() || self.exchange.waits_for(self.share.index()) || self.queue.has_received()
     }
     fn can_transmit(&self) -> bool {
         self.queue.can_transmit()

@@ -44,14 +44,9 @@ fn read_all(net: &mut Net, socket: TcpSocketId) -> Vec<u8> {
 }
 
 /// What the receiver looks like after `change` was done to the frames of one pass, and what it read and answers.
-fn after(
-    coalesce: bool,
-    medium: fn(usize) -> Medium,
-    v6: bool,
-    change: &dyn Fn(&mut Vec<Vec<u8>>),
-) -> String {
+fn after(gro: bool, medium: fn(usize) -> Medium, v6: bool, change: &dyn Fn(&mut Vec<Vec<u8>>)) -> String {
     let mut net = Net::with(5, StackConfig::default(), medium);
-    let config = InterfaceConfig { coalesce, ..interface(1, medium(1)) };
+    let config = InterfaceConfig { gro, ..interface(1, medium(1)) };
     net.stacks[1] = Stack::new(StackConfig::default(), [9; 32], net.now);
     net.stacks[1].add_link(config, net.now).unwrap();
     let listener = if v6 {

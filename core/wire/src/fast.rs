@@ -1,14 +1,14 @@
-//! The packet that established connections exchange, recognised at a glance: IP without options, extensions or
-//! fragments and without a congestion mark; TCP with an acknowledgment, perhaps PSH, and at most the timestamps in
-//! their usual place. Whatever else a packet is, the general road tells.
+//! The fast path of TCP headers, read and written in one step: IP without options, extension headers or fragments and
+//! without a congestion mark; TCP with ACK, perhaps PSH, and at most the timestamps option in its usual place. Any other
+//! packet is left to the slow path, [`crate::tcp`].
 
-mod following;
+mod next;
 
 use crate::checksum::{Sum, words_of};
 use crate::tcp::PlainHeader;
 use crate::{protocol, tcp};
-pub use following::Following;
 use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr, Sequence};
+pub use next::NextSegment;
 
 const IPV4_BYTES: usize = crate::ipv4::LENGTH;
 const IPV6_BYTES: usize = crate::ipv6::LENGTH;
@@ -23,9 +23,9 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// The two bits of the IP header that say that a packet met congestion (RFC 3168 §5).
 const CONGESTED: u8 = 3;
 
-/// Such a packet: what its headers say. Its IP header is right, its TCP checksum not looked at.
+/// A segment in the shape that the fast path takes. Its IP header is checked; its TCP checksum is not.
 #[derive(Clone, Copy, Debug)]
-pub struct Straight<'a> {
+pub struct FastSegment<'a> {
     /// The sender's address and the receiver's, as they lie in front of the TCP header.
     addresses: &'a [u8],
     /// The sender's port.
@@ -42,16 +42,16 @@ pub struct Straight<'a> {
     pub total_bytes: usize,
 }
 
-impl<'a> Straight<'a> {
-    /// Looks at a packet, from its IP header on.
+impl<'a> FastSegment<'a> {
+    /// Parses a packet from its IP header on.
     #[inline]
-    pub fn of(packet: &'a [u8]) -> Option<Straight<'a>> {
-        let straight = Self::of_headers(packet)?;
-        (straight.total_bytes <= packet.len()).then_some(straight)
+    pub fn of(packet: &'a [u8]) -> Option<FastSegment<'a>> {
+        let segment = Self::of_headers(packet)?;
+        (segment.total_bytes <= packet.len()).then_some(segment)
     }
-    /// Looks at a packet of which `packet` may have the headers alone.
+    /// Parses the headers; `packet` may end where they do.
     #[inline(always)]
-    pub fn of_headers(packet: &'a [u8]) -> Option<Straight<'a>> {
+    pub fn of_headers(packet: &'a [u8]) -> Option<FastSegment<'a>> {
         let (ip_bytes, address_bytes, total_bytes) = match packet.first()? {
             0x45 => (IPV4_BYTES, 4, total_bytes_v4(packet)?),
             0x60..0x70 => (IPV6_BYTES, 16, total_bytes_v6(packet)?),
@@ -78,7 +78,7 @@ impl<'a> Straight<'a> {
             }
             _ => return None,
         };
-        Some(Straight {
+        Some(FastSegment {
             addresses,
             source_port: u16::from_be_bytes([fixed[0], fixed[1]]),
             destination_port: u16::from_be_bytes([fixed[2], fixed[3]]),
@@ -94,13 +94,13 @@ impl<'a> Straight<'a> {
             total_bytes,
         })
     }
-    /// Who sent it, and whom it is for, if that is said in IPv4.
+    /// Source and destination, if they are IPv4 addresses.
     #[inline]
     pub fn addresses_v4(&self) -> Option<(Ipv4Addr, Ipv4Addr)> {
         let [source, destination] = *self.addresses.as_chunks::<4>().0 else { return None };
         Some((Ipv4Addr::from(source), Ipv4Addr::from(destination)))
     }
-    /// Who sent it, and whom it is for.
+    /// Source and destination.
     pub fn addresses(&self) -> (IpAddr, IpAddr) {
         if let Some((source, destination)) = self.addresses_v4() {
             return (source.into(), destination.into());
@@ -116,8 +116,8 @@ impl<'a> Straight<'a> {
     pub fn payload_bytes(&self) -> usize {
         self.total_bytes - self.header_bytes
     }
-    /// Whether the TCP checksum of `packet`, which this was made of, is right. The addresses, which are under it too, lie
-    /// in front of what it covers.
+    /// Whether the TCP checksum of `packet`, which this was parsed from, is valid. The addresses of the pseudo-header lie
+    /// directly before the segment, so one pass covers both.
     // spec: RFC9293 MUST-3
     #[inline]
     pub fn checksum_ok(&self, packet: &[u8]) -> bool {
@@ -128,7 +128,7 @@ impl<'a> Straight<'a> {
     }
 }
 
-/// Bytes of a packet whose IPv4 header is right and has nothing out of the ordinary.
+/// Total length of an IPv4 packet with a valid, plain header.
 #[inline]
 fn total_bytes_v4(packet: &[u8]) -> Option<usize> {
     let ip = packet.first_chunk::<IPV4_BYTES>()?;
@@ -142,7 +142,7 @@ fn total_bytes_v4(packet: &[u8]) -> Option<usize> {
 fn sum_v4(ip: &[u8; IPV4_BYTES]) -> Sum {
     Sum::of_native(ip.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum())
 }
-/// The same for IPv6.
+/// Total length of an IPv6 packet without extension headers.
 #[inline]
 fn total_bytes_v6(packet: &[u8]) -> Option<usize> {
     let ip = packet.first_chunk::<IPV6_BYTES>()?;
@@ -150,12 +150,12 @@ fn total_bytes_v6(packet: &[u8]) -> Option<usize> {
     is_plain.then(|| IPV6_BYTES + usize::from(u16::from_be_bytes([ip[4], ip[5]])))
 }
 
-/// The two ends of such packets, and what IP says of them all.
+/// The header fields that are the same for every segment of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
-    /// Who sends.
+pub struct FlowHeader {
+    /// Source address.
     pub source: IpAddr,
-    /// Whom it is for.
+    /// Destination address.
     pub destination: IpAddr,
     /// The sender's port.
     pub source_port: u16,
@@ -163,13 +163,13 @@ pub struct Ends {
     pub destination_port: u16,
     /// Differentiated services and ECN.
     pub dscp_ecn: u8,
-    /// Hops that the packet may take.
+    /// Hop limit.
     pub hop_limit: u8,
 }
 
-/// Headers that were written.
+/// Lengths and checksums of headers that were written.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub struct WrittenHeaders {
     /// Bytes of the IP header.
     pub ip_bytes: usize,
     /// Bytes of both headers.
@@ -180,12 +180,17 @@ pub struct Written {
     pub header_sum: Sum,
 }
 
-impl Ends {
+impl FlowHeader {
     /// Writes the headers of a packet with `payload_bytes` of data, which must not be fragmented, the TCP checksum apart:
     /// its field is 0. Every word is summed as it is written, so that nothing is read again. `None` when the packet
     /// would be too long, or the headers do not fit.
     #[inline]
-    pub fn emit(&self, header: &PlainHeader, payload_bytes: usize, into: &mut [u8]) -> Option<Written> {
+    pub fn emit(
+        &self,
+        header: &PlainHeader,
+        payload_bytes: usize,
+        into: &mut [u8],
+    ) -> Option<WrittenHeaders> {
         let tcp_bytes = tcp::LENGTH + if header.timestamps.is_some() { TIMESTAMPS_BYTES } else { 0 };
         let length = u16::try_from(tcp_bytes + payload_bytes).ok()?;
         let (ip_bytes, addresses) = match (self.source, self.destination) {
@@ -202,7 +207,7 @@ impl Ends {
         };
         let header_sum = self.emit_tcp(header, into.get_mut(ip_bytes..)?)?;
         let pseudo_sum = Sum::of_words(addresses + u64::from(protocol::TCP) + u64::from(length));
-        Some(Written { ip_bytes, header_bytes: ip_bytes + tcp_bytes, pseudo_sum, header_sum })
+        Some(WrittenHeaders { ip_bytes, header_bytes: ip_bytes + tcp_bytes, pseudo_sum, header_sum })
     }
     #[inline]
     fn emit_v4(

@@ -1,4 +1,4 @@
-//! Large frames cut into segments by software: what a device does for `Offload::Segment`, for those that cannot.
+//! Offloads in software: GSO frames split into segments, and checksums completed, for a device that does neither.
 //!
 //! The headers of the segments differ in a few fields, so the sum of the rest is made once, and each header is the one
 //! before it with those fields changed.
@@ -6,7 +6,7 @@
 use crate::checksum::Sum;
 use crate::tcp::Flags;
 use crate::{ethernet, ipv4, ipv6, protocol, tcp, udp};
-use inhost_buf::{Frame, Large, Offload, Slices};
+use inhost_buf::{Frame, GsoType, Offload, Slices};
 
 /// Room for the largest headers: link, IP and TCP with all options.
 const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES + tcp::MAX_LENGTH;
@@ -26,13 +26,13 @@ pub const TCP_CHECKSUM_OFFSET: u16 = 16;
 pub const UDP_CHECKSUM_OFFSET: u16 = 6;
 const UDP_LENGTH: usize = 4;
 
-/// A large frame on its way to be cut.
+/// Software segmentation of one GSO frame.
 #[derive(Clone, Debug)]
-pub struct Cut<'a> {
+pub struct Segmenter<'a> {
     payload: Slices<'a>,
     segment_bytes: usize,
     count: usize,
-    of: Large,
+    of: GsoType,
     is_v4: bool,
     network: usize,
     transport: usize,
@@ -54,33 +54,33 @@ pub struct Cut<'a> {
     repeated_sum: Option<u64>,
 }
 
-/// The lengths of the segments' frames, and their number.
+/// Number of segments of a GSO payload.
 pub fn segments(payload_bytes: usize, segment_bytes: usize) -> usize {
     payload_bytes.div_ceil(segment_bytes.max(1)).max(1)
 }
 
-impl<'a> Cut<'a> {
+impl<'a> Segmenter<'a> {
     /// Prepares `frame`, whose IP header begins at `network_offset`. `None` when it is not large, or is not what it says.
-    pub fn new(frame: &Frame<'a>, network_offset: usize) -> Option<Cut<'a>> {
+    pub fn new(frame: &Frame<'a>, network_offset: usize) -> Option<Segmenter<'a>> {
         let Offload::Segment { of, segment_bytes, transport_offset } = frame.offload else { return None };
         let transport = usize::from(transport_offset);
         let header_bytes = frame.header.len();
         let mut header = [0; HEADERS_BYTES];
         header.get_mut(..header_bytes)?.copy_from_slice(frame.header);
         let is_v4 = match of {
-            Large::TcpV4 => true,
-            Large::TcpV6 => false,
-            Large::Udp => frame.header.get(network_offset)? >> 4 == 4,
+            GsoType::TcpV4 => true,
+            GsoType::TcpV6 => false,
+            GsoType::Udp => frame.header.get(network_offset)? >> 4 == 4,
         };
         let least = network_offset + if is_v4 { ipv4::LENGTH } else { ipv6::LENGTH };
         let transport_bytes = match of {
-            Large::Udp => udp::LENGTH,
-            Large::TcpV4 | Large::TcpV6 => tcp::LENGTH,
+            GsoType::Udp => udp::LENGTH,
+            GsoType::TcpV4 | GsoType::TcpV6 => tcp::LENGTH,
         };
         if segment_bytes == 0 || transport < least || header_bytes < transport + transport_bytes {
             return None;
         }
-        let mut cut = Cut {
+        let mut segmenter = Segmenter {
             payload: frame.payload,
             segment_bytes: usize::from(segment_bytes),
             count: segments(frame.payload.len(), usize::from(segment_bytes)),
@@ -98,15 +98,15 @@ impl<'a> Cut<'a> {
             transport_sum: 0,
             repeated_sum: None,
         };
-        cut.prepare()?;
-        Some(cut)
+        segmenter.prepare()?;
+        Some(segmenter)
     }
     /// Keeps what changes, and sums what does not.
     fn prepare(&mut self) -> Option<()> {
         let (network, transport) = (self.network, self.transport);
         let next = match self.of {
-            Large::Udp => protocol::UDP,
-            Large::TcpV4 | Large::TcpV6 => protocol::TCP,
+            GsoType::Udp => protocol::UDP,
+            GsoType::TcpV4 | GsoType::TcpV6 => protocol::TCP,
         };
         let addresses = if self.is_v4 { network + 12..network + 20 } else { network + 8..network + 40 };
         self.pseudo_sum = Sum::of(self.header.get(addresses)?).add_u16(u16::from(next));
@@ -117,7 +117,7 @@ impl<'a> Cut<'a> {
             }
             self.network_sum = Sum::of(self.header.get(network..transport)?).folded();
         }
-        if self.of == Large::Udp {
+        if self.of == GsoType::Udp {
             self.put(transport + UDP_LENGTH, 0);
             self.put(transport + usize::from(UDP_CHECKSUM_OFFSET), 0);
         } else {
@@ -169,14 +169,14 @@ impl<'a> Cut<'a> {
         let whole = Sum::of_words(headers + changed + u64::from(sum.folded()));
         let checksum = match (whole.finish(), self.of) {
             // RFC 768: zero says that there is none.
-            (0, Large::Udp) => 0xffff,
+            (0, GsoType::Udp) => 0xffff,
             (checksum, _) => checksum,
         };
         self.put(self.checksum_at(), checksum);
         // The first may bear another flag, and the last is shorter. IPv4 numbers packets that may be fragmented.
         let is_atomic =
             self.header.get(self.network + V4_FLAGS).is_some_and(|byte| byte & DONT_FRAGMENT != 0);
-        if index == 1 && self.of != Large::Udp && (is_atomic || !self.is_v4) {
+        if index == 1 && self.of != GsoType::Udp && (is_atomic || !self.is_v4) {
             self.repeated_sum = Some(headers + u64::from(self.flags_of(index)));
         }
     }
@@ -200,8 +200,8 @@ impl<'a> Cut<'a> {
     fn checksum_at(&self) -> usize {
         self.transport
             + usize::from(match self.of {
-                Large::Udp => UDP_CHECKSUM_OFFSET,
-                Large::TcpV4 | Large::TcpV6 => TCP_CHECKSUM_OFFSET,
+                GsoType::Udp => UDP_CHECKSUM_OFFSET,
+                GsoType::TcpV4 | GsoType::TcpV6 => TCP_CHECKSUM_OFFSET,
             })
     }
     /// Makes the header that of the segment `index`, its checksum apart; gives the length of transport header and
@@ -229,7 +229,7 @@ impl<'a> Cut<'a> {
             let sum = u64::from(self.network_sum) + u64::from(total) + u64::from(identification);
             put_word(network, V4_CHECKSUM, Sum::of_words(sum).finish());
         }
-        let changed = if self.of == Large::Udp {
+        let changed = if self.of == GsoType::Udp {
             if let Some(transport) = transport.first_chunk_mut::<{ udp::LENGTH }>() {
                 put_word(transport, UDP_LENGTH, length);
             }
@@ -277,9 +277,9 @@ impl<'a> Cut<'a> {
 pub fn received(bytes: &[u8], network_offset: usize, segment_bytes: u16) -> Option<Frame<'_>> {
     let (transport, number, is_v4) = transport_of(bytes, network_offset)?;
     let (of, header_bytes) = match (number, is_v4) {
-        (protocol::UDP, _) => (Large::Udp, udp::LENGTH),
-        (protocol::TCP, true) => (Large::TcpV4, tcp_header_bytes(bytes, transport)?),
-        (protocol::TCP, false) => (Large::TcpV6, tcp_header_bytes(bytes, transport)?),
+        (protocol::UDP, _) => (GsoType::Udp, udp::LENGTH),
+        (protocol::TCP, true) => (GsoType::TcpV4, tcp_header_bytes(bytes, transport)?),
+        (protocol::TCP, false) => (GsoType::TcpV6, tcp_header_bytes(bytes, transport)?),
         _ => return None,
     };
     let (header, payload) = bytes.split_at_checked(transport + header_bytes)?;
@@ -302,10 +302,10 @@ pub fn complete(frame: &Frame<'_>, network_offset: usize, mut put: impl FnMut(&F
             }
         }
         Offload::Segment { .. } => {
-            let Some(mut cut) = Cut::new(frame, network_offset) else { return };
-            for index in 0..cut.count() {
-                let payload = cut.payload(index);
-                put(&cut.frame(index, payload, sum_of(&payload)));
+            let Some(mut segmenter) = Segmenter::new(frame, network_offset) else { return };
+            for index in 0..segmenter.count() {
+                let payload = segmenter.payload(index);
+                put(&segmenter.frame(index, payload, sum_of(&payload)));
             }
         }
     }
@@ -390,10 +390,10 @@ mod tests {
     fn v6() -> (Ipv6Addr, Ipv6Addr) {
         ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap())
     }
-    fn header(of: Large, v4: bool, front: usize, payload_bytes: usize) -> Vec<u8> {
+    fn header(of: GsoType, v4: bool, front: usize, payload_bytes: usize) -> Vec<u8> {
         let mut header = vec![0xee; front];
-        let transport_bytes = if of == Large::Udp { udp::LENGTH } else { 32 };
-        let next = if of == Large::Udp { protocol::UDP } else { protocol::TCP };
+        let transport_bytes = if of == GsoType::Udp { udp::LENGTH } else { 32 };
+        let next = if of == GsoType::Udp { protocol::UDP } else { protocol::TCP };
         let length = (transport_bytes + payload_bytes) as u16;
         let mut ip = [0; 64];
         let n = if v4 {
@@ -403,7 +403,7 @@ mod tests {
         };
         header.extend_from_slice(&ip[..n]);
         let mut transport = [0; 64];
-        if of == Large::Udp {
+        if of == GsoType::Udp {
             let udp = UdpHeader { source_port: 5, destination_port: 6 };
             let (source, destination) = (IpAddr::V4(V4.0), IpAddr::V4(V4.1));
             udp.emit(source, destination, payload_bytes, Sum::ZERO, &mut transport);
@@ -421,7 +421,7 @@ mod tests {
         header.extend_from_slice(&transport[..transport_bytes]);
         header
     }
-    fn check(of: Large, v4: bool, front: usize, payload_bytes: usize, segment_bytes: u16) {
+    fn check(of: GsoType, v4: bool, front: usize, payload_bytes: usize, segment_bytes: u16) {
         let bytes: Vec<u8> = (0..payload_bytes).map(|i| (i * 7 + i / 256) as u8).collect();
         let header = header(of, v4, front, payload_bytes);
         let transport_offset = (front + if v4 { 20 } else { 40 }) as u16;
@@ -430,14 +430,14 @@ mod tests {
             payload.push(piece);
         }
         let offload = Offload::Segment { of, segment_bytes, transport_offset };
-        let mut cut = Cut::new(&Frame { header: &header, payload, offload }, front).unwrap();
-        let (mut got, count) = (Vec::new(), cut.count());
+        let mut segmenter = Segmenter::new(&Frame { header: &header, payload, offload }, front).unwrap();
+        let (mut got, count) = (Vec::new(), segmenter.count());
         // In one go, too: then what is the same in segments is not written again.
-        let mut again = cut.clone();
+        let mut again = segmenter.clone();
         for index in 0..count {
-            let part = cut.payload(index);
+            let part = segmenter.payload(index);
             let mut flat = vec![0; 2048];
-            let length = cut.frame(index, part, sum_of(&part)).write_to(&mut flat).unwrap();
+            let length = segmenter.frame(index, part, sum_of(&part)).write_to(&mut flat).unwrap();
             let mut in_one_go = vec![0; 2048];
             assert_eq!(again.frame(index, part, sum_of(&part)).write_to(&mut in_one_go), Some(length));
             assert_eq!(in_one_go, flat);
@@ -452,7 +452,7 @@ mod tests {
                 assert_eq!(view.total_length(), ip.len());
                 (v6().0.into(), v6().1.into(), view.payload())
             };
-            if of == Large::Udp {
+            if of == GsoType::Udp {
                 let view = UdpView::new(transport).unwrap();
                 assert!(view.checksum_ok(source, destination) && view.checksum() != 0);
                 got.extend_from_slice(view.payload());
@@ -468,8 +468,8 @@ mod tests {
             // A device that makes the sum itself makes the same.
             let with_sum = flat[..length].to_vec();
             let mut flat = vec![0; 2048];
-            cut.frame_without_sum(index, part).write_to(&mut flat).unwrap();
-            let at = usize::from(transport_offset) + if of == Large::Udp { 6 } else { 16 };
+            segmenter.frame_without_sum(index, part).write_to(&mut flat).unwrap();
+            let at = usize::from(transport_offset) + if of == GsoType::Udp { 6 } else { 16 };
             let sum = Sum::of(&flat[usize::from(transport_offset)..length]).finish();
             flat[at..at + 2].copy_from_slice(&sum.to_be_bytes());
             assert_eq!(&flat[..length], with_sum);
@@ -483,10 +483,10 @@ mod tests {
             [(4000, 1448), (2896, 1448), (3001, 999), (100, 1448), (65_000, 1400), (7, 1)]
         {
             for front in [0, 14] {
-                check(Large::TcpV4, true, front, payload_bytes, segment_bytes);
-                check(Large::TcpV6, false, front, payload_bytes, segment_bytes);
-                check(Large::Udp, true, front, payload_bytes, segment_bytes);
-                check(Large::Udp, false, front, payload_bytes, segment_bytes);
+                check(GsoType::TcpV4, true, front, payload_bytes, segment_bytes);
+                check(GsoType::TcpV6, false, front, payload_bytes, segment_bytes);
+                check(GsoType::Udp, true, front, payload_bytes, segment_bytes);
+                check(GsoType::Udp, false, front, payload_bytes, segment_bytes);
             }
         }
     }
@@ -494,10 +494,10 @@ mod tests {
     #[test]
     fn what_came_in_large_is_cut_as_what_goes_out() {
         for (of, v4, segment_bytes) in [
-            (Large::TcpV4, true, 1000),
-            (Large::TcpV6, false, 999),
-            (Large::Udp, true, 1200),
-            (Large::Udp, false, 7),
+            (GsoType::TcpV4, true, 1000),
+            (GsoType::TcpV6, false, 999),
+            (GsoType::Udp, true, 1200),
+            (GsoType::Udp, false, 7),
         ] {
             let mut bytes = header(of, v4, 14, 5000);
             let transport_offset = if v4 { 34 } else { 54 };
@@ -505,14 +505,14 @@ mod tests {
             let frame = received(&bytes, 14, segment_bytes).unwrap();
             assert_eq!(frame.offload, Offload::Segment { of, segment_bytes, transport_offset });
             assert_eq!((frame.len(), frame.payload.len()), (bytes.len(), 5000));
-            assert!(Cut::new(&frame, 14).is_some());
+            assert!(Segmenter::new(&frame, 14).is_some());
         }
         assert!(received(&[0x45; 20], 0, 1000).is_none() && received(&[], 14, 1000).is_none());
     }
 
     #[test]
     fn a_checksum_left_to_the_device_is_made() {
-        for (of, v4) in [(Large::TcpV4, true), (Large::TcpV6, false)] {
+        for (of, v4) in [(GsoType::TcpV4, true), (GsoType::TcpV6, false)] {
             let mut bytes = header(of, v4, 0, 333);
             bytes.extend((0..333).map(|i| (i * i) as u8));
             let transport = if v4 { 20 } else { 40 };
@@ -529,28 +529,28 @@ mod tests {
 
     #[test]
     fn what_is_not_what_it_says_is_refused() {
-        let header = header(Large::TcpV4, true, 0, 3000);
+        let header = header(GsoType::TcpV4, true, 0, 3000);
         let bytes = [0; 3000];
         let frame = |transport_offset, segment_bytes| Frame {
             header: &header,
             payload: Slices::one(&bytes),
-            offload: Offload::Segment { of: Large::TcpV4, segment_bytes, transport_offset },
+            offload: Offload::Segment { of: GsoType::TcpV4, segment_bytes, transport_offset },
         };
-        assert!(Cut::new(&frame(20, 1000), 0).is_some());
-        assert!(Cut::new(&frame(19, 1000), 0).is_none());
-        assert!(Cut::new(&frame(40, 1000), 0).is_none());
-        assert!(Cut::new(&frame(20, 0), 0).is_none());
+        assert!(Segmenter::new(&frame(20, 1000), 0).is_some());
+        assert!(Segmenter::new(&frame(19, 1000), 0).is_none());
+        assert!(Segmenter::new(&frame(40, 1000), 0).is_none());
+        assert!(Segmenter::new(&frame(20, 0), 0).is_none());
         let whole = Frame { offload: Offload::None, ..frame(20, 1000) };
-        assert!(Cut::new(&whole, 0).is_none());
+        assert!(Segmenter::new(&whole, 0).is_none());
     }
 
     #[test]
     fn a_device_in_software_does_what_it_is_asked_for() {
         let payload: Vec<u8> = (0..700_u32).map(|at| at as u8).collect();
-        for (of, v4) in [(Large::TcpV4, true), (Large::TcpV6, false), (Large::Udp, true)] {
+        for (of, v4) in [(GsoType::TcpV4, true), (GsoType::TcpV6, false), (GsoType::Udp, true)] {
             let header = header(of, v4, 0, payload.len());
             let transport_offset = if v4 { 20 } else { 40 };
-            let checksum_offset = if of == Large::Udp { UDP_CHECKSUM_OFFSET } else { TCP_CHECKSUM_OFFSET };
+            let checksum_offset = if of == GsoType::Udp { UDP_CHECKSUM_OFFSET } else { TCP_CHECKSUM_OFFSET };
             let frame = |offload| Frame { header: &header, payload: Slices::one(&payload), offload };
             let put = |offload| {
                 let mut put = Vec::new();

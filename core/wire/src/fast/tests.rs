@@ -44,7 +44,7 @@ fn segment(timestamps: Option<(u32, u32)>, payload: &[u8]) -> Segment<'_> {
 }
 
 #[test]
-fn it_says_what_the_general_road_says() {
+fn it_says_what_the_slow_path_says() {
     for v6 in [false, true] {
         for timestamps in [None, Some((0xdead_beef, 0x0bad_cafe))] {
             for payload in [&b""[..], b"x", &[7; 1448]] {
@@ -52,22 +52,22 @@ fn it_says_what_the_general_road_says() {
                 let length = bytes.len();
                 // The padding of a short Ethernet frame.
                 bytes.extend_from_slice(&[0xee; 6]);
-                let straight = Straight::of(&bytes).unwrap();
-                let view = TcpView::new(&bytes[straight.ip_bytes..length]).unwrap();
+                let fast = FastSegment::of(&bytes).unwrap();
+                let view = TcpView::new(&bytes[fast.ip_bytes..length]).unwrap();
                 let general = Segment::parse(&view).header();
                 assert_eq!(
-                    straight.header.full(),
+                    fast.header.full(),
                     tcp::TcpHeader { source_port: 0, destination_port: 0, ..general }
                 );
-                assert_eq!((straight.source_port, straight.destination_port), (4711, 80));
-                assert_eq!(straight.addresses(), ends(v6));
-                assert_eq!(straight.addresses_v4().is_some(), !v6);
-                assert_eq!(&bytes[straight.header_bytes..straight.total_bytes], payload);
-                assert_eq!(straight.payload_bytes(), payload.len());
-                assert!(straight.checksum_ok(&bytes));
+                assert_eq!((fast.source_port, fast.destination_port), (4711, 80));
+                assert_eq!(fast.addresses(), ends(v6));
+                assert_eq!(fast.addresses_v4().is_some(), !v6);
+                assert_eq!(&bytes[fast.header_bytes..fast.total_bytes], payload);
+                assert_eq!(fast.payload_bytes(), payload.len());
+                assert!(fast.checksum_ok(&bytes));
                 let mut spoilt = bytes.clone();
                 spoilt[length - 1] ^= 0x10;
-                assert!(!straight.checksum_ok(&spoilt));
+                assert!(!fast.checksum_ok(&spoilt));
             }
         }
     }
@@ -81,7 +81,7 @@ fn no_spoilt_header_passes() {
         for bit in 0..8 * (good.len() - 5) {
             let mut bytes = good.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let passes = Straight::of(&bytes).is_some_and(|straight| straight.checksum_ok(&bytes));
+            let passes = FastSegment::of(&bytes).is_some_and(|fast| fast.checksum_ok(&bytes));
             // IPv6 protects neither traffic class, flow label nor hop limit.
             let unprotected = v6 && (matches!(bit / 8, 1..4 | 7) || bit < 4);
             assert!(!passes || unprotected, "bit {bit}, IPv6 {v6}");
@@ -90,7 +90,7 @@ fn no_spoilt_header_passes() {
 }
 
 #[test]
-fn what_is_out_of_the_ordinary_is_not_straight() {
+fn what_is_out_of_the_ordinary_is_not_fast() {
     let with = |change: fn(&mut Segment<'_>)| {
         let mut segment = segment(None, b"hello");
         change(&mut segment);
@@ -108,12 +108,12 @@ fn what_is_out_of_the_ordinary_is_not_straight() {
         }),
     ];
     for bytes in cases {
-        assert!(Straight::of(bytes).is_none());
+        assert!(FastSegment::of(bytes).is_none());
     }
     let good = with(|_| {});
-    assert!(Straight::of(&good).is_some());
+    assert!(FastSegment::of(&good).is_some());
     for length in 0..good.len() {
-        assert!(Straight::of(&good[..length]).is_none(), "cut to {length} bytes");
+        assert!(FastSegment::of(&good[..length]).is_none(), "cut to {length} bytes");
     }
     let (IpAddr::V4(a), IpAddr::V4(b)) = ends(false) else { unreachable!() };
     let plain = Ipv4Header::new(a, b, protocol::TCP, (good.len() - IPV4_BYTES) as u16);
@@ -125,13 +125,13 @@ fn what_is_out_of_the_ordinary_is_not_straight() {
     ] {
         let mut bytes = good.clone();
         header.emit(&mut bytes);
-        assert!(Straight::of(&bytes).is_none(), "{header:?}");
+        assert!(FastSegment::of(&bytes).is_none(), "{header:?}");
     }
 }
 
-/// What is written straight is to the byte what the general road writes.
+/// What is written by the fast path is to the byte what the slow path writes.
 #[test]
-fn it_writes_what_the_general_road_writes() {
+fn it_writes_what_the_slow_path_writes() {
     for v6 in [false, true] {
         for timestamps in [None, Some((0xffff_ffff, 0x8000_0001))] {
             for push in [false, true] {
@@ -149,7 +149,7 @@ fn it_writes_what_the_general_road_writes() {
                     (expected[0], expected[1], expected[7]) = (0x62, 0xa0, 9);
                 }
                 let header = segment.header().plain().unwrap();
-                let ends = Ends {
+                let ends = FlowHeader {
                     source,
                     destination,
                     source_port: 4711,

@@ -4,10 +4,10 @@ mod common;
 
 use common::{LINK, Net, address_v6, endpoint, interface};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr};
-use inhost_buf::{Device, Frame, Full, Large, Offers, Offload};
+use inhost_buf::{Device, Frame, Full, GsoType, Offers, Offload};
 use inhost_event::Ignore;
-use inhost_stack::{DatagramError, MAX_RUN_DATAGRAMS, Medium, Stack, StackConfig, UdpOptions, UdpSocketId};
-use inhost_wire::large::{Cut, sum_of};
+use inhost_stack::{DatagramError, MAX_GSO_DATAGRAMS, Medium, Stack, StackConfig, UdpOptions, UdpSocketId};
+use inhost_wire::offload::{Segmenter, sum_of};
 use inhost_wire::udp::UdpView;
 use inhost_wire::{ipv4::Ipv4View, ipv6::Ipv6View};
 
@@ -41,18 +41,18 @@ impl Device for Card {
         self.frames.push(frame.payload.len());
         match frame.offload {
             Offload::Segment { of, .. } => {
-                assert_eq!((of, self.offers.udp), (Large::Udp, true));
-                let mut cut = Cut::new(frame, 0).unwrap();
-                for index in 0..cut.count() {
-                    let payload = cut.payload(index);
-                    self.put(&cut.frame(index, payload, sum_of(&payload)));
+                assert_eq!((of, self.offers.udp), (GsoType::Udp, true));
+                let mut segmenter = Segmenter::new(frame, 0).unwrap();
+                for index in 0..segmenter.count() {
+                    let payload = segmenter.payload(index);
+                    self.put(&segmenter.frame(index, payload, sum_of(&payload)));
                 }
             }
             Offload::Checksum { .. } => {
                 assert!(self.offers.checksum);
                 let mut bytes = vec![0; frame.len()];
                 frame.write_to(&mut bytes).unwrap();
-                assert!(inhost_wire::large::finish_checksum(&mut bytes, 0));
+                assert!(inhost_wire::offload::finish_checksum(&mut bytes, 0));
                 self.packets.push(bytes);
             }
             Offload::None => self.put(frame),
@@ -78,7 +78,7 @@ fn text(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 7 + at / 256) as u8).collect()
 }
 
-/// The data of each packet, whose headers and checksums are right, and which no router may cut.
+/// The data of each packet. Headers and checksums are right, and no router may fragment it.
 fn data_of(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let one = |packet: &Vec<u8>| {
         let (udp, ends) = if packet[0] >> 4 == 4 {
@@ -109,7 +109,7 @@ fn a_run_is_one_frame_for_a_device_that_cuts_and_the_same_datagrams_for_one_that
         for (offers, frames) in [(Offers::ALL, 1), (sums, 21), (Offers::NONE, 21)] {
             let (mut stack, socket, to) = host(v6);
             let bytes = text(20_300);
-            stack.udp().send_run(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
+            stack.udp().send_gso(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
             let mut card = Card::new(offers);
             stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
             assert_eq!(card.frames.len(), frames);
@@ -125,7 +125,7 @@ fn what_a_full_device_does_not_take_leaves_later_and_others_have_their_turn() {
     let (mut stack, socket, to) = host(false);
     let other = stack.udp().bind(Endpoint { port: 10, ..to_any() }, UdpOptions::default(), NOW).unwrap();
     let bytes = text(20_300);
-    stack.udp().send_run(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
+    stack.udp().send_gso(socket, &bytes, SEGMENT_BYTES, Some(to), None, NOW).unwrap();
     stack.udp().send_to(other, b"between", Some(to), None, NOW).unwrap();
     let mut card = Card::new(Offers::NONE);
     card.room = 3;
@@ -150,7 +150,7 @@ fn to_any() -> Endpoint {
 fn what_fits_no_datagram_no_path_or_no_run_is_refused_and_one_datagram_is_no_run() {
     let (mut stack, socket, to) = host(false);
     let mut send = |bytes: usize, each: u16| {
-        let sent = stack.udp().send_run(socket, &text(bytes), each, Some(to), None, NOW);
+        let sent = stack.udp().send_gso(socket, &text(bytes), each, Some(to), None, NOW);
         let mut card = Card::new(Offers::ALL);
         while stack.wants_transmit(LINK) {
             stack.transmit(LINK, NOW, 64, &mut card, &mut Ignore);
@@ -160,8 +160,8 @@ fn what_fits_no_datagram_no_path_or_no_run_is_refused_and_one_datagram_is_no_run
     assert_eq!(send(10, 0), Err(DatagramError::TooLong));
     assert_eq!(send(65_508, 1400), Err(DatagramError::TooLong));
     assert_eq!(send(3000, 1473), Err(DatagramError::TooLong));
-    assert_eq!(send(MAX_RUN_DATAGRAMS * 10 + 1, 10), Err(DatagramError::TooLong));
-    assert_eq!(send(MAX_RUN_DATAGRAMS * 10, 10), Ok(MAX_RUN_DATAGRAMS));
+    assert_eq!(send(MAX_GSO_DATAGRAMS * 10 + 1, 10), Err(DatagramError::TooLong));
+    assert_eq!(send(MAX_GSO_DATAGRAMS * 10, 10), Ok(MAX_GSO_DATAGRAMS));
     assert_eq!(send(3000, 1472), Ok(3));
     // One that is too long for the path goes in fragments, as ever.
     assert_eq!(send(3000, 3000), Ok(3));
@@ -174,7 +174,7 @@ fn a_run_waits_for_its_neighbour_and_arrives_in_order() {
     let receiver = net.stacks[1].udp().bind(endpoint(1, 7), UdpOptions::default(), net.now).unwrap();
     let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
     let bytes = text(20_300);
-    net.stacks[0].udp().send_run(sender, &bytes, SEGMENT_BYTES, Some(endpoint(1, 7)), None, net.now).unwrap();
+    net.stacks[0].udp().send_gso(sender, &bytes, SEGMENT_BYTES, Some(endpoint(1, 7)), None, net.now).unwrap();
     net.pass(inhost_base::Duration::from_secs(1));
     let mut place = [0; 2000];
     for piece in pieces(&bytes) {
@@ -191,10 +191,10 @@ fn any_run_by_any_device_with_any_room_is_the_same_datagrams() {
         let v6 = random.public_below(2) == 0;
         let (mut stack, socket, to) = host(v6);
         let each = 1 + random.public_below(1_400) as usize;
-        let count = 1 + random.public_below(MAX_RUN_DATAGRAMS as u32) as usize;
+        let count = 1 + random.public_below(MAX_GSO_DATAGRAMS as u32) as usize;
         let whole = (each * count).min(65_507);
         let bytes = text(whole - random.public_below(each as u32) as usize % whole);
-        stack.udp().send_run(socket, &bytes, each as u16, Some(to), None, NOW).unwrap();
+        stack.udp().send_gso(socket, &bytes, each as u16, Some(to), None, NOW).unwrap();
         let offers = [Offers::ALL, Offers::NONE, Offers { checksum: true, ..Offers::NONE }];
         let mut card = Card::new(offers[random.public_below(3) as usize]);
         let mut passes = 0;

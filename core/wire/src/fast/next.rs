@@ -1,7 +1,7 @@
-//! The next segment of a run: one of a stream's segments differs from the one before in its sequence number, its
-//! checksum and its data, and in nothing else. That is seen by comparing words, without reading the headers again.
+//! The GRO candidate: consecutive segments of a stream differ only in sequence number, checksum and data. Comparing
+//! header words shows this without parsing the headers again.
 
-use super::{IPV4_BYTES, Straight};
+use super::{FastSegment, IPV4_BYTES};
 use crate::checksum::Sum;
 use crate::tcp::PlainHeader;
 use crate::{ethernet, ipv6, protocol, tcp};
@@ -11,10 +11,10 @@ use inhost_base::Sequence;
 const WORDS: usize = (ethernet::LENGTH + ipv6::LENGTH + tcp::LENGTH + super::TIMESTAMPS_BYTES).div_ceil(8);
 const FRONT_BYTES: usize = WORDS * 8;
 
-/// What the next segment of a run looks like.
+/// The header words that the next segment of a stream must have.
 #[derive(Clone, Copy, Debug)]
-pub struct Following {
-    /// The front of the segment before, and ones where the next has to be the same.
+pub struct NextSegment {
+    /// The front of the previous segment, and a mask of the bits that must be equal.
     words: [u64; WORDS],
     masks: [u64; WORDS],
     /// IPv4's identification and checksum in the segment before.
@@ -32,7 +32,7 @@ pub struct Following {
     header: PlainHeader,
 }
 
-/// What may change in an IPv4 header: the sum of all shows whether it did so rightly.
+/// The fields of an IPv4 header that may change; the header checksum shows whether they are right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct IpSum {
     identification: [u8; 2],
@@ -46,12 +46,12 @@ impl IpSum {
     }
 }
 
-impl Following {
-    /// What follows `straight`, which lies in `frame` from `network` on; `None` where it is too short for a look.
-    pub fn new(frame: &[u8], network: usize, straight: &Straight<'_>) -> Option<Following> {
+impl NextSegment {
+    /// The candidate after `segment`, which lies in `frame` from `network` on; `None` if the frame is too short to compare.
+    pub fn new(frame: &[u8], network: usize, segment: &FastSegment<'_>) -> Option<NextSegment> {
         let front = frame.first_chunk::<FRONT_BYTES>()?;
-        let transport = network + straight.ip_bytes;
-        let payload = network + straight.header_bytes;
+        let transport = network + segment.ip_bytes;
+        let payload = network + segment.header_bytes;
         let mut same = [0u8; FRONT_BYTES];
         same.get_mut(..payload)?.fill(0xff);
         let mut may_differ =
@@ -59,26 +59,26 @@ impl Following {
         // The sequence number and the checksum.
         may_differ(transport + 4, 4)?;
         may_differ(transport + 16, 2)?;
-        let ip_sum = if straight.ip_bytes == IPV4_BYTES {
+        let ip_sum = if segment.ip_bytes == IPV4_BYTES {
             may_differ(network + 4, 2)?;
             may_differ(network + 10, 2)?;
             Some(IpSum::of(frame.get(network..)?.first_chunk()?))
         } else {
             None
         };
-        Some(Following {
+        Some(NextSegment {
             words: words_of(front),
             masks: words_of(&same),
             ip_sum,
             network,
-            addresses: transport - straight.addresses.len(),
+            addresses: transport - segment.addresses.len(),
             transport,
             payload,
-            end: network + straight.total_bytes,
-            header: straight.header,
+            end: network + segment.total_bytes,
+            header: segment.header,
         })
     }
-    /// Whether `frame` is the next segment, TCP's checksum apart.
+    /// Whether `frame` is the next segment. The TCP checksum is not checked.
     #[inline]
     pub fn is_next(&self, frame: &[u8]) -> bool {
         let (Some(front), true) = (frame.first_chunk::<FRONT_BYTES>(), self.end <= frame.len()) else {
@@ -112,7 +112,7 @@ impl Following {
     pub fn payload(&self) -> (usize, usize) {
         (self.payload, self.end)
     }
-    /// It was taken: the next one follows it.
+    /// Moves on to the segment after the one that was taken.
     #[inline]
     pub fn advance(&mut self) {
         self.header.sequence = self.next_sequence();
