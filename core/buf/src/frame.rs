@@ -216,7 +216,7 @@ impl Frame<'_> {
         self.len() == 0
     }
     /// The checksum state for a receiver within this program, where no checksum is computed.
-    pub fn vouched_checksum(&self) -> Checksum {
+    pub fn verified_checksum(&self) -> Checksum {
         match self.offload {
             Offload::Checksum { .. } => Checksum::Partial,
             Offload::None | Offload::Segment { .. } => Checksum::Verified,

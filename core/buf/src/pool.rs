@@ -92,7 +92,7 @@ impl Pool {
     #[inline(always)]
     pub fn give(&mut self, packet: Packet) {
         let capacity = packet.capacity();
-        let Storage::Own(storage) = packet.into_storage() else { return self.let_go(capacity) };
+        let Storage::Own(storage) = packet.into_storage() else { return self.uncharge(capacity) };
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(storage.len());
         // The class is the number of doublings from the smallest size.
         let class = (storage.len() / LEAST_BUFFER_BYTES).trailing_zeros() as usize;
@@ -113,7 +113,7 @@ impl Pool {
         fits
     }
     /// Stops counting `bytes` of a buffer that another holder will free.
-    pub(crate) fn let_go(&mut self, bytes: usize) {
+    pub(crate) fn uncharge(&mut self, bytes: usize) {
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
     }
     /// Capacity of all buffers in use.

@@ -36,7 +36,7 @@ impl Shared {
         match Arc::try_unwrap(held) {
             Ok(Shared::Written(packet)) => pool.give(packet),
             Ok(Shared::Lent(_)) => {}
-            Err(_still_read) => pool.let_go(written),
+            Err(_still_read) => pool.uncharge(written),
         }
     }
 }

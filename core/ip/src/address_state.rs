@@ -51,7 +51,7 @@ pub(crate) enum AddressAction {
     /// A statement that it is ours.
     Announce,
     /// The test has passed: it is ours now.
-    Settled,
+    Passed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,7 +179,7 @@ impl Assigned {
                 self.set_lifetimes(self.preferred_until, self.valid_until, now);
                 self.step = if is_v4 { Step::Announcing { sent: 0 } } else { Step::Idle };
                 self.next_at = if is_v4 { now } else { Instant::FAR_FUTURE };
-                Some(AddressAction::Settled)
+                Some(AddressAction::Passed)
             }
             Step::Announcing { sent } => {
                 let is_last = sent + 1 >= ANNOUNCE_COUNT;
@@ -245,9 +245,9 @@ mod tests {
         assigned.test(true, Instant::ZERO, &mut Random::from_number(1));
         assert!(!assigned.is_usable());
         let done = run(&mut assigned, Instant::from_millis(60_000));
-        use AddressAction::{Announce, Probe, Settled};
+        use AddressAction::{Announce, Passed, Probe};
         let actions: Vec<_> = done.iter().map(|(_, action)| *action).collect();
-        assert_eq!(actions, [Probe, Probe, Probe, Settled, Announce, Announce]);
+        assert_eq!(actions, [Probe, Probe, Probe, Passed, Announce, Announce]);
         assert!(done[0].0 < 1000);
         for pair in done[..3].windows(2) {
             assert!((1000..2000).contains(&(pair[1].0 - pair[0].0)), "{done:?}");

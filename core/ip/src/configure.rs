@@ -95,7 +95,7 @@ impl Ip {
             }
             return Err(error);
         }
-        self.carry_out(link, env);
+        self.run_actions(link, env);
         Ok(link)
     }
     fn set_up(

@@ -88,12 +88,12 @@ impl Ip {
         };
         interface.counters.forwarded_datagrams += u64::from(queued);
         if interface.neighbours.has_actions() {
-            self.carry_out(route.link, env);
+            self.run_actions(route.link, env);
         }
         if queued { Ok(()) } else { Err(Drop::QueueFull) }
     }
     /// Moves on what waited for neighbours on `link` that are known now, and tells the senders of what cannot go on.
-    pub(crate) fn settle_forwarding(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+    pub(crate) fn update_forwarding(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let Some(limit) = self.forwarding.map(|forwarding| forwarding.queue_packets) else { return };
         let Some(interface) = self.interface_mut(link) else { return };
         for waiting in interface.forward.take_waiting() {

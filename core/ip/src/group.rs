@@ -87,7 +87,7 @@ impl Groups {
         self.version_1_until > now
     }
     /// A router of IGMPv1 asked.
-    pub fn heard_version_1(&mut self, now: Instant) {
+    pub fn querier_is_version_1(&mut self, now: Instant) {
         self.version_1_until = now + VERSION_1_ROUTER_PRESENT;
     }
     /// A router asks about `group`, or about all of the family: each answers after a random part of `within`.

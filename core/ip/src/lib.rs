@@ -304,7 +304,7 @@ impl Ip {
         self.interface(link).map_or(&[], |interface| &interface.addresses)
     }
     /// Whether no address is still being tested for a double.
-    pub fn addresses_settled(&self) -> bool {
+    pub fn addresses_are_tested(&self) -> bool {
         let is_tentative = |assigned: &Assigned| assigned.state() == AddressState::Tentative;
         !self.interfaces.iter().any(|interface| interface.addresses.iter().any(is_tentative))
     }

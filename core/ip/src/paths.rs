@@ -40,7 +40,7 @@ impl Ip {
     }
     /// The gateway from which the frame that was received last, with a packet of `source`, came in on `link`, when it came
     /// from one: the first choice for what answers a call (UCLA §2.3).
-    pub fn came_through(&self, link: LinkId, source: IpAddr) -> Option<IpAddr> {
+    pub fn gateway_towards(&self, link: LinkId, source: IpAddr) -> Option<IpAddr> {
         let (_, hardware) = self.sender.filter(|sender| sender.0 == link)?;
         let neighbours = &self.interface(link)?.neighbours;
         let is_sender = |gateway: IpAddr| neighbours.peek(gateway) == Some(Lookup::Known(hardware));
@@ -67,7 +67,7 @@ impl Ip {
             Lookup::Failed => Resolution::Failed,
         };
         if interface.neighbours.has_actions() {
-            self.carry_out(path.link, env);
+            self.run_actions(path.link, env);
         }
         resolution
     }
@@ -99,7 +99,7 @@ impl Ip {
             interface.neighbours.suspect(path.next_hop, now);
         }
         self.deadline_moved();
-        self.carry_out(path.link, env);
+        self.run_actions(path.link, env);
         if path.next_hop == path.destination {
             return;
         }

@@ -66,7 +66,7 @@ struct Assembly {
     expires: (Instant, u64),
     /// Payload bytes at their places, none before the first has room. A spoiled datagram has no memory.
     buffer: Packet,
-    is_spoiled: bool,
+    is_refused: bool,
     /// What has come: disjoint, not touching, in order.
     runs: Vec<(usize, usize)>,
     total_bytes: Option<usize>,
@@ -139,7 +139,7 @@ impl Reassembly {
             Added::Waiting => Insertion::Kept,
             Added::Duplicate => Insertion::Dropped(Drop::Fragment),
             Added::Spoiled => {
-                self.spoil(key, pool);
+                self.refuse_rest(key, pool);
                 Insertion::Dropped(Drop::Fragment)
             }
             Added::Whole => match self.remove(key).and_then(Assembly::finish) {
@@ -191,7 +191,7 @@ impl Reassembly {
             Assembly {
                 expires,
                 buffer: Packet::default(),
-                is_spoiled: false,
+                is_refused: false,
                 runs: Vec::new(),
                 total_bytes: None,
                 header: [0; HEADROOM_BYTES],
@@ -207,7 +207,7 @@ impl Reassembly {
     fn make_room(&mut self, key: Key, end: usize, pool: &mut Pool) -> Result<(), Drop> {
         let Some(assembly) = self.assemblies.get(&key) else { return Err(Drop::Fragment) };
         let has_room = assembly.buffer.len() + assembly.buffer.tailroom() >= end;
-        if assembly.is_spoiled {
+        if assembly.is_refused {
             return Err(Drop::Fragment);
         }
         if has_room {
@@ -239,9 +239,9 @@ impl Reassembly {
     }
     /// Overlap: the datagram is discarded whole, with what of it is still to come.
     // spec: RFC5722 3
-    fn spoil(&mut self, key: Key, pool: &mut Pool) {
+    fn refuse_rest(&mut self, key: Key, pool: &mut Pool) {
         if let Some(assembly) = self.assemblies.get_mut(&key) {
-            assembly.is_spoiled = true;
+            assembly.is_refused = true;
             assembly.runs = Vec::new();
             let buffer = assembly.buffer.take();
             self.memory_bytes -= buffer.capacity();
@@ -353,7 +353,7 @@ impl Assembly {
     }
     /// Headers and the bytes that came from the front, for the error that tells the sender.
     fn first_run(mut self) -> Option<Packet> {
-        let is_first_there = self.header_bytes > 0 && !self.is_spoiled;
+        let is_first_there = self.header_bytes > 0 && !self.is_refused;
         match self.runs.first() {
             Some(&(0, end)) if is_first_there => {
                 self.buffer.truncate(end);

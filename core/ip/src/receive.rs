@@ -30,7 +30,7 @@ impl Ip {
             }
         };
         if self.interface(link).is_some_and(|interface| interface.neighbours.has_actions()) {
-            self.carry_out(link, env);
+            self.run_actions(link, env);
         }
         received
     }

@@ -34,7 +34,7 @@ impl Ip {
                 match interface.hardware() {
                     Some(_) => interface.neighbours.ask_again(gateway, env.now),
                     None => {
-                        self.routing.gateway_heard(link, gateway);
+                        self.routing.gateway_is_reachable(link, gateway);
                     }
                 }
             }
@@ -44,7 +44,7 @@ impl Ip {
             self.paths_changed();
         }
         for index in 0..self.interfaces.len() {
-            self.carry_out(LinkId(index as u16), env);
+            self.run_actions(LinkId(index as u16), env);
         }
     }
     fn timeout_addresses(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
@@ -72,7 +72,7 @@ impl Ip {
                             arp::send_announcement(interface, v4, env.pool);
                         }
                     }
-                    Some(AddressAction::Settled) | None => {}
+                    Some(AddressAction::Passed) | None => {}
                 }
                 if is_changed {
                     self.paths_changed();
@@ -99,7 +99,7 @@ impl Ip {
         }
     }
     /// Does what the neighbour cache of `link` wants done.
-    pub(crate) fn carry_out(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+    pub(crate) fn run_actions(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let mut has_any = false;
         while let Some(action) =
             self.interface_mut(link).and_then(|interface| interface.neighbours.take_action())
@@ -140,14 +140,14 @@ impl Ip {
         }
         let is_news = match state {
             NeighbourState::Failed => self.routing.next_hop_failed(link, address, env.now),
-            NeighbourState::Reachable => self.routing.gateway_heard(link, address),
+            NeighbourState::Reachable => self.routing.gateway_is_reachable(link, address),
             NeighbourState::Incomplete
             | NeighbourState::Stale
             | NeighbourState::Delay
             | NeighbourState::Probe => false,
         };
         if awaited && state != NeighbourState::Incomplete {
-            self.tell_resolved(link, address);
+            self.notify_resolved(link, address);
         }
         if is_news {
             self.paths_changed();

@@ -194,9 +194,9 @@ impl Ip {
         budget_frames: usize,
         device: &mut dyn Device,
     ) -> bool {
-        self.carry_out(link, env);
-        self.settle_waiting(link, env);
-        self.settle_forwarding(link, env);
+        self.run_actions(link, env);
+        self.send_waiting(link, env);
+        self.update_forwarding(link, env);
         let Some(interface) = self.interface_mut(link) else { return false };
         let mut left = budget_frames;
         while left > 0 {
@@ -217,7 +217,7 @@ impl Ip {
         self.wants_transmit(link)
     }
     /// Moves on the packets whose neighbour has answered, and gives up those whose neighbour has not.
-    fn settle_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+    fn send_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let Some(interface) = self.interface_mut(link) else { return };
         if !interface.control.recheck {
             return;
@@ -237,7 +237,7 @@ impl Ip {
         }
     }
     /// A neighbour's state is settled: whoever waits is to be told.
-    pub(crate) fn tell_resolved(&mut self, link: LinkId, address: IpAddr) {
+    pub(crate) fn notify_resolved(&mut self, link: LinkId, address: IpAddr) {
         if self.resolved.len() < limits::RESOLVED && !self.resolved.contains(&(link, address)) {
             self.resolved.push_back((link, address));
         }

@@ -38,7 +38,7 @@ fn an_ipv4_address_is_probed_then_announced_then_used() {
         assert_eq!((packet.sender_protocol, packet.target_protocol), (v4("10.0.0.1"), v4("10.0.0.1")));
     }
     assert_eq!(host.route("10.0.0.2").unwrap().source, ip("10.0.0.1"));
-    assert!(host.ip.addresses_settled());
+    assert!(host.ip.addresses_are_tested());
 }
 
 // spec: RFC5227 2.1.1

@@ -108,7 +108,7 @@ fn a_packet_goes_on_with_one_hop_less_and_its_checksum_mended() {
     let view = Ipv6View::new(&said[0]).unwrap();
     assert_eq!((view.hop_limit(), view.payload()), (63, &[1; 50][..]));
     assert_eq!(host.ip.counters(EAST).unwrap().forwarded_datagrams, 5);
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC1122 3.1-2, 3.1-3, 3.2.2.2-1
@@ -182,7 +182,7 @@ fn no_route_and_a_silent_neighbour_are_told_to_the_sender() {
         other => panic!("{other:?}"),
     });
     assert_eq!(found, Some(icmpv6::UnreachableCode::NoRoute));
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC1122 2.3.2.2-1
@@ -207,7 +207,7 @@ fn packets_wait_for_a_neighbour_within_limits_and_the_newest_are_kept() {
     }
     assert!(host.pool.outstanding_bytes() <= limits::FORWARDED_WAITING * 3000);
     assert!(host.drops(Drop::QueueFull) >= 100);
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn the_queue_to_a_device_is_bounded_and_leaves_room_for_the_hosts_own() {
     let mut full = Wire { room: Some(1), ..Wire::default() };
     assert!(host.with(|ip, env| ip.transmit(EAST, env, 8, &mut full)));
     assert_eq!((full.frames.len(), host.said(EAST).len()), (1, 3));
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC1812 4.2.2.7, RFC791 3.2
@@ -255,7 +255,7 @@ fn a_long_packet_is_cut_where_that_is_allowed() {
         whole.extend_from_slice(view.payload());
     }
     assert_eq!((said.len(), whole), (2, payload));
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC1191 4, RFC4443 3.2, RFC8200 5
@@ -513,7 +513,7 @@ fn a_links_mtu_may_change_while_it_runs() {
     assert_eq!(host.ip.set_mtu(EAST, 1279), Err(ConfigureError::Invalid), "it speaks IPv6");
     assert_eq!(host.ip.set_mtu(LinkId(0), 1500), Err(ConfigureError::Invalid));
     assert_eq!(host.ip.set_mtu(LinkId(9), 1500), Err(ConfigureError::NoLink));
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 /// A TCP packet of `payload` bytes whose checksum is left to a device, and whose segments bear `segment_bytes`.

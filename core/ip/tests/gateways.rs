@@ -90,14 +90,14 @@ fn a_call_is_answered_through_the_gateway_that_brought_it() {
     let link = LinkId(1);
     let came = |host: &mut Host, card, source: &str| {
         host.hear(&through(card, source));
-        host.ip.came_through(link, ip(source))
+        host.ip.gateway_towards(link, ip(source))
     };
     assert_eq!(came(&mut host, PEER_CARD, "192.0.2.1"), Some(ip("10.0.0.2")));
     assert_eq!(came(&mut host, HardwareAddress([2, 9, 9, 9, 9, 9]), "192.0.2.1"), None, "a stranger");
     let gateway = came(&mut host, second, "192.0.2.1");
     assert_eq!(gateway, Some(ip("10.0.0.3")));
-    assert_eq!(host.ip.came_through(LinkId(0), ip("192.0.2.1")), None);
-    assert_eq!(host.ip.came_through(link, ip("2001:db8::1")), None, "of the other family");
+    assert_eq!(host.ip.gateway_towards(LinkId(0), ip("192.0.2.1")), None);
+    assert_eq!(host.ip.gateway_towards(link, ip("2001:db8::1")), None, "of the other family");
     let now = host.now;
     let route = |host: &mut Host, gateway, to: &str| {
         host.ip.route_through(gateway, ip(to), None, Some(link), now).unwrap().next_hop

@@ -279,7 +279,7 @@ fn a_hundred_thousand_mutated_frames() {
         assert!(
             matches!(host.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == PEER_CARD.0)
         );
-        host.is_tidy();
+        host.assert_no_leaks();
     }
 }
 
@@ -424,6 +424,6 @@ fn a_router_in_a_storm_of_mutated_packets() {
         }
         assert!(host.ip.counters(line).unwrap().forwarded_datagrams > 1000);
         assert!(host.ip.counters(east).unwrap().forwarded_datagrams > 100);
-        host.is_tidy();
+        host.assert_no_leaks();
     }
 }

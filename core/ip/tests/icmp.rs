@@ -60,7 +60,7 @@ fn an_error_quotes_as_much_as_is_allowed() {
         })
         .unwrap();
     }
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-8, 3.2.2-1, 3.2.2.7-1; RFC4443 2.4
@@ -230,7 +230,7 @@ fn pings_are_answered_with_their_data_in_fragments_if_need_be_and_never_to_every
     host.hear(&ipv6_frame(&icmp6("fd00::2", "ff02::1", 64, ping)));
     let said = host.says();
     with_icmp6(&said[0], |header, _| assert_eq!(header.source, v6("fd00::1"))).unwrap();
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn who_asks_for_it_answers_pings_to_everybody_at_a_bounded_rate() {
         }
     }
     assert!((1..100).contains(&answers), "{answers}");
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 #[test]

@@ -33,8 +33,8 @@ fn two_hosts_find_each_other_and_ping() {
         let Received::EchoReply(reply) = received else { panic!("{received:?}") };
         assert_eq!((reply.source, reply.identifier, reply.sequence), (ip(to), 0xbeef, 3));
         assert_eq!(data, b"hello");
-        a.is_tidy();
-        b.is_tidy();
+        a.assert_no_leaks();
+        b.assert_no_leaks();
     }
 }
 

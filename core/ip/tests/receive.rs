@@ -47,7 +47,7 @@ fn a_datagram_comes_up_with_its_headers_behind_it() {
     rest.prepend(usize::from(datagram.header_bytes)).unwrap();
     assert_eq!(rest.bytes(), packet);
     host.pool.give(rest);
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC1122 3.2.1.3-3, 3.2.1.3-4, 3.2.1.3-6, 3.3.6-1, 3.3.6-4, 4.1.3.6-1
@@ -176,7 +176,7 @@ fn extension_headers_are_walked_and_errors_point_at_the_byte() {
     assert_eq!(packet.bytes(), [1, 2, 3], "the packet is as before");
     host.pool.give(packet);
     assert_eq!(error(&mut host), Some((1, 6)));
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC791 3.2; RFC8200 4.5; RFC1122 3.2.1.4-1, 3.3.2-1, 3.3.2-2, 3.3.3-1
@@ -206,8 +206,8 @@ fn what_one_host_cuts_another_puts_together() {
         let whole = datagram(received);
         assert_eq!((whole.source, rest == data), (ip(here), true));
         assert_eq!(b.ip.counters(LinkId(1)).unwrap().reassembled_datagrams, 1);
-        a.is_tidy();
-        b.is_tidy();
+        a.assert_no_leaks();
+        b.assert_no_leaks();
     }
 }
 
@@ -240,7 +240,7 @@ fn a_datagram_whose_rest_never_comes_is_given_up_and_its_sender_told() {
         other => panic!("{other:?}"),
     }
     assert_eq!(host.drops(Drop::Fragment), 2);
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 // spec: RFC8200 4.5
@@ -279,7 +279,7 @@ fn the_sender_of_an_incomplete_ipv6_datagram_is_told_with_its_first_fragment() {
         assert_eq!(quoted.len(), first.len().min(1280 - 48));
         assert!(first.starts_with(quoted));
         assert_eq!(host.ip.reassemblies(), (0, 0));
-        host.is_tidy();
+        host.assert_no_leaks();
     }
     // Nothing is said where the first fragment is missing.
     let mut host = host();
@@ -289,7 +289,7 @@ fn the_sender_of_an_incomplete_ipv6_datagram_is_told_with_its_first_fragment() {
     let packet = ipv6_packet(Ipv6Header::new(v6("fd00::2"), v6("fd00::1"), protocol::FRAGMENT, 0), &body);
     assert_eq!(host.hear(&ipv6_frame(&packet)), Received::Handled);
     assert!(host.secs(61).iter().all(|frame| as_icmpv6(frame).is_none()));
-    host.is_tidy();
+    host.assert_no_leaks();
 }
 
 /// An ICMPv6 message other than neighbour discovery that is sent to the peer.

@@ -84,7 +84,7 @@ impl Links {
         core::mem::take(&mut self.sent_lengths)
     }
     /// Tells of the frames of a pass, whose lengths are in the place that was taken.
-    pub(crate) fn tell_sent(
+    pub(crate) fn emit_sent(
         &mut self,
         link: LinkId,
         mut lengths: Vec<u32>,

@@ -354,7 +354,7 @@ impl Stack {
         if self.parts.memory.retries(now) {
             while let Some(place) = self.parts.memory.pop_waiting() {
                 if let Some(socket) = self.parts.sockets.at_place(place) {
-                    self.parts.tell_holder(socket);
+                    self.parts.notify_holder(socket);
                 }
             }
         }

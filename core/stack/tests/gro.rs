@@ -90,7 +90,7 @@ fn after(gro: bool, medium: fn(usize) -> Medium, v6: bool, change: &dyn Fn(&mut 
         story += &format!("; {:02x?}\n", answers.0);
         give(&mut net.stacks[0], &answers.0, now);
         net.now += Duration::from_millis(3);
-        // What was spoilt is sent again, for both alike.
+        // what was corrupted is sent again, for both alike.
         net.pass(Duration::from_secs(2));
         story += &format!("{}\n", read_all(&mut net, called).len());
     }

@@ -16,7 +16,7 @@ fn faults(random: &mut Random) -> Faults {
     Faults {
         lost: random.public_below(worst),
         repeated: random.public_below(worst),
-        spoilt: random.public_below(worst / 2),
+        corrupted: random.public_below(worst / 2),
         reordered: random.public_below(4 * worst),
         delay: Duration::from_micros(u64::from(50 + random.public_below(40_000))),
     }

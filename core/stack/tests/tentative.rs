@@ -33,7 +33,7 @@ fn a_listener_waits_for_a_tentative_address_and_then_takes_callers() {
     });
     let stranger = Endpoint::new(Ipv4Addr::new(10, 0, 0, 9), 23);
     assert_eq!(net.stacks[1].tcp().listen(stranger, ListenOptions::default(), now), Err(BindError::NotOurs));
-    assert!(!net.stacks[1].ip().addresses_settled());
+    assert!(!net.stacks[1].ip().addresses_are_tested());
     net.pass(Duration::from_secs(10));
     for (address, listener) in ours().into_iter().zip(listeners) {
         let to = Endpoint::new(address, 23);
@@ -44,7 +44,7 @@ fn a_listener_waits_for_a_tentative_address_and_then_takes_callers() {
         });
         assert!(done, "no connection to {address}");
     }
-    assert!(net.stacks[1].ip().addresses_settled());
+    assert!(net.stacks[1].ip().addresses_are_tested());
 }
 
 #[test]

@@ -92,6 +92,6 @@ fn a_leased_address_in_doubt_is_seen_as_a_change_of_paths() {
         now = stack.deadline().expect("the test goes on");
         stack.timeout(now, &mut Ignore);
     }
-    assert!(stack.ip().addresses_settled() && stack.ip().is_local(address.address()));
+    assert!(stack.ip().addresses_are_tested() && stack.ip().is_local(address.address()));
     assert!((4000..7100).contains(&now.as_millis()), "{now:?}");
 }

@@ -298,9 +298,9 @@ mod tests {
             assert_eq!((direct.ecn(), direct.addresses_v4().is_some()), (Ecn::CongestionExperienced, !v6));
             assert_eq!(&bytes[direct.header_bytes()..direct.total_bytes()], segment.payload);
             assert!(direct.checksum_ok(&bytes));
-            let mut spoilt = bytes.clone();
-            spoilt[length - 1] ^= 0x10;
-            assert!(!Direct::of(&spoilt).is_some_and(|direct| direct.checksum_ok(&spoilt)));
+            let mut corrupted = bytes.clone();
+            corrupted[length - 1] ^= 0x10;
+            assert!(!Direct::of(&corrupted).is_some_and(|direct| direct.checksum_ok(&corrupted)));
         }
     }
 

@@ -183,7 +183,7 @@ impl Faults {
         }
     }
     /// What the device has put together is taken apart again, for faults happen to what is on a wire.
-    fn take_in(&mut self, packet: &mut Packet) {
+    fn receive_packet(&mut self, packet: &mut Packet) {
         let network_offset = self.inner.frame_format().header_bytes();
         if packet.segment_bytes > 0
             && let Some(frame) = offload::received(packet.bytes(), network_offset, packet.segment_bytes)
@@ -193,16 +193,16 @@ impl Faults {
             for index in 0..segmenter.count() {
                 let payload = segmenter.payload(index);
                 let length = segmenter.frame(index, payload, sum_of(&payload)).write_to(&mut flat);
-                self.take_in_one(flat.get(..length.unwrap_or(0)).unwrap_or(&[]));
+                self.receive_one(flat.get(..length.unwrap_or(0)).unwrap_or(&[]));
             }
             return;
         }
         if packet.checksum == Checksum::Partial {
             offload::finish_checksum(packet.bytes_mut(), network_offset);
         }
-        self.take_in_one(packet.bytes());
+        self.receive_one(packet.bytes());
     }
-    fn take_in_one(&mut self, frame: &[u8]) {
+    fn receive_one(&mut self, frame: &[u8]) {
         let fate = self.inward.fate(&self.rates, self.now);
         if fate.lost {
             self.lost += 1;
@@ -252,7 +252,7 @@ impl Driver for Faults {
         let mut fresh = Batch::new();
         self.inner.receive(pool, &mut fresh)?;
         while let Some(mut packet) = fresh.pop_whole(pool) {
-            self.take_in(&mut packet);
+            self.receive_packet(&mut packet);
             pool.give(packet);
         }
         let mut received = 0;

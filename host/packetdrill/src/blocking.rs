@@ -109,7 +109,7 @@ impl World {
             if self.now >= limit {
                 return Err(EAGAIN);
             }
-            let next = self.next_moment().unwrap_or(limit).min(limit);
+            let next = self.next_event().unwrap_or(limit).min(limit);
             self.advance_to(next);
         }
     }
@@ -138,7 +138,7 @@ const LOOKS: usize = 20_000;
 
 /// Lets a thread whose call was completed go on in real time until it rests again: to the tool no time passes in a
 /// wait of the main thread, but the thread has to tell it of the completion.
-pub(crate) fn let_threads_rest() {
+pub(crate) fn yield_to_threads() {
     let Some(thread) = lock().as_mut().and_then(|world| world.blocked.restless.take()) else { return };
     for _ in 0..LOOKS {
         let heard = lock().as_ref().is_none_or(|world| world.blocked.done.is_empty());
@@ -173,14 +173,14 @@ fn call_as(writes: bool, prepare: impl FnOnce(&mut World) -> Result<(Attempt, Wa
         Err(number) => return answered(Err(number)),
     };
     if let Some(answer) = attempt(world, &mut first, wait) {
-        world.settle();
+        world.run_until_idle();
         return answered(answer);
     }
     // What a part of the call has brought about (half a write) happens now.
-    world.settle();
+    world.run_until_idle();
     if world.main == std::thread::current().id() {
         let answer = world.wait_alone(first, wait);
-        world.settle();
+        world.run_until_idle();
         return answered(answer);
     }
     world.blocked.tickets += 1;
@@ -189,7 +189,7 @@ fn call_as(writes: bool, prepare: impl FnOnce(&mut World) -> Result<(Attempt, Wa
     let thread = unsafe { libc::gettid() };
     world.blocked.waiting.push_back(Waiting { ticket, attempt: first, wait, writes, thread });
     // What was settled above may have been what it waits for.
-    world.settle();
+    world.run_until_idle();
     loop {
         let Some(world) = guard.as_mut() else { return answered(Err(EBADF)) };
         if let Some(place) = world.blocked.done.iter().position(|done| done.ticket == ticket) {

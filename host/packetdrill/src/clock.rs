@@ -13,7 +13,7 @@ const STEPS_PER_WAIT: usize = 1_000_000;
 
 impl World {
     /// The next moment at which something happens by itself.
-    pub fn next_moment(&self) -> Option<Instant> {
+    pub fn next_event(&self) -> Option<Instant> {
         match (self.stack.deadline(), self.blocked.deadline()) {
             (Some(stack), Some(call)) => Some(stack.min(call)),
             (stack, call) => stack.or(call),
@@ -22,10 +22,10 @@ impl World {
     /// Lets the time pass until `until`, with everything that happens on the way at its own time.
     pub fn advance_to(&mut self, until: Instant) {
         for _ in 0..STEPS_PER_WAIT {
-            match self.next_moment() {
+            match self.next_event() {
                 Some(moment) if moment <= until => {
                     self.now = self.now.max(moment);
-                    self.settle();
+                    self.run_until_idle();
                 }
                 _ => break,
             }
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn usleep(_: *mut c_void, micros: c_uint) -> c_int 
         world.advance_to(world.now + Duration::from_micros(u64::from(micros)));
         Ok(0)
     }) as c_int;
-    blocking::let_threads_rest();
+    blocking::yield_to_threads();
     done
 }
 

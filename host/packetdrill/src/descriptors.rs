@@ -216,7 +216,7 @@ impl Descriptors {
         })
     }
     /// The sockets whose room to send is counted here, and that wait for some.
-    pub fn wanting_room(&self) -> Vec<i32> {
+    pub fn waiting_for_room(&self) -> Vec<i32> {
         let wants = |entry: &Entry| match entry {
             Entry::Socket(socket) => socket.send_buffer.as_ref().is_some_and(SendBuffer::is_wanted),
             Entry::Epoll(_) => false,

@@ -63,7 +63,7 @@ impl World {
             if let Some(outbound) = self.outbound.pop_front() {
                 return Some(outbound);
             }
-            match self.next_moment().filter(|&moment| moment <= limit) {
+            match self.next_event().filter(|&moment| moment <= limit) {
                 Some(moment) => self.advance_to(moment),
                 None => {
                     self.advance_to(self.now + IDLE_SILENCE);

@@ -84,7 +84,7 @@ pub(crate) fn call(act: impl FnOnce(&mut World) -> Result<i64, i32>) -> i64 {
         None => Err(libc::EBADF),
         Some(world) => {
             let answer = act(world);
-            world.settle();
+            world.run_until_idle();
             answer
         }
     };
@@ -138,7 +138,7 @@ impl World {
             main: std::thread::current().id(),
         };
         world.route_everything();
-        world.settle();
+        world.run_until_idle();
         // What the link says of itself when it comes up is nothing a script expects.
         world.outbound.clear();
         world
@@ -174,7 +174,7 @@ impl World {
     }
     /// Lets happen what happens at this moment: timers that are due, segments, readiness, and the completion of blocked
     /// calls with all that follows from it.
-    pub fn settle(&mut self) {
+    pub fn run_until_idle(&mut self) {
         for _ in 0..PASSES_PER_MOMENT {
             if self.is_due() {
                 self.stack.timeout(self.now, &mut Ignore);
@@ -242,7 +242,7 @@ impl World {
     /// Gives those room who wait for it, once there is enough to be worth telling.
     fn note_room(&mut self) {
         let now = self.now;
-        for fd in self.descriptors.wanting_room() {
+        for fd in self.descriptors.waiting_for_room() {
             let Ok(socket) = self.descriptors.socket(fd) else { continue };
             let Some(info) = socket.connection().and_then(|name| self.tcp(name)) else { continue };
             let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };

@@ -135,7 +135,7 @@ impl Runtime {
         let now = self.clock.now();
         let host = Host::new(Stack::new(config, entropy()?, now), now);
         let alarm = self.alarm.clone();
-        host.doorbell().set_rouse(move || {
+        host.doorbell().set_waker(move || {
             // A full counter is a bell that rings already.
             let _ = rustix::io::write(&*alarm, &1u64.to_ne_bytes());
         });
@@ -258,8 +258,8 @@ impl Runtime {
         if self.looks_again() {
             return Ok(());
         }
-        let dozing = self.hosts.iter().all(|host| host.doorbell().doze());
-        let timeout = match dozing && !self.is_busy() {
+        let sleeping = self.hosts.iter().all(|host| host.doorbell().begin_sleep());
+        let timeout = match sleeping && !self.is_busy() {
             true => self.until_deadline().into_iter().chain(limit).min(),
             false => Some(Duration::ZERO),
         };
@@ -271,7 +271,7 @@ impl Runtime {
                 link.look_again(ready.readable);
             }
         });
-        self.hosts.iter().for_each(|host| host.doorbell().awake());
+        self.hosts.iter().for_each(|host| host.doorbell().end_sleep());
         waited.map(drop)
     }
 

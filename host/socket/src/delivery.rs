@@ -30,7 +30,7 @@ impl Stream {
         let mut is_lost = is_lost;
         let (mut left_bytes, mut since, mut pause) = (usize::MAX, self.host().now(), PAUSE.0);
         loop {
-            is_lost |= self.throw_away();
+            is_lost |= self.discard_read();
             let Some(unacknowledged_bytes) = self.undelivered_bytes() else { break };
             let now = self.host().now();
             if unacknowledged_bytes < left_bytes {
@@ -52,10 +52,10 @@ impl Stream {
     }
     /// Throws away whatever the peer sends, so that a peer that reads only while it can write goes on reading. `lost` is
     /// called when there was anything. Never ends.
-    pub async fn throw_all_away(&self, lost: impl Fn()) -> Infallible {
+    pub async fn discard_all(&self, lost: impl Fn()) -> Infallible {
         poll_fn(|context| {
             self.host().register(self.socket(), Wait::Read, context);
-            if self.throw_away() {
+            if self.discard_read() {
                 lost();
             }
             Poll::Pending
@@ -63,7 +63,7 @@ impl Stream {
         .await
     }
     /// Whether there was anything to throw away.
-    pub(crate) fn throw_away(&self) -> bool {
+    pub(crate) fn discard_read(&self) -> bool {
         let is_any = self.has_unread();
         if is_any {
             let socket = self.socket();

@@ -7,14 +7,14 @@ use std::task::{Wake, Waker};
 /// Wakes the thread that drives a host. Anyone may ring; ringing twice is ringing once, and ringing a thread that is
 /// awake costs two atomic operations and no system call.
 ///
-/// Whoever drives the host calls [`Doorbell::doze`] before it sleeps and [`Doorbell::awake`] after.
+/// Whoever drives the host calls [`Doorbell::begin_sleep`] before it sleeps and [`Doorbell::end_sleep`] after.
 #[derive(Clone)]
 pub struct Doorbell(Arc<Bell>);
 
 struct Bell {
     rung: AtomicBool,
-    dozing: AtomicBool,
-    rouse: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    sleeping: AtomicBool,
+    waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Default for Doorbell {
@@ -28,14 +28,14 @@ impl Doorbell {
     pub fn new() -> Doorbell {
         Doorbell(Arc::new(Bell {
             rung: AtomicBool::new(true),
-            dozing: AtomicBool::new(false),
-            rouse: OnceLock::new(),
+            sleeping: AtomicBool::new(false),
+            waker: OnceLock::new(),
         }))
     }
     /// Says what wakes the thread from its sleep, such as a write to an eventfd. Only the first call counts; false
     /// for a later one.
-    pub fn set_rouse(&self, rouse: impl Fn() + Send + Sync + 'static) -> bool {
-        self.0.rouse.set(Box::new(rouse)).is_ok()
+    pub fn set_waker(&self, waker: impl Fn() + Send + Sync + 'static) -> bool {
+        self.0.waker.set(Box::new(waker)).is_ok()
     }
     /// Rings.
     pub fn ring(&self) {
@@ -50,17 +50,17 @@ impl Doorbell {
         self.0.rung.swap(false, Ordering::SeqCst)
     }
     /// Announces sleep. False when it was rung in the meantime: then do not sleep.
-    pub fn doze(&self) -> bool {
-        self.0.dozing.store(true, Ordering::SeqCst);
+    pub fn begin_sleep(&self) -> bool {
+        self.0.sleeping.store(true, Ordering::SeqCst);
         if self.is_rung() {
-            self.awake();
+            self.end_sleep();
             return false;
         }
         true
     }
     /// Ends the announcement.
-    pub fn awake(&self) {
-        self.0.dozing.store(false, Ordering::SeqCst);
+    pub fn end_sleep(&self) {
+        self.0.sleeping.store(false, Ordering::SeqCst);
     }
     /// The bell as a waker.
     pub fn waker(&self) -> Waker {
@@ -71,10 +71,10 @@ impl Doorbell {
 impl Bell {
     fn ring(&self) {
         self.rung.store(true, Ordering::SeqCst);
-        if self.dozing.swap(false, Ordering::SeqCst)
-            && let Some(rouse) = self.rouse.get()
+        if self.sleeping.swap(false, Ordering::SeqCst)
+            && let Some(waker) = self.waker.get()
         {
-            rouse();
+            waker();
         }
     }
 }
@@ -98,15 +98,15 @@ mod tests {
         let bell = Doorbell::new();
         let roused = Arc::new(AtomicUsize::new(0));
         let count = roused.clone();
-        assert!(bell.set_rouse(move || {
+        assert!(bell.set_waker(move || {
             count.fetch_add(1, Ordering::SeqCst);
         }));
-        assert!(!bell.doze());
+        assert!(!bell.begin_sleep());
         assert!(bell.answer());
         bell.ring();
         assert_eq!(roused.load(Ordering::SeqCst), 0);
         bell.answer();
-        assert!(bell.doze());
+        assert!(bell.begin_sleep());
         bell.waker().wake();
         bell.ring();
         assert_eq!(roused.load(Ordering::SeqCst), 1);

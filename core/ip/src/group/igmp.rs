@@ -71,7 +71,7 @@ impl Ip {
         match message {
             IgmpMessage::Query { version, group, .. } => {
                 if version == QueryVersion::V1 {
-                    interface.groups.heard_version_1(env.now);
+                    interface.groups.querier_is_version_1(env.now);
                 }
                 let group = Some(IpAddr::V4(group)).filter(|group| !group.is_unspecified());
                 let within = message.max_response();

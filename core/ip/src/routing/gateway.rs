@@ -83,7 +83,7 @@ impl Gateways {
     }
     /// Notes that the gateway does not answer as a neighbour. True when it did before.
     // spec: RFC1122 3.3.1.4-1
-    pub fn fell_silent(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
+    pub fn mark_unreachable(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         match self.find(link, address) {
             Some(gateway) => {
                 let is_news = gateway.silent.is_none();
@@ -94,7 +94,7 @@ impl Gateways {
         }
     }
     /// Notes that the gateway answers. True when it was silent.
-    pub fn is_heard(&mut self, link: LinkId, address: IpAddr) -> bool {
+    pub fn mark_reachable(&mut self, link: LinkId, address: IpAddr) -> bool {
         self.find(link, address).is_some_and(|gateway| gateway.silent.take().is_some())
     }
     /// Notes that a transport received an acknowledgment through the gateway. True when it was avoided.
@@ -183,11 +183,11 @@ mod tests {
         let mut gateways = Gateways::default();
         for (link, address) in [a, b] {
             gateways.watch(link, address);
-            assert!(gateways.fell_silent(link, address, Instant::ZERO));
+            assert!(gateways.mark_unreachable(link, address, Instant::ZERO));
         }
         let turns: Vec<_> = (0..4).filter_map(|_| gateways.in_turn(&[a, b])).collect();
         assert_eq!(turns, [a, b, a, b]);
         assert_eq!(gateways.timeout(gateways.deadline()).1, [a, b]);
-        assert!(gateways.is_heard(a.0, a.1) && gateways.is_usable(a.0, a.1, Instant::ZERO));
+        assert!(gateways.mark_reachable(a.0, a.1) && gateways.is_usable(a.0, a.1, Instant::ZERO));
     }
 }

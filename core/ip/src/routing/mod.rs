@@ -120,11 +120,11 @@ impl Routing {
     /// A neighbour does not answer. True when that changes paths.
     pub fn next_hop_failed(&mut self, link: LinkId, address: IpAddr, now: Instant) -> bool {
         let was_redirected = self.redirects.forget_through(link, address);
-        self.gateways.fell_silent(link, address, now) || was_redirected
+        self.gateways.mark_unreachable(link, address, now) || was_redirected
     }
     /// A neighbour answers. True when it is a gateway that was out of use.
-    pub fn gateway_heard(&mut self, link: LinkId, address: IpAddr) -> bool {
-        self.gateways.is_heard(link, address)
+    pub fn gateway_is_reachable(&mut self, link: LinkId, address: IpAddr) -> bool {
+        self.gateways.mark_reachable(link, address)
     }
     /// Data sent through a gateway is acknowledged. True when that changes paths.
     #[inline]

@@ -157,7 +157,7 @@ impl Host {
         self.ip.counters(LinkId(1)).unwrap().drops(why)
     }
     /// Nothing is held any more that was taken from the pool.
-    pub fn is_tidy(&mut self) {
+    pub fn assert_no_leaks(&mut self) {
         let Host { ip, pool, .. } = self;
         ip.clear(pool);
         assert_eq!(self.pool.outstanding_bytes(), 0);

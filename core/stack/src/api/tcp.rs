@@ -78,7 +78,7 @@ impl<'a> TcpSockets<'a> {
         if self.parts.config.share.is_some_and(|share| comes_by_device && !share.has(local, remote)) {
             return Err(ConnectError::NoPort);
         }
-        if local == remote || !(asked == 0 || self.parts.makes_way(local, remote, now)) {
+        if local == remote || !(asked == 0 || self.parts.replace_time_wait(local, remote, now)) {
             return Err(ConnectError::InUse);
         }
         let own = tcp.map(Arc::new);
@@ -169,7 +169,7 @@ impl<'a> TcpSockets<'a> {
             flow.clear(ConnectionFlags::UNCLAIMED);
             let held = flow.has(ConnectionFlags::HELD);
             let accepted = Accepted { socket: key, local: flow.local(), remote: flow.remote(), held };
-            self.parts.tell_tcp(key);
+            self.parts.notify_tcp(key);
             return Ok(Some(accepted));
         }
         Ok(None)
@@ -266,7 +266,7 @@ impl<'a> TcpSockets<'a> {
         let sent = add(flow.connection_mut(), &mut environment);
         let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection().writable_bytes() > 0;
         if flow.has(ConnectionFlags::DEFERRED) {
-            self.parts.undefer(socket, now, sink);
+            self.parts.end_defer_accept(socket, now, sink);
         }
         self.parts.follow(socket, now);
         if lacks_memory {
@@ -289,7 +289,7 @@ impl<'a> TcpSockets<'a> {
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
         let borrowed = flow.connection_mut().borrow(&mut tcp_environment!(self.parts, now, socket, sink));
         if flow.has(ConnectionFlags::DEFERRED) {
-            self.parts.undefer(socket, now, sink);
+            self.parts.end_defer_accept(socket, now, sink);
         }
         self.parts.follow(socket, now);
         borrowed.map_err(StreamError::from)
@@ -313,7 +313,7 @@ impl<'a> TcpSockets<'a> {
         let read = flow.connection_mut().read(into, &mut environment);
         if flow.has(ConnectionFlags::DEFERRED) {
             // Whoever reads first has nothing to send with the SYN.
-            self.parts.undefer(socket, now, sink);
+            self.parts.end_defer_accept(socket, now, sink);
         }
         self.parts.follow(socket, now);
         read.map_err(StreamError::from)

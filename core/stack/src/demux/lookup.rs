@@ -238,7 +238,7 @@ impl Demux {
             let name_hash = flows.hash(&name);
             hash = Some(name_hash);
             let is_it = |id| sockets.any(id).and_then(Socket::flow_name) == Some(name);
-            config.share.is_none_or(|share| share.gives_out(port))
+            config.share.is_none_or(|share| share.is_ephemeral_here(port))
                 && flows.find_hashed(sockets, name_hash, is_it).is_none()
                 && !is_bound(bindings, sockets, protocol::TCP, local)
         };
@@ -261,7 +261,7 @@ impl Demux {
         // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
         let selection = PortSelection::Random;
         identity.ephemeral_port(selection, range, None, remote, random, |port| {
-            config.share.is_none_or(|share| share.gives_out(port))
+            config.share.is_none_or(|share| share.is_ephemeral_here(port))
                 && !is_bound(bindings, sockets, protocol::UDP, Endpoint { address, port })
         })
     }

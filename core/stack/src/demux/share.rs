@@ -50,7 +50,7 @@ impl Share {
         self.count
     }
     /// Whether it may give out this ephemeral port.
-    pub(crate) fn gives_out(&self, port: u16) -> bool {
+    pub(crate) fn is_ephemeral_here(&self, port: u16) -> bool {
         port % self.count == self.index
     }
     /// Where a frame belongs that begins with an Ethernet header where `ethernet`, else with that of IP.
@@ -198,7 +198,7 @@ mod tests {
     fn ephemeral_ports_are_divided() {
         let shares = shares(3);
         for port in 49_152..=65_535 {
-            let givers: Vec<_> = shares.iter().filter(|share| share.gives_out(port)).collect();
+            let givers: Vec<_> = shares.iter().filter(|share| share.is_ephemeral_here(port)).collect();
             assert_eq!(givers.len(), 1);
             let local = Endpoint::new(Ipv4Addr::new(10, 0, 0, 2), port);
             assert!(givers[0].has(local, Endpoint::new(Ipv4Addr::new(10, 9, 9, 9), port ^ 77)));

@@ -159,7 +159,10 @@ impl Prober {
         let full = self.is_full();
         let Some(probe) = self.outgoing.pop_front() else { return false };
         if failure.is_none() {
-            let probed = Endpoint { address: probe.path.destination, port: self.told_apart(probe.number) };
+            let probed = Endpoint {
+                address: probe.path.destination,
+                port: self.distinct_identification(probe.number),
+            };
             self.recent.note(probed, 0, now);
         }
         self.error = failure.or(self.error);
@@ -238,7 +241,7 @@ impl Prober {
         }
     }
     /// A probe's number, as far as its answer can tell it.
-    fn told_apart(&self, number: u16) -> u16 {
+    fn distinct_identification(&self, number: u16) -> u16 {
         if matches!(self.method, ProbeMethod::Call { .. }) { number % CALL_PORTS } else { number }
     }
     /// The number of the probe that `quoted` may be.
@@ -249,9 +252,9 @@ impl Prober {
             .filter(|_| quoted.tcp_sequence.is_none_or(|sequence| sequence == self.sequence))
     }
     /// Whether `quoted` was sent just now.
-    pub(crate) fn has_sent_lately(&self, quoted: &Quoted, now: Instant) -> bool {
+    pub(crate) fn has_sent_recently(&self, quoted: &Quoted, now: Instant) -> bool {
         self.quoted_number(quoted).is_some_and(|number| {
-            self.recent.has_lately(Endpoint { address: quoted.destination, port: number }, now)
+            self.recent.has_recent(Endpoint { address: quoted.destination, port: number }, now)
         })
     }
     /// The number of the probe that went from port `own` to port `other`.

@@ -148,7 +148,7 @@ impl Reception<'_> {
     // spec: RFC1122 3.2.2.2-2
     fn redirected(&mut self, redirect: &Redirect) {
         let now = self.now;
-        let done = match self.was_sent_lately(redirect.link, &redirect.quoted) {
+        let done = match self.was_sent_recently(redirect.link, &redirect.quoted) {
             true => self.parts.ip.redirect_confirmed(redirect, now),
             false => Err(Drop::NotCredible),
         };
@@ -157,7 +157,7 @@ impl Reception<'_> {
         }
     }
     /// Whether a packet like the quoted one has left within the last seconds.
-    fn was_sent_lately(&mut self, link: LinkId, quoted: &Quoted) -> bool {
+    fn was_sent_recently(&mut self, link: LinkId, quoted: &Quoted) -> bool {
         let now = self.now;
         let local = Endpoint { address: quoted.source, port: quoted.source_port };
         let remote = Endpoint { address: quoted.destination, port: quoted.destination_port };
@@ -174,9 +174,9 @@ impl Reception<'_> {
             Some(Socket::Tcp(flow)) => {
                 quoted.tcp_sequence.is_some_and(|sequence| flow.connection().was_sent_lately(sequence))
             }
-            Some(Socket::Udp(udp)) => udp.recent().has_lately(remote, now),
-            Some(Socket::Echo(echo)) => echo.recent().has_lately(remote, now),
-            Some(Socket::Probe(prober)) => prober.has_sent_lately(quoted, now),
+            Some(Socket::Udp(udp)) => udp.recent().has_recent(remote, now),
+            Some(Socket::Echo(echo)) => echo.recent().has_recent(remote, now),
+            Some(Socket::Probe(prober)) => prober.has_sent_recently(quoted, now),
             Some(Socket::Listener(_)) | None => false,
         }
     }

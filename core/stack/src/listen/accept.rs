@@ -39,7 +39,7 @@ impl Parts {
         self.apply(key, outcome, now, sink);
     }
     /// The handshake of a connection that was opened fast is done, or the connection is over.
-    pub(crate) fn settle_fast_open(&mut self, key: TcpSocketId, was_reset: bool, now: Instant) {
+    pub(crate) fn update_fast_open(&mut self, key: TcpSocketId, was_reset: bool, now: Instant) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         if !flow.has(ConnectionFlags::FAST_OPEN) {
             return;
@@ -90,7 +90,7 @@ impl Parts {
             }
         }
         self.demux.unbind(&self.sockets, id.into());
-        self.schedule.untell(id.place());
+        self.schedule.cancel_notice(id.place());
         self.sockets.remove(id.into());
     }
 }

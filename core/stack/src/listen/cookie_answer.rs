@@ -175,7 +175,7 @@ impl IncomingSyn<'_> {
             let path = source_routes.path_by(ip, &route, (local, remote.address), Some(link), now);
             return path.map_err(|_| Drop::BadSource);
         }
-        let gateway = parts.ip.came_through(link, remote.address);
+        let gateway = parts.ip.gateway_towards(link, remote.address);
         let route = parts.ip.route_through(gateway, remote.address, local, Some(link), now);
         route.map_err(|_| Drop::BadSource)
     }

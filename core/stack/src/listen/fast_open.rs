@@ -127,7 +127,7 @@ impl FastOpen {
 
     /// What a listener makes of the fast-open option, or of the data, of a SYN.
     // RFC 7413 §4.1.2, §4.2.2
-    pub(crate) fn judge(
+    pub(crate) fn decide(
         &mut self,
         held: &mut Listener,
         syn: &Header,
@@ -198,7 +198,12 @@ impl FastOpen {
     }
     /// Looks at the end of a call for signs of a middlebox that swallows what follows data in a SYN (RFC 7413 §4.1.3.1,
     /// §7.3). True when SYNs bear no data for a while because of it.
-    pub(crate) fn judge_end(&mut self, flow: &TcpSocket, config: &FastOpenConfig, now: Instant) -> bool {
+    pub(crate) fn decide_experiment(
+        &mut self,
+        flow: &TcpSocket,
+        config: &FastOpenConfig,
+        now: Instant,
+    ) -> bool {
         let limit = config.destinations_limit;
         let (remote, error) = (flow.remote().address, flow.connection().error());
         let ended = [

@@ -126,7 +126,7 @@ impl IncomingSyn<'_> {
         let mut environment = tcp_environment!(parts, now, key, sink);
         let mut connection = Connection::accept(config, open, self.header, hold, &mut environment);
         let ends = (local.address, remote.address);
-        let fast = self.judge_fast_open(parts, listener, self.header, ends, !packet.is_empty(), now);
+        let fast = self.decide_fast_open(parts, listener, self.header, ends, !packet.is_empty(), now);
         if let Some((cookie, experimental)) = fast.grants {
             connection.grant_fast_open(cookie, experimental);
         }
@@ -171,7 +171,7 @@ impl IncomingSyn<'_> {
         Ok(())
     }
     /// What a listener makes of the fast-open option, or of the data, of a SYN.
-    fn judge_fast_open(
+    fn decide_fast_open(
         self,
         parts: &mut Parts,
         listener: ListenerId,
@@ -183,7 +183,7 @@ impl IncomingSyn<'_> {
         let Parts { listening, sockets, config, random, counters, .. } = parts;
         let Some(held) = sockets.listener_mut(listener) else { return Verdict::default() };
         let with = (&config.fast_open, random);
-        let verdict = listening.fast_open().judge(held, syn, ends, has_data, with, now);
+        let verdict = listening.fast_open().decide(held, syn, ends, has_data, with, now);
         counters.fast_opens_over_limit += u64::from(verdict.over_limit);
         counters.fast_open_cookies_granted += u64::from(verdict.grants.is_some());
         counters.fast_opens_accepted += u64::from(verdict.accepts);

@@ -120,7 +120,7 @@ impl Memory {
     }
     /// Looks at a few sockets, so that the shares are right, and so that those above theirs give up what can be had again.
     /// A connection that has to be reset because its peer takes nothing, if there is one.
-    pub(crate) fn look_at_some(
+    pub(crate) fn check_some(
         &mut self,
         holders: &mut Holders<'_>,
         now: Instant,

@@ -61,7 +61,7 @@ pub(crate) fn transmit(
     let (frames, bytes, device_full) = (pass.device.frames(), pass.device.bytes(), pass.device.is_full());
     parts.links.count_sent(link, frames as u64, bytes);
     if wanted {
-        parts.links.tell_sent(link, lengths, now, sink);
+        parts.links.emit_sent(link, lengths, now, sink);
     }
     Transmitted { frames, more: more || parts.has_output(link), device_full }
 }

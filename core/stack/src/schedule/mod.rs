@@ -188,7 +188,7 @@ impl Schedule {
         }
     }
     /// Takes back that there is news of a socket.
-    pub(crate) fn untell(&mut self, place: usize) {
+    pub(crate) fn cancel_notice(&mut self, place: usize) {
         self.changed.remove(place);
     }
     /// Whether there is news for the application.

@@ -79,7 +79,7 @@ impl Wheel {
     pub(crate) fn disarm(&mut self, place: usize) {
         if let Some(list) = self.lists.remove(place) {
             self.at[place] = Instant::FAR_FUTURE;
-            self.settle(list);
+            self.update(list);
         }
     }
     /// When [`Wheel::advance`] has something to do next; [`Instant::ZERO`] when it has now.
@@ -105,7 +105,7 @@ impl Wheel {
                 if self.lists.count(list) > 0 {
                     return;
                 }
-                self.settle(list);
+                self.update(list);
                 self.spreading = None;
             }
             let Some((list, start)) = self.first_slot() else { break };
@@ -163,7 +163,7 @@ impl Wheel {
             }
         }
         self.earliest[list] = latest_left;
-        self.settle(list);
+        self.update(list);
         left
     }
     fn place_again(&mut self, place: usize, now: Instant) {
@@ -175,7 +175,7 @@ impl Wheel {
         }
     }
     /// Notes that a slot is empty, when it is.
-    fn settle(&mut self, list: usize) {
+    fn update(&mut self, list: usize) {
         if list < DUE && self.lists.count(list) == 0 {
             self.occupied[list / SLOTS] &= !(1 << (list % SLOTS));
             self.earliest[list] = Instant::FAR_FUTURE;

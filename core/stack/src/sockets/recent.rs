@@ -70,7 +70,7 @@ impl RecentlySent {
         self.find(destination).is_some_and(|sent| now.since(sent.at) <= REPORT_WITHIN)
     }
     /// Whether a router can have something to say of a datagram to `destination` on its way there.
-    pub(crate) fn has_lately(&self, destination: Endpoint, now: Instant) -> bool {
+    pub(crate) fn has_recent(&self, destination: Endpoint, now: Instant) -> bool {
         self.find(destination).is_some_and(|sent| now.since(sent.at) <= WITHIN_A_ROUND_TRIP)
     }
     /// Whether a router can have found a packet of `packet_bytes` to `destination` too big.

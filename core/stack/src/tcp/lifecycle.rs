@@ -14,7 +14,7 @@ use inhost_event::{Sink, TcpState};
 
 impl Parts {
     /// Lets the SYN go that waited for the first data.
-    pub(crate) fn undefer(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+    pub(crate) fn end_defer_accept(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.clear(ConnectionFlags::DEFERRED);
         flow.connection_mut().release(&mut tcp_environment!(self, now, key, sink));
@@ -22,7 +22,7 @@ impl Parts {
     /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
     /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of
     /// old segments do not fit (RFC 9293 §3.4.3). Whether there is none any more.
-    pub(crate) fn makes_way(&mut self, local: Endpoint, remote: Endpoint, now: Instant) -> bool {
+    pub(crate) fn replace_time_wait(&mut self, local: Endpoint, remote: Endpoint, now: Instant) -> bool {
         let Some(key) = self.demux.search_tcp(&self.sockets, local, remote) else { return true };
         let Some(flow) = self.sockets.tcp(key) else { return true };
         let next = flow.connection().info(now).send_next;
@@ -41,7 +41,7 @@ impl Parts {
         if is_held { Ok(flow) } else { Err(SocketError::WrongKind) }
     }
     pub(crate) fn close_flow(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
-        self.schedule.untell(key.place());
+        self.schedule.cancel_notice(key.place());
         let Some(flow) = self.sockets.tcp(key) else { return };
         if flow.is_over() {
             return self.reap(key);
@@ -109,7 +109,7 @@ impl Parts {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> bool {
-        self.look_at_holders(now, sink);
+        self.check_holders(now, sink);
         let share_bytes = self.memory.share_bytes(&self.sockets);
         self.sockets.tcp(key).is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
     }
@@ -121,7 +121,7 @@ impl Parts {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> bool {
-        self.look_at_holders(now, sink);
+        self.check_holders(now, sink);
         let share_bytes = self.memory.send_share_bytes(&self.sockets);
         self.sockets.tcp(key).map(TcpSocket::connection).is_some_and(|connection| {
             connection.held_bytes() > share_bytes || connection.waits_behind_closed_window()
@@ -129,10 +129,10 @@ impl Parts {
     }
     /// Looks at a few sockets while memory is short, and resets one whose peer takes nothing: what waits for it is the
     /// memory of others.
-    fn look_at_holders(&mut self, now: Instant, sink: &mut dyn Sink) {
+    fn check_holders(&mut self, now: Instant, sink: &mut dyn Sink) {
         let Parts { memory, sockets, schedule, random, counters, .. } = self;
         let mut holders = Holders { sockets, schedule, random, counters };
-        let Some(key) = memory.look_at_some(&mut holders, now, sink) else { return };
+        let Some(key) = memory.check_some(&mut holders, now, sink) else { return };
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));
         self.counters.closed_windows_reset += 1;

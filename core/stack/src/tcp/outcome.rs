@@ -42,7 +42,7 @@ impl Parts {
             if changes.intersects(Changes::PEER_CLOSED) {
                 self.time_wait_began(key);
             }
-            self.tell_tcp(key);
+            self.notify_tcp(key);
         }
         if changes.intersects(Changes::CLOSED) {
             self.finished(key, now);
@@ -87,15 +87,15 @@ impl Parts {
     }
     /// Names a connection in the next [`crate::Stack::ready`], unless nobody holds it.
     #[inline]
-    pub(crate) fn tell_tcp(&mut self, key: TcpSocketId) {
+    pub(crate) fn notify_tcp(&mut self, key: TcpSocketId) {
         if !self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::SILENT)) {
             self.tell(key.into());
         }
     }
     /// Names a socket of any kind in the next [`crate::Stack::ready`], unless nobody holds it.
-    pub(crate) fn tell_holder(&mut self, socket: SocketId) {
+    pub(crate) fn notify_holder(&mut self, socket: SocketId) {
         match self.sockets.typed(socket) {
-            Some(AnySocketId::Tcp(key)) => self.tell_tcp(key),
+            Some(AnySocketId::Tcp(key)) => self.notify_tcp(key),
             Some(_) => self.tell(socket),
             None => {}
         }
@@ -116,7 +116,7 @@ impl Parts {
         if active {
             self.learn_fast_open(key, now);
         } else {
-            self.settle_fast_open(key, false, now);
+            self.update_fast_open(key, false, now);
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let was_half_open = flow.has(ConnectionFlags::HALF_OPEN);
@@ -153,11 +153,11 @@ impl Parts {
         let Some(flow) = self.sockets.tcp(key) else { return };
         if flow.listener().is_none() {
             let config = &self.config.fast_open;
-            let pauses = self.listening.fast_open().judge_end(flow, config, now);
+            let pauses = self.listening.fast_open().decide_experiment(flow, config, now);
             self.counters.fast_open_pauses += u64::from(pauses);
         }
         let (flags, error) = (flow.flags(), flow.connection().error());
-        self.settle_fast_open(key, error == Some(ConnectionError::Reset), now);
+        self.update_fast_open(key, error == Some(ConnectionError::Reset), now);
         let failed = error.is_some();
         self.counters.connections_failed += u64::from(failed);
         let unclaimed =
@@ -171,7 +171,7 @@ impl Parts {
     }
     /// Removes a flow and everything that refers to it.
     pub(crate) fn reap(&mut self, key: TcpSocketId) {
-        self.settle_fast_open(key, false, self.now);
+        self.update_fast_open(key, false, self.now);
         self.demux.unlist_tcp(&mut self.sockets, key);
         let place = key.place();
         self.schedule.forget(place);

@@ -24,7 +24,7 @@ const STEP_CAP: usize = 2_000_000;
 pub struct Faults {
     pub lost: u32,
     pub repeated: u32,
-    pub spoilt: u32,
+    pub corrupted: u32,
     /// Frames that are held back for up to ten times the delay.
     pub reordered: u32,
     pub delay: Duration,
@@ -32,7 +32,7 @@ pub struct Faults {
 
 impl Faults {
     pub const NONE: Faults =
-        Faults { lost: 0, repeated: 0, spoilt: 0, reordered: 0, delay: Duration::from_millis(1) };
+        Faults { lost: 0, repeated: 0, corrupted: 0, reordered: 0, delay: Duration::from_millis(1) };
 }
 
 /// One direction of the wire.
@@ -92,7 +92,7 @@ impl Device for Wire {
         if self.happens(self.faults.lost) {
             return Ok(());
         }
-        if self.happens(self.faults.spoilt) {
+        if self.happens(self.faults.corrupted) {
             let bit = self.random.public_below(bytes.len() as u32 * 8) as usize;
             bytes[bit / 8] ^= 1 << (bit % 8);
         }

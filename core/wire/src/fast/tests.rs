@@ -65,9 +65,9 @@ fn it_says_what_the_slow_path_says() {
                 assert_eq!(&bytes[fast.header_bytes..fast.total_bytes], payload);
                 assert_eq!(fast.payload_bytes(), payload.len());
                 assert!(fast.checksum_ok(&bytes));
-                let mut spoilt = bytes.clone();
-                spoilt[length - 1] ^= 0x10;
-                assert!(!fast.checksum_ok(&spoilt));
+                let mut corrupted = bytes.clone();
+                corrupted[length - 1] ^= 0x10;
+                assert!(!fast.checksum_ok(&corrupted));
             }
         }
     }

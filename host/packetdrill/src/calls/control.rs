@@ -19,14 +19,14 @@ pub(crate) unsafe extern "C" fn close(_: *mut c_void, fd: c_int) -> c_int {
     call(|world| match world.descriptors.remove(fd)? {
         Entry::Epoll(_) => Ok(0),
         Entry::Socket(socket) => {
-            let_go(world, &socket);
+            release(world, &socket);
             Ok(0)
         }
     }) as c_int
 }
 
 /// Closes what is behind a descriptor: a linger time of zero resets.
-fn let_go(world: &mut World, socket: &Socket) {
+fn release(world: &mut World, socket: &Socket) {
     let now = world.now;
     // The descriptor is gone whatever the stack says; there is nobody left to tell.
     let _ = match socket.state {

@@ -32,14 +32,14 @@ impl World {
         if let Some(number) = socket.error.take() {
             return Ok(Some(number));
         }
-        let Some(number) = untold_error(stack, socket) else { return Ok(None) };
+        let Some(number) = unreported_error(stack, socket) else { return Ok(None) };
         socket.error_told = true;
         Ok(Some(number))
     }
 }
 
 /// The error that ended a socket's connection, when it was not told yet.
-pub(crate) fn untold_error(stack: &inhost_stack::Stack, socket: &Socket) -> Option<i32> {
+pub(crate) fn unreported_error(stack: &inhost_stack::Stack, socket: &Socket) -> Option<i32> {
     if socket.error_told {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use crate::address::{self, Family, Given};
 use crate::blocking::{self, Wait};
-use crate::calls::untold_error;
+use crate::calls::unreported_error;
 use crate::descriptors::{Entry, Socket, State};
 use crate::flags::Profile;
 use crate::options::defer_accept;
@@ -282,7 +282,7 @@ fn connected(world: &mut World, fd: i32, under_way: i32) -> Result<i64, i32> {
         socket.connect_told = true;
         return Ok(0);
     }
-    if let Some(number) = untold_error(stack, socket) {
+    if let Some(number) = unreported_error(stack, socket) {
         socket.error_told = true;
         return Err(number);
     }

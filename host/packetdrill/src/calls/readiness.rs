@@ -2,7 +2,7 @@
 
 use crate::blocking::{self, Wait};
 use crate::calls::sending::is_opening;
-use crate::calls::untold_error;
+use crate::calls::unreported_error;
 use crate::descriptors::{Entry, Socket, State};
 use crate::memory::{self, Lent};
 use crate::options;
@@ -52,7 +52,7 @@ impl World {
                 events |= POLLOUT | POLLWRNORM;
             }
         }
-        if untold_error(&self.stack, socket).is_some()
+        if unreported_error(&self.stack, socket).is_some()
             || socket.error.is_some()
             || socket.completions.has_notices()
         {
@@ -228,7 +228,7 @@ fn told(world: &World, interest: &mut Interest) -> Option<u32> {
         return None;
     }
     let socket = world.descriptors.socket(interest.fd).ok()?;
-    // EPOLLIN and its kin are the bits of `poll`.
+    // EPOLLIN and the others are the bits of `poll`.
     let present = world.events(socket) as u16 as u32 & (interest.events | ALWAYS);
     interest.happened = false;
     if present == 0 {

@@ -1,4 +1,4 @@
-//! `read`, `recv` and their kin.
+//! `read`, `recv` and their variants.
 
 use crate::ancillary::{self, Control};
 use crate::blocking::{self, Wait};

@@ -1,4 +1,4 @@
-//! `write`, `send` and their kin.
+//! `write`, `send` and their variants.
 
 use crate::address::{self, Given};
 use crate::blocking;
@@ -201,7 +201,7 @@ impl Progress {
     }
     /// Takes what there is room for, and notes at the end of the call what is to be told of its bytes.
     fn step(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
-        let answer = self.go_on(world, waits);
+        let answer = self.resume(world, waits);
         self.finish(world, answer)
     }
     fn finish(&self, world: &mut World, answer: Result<i64, i32>) -> Result<i64, i32> {
@@ -223,7 +223,7 @@ impl Progress {
         }
         answer
     }
-    fn go_on(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
+    fn resume(&mut self, world: &mut World, waits: bool) -> Result<i64, i32> {
         let name = self.writable(world)?;
         if self.opens {
             self.opens = false;

@@ -72,7 +72,7 @@ pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Re
             Either::First(down) => (down, up.await),
             Either::Second(Ok(Up::NobodyReads)) => {
                 // What the holder wrote still goes, to a peer who may take it only while it is read itself.
-                let thrown_away = stream.throw_all_away(|| is_lost.set(true));
+                let thrown_away = stream.discard_all(|| is_lost.set(true));
                 match race(down, thrown_away).await {
                     Either::First(down) => (down, Ok(Up::NobodyReads)),
                     Either::Second(never) => match never {},

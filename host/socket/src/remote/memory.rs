@@ -81,15 +81,15 @@ impl Ring {
     }
     pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
         let count = self.bytes.read(into);
-        self.settle();
+        self.update();
         count
     }
     pub(super) fn discard(&mut self, bytes: usize) {
         self.bytes.discard(bytes);
-        self.settle();
+        self.update();
     }
     /// Lets go of what an empty ring needs not.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn update(&mut self) {
         if self.bytes.is_empty() && self.taken.take().is_some() {
             self.bytes.set_limit(SMALL_RING_BYTES);
         }

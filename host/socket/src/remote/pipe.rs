@@ -252,8 +252,8 @@ impl ShardEnd<'_> {
         self.state.up.room(usize::MAX)
     }
     /// Nothing came for that room.
-    pub(crate) fn settle(&mut self) {
-        self.state.up.settle();
+    pub(crate) fn update(&mut self) {
+        self.state.up.update();
     }
     /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
     /// says after they were read.

@@ -40,7 +40,7 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                     _ if end.is_abandoned() => {
                         // Nobody reads any more. What is there is thrown away, so that the peer takes what is left to send
                         // even where it reads only while it can write itself.
-                        is_lost |= stream.throw_away() | end.has_unread();
+                        is_lost |= stream.discard_read() | end.has_unread();
                         if down == Step::Ended { Step::Ended } else { wait_for_more(&stream, context) }
                     }
                     _ => stream.host().with_scratch(|place| step_up(&stream, end, context, place)),
@@ -142,7 +142,7 @@ fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece
             Step::Failed
         }
         Poll::Pending => {
-            end.settle();
+            end.update();
             end.set_urgent(stream.urgent_ahead());
             Step::Waits
         }

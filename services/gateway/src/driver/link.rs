@@ -167,13 +167,13 @@ impl Future for Pump {
     /// One round of the gateway. It never ends by itself; dropping it stops the gateway.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.bell.set(context.waker());
-        self.gateway.doorbell().awake();
+        self.gateway.doorbell().end_sleep();
         let now = self.guest.now();
         self.take_in(now);
         self.gateway.run(now, POLLS);
         let more = self.give_out(now);
         let due = self.gateway.deadline().is_some_and(|due| due <= now);
-        if more || due || self.memory.has_received() || !self.gateway.doorbell().doze() {
+        if more || due || self.memory.has_received() || !self.gateway.doorbell().begin_sleep() {
             // The guest's other tasks have their turn first.
             context.waker().wake_by_ref();
             return Poll::Pending;
@@ -251,7 +251,7 @@ impl Pump {
     /// Connects the gateway's doorbell to this task.
     pub(crate) fn listen_for_the_gateway(&self) {
         let bell = self.bell.clone();
-        self.gateway.doorbell().set_rouse(move || bell.ring());
+        self.gateway.doorbell().set_waker(move || bell.ring());
     }
 }
 
