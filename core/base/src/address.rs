@@ -1,4 +1,4 @@
-//! Addresses of hosts, of ports on them, and of cards on an Ethernet.
+//! IP addresses, endpoints and hardware addresses.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! How large tables grow.
+//! Growth of tables: the steps in which they get larger.
 
 /// The least that a table grows by, in elements.
 const LEAST_STEP: usize = 16;

@@ -1,4 +1,4 @@
-//! One seeded source of randomness for a whole host.
+//! The seeded random source of a host.
 
 use core::hash::Hasher;
 use rand_chacha::ChaCha12Rng;

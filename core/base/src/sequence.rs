@@ -1,4 +1,4 @@
-//! Sequence numbers modulo 2^32, and the only place where that arithmetic is done.
+//! TCP sequence numbers: arithmetic modulo 2^32.
 
 use core::fmt;
 use core::ops::{Add, AddAssign};

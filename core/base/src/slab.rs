@@ -1,4 +1,4 @@
-//! A table whose keys stay valid while their entry lives, and never name a later one.
+//! A slab: a table whose keys stay valid while their entry lives and are never reused for another.
 
 use crate::make_room;
 

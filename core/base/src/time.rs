@@ -1,4 +1,4 @@
-//! Time as integers: what a caller passes in, never what a clock says.
+//! Instants and durations in integer nanoseconds. The caller supplies every instant; nothing reads a clock.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};

@@ -13,7 +13,7 @@ pub enum Checksum {
     Unknown,
     /// The device verified it, or the packet never left this program.
     Verified,
-    /// The data is good, but the field holds only the pseudo-header's sum. Whoever forwards the packet completes it.
+    /// The data is good, but the field holds only the pseudo-header's sum. A forwarder must complete it.
     Partial,
 }
 

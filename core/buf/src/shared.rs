@@ -1,4 +1,4 @@
-//! Memory that a sender and a receiver within one program share by reference, so that payload is not copied.
+//! Memory that a sender and a receiver in one program share by reference count, without a copy.
 
 use crate::{Packet, Pool};
 use bytes::Bytes;

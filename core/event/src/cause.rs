@@ -1,4 +1,4 @@
-//! What a connection's time is spent on: the rows of its two ledgers.
+//! The causes of waiting: the rows of a connection's two time ledgers.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! Who receives events, and which kinds.
+//! The sink: the receiver of events, and the mask of kinds that it wants.
 
 use crate::Event;
 use inhost_base::Instant;

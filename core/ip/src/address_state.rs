@@ -1,4 +1,4 @@
-//! One address of ours from assignment to its end: the test for doubles, its announcement, its defence, its lifetimes.
+//! The state of an assigned address: duplicate address detection, announcement, defence, lifetimes.
 
 use inhost_base::{Cidr, Duration, Instant, IpAddr, Random};
 
@@ -193,9 +193,9 @@ impl Assigned {
             }
         }
     }
-    /// Somebody else uses it. While it is tested it is given up (true). Once it is ours it is kept and stated again,
-    /// at most every ten seconds (RFC 5227 §2.4 (c): a host that serves does not give up its address to whoever
-    /// claims it). A leased one is given up at the second claim within that time (RFC 5227 §2.4 (b), RFC 3927 §2.5).
+    /// Handles an address conflict. An address under test is given up. An assigned address is defended, at most every
+    /// ten seconds (RFC 5227 §2.4 (c): a server keeps its address). A leased address is given up at the second conflict
+    /// within that time (RFC 5227 §2.4 (b), RFC 3927 §2.5).
     // spec: RFC5227 2.4, RFC4862 5.4.5
     pub(crate) fn conflict(&mut self, now: Instant) -> Conflict {
         let is_second = self.defended_at.is_some_and(|at| now.since(at) < DEFEND_INTERVAL);

@@ -1,4 +1,4 @@
-//! A packet that came in, as the parts of IP hand it on.
+//! A received packet with its parsed header fields, as the parts of IP pass it on.
 
 use inhost_base::{IpAddr, Ipv6Addr, LinkId};
 use inhost_wire::ipv4::{OptionBytes, SourceRoute};

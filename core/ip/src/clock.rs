@@ -1,4 +1,4 @@
-//! The time of day, as far as the owner of the host told it.
+//! The time of day for timestamp options and ICMP, as the owner of the host set it.
 
 use crate::Ip;
 use inhost_base::Instant;

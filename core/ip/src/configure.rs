@@ -1,4 +1,4 @@
-//! What the owner of the host sets: links, addresses, routes, gateways, groups.
+//! Configuration calls: links, addresses, routes, gateways, groups.
 
 use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Arrived;

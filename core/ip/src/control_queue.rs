@@ -1,4 +1,4 @@
-//! IP's own packets on their way to one link's device: address requests, answers, errors, reports.
+//! The queue of IP's own packets for one link: neighbour requests, replies, errors, group reports.
 
 use inhost_base::IpAddr;
 use inhost_buf::{Packet, Pool};

@@ -1,9 +1,9 @@
-//! What is counted.
+//! Counters of an interface.
 
 use inhost_event::Drop;
 
-/// What IP counted on one interface since it was added. Frames and bytes are counted by whoever drives the link, who
-/// sees those of the transports too.
+/// Counters of IP on one interface since it was added. The owner of the link counts frames and bytes, because it also
+/// sees those of the transports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InterfaceCounters {
     /// Datagrams handed to transports.

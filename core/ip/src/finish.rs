@@ -1,5 +1,5 @@
-//! What a device handed up unfinished, and that is for others, is finished first: they get the packets that the sender
-//! would have sent without its device's help.
+//! Completion of offloaded packets before they are forwarded: checksums are filled in and GSO packets are split, so
+//! that the next hop gets what the sender would have sent without offloads.
 
 use crate::received::Received;
 use crate::{Ip, IpEnvironment};

@@ -1,4 +1,4 @@
-//! Packets for others, sent on between links in one pass: what a router does (RFC 1812, RFC 8200).
+//! IP forwarding, from link to link in one pass (RFC 1812, RFC 8200).
 
 mod queue;
 mod redirect;

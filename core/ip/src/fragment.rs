@@ -1,4 +1,4 @@
-//! IP headers, and datagrams cut to what the path takes.
+//! IP headers, and fragmentation of datagrams to the path MTU.
 
 use crate::SendDatagramError;
 use crate::options::HeaderOptions;

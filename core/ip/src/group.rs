@@ -1,4 +1,4 @@
-//! Multicast groups of one link: who of us listens, and when that is to be told (IGMPv2, MLDv1).
+//! Multicast group membership of one link, and its reports (IGMPv2, MLDv1).
 
 pub(crate) mod igmp;
 pub(crate) mod mld;

@@ -1,4 +1,4 @@
-//! ICMP of both families: what is answered, what is believed, and what is told to others.
+//! ICMP and ICMPv6: replies, errors sent, errors accepted.
 
 pub(crate) mod errors;
 pub(crate) mod limits;

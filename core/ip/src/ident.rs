@@ -1,5 +1,5 @@
-//! Identifications of datagrams that may be fragmented: never the same twice in a row for one pair of hosts, and not
-//! to be guessed from those sent to others.
+//! IP identifications of datagrams that may be fragmented: never repeated in a row for one pair of hosts, and
+//! unpredictable to other hosts.
 
 use inhost_base::{IpAddr, Random, SipKey};
 

@@ -57,7 +57,7 @@ pub struct InterfaceConfig {
     /// Whether to make a link-local address (RFC 7217) when none is configured. Default: on an Ethernet.
     pub link_local: bool,
     /// Whether to solicit and believe routers (RFC 4861 §6.3): gateways, prefixes, addresses, MTU. Default: on an
-    /// Ethernet. Cost: whoever is on the link can become the gateway of a host that listens.
+    /// Ethernet. Cost: any host on the link can become the gateway.
     pub accept_router_advertisements: bool,
     /// Whether to believe ICMP redirects from the current gateway (RFC 1122 §3.2.2.2). Default: on an Ethernet.
     pub accept_redirects: bool,

@@ -143,9 +143,9 @@ pub mod limits {
     pub const FORWARDED_WAITING: usize = crate::forward::WAITING_LIMIT;
     /// Of those, for one neighbour.
     pub const FORWARDED_WAITING_FOR_ONE: usize = crate::forward::WAITING_FOR_ONE_LIMIT;
-    /// Destinations whose way is remembered by a router.
+    /// Forwarding decisions in a router's cache.
     pub const WAYS: usize = crate::routing::DECISION_LIMIT;
-    /// News of neighbours that nobody has taken yet. What is beyond is not told: whoever waits must have a timer too.
+    /// Pending notices of resolved neighbours. Further ones are dropped, so a waiting transport needs a timer, too.
     pub const RESOLVED: usize = 1024;
 }
 
@@ -170,16 +170,17 @@ pub struct IpConfig {
     /// Hops that packets may take where neither a transport nor a router says otherwise; at least 1. Default: 64.
     // spec: RFC1122 3.2.1.7-4
     pub hop_limit: u8,
-    /// Whether a datagram that came by a source route is taken, and answered by the same way back (RFC 1122
-    /// §3.2.1.8). Default: no, as RFC 7126 §4.3 advises. Cost: whoever can name a hop can answer for its address.
+    /// Whether source-routed datagrams are accepted, and answered along the reversed route (RFC 1122 §3.2.1.8).
+    /// Default: no, as RFC 7126 §4.3 advises. Cost: any host named as a hop can answer for the source's address.
     pub accept_source_routes: bool,
     /// Whether our address and our time are written into options that record routes and times (RFC 791 §3.1), and an
     /// echo or timestamp reply repeats them. Default: no; they are ignored then.
     pub record_options: bool,
     /// Whether an ICMP timestamp request is answered (RFC 1122 §3.2.2.8); see [`Ip::set_time_of_day`]. Default: yes.
     pub answer_timestamps: bool,
-    /// Whether an ICMP echo request to a broadcast address or to an IPv4 group is answered, as often as ICMP errors may
-    /// be sent (RFC 1122 §3.2.2.6). Default: no. Cost: whoever forges a source makes every such host answer it.
+    /// Whether an ICMP echo request to a broadcast address or to an IPv4 group is answered, within the rate limit of
+    /// ICMP errors (RFC 1122 §3.2.2.6). Default: no. Cost: a forged source address is flooded by every host that
+    /// answers.
     pub answer_broadcast_echoes: bool,
     /// How many ICMP errors one destination gets, beside the limit of the whole host. `None`, the default: as many as
     /// that allows.

@@ -1,4 +1,4 @@
-//! Who is next door, and where: one cache for both families, two protocols that fill it.
+//! Neighbours: one cache for both families, filled by ARP and by neighbour discovery.
 
 pub(crate) mod arp;
 pub(crate) mod cache;

@@ -1,4 +1,4 @@
-//! IPv4 options of ours: asked for, written, and answered.
+//! IPv4 options: written, processed and echoed.
 
 use crate::arrival::{Arrival, Arrived, Target};
 use crate::received::Received;
@@ -121,7 +121,7 @@ impl Ip {
         Ok((path, Some(options)))
     }
     // spec: RFC9293 MUST-50
-    /// What the options of a packet that came in ask of whoever it is for. `Some` when that is all that happens to it.
+    /// Processes the options of a received packet. `Some` when the packet needs no further processing.
     // spec: RFC1122 3.2.1.8-3, 3.2.1.8-4
     pub(crate) fn meet_options(
         &mut self,

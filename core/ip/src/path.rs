@@ -1,4 +1,4 @@
-//! The way to a destination, and how a header for it is asked for.
+//! A path to a destination, and the header that is built for it.
 
 use inhost_base::{IpAddr, LinkId};
 use inhost_wire::ethernet;

@@ -1,4 +1,4 @@
-//! Paths for transports: asking for one, resolving its next hop, and what a transport reports of it.
+//! Path calls of transports: route lookup, next-hop resolution, and feedback.
 
 use crate::neighbour::cache::Lookup;
 use crate::path::{Path, Resolution};

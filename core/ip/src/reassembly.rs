@@ -1,4 +1,4 @@
-//! Datagrams put together from fragments, both families, within limits on count, memory and time.
+//! Reassembly of fragments, both families, with limits on count, memory and time.
 
 use crate::table::{Keyed, Map};
 use inhost_base::{Duration, Instant, IpAddr, LinkId};

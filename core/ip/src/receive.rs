@@ -1,4 +1,4 @@
-//! What comes up: from a frame to a transport's datagram, or to IP itself.
+//! IP input: from a frame to a transport's datagram, or to IP itself.
 
 use crate::arrival::{Arrival, Arrived, Target};
 use crate::icmp::errors::IcmpError;

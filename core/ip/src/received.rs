@@ -1,4 +1,4 @@
-//! What [`crate::Ip::receive`] hands upward.
+//! The results of [`crate::Ip::receive`].
 
 use inhost_base::{HardwareAddress, IpAddr, LinkId};
 use inhost_event::Drop;
@@ -68,8 +68,8 @@ pub struct EchoReply {
 }
 
 /// An echo request to an address that is ours only because the interface takes every address
-/// ([`crate::InterfaceConfig::any_address`]): whoever stands in for that address answers it, with
-/// [`crate::Ip::echo_reply`], or not at all.
+/// ([`crate::InterfaceConfig::any_address`]). A gateway that acts for that address may answer it with
+/// [`crate::Ip::echo_reply`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EchoRequest {
     /// Where it came in.

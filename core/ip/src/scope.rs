@@ -1,4 +1,4 @@
-//! What kind of address an address is.
+//! Scopes and classes of addresses.
 
 use inhost_base::{HardwareAddress, IpAddr, Ipv4Addr, Ipv6Addr};
 

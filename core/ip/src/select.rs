@@ -1,4 +1,4 @@
-//! Which of our addresses, and which of theirs: default address selection (RFC 6724).
+//! Default address selection (RFC 6724): source and destination.
 
 use crate::address_state::{AddressState, Assigned};
 use crate::scope::{common_prefix_bits, scope};

@@ -1,4 +1,4 @@
-//! The hash of IP's tables: keyed, so that a peer cannot aim at one bucket, and the same in every run from one seed.
+//! The keyed hash of IP's tables: unpredictable to peers, and the same in every run from one seed.
 
 use core::hash::BuildHasher;
 use inhost_base::Random;

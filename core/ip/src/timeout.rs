@@ -1,4 +1,4 @@
-//! What time brings, and carrying out what the neighbour cache wants.
+//! IP timers, and the actions that the neighbour cache asks for.
 
 use crate::address_state::{AddressAction, Conflict};
 use crate::group::{igmp, mld};
@@ -124,7 +124,7 @@ impl Ip {
             self.deadline_moved();
         }
     }
-    /// A neighbour that came or went: whoever waits for it, and the gateways.
+    /// Applies a change of reachability: notifies transports that wait for the neighbour, and updates gateway health.
     // spec: RFC1122 3.3.1.4-1
     fn neighbour_changed(
         &mut self,

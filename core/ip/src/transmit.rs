@@ -1,4 +1,4 @@
-//! What goes down: headers for transports, datagrams, and IP's own frames.
+//! IP output: headers for transports, datagrams, and IP's own frames.
 
 use crate::fragment::{self, Output};
 use crate::neighbour::cache::Lookup;
@@ -236,7 +236,7 @@ impl Ip {
             }
         }
     }
-    /// A neighbour's state is settled: whoever waits is to be told.
+    /// Notifies transports that resolution of a neighbour has succeeded or failed.
     pub(crate) fn notify_resolved(&mut self, link: LinkId, address: IpAddr) {
         if self.resolved.len() < limits::RESOLVED && !self.resolved.contains(&(link, address)) {
             self.resolved.push_back((link, address));

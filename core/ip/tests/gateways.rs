@@ -227,7 +227,7 @@ fn a_link_that_takes_any_address_answers_from_any() {
     let now = host.now;
     let path = host.ip.route(datagram.source, Some(datagram.destination), Some(link), now).unwrap();
     assert_eq!((path.source, path.link), (ip("93.184.216.34"), link));
-    // Pings to others are for whoever stands in for them; to the link's own address they are answered here.
+    // Pings to other addresses are left to the gateway; to the link's own address they are answered here.
     let ping = Icmpv4Message::EchoRequest { identifier: 5, sequence: 6, data: b"who" };
     let (received, data) = host.hear_all(link, &icmp4("10.9.0.2", "93.184.216.34", ping));
     let Received::EchoRequest(request) = received else { panic!("{received:?}") };

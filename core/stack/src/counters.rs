@@ -1,4 +1,4 @@
-//! What is counted.
+//! Counters of a host.
 
 use inhost_event::Drop;
 

@@ -1,4 +1,4 @@
-//! What UDP, echo and probe sockets have in common: how many there may be, and how they go away.
+//! Rules shared by UDP, echo and probe sockets: the limit on their number, and closing.
 
 use crate::parts::Parts;
 use crate::sockets::{Socket, SocketId};

@@ -1,4 +1,4 @@
-//! Why an operation was not done: one type per operation.
+//! Error types, one for each operation.
 
 use core::fmt;
 use inhost_ip::{ErrorKind, RouteError, SendDatagramError};

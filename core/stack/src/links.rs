@@ -1,4 +1,4 @@
-//! What is kept of each link beside IP: its counters, and what its device can do.
+//! Per-link state of the stack: counters and offload settings.
 
 use crate::counters::LinkCounters;
 use inhost_base::{Instant, LinkId};

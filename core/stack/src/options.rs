@@ -1,4 +1,4 @@
-//! The knobs of a host and of its sockets.
+//! Configuration of a host, and options of its sockets.
 
 use crate::demux::{PortSelection, Share};
 use inhost_base::{Duration, LinkId};
@@ -172,8 +172,7 @@ pub struct ListenOptions {
     /// Connections whose data may be taken with their SYN before the handshake is done (RFC 7413): as many as may be
     /// in progress. Default: 0, which is off. What such a SYN asks for may be asked twice.
     pub fast_open_queue: usize,
-    /// Take the data of SYNs without a cookie. Whoever can send to the host can then make it work for a forged address.
-    /// Default: no.
+    /// Accept data in SYNs without a cookie. Cost: anyone can make the host work for a forged address. Default: no.
     pub fast_open_without_cookie: bool,
     /// Listen to every destination address of links with [`inhost_ip::InterfaceConfig::any_address`], also those that
     /// are not ours, and with port 0 to every port. For gateways. Default: no.

@@ -1,4 +1,4 @@
-//! The parts of a host, side by side, so that what needs several of them borrows just those.
+//! The parts of a host as separate fields, so that a function borrows only those that it needs.
 
 use crate::counters::Counters;
 use crate::demux::Demux;

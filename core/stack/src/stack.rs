@@ -1,4 +1,4 @@
-//! The host as its driver sees it: a round, sequenced over the host's parts.
+//! The stack as its driver uses it: one round, sequenced over the parts.
 
 use crate::api::{Instruments, TcpSockets};
 use crate::error::SocketError;

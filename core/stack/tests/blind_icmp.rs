@@ -71,7 +71,7 @@ fn a_datagram_that_was_never_sent_narrows_no_path() {
     let mut host = SingleHost::new();
     bind(&mut host, UdpOptions { dont_fragment: true, ..UdpOptions::default() });
     for (local, remote, mtu) in ends() {
-        // The socket answers whoever asks, but it has not been asked.
+        // The socket answers any sender, but nothing was sent to it yet.
         too_big(&mut host, mtu, &quote(local, remote, protocol::UDP, 1500, [0; 4]));
         assert_eq!(path_mtu(&mut host, remote.address), 1500, "{remote}");
     }

@@ -36,7 +36,7 @@ fn call(host: &mut SingleHost, from: u16, syn: TcpHeader, data: &[u8]) -> Sent {
     host.segment(peer(from), here(23), syn, data);
     host.segment_sent()
 }
-/// The cookie that the host gives to whoever asks.
+/// The cookie that the host grants on request.
 fn ask(host: &mut SingleHost) -> FastOpenCookie {
     let answer = call(host, 999, syn(Some(FastOpenCookie::new())), b"not taken");
     assert_eq!(answer.header.acknowledgment.0, 101, "without a cookie no data");

@@ -92,7 +92,7 @@ fn lent_and_copied_bytes_keep_their_order() {
     }));
 }
 
-/// Whoever fills all of a host's memory with what it sends still hears the acknowledgments.
+/// A sender that fills all of a host's memory still receives acknowledgments.
 #[test]
 fn full_send_queues_do_not_keep_acknowledgments_out() {
     let mut config = StackConfig { memory_limit_bytes: 1 << 20, ..StackConfig::default() };

@@ -163,7 +163,7 @@ fn a_redirect_is_believed_of_the_gateway_in_use_for_what_was_sent() {
 fn a_stranger_who_quotes_what_was_never_sent_redirects_nothing() {
     for (what, send) in senders() {
         let mut host = router_client();
-        // Whoever made the same call knows what its packet looks like, but not its number or port.
+        // An attacker who made the same call knows the shape of its packet, but not its sequence number or port.
         send(&mut host);
         let (_, packet) = packet_sent(&mut host);
         let header_bytes = if packet[0] >> 4 == 4 { 20 } else { ipv6::LENGTH };

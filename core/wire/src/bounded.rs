@@ -1,4 +1,4 @@
-//! A short list with a limit, kept in place.
+//! A short inline list with a limit.
 
 use core::fmt;
 use core::ops::Deref;

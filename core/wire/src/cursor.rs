@@ -1,4 +1,4 @@
-//! Reading and writing in order, for the formats whose fields do not sit at fixed places.
+//! Cursors: sequential reads and writes for formats without fixed offsets.
 
 use inhost_base::{HardwareAddress, Ipv4Addr, Ipv6Addr};
 

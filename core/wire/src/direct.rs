@@ -1,5 +1,5 @@
-//! Any TCP segment in a packet without IP options, extensions or fragments, read in one look and written in one go:
-//! what connections open and close with. [`crate::fast`] knows what they exchange in between.
+//! A TCP segment in a packet without IP options, extension headers or fragments, with any flags and options: parsed and
+//! written in one step. Connections open and close with these; [`crate::fast`] handles the segments between.
 
 use crate::checksum::Sum;
 use crate::fast::{FlowHeader, WrittenHeaders};

@@ -20,10 +20,10 @@
 //!
 //! # A packet's way
 //!
-//! The sender sends REQ. The receiver, when it has a buffer, sends ACK; when it has none it is silent until it has
-//! one, or until two seconds are over and the sender no longer waits. The sender then sends the packet, escaped, and END. An ACK may stand anywhere in the other direction's stream, between any
-//! two octets of a packet, even after an ESC; whoever receives it takes it out. A packet has at most one REQ
-//! outstanding; an ACK that nobody waits for is dropped.
+//! The sender sends REQ. The receiver, when it has a buffer, sends ACK; when it has none it is silent until it has one,
+//! or until two seconds are over and the sender no longer waits. The sender then sends the packet, escaped, and END. An
+//! ACK may stand anywhere in the other direction's stream, between any two octets of a packet, even after an ESC; the
+//! receiver removes it. A packet has at most one REQ outstanding; an unexpected ACK is dropped.
 //!
 //! - No ACK within two seconds of REQ: the REQ or the ACK was spoiled, or the other end has crashed or has no buffer.
 //!   The REQ is sent again; after the third one the packet is given up, and its sender is told. (The paper

@@ -1,4 +1,4 @@
-//! The packet that an ICMP error quotes: enough of it to find whom the error concerns.
+//! The packet that an ICMP error quotes, parsed as far as its endpoints.
 
 use crate::cursor::Reader;
 use crate::ipv4::OptionPlaces;

@@ -1,4 +1,4 @@
-//! IP packets on a serial line, as RFC 1055 frames them (SLIP).
+//! SLIP: IP packets on a serial line (RFC 1055).
 //!
 //! There is no length, no type and no checksum: a frame is the bytes between two END octets, with END and ESC
 //! themselves displaced. What the line corrupts, the checksums of IP and above must find.

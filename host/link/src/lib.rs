@@ -1,8 +1,8 @@
 //! Link drivers: where frames enter and leave a host.
 //!
-//! A [`Driver`] is a [`Device`] that also receives. It never blocks, starts no thread and reads no clock: whoever
-//! drives it says what time it is, waits on its descriptor and its deadline, and calls it again. Nothing here
-//! decides anything about IP; a driver sees whole frames.
+//! A [`Driver`] is a [`Device`] that also receives. It never blocks, starts no thread and reads no clock: its owner
+//! passes the time, waits for its descriptor and its deadline, and calls it again. Nothing here decides anything about
+//! IP; a driver sees whole frames.
 //!
 //! ```
 //! use inhost_buf::{Batch, Device, Frame, Offload, Pool, Slices};
@@ -111,8 +111,8 @@ pub trait Driver: Device + Send {
     fn take_offer(&mut self) -> Option<AddressOffer> {
         None
     }
-    /// Opens the device again, as it was opened first, after [`receive`](Driver::receive) gave an error. The descriptor is
-    /// another one then. Whoever drives the link decides how often it is tried.
+    /// Reopens the device after [`receive`](Driver::receive) returned an error. The descriptor is a new one then. The
+    /// owner of the link decides how often it retries.
     fn reopen(&mut self) -> Result<(), NotBack> {
         Err(NotBack::Ever("a link of this kind is not opened again".to_owned()))
     }

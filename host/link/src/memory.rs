@@ -1,4 +1,4 @@
-//! A link inside the process: a pair of drivers, each the other's far end.
+//! An in-process link: a pair of connected drivers.
 
 use crate::{Discard, Driver, FrameFormat, Statistics, offload};
 use inhost_base::{HardwareAddress, Instant};

@@ -1,4 +1,4 @@
-//! What a frame leaves to its device, done here for devices that cannot.
+//! Software offloads for drivers whose device has none.
 
 use inhost_buf::{Frame, Offload};
 

@@ -1,4 +1,4 @@
-//! From a SPEC to a driver.
+//! Opens the driver that a SPEC describes.
 
 use crate::{Driver, Faults, Framing, Kind, Serial, SerialConfig, SerialOffer, Spec, Tunnel, TunnelConfig};
 use core::fmt;
@@ -21,7 +21,7 @@ pub enum OpenError {
         /// What the system said.
         error: io::Error,
     },
-    /// The kind has no device of its own: it is made of two ends, by whoever runs both.
+    /// The kind has no device: a memory link is created as a pair.
     NoDevice(Kind),
 }
 

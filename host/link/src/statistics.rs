@@ -1,4 +1,4 @@
-//! What a driver counts.
+//! Counters of a driver.
 
 /// Why a frame went no further, in either direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,4 +1,4 @@
-//! Ancillary data: what `recvmsg` gives beside the bytes.
+//! Ancillary data (control messages) of `recvmsg`.
 
 use crate::memory::Lent;
 use libc::{c_int, cmsghdr, msghdr, size_t};

@@ -1,5 +1,4 @@
-//! What is told at MSG_ERRQUEUE: that the pages of a zero-copy send are free again, and when bytes left and were
-//! acknowledged.
+//! MSG_ERRQUEUE: completions of zero-copy sends, and timestamps of sent and acknowledged bytes.
 //!
 //! The stack always copies, so a zero-copy send is completed as Linux completes one that it had to copy: when its bytes
 //! are acknowledged, with the code that says so.

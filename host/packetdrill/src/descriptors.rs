@@ -1,4 +1,4 @@
-//! Descriptors: real ones of the system as placeholders, and what is behind each.
+//! The descriptor table: real descriptors of the system as placeholders, and the object behind each.
 
 use crate::address::Family;
 use crate::calls::readiness::Epoll;

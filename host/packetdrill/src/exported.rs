@@ -1,4 +1,4 @@
-//! Symbols for `LD_PRELOAD`.
+//! Exported symbols for `LD_PRELOAD`.
 //!
 //! Four things of a script go past the table to the C library: its embedded checks ask `getsockopt`, sockets left open
 //! are closed by `close`, `sendfile` has no place in the table, and shell commands are run by `system`. Preloaded, this library answers for its own descriptors and hands every other one on to

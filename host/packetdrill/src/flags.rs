@@ -1,4 +1,4 @@
-//! The words that come with `--so_flags`.
+//! The flags of `--so_flags`.
 
 use inhost_base::{Cidr, IpAddr};
 

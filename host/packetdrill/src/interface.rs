@@ -1,4 +1,4 @@
-//! The table of functions as C lays it out, and the one symbol that fills it in.
+//! The C table of functions, and the symbol that fills it in.
 
 use crate::calls::{control, opening, pipes, readiness, receiving, sending};
 use crate::flags::Flags;

@@ -1,4 +1,4 @@
-//! The caller's memory: every look through a pointer of C's goes through here.
+//! Access to the caller's memory: every dereference of a C pointer is here.
 
 use libc::{EFAULT, EINVAL, iovec};
 

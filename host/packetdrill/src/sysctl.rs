@@ -1,4 +1,4 @@
-//! The kernel's settings of TCP, as a script's shell commands left them in the network namespace it runs in.
+//! The kernel's TCP sysctls, as a script's shell commands set them in its network namespace.
 
 use inhost_base::Duration;
 use inhost_stack::TcpConfig;

@@ -1,4 +1,4 @@
-//! The one host that the table of functions speaks to, and how a call gets at it.
+//! The global host behind the table of functions, and how a call locks it.
 
 use crate::blocking::Blocked;
 use crate::descriptors::{Descriptors, Seen};
@@ -64,7 +64,7 @@ pub(crate) fn install(flags: Flags) {
     drop(old);
 }
 
-/// Removes the host. Its descriptors are closed; whoever is blocked in it is told.
+/// Removes the host. Its descriptors are closed, and blocked calls fail.
 pub(crate) fn remove() {
     let old = lock().take();
     crate::blocking::wake();

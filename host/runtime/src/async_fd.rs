@@ -1,4 +1,4 @@
-//! A descriptor of the operating system as a local task sees it.
+//! `AsyncFd`: a descriptor of the operating system for the tasks of a host.
 
 use std::future::poll_fn;
 use std::io::{self, Read, Write};

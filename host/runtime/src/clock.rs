@@ -1,4 +1,4 @@
-//! The real time, and real randomness.
+//! The monotonic clock and the entropy of the operating system.
 
 use std::io;
 use std::time;

@@ -1,4 +1,4 @@
-//! How many descriptors the process may have, and what it looks like when there are no more.
+//! The descriptor limit of the process, and the errors at that limit.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! One link of a host: its driver, whether it works, and the rounds' dealings with it.
+//! A link of a running host: its driver, its state, and its part of a round.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Readiness of the operating system's descriptors, for the tasks of one thread.
+//! The reactor: epoll readiness for the tasks of one thread.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -1,4 +1,4 @@
-//! The round under the real clock.
+//! The runtime: the round under the real clock.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

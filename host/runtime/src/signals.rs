@@ -1,4 +1,4 @@
-//! What the operator says by signals.
+//! Operator signals: SIGINT, SIGTERM, SIGHUP, SIGWINCH.
 
 use std::io;
 use std::io::Read;

@@ -49,9 +49,9 @@ static DATAGRAMS: AtomicU64 = AtomicU64::new(0);
 /// Bytes that the service on port 11 read to the end of its last connection.
 static READ: AtomicU64 = AtomicU64::new(0);
 
-/// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets whoever has said something; on port 10 one
-/// that sends as much as is taken, and then resets; on port 11 one that greets and then reads slowly; on port 12 one
-/// that reads and says nothing. On UDP port 11 whatever comes is counted.
+/// Echo over TCP on port 7 and UDP on port 7; on port 8 a service that resets each caller after its first bytes; on
+/// port 10 one that sends as much as is taken, and then resets; on port 11 one that greets and then reads slowly; on
+/// port 12 one that reads and says nothing. On UDP port 11 whatever comes is counted.
 fn services(host: &Host) {
     let (tcp, udp) = (host.clone(), host.clone());
     host.spawn(async move {
@@ -413,7 +413,7 @@ fn a_thousand_connections_live_at_once_and_netstat_lists_them() {
         let established = sockets.iter().filter(|s| s["state"] == "ESTABLISHED").count();
         assert_eq!(established, 2000);
     }
-    // Whoever else is served waits for a few sockets to be described in each round, however many ask.
+    // Each round describes only a few sockets, so other clients wait little, however many ask.
     let described = ASKERS as u64 * 2000;
     assert!(rounds >= described / 20, "{described} sockets were described in {rounds} rounds");
     let summary = Summary::new(&host);
@@ -498,7 +498,7 @@ fn open_at_a_strangers(path: &Path) -> Option<(std::io::Error, Vec<u8>)> {
     let why = Client::open(path)
         .and_then(|mut client| client.netstat().map_err(std::io::Error::other))
         .unwrap_err();
-    // Whoever was refused did not call.
+    // A refused client made no call.
     drop(UnixStream::connect(path));
     Some((why, stranger.join().unwrap()))
 }

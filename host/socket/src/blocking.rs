@@ -1,4 +1,4 @@
-//! Berkeley's sockets: calls that block the thread they are made on, or give up after a time.
+//! Blocking sockets in the manner of Berkeley: calls that block their thread or time out.
 //!
 //! Made from a [`RemoteHost`], on any thread but the host's own, where they would wait for themselves.
 

@@ -1,4 +1,4 @@
-//! UDP, echo requests, and probes.
+//! UDP, echo and probe sockets for local tasks.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};

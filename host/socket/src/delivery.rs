@@ -1,4 +1,4 @@
-//! The end of a stream of which nobody reads any more, and to which more was written than has arrived.
+//! The lingering close of a stream: unread and late data is discarded until the peer has acknowledged everything.
 //!
 //! TCP's own close sends a reset where received bytes were not read, and where more come in later, so that the peer learns
 //! that they are lost (RFC 9293 §3.6.1). Such a reset also gives up what is still on its way to the peer.
@@ -24,7 +24,7 @@ impl Stream {
     /// ended, what the peer still sends is thrown away, and when the peer has acknowledged all, the end included, the
     /// connection is reset if anything was thrown away. `is_lost` says that something was before.
     ///
-    /// Whoever acknowledges nothing for a minute is given up.
+    /// A peer that acknowledges nothing for a minute is given up.
     pub async fn deliver_and_close(self, is_lost: bool) {
         self.shutdown();
         let mut is_lost = is_lost;

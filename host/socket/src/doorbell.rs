@@ -1,4 +1,4 @@
-//! How another thread gets a host's attention.
+//! The doorbell: how another thread wakes a host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 /// Wakes the thread that drives a host. Anyone may ring; ringing twice is ringing once, and ringing a thread that is
 /// awake costs two atomic operations and no system call.
 ///
-/// Whoever drives the host calls [`Doorbell::begin_sleep`] before it sleeps and [`Doorbell::end_sleep`] after.
+/// The driver of the host calls [`Doorbell::begin_sleep`] before it sleeps and [`Doorbell::end_sleep`] after.
 #[derive(Clone)]
 pub struct Doorbell(Arc<Bell>);
 

@@ -1,4 +1,4 @@
-//! The system's error numbers: the only place that knows them.
+//! Error numbers of Linux, for the sockets' error types.
 //!
 //! Errors of the faces become `std::io::Error`s that keep the typed error inside; [`number`] gives the number of
 //! either. The numbers are those of Linux.

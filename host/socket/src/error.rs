@@ -1,5 +1,4 @@
-//! Why an operation was not done: one type per operation. What the stack says is passed on as it is; the faces add
-//! only what is theirs.
+//! Error types, one for each operation. The stack's errors are passed on; the sockets add only their own.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! The tasks of a host, stepped by its round.
+//! The executor of a host's tasks, stepped by its round.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
@@ -14,8 +14,8 @@ use crate::observer::{Observed, TaskObserver};
 
 /// A task that was spawned on a host.
 ///
-/// Awaiting it gives its result. Dropping it cancels the task; [`Task::detach`] lets it run on by itself. A panic in
-/// a task is passed to whoever awaits it and ends nothing else.
+/// Awaiting it returns its result. Dropping it cancels the task; [`Task::detach`] lets it continue. A panic in a task
+/// is passed to the task that awaits it and ends nothing else.
 #[must_use = "a task is cancelled when its handle is dropped; detach it to let it run"]
 #[derive(Debug)]
 pub struct Task<T>(Option<async_executor::Task<T>>);

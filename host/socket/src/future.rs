@@ -1,4 +1,4 @@
-//! The few combinators that the faces need.
+//! Future combinators for the sockets.
 
 use std::future::poll_fn;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! One host as its local tasks see it, and as whoever drives it does.
+//! The `Host`: a stack with the tasks that use it, and the calls of its driver.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ const POLLS_ALONE: usize = 256;
 /// [`echo`](Host::echo); time from [`now`](Host::now) and [`sleep`](Host::sleep); company from
 /// [`spawn`](Host::spawn). A task never blocks: it awaits.
 ///
-/// # For whoever drives it
+/// # For the driver of a host
 ///
 /// One round is, in this order: [`receive`](Host::receive) a bounded batch from each link; one
 /// [`run`](Host::run), in which due timers fire and ready tasks are polled within a budget; then
@@ -367,7 +367,7 @@ impl Host {
     }
     /// Lends a place for bytes that are being moved, as long as the longest datagram; nothing stays in it.
     pub fn with_scratch<R>(&self, work: impl FnOnce(&mut [u8]) -> R) -> R {
-        // Whoever borrows it within a loan gets one of his own.
+        // A nested borrow gets a buffer of its own.
         match self.inner.scratch.try_borrow_mut() {
             Ok(mut scratch) => {
                 scratch.resize(SCRATCH_BYTES, 0);
@@ -450,7 +450,7 @@ impl Host {
         }
         wake_all(woken);
     }
-    /// The socket is gone: whoever waits for it looks again, and learns it.
+    /// Wakes the tasks that wait for a closed socket, so that they see the error.
     pub(crate) fn forget(&self, socket: SocketId) {
         self.inner.send_buffers.borrow_mut().remove(&socket);
         let mut woken = Vec::new();

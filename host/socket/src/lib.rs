@@ -1,9 +1,9 @@
 //! The faces of a host's sockets.
 //!
-//! [`Host`] is a whole Internet host as the tasks on it see it: it gives connections, listeners, datagram sockets,
-//! time and company, all of the same thread, with no operating system behind them. [`Stream`] reads and writes by
-//! tokio's traits and nothing else of tokio. Whoever drives the host, a runtime under the real clock or a simulator,
-//! decides what time it is, and the same tasks run under either.
+//! [`Host`] is a whole Internet host as the tasks on it see it: it has connections, listeners, datagram sockets, timers
+//! and tasks, all on one thread and without an operating system. [`Stream`] reads and writes by tokio's traits and
+//! nothing else of tokio. The driver of the host supplies the time: a runtime under the real clock or a simulator. The
+//! same tasks run under either.
 //!
 //! Other threads come in by [`RemoteHost`] and [`RemoteStream`], which are `Send`; [`blocking`] has Berkeley's sockets
 //! for them. [`errno`] is the only place that knows the system's error numbers.

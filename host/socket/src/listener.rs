@@ -1,4 +1,4 @@
-//! Waiting for callers.
+//! The TCP listener for local tasks.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! Observation of a host's tasks, for a driver that tests programs.
+//! Observation of a host's tasks, for simulators.
 
 use std::any::Any;
 use std::future::Future;

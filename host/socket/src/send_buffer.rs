@@ -1,4 +1,4 @@
-//! `SO_SNDBUF` as Linux reckons it: how much a write is given room for.
+//! `SO_SNDBUF` as Linux counts it: the room that a write gets.
 //!
 //! Linux counts buffers, not bytes: a write fills one buffer of up to a segmentation's worth after the other, and asks
 //! whether there is room only when it begins a new one. So what a write takes is a multiple of that size, and a little
@@ -30,8 +30,8 @@ const LEAST_SEGMENTS: usize = 10;
 
 /// The send buffer of one connection. Places are counted in bytes of the stream from its beginning.
 ///
-/// Whoever uses it without a [`crate::Host`] sets the stack's own limit of the connection to [`UNCOUNTED_BYTES`], writes by
-/// [`SendBuffer::write`], and while [`SendBuffer::is_wanted`] asks [`SendBuffer::look`] after each round.
+/// To use it without a [`crate::Host`], set the stack's own limit of the connection to [`UNCOUNTED_BYTES`], write by
+/// [`SendBuffer::write`], and while [`SendBuffer::is_wanted`] call [`SendBuffer::look`] after each round.
 #[derive(Clone, Debug)]
 pub struct SendBuffer {
     limit_bytes: usize,
@@ -161,7 +161,7 @@ impl SendBuffer {
     /// How much a write takes now.
     fn room(&mut self, info: &Info, low_water: usize, was_full: &mut bool) -> usize {
         self.follow(info);
-        // Whoever waits is woken when there is enough, not at the first byte.
+        // A waiting writer is woken when there is enough room, not at the first byte.
         let waits = *was_full && self.wanted;
         let room = if waits { 0 } else { self.room_bytes(info, low_water) };
         *was_full = room == 0;

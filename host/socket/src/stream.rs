@@ -1,4 +1,4 @@
-//! A TCP connection as a local task uses it.
+//! The TCP stream for local tasks.
 
 use std::future::poll_fn;
 use std::io;

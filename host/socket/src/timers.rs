@@ -1,4 +1,4 @@
-//! What tasks wait for in time.
+//! Timers of tasks.
 
 use std::collections::BTreeMap;
 use std::task::Waker;

@@ -1,4 +1,4 @@
-//! Which tasks wait for which sockets.
+//! Waiters: the tasks that wait for each socket.
 
 use std::collections::VecDeque;
 use std::task::{Context, Waker};
@@ -49,7 +49,7 @@ impl Waiters {
         let place = &mut self.places[index];
         match place {
             Some(place) if place.socket == socket => place.sets[wait as usize].register(context),
-            // Whoever was here before was told when its socket was closed.
+            // The previous waiter was woken when its socket was closed.
             _ => {
                 let new = place.insert(Place { socket, sets: Default::default() });
                 new.sets[wait as usize].register(context)

@@ -559,7 +559,7 @@ fn what_waits_for_other_threads_is_bounded_by_the_memory_of_the_host() {
         }
         let held: usize = remotes.iter().map(|remote| remote.readable_bytes()).sum();
         assert!(held > limit / 2 && held <= limit, "{held} bytes, with a limit of {limit}");
-        // It all comes, and what others give back is there for whoever needs it.
+        // All data arrives, and memory that others release is available again.
         let (mut place, mut left) = (vec![0; 100_000], sent.iter().sum::<usize>());
         while left > 0 {
             for remote in &remotes {

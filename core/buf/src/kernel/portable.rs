@@ -1,4 +1,4 @@
-//! The loops for any processor.
+//! Copy and checksum loops for any processor.
 
 /// Bytes that the inner loop takes at once.
 const STRIDE_BYTES: usize = 32;

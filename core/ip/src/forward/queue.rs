@@ -1,4 +1,4 @@
-//! Packets of others on their way to one link's device.
+//! The queue of forwarded packets for one link.
 
 use crate::path::LinkHeader;
 use inhost_base::{IpAddr, LinkId};

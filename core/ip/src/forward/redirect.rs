@@ -1,4 +1,4 @@
-//! Telling a sender on a link that its packets would do better to go straight to another there.
+//! ICMP redirects sent by a router: the sender has a better next hop on its own link.
 
 use crate::neighbour::cache::Lookup;
 use crate::path::{HeaderHow, Path};

@@ -1,4 +1,4 @@
-//! IPv4 packets for others (RFC 1812).
+//! IPv4 forwarding (RFC 1812).
 
 use crate::icmp::errors::IcmpError;
 use crate::received::Received;

@@ -1,4 +1,4 @@
-//! IPv6 packets for others (RFC 8200, RFC 4443).
+//! IPv6 forwarding (RFC 8200, RFC 4443).
 
 use crate::icmp::errors::IcmpError;
 use crate::received::Received;

@@ -1,4 +1,4 @@
-//! IGMPv2 (RFC 2236): what a host says and hears. Only an Ethernet has routers that ask.
+//! The host part of IGMPv2 (RFC 2236). It runs on Ethernet links only.
 
 use crate::{Interface, Ip, IpEnvironment, scope};
 use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};

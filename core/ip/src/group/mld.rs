@@ -1,4 +1,4 @@
-//! MLDv1 (RFC 2710): what a host says and hears. Only an Ethernet has routers that ask.
+//! The host part of MLDv1 (RFC 2710). It runs on Ethernet links only.
 
 use crate::arrival::Envelope;
 use crate::{Interface, Ip, IpEnvironment, scope};

@@ -1,4 +1,4 @@
-//! ICMP errors of ours: when one may be sent, and what it quotes.
+//! ICMP errors sent: when one is allowed, and how much of the invoking packet it quotes.
 
 use crate::path::HeaderHow;
 use crate::received::Datagram;
@@ -87,8 +87,8 @@ impl Ip {
         let length_bytes = packet.len();
         self.send_datagram_error(datagram, error, (packet, length_bytes), env);
     }
-    /// Tells the sender of `invoking` that the host it wants cannot be reached: for whoever stands in for other hosts
-    /// and learns it for them. `invoking` is what there is of its packet, from the IP header on; it came in by `link`.
+    /// Sends host unreachable to the source of `invoking`, for a gateway that terminates connections on behalf of other
+    /// hosts. `invoking` is the packet or its front, from the IP header on, received on `link`.
     // spec: RFC1812 4.3.3.1
     pub fn host_unreachable(&mut self, link: LinkId, invoking: &[u8], env: &mut IpEnvironment<'_>) {
         self.send_error(link, IcmpError::HostUnreachable, invoking, env);

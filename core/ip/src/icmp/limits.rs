@@ -1,4 +1,4 @@
-//! How many ICMP errors we send: a token bucket (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)).
+//! Rate limits of ICMP errors: token buckets (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)).
 
 use crate::table::{Keyed, Map};
 use inhost_base::{Duration, Instant, IpAddr, Random};

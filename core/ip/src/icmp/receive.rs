@@ -1,4 +1,4 @@
-//! ICMP that comes in: echo, errors for transports, redirects.
+//! ICMP input: echo, errors for transports, redirects.
 
 use crate::arrival::{Arrival, Target};
 use crate::neighbour::cache::Claim;

@@ -1,4 +1,4 @@
-//! ARP (RFC 826): asking, answering, learning with suspicion, and address conflicts (RFC 5227).
+//! ARP (RFC 826): requests, replies, cache updates, and address conflict detection (RFC 5227).
 
 use super::cache::Claim;
 use crate::{Interface, Ip, IpEnvironment, scope};

@@ -1,4 +1,4 @@
-//! The neighbours of one link, both families in one table.
+//! The neighbour cache of one link, for both families.
 
 use super::transition::{Input, next};
 use crate::table::{Keyed, Map};
@@ -260,7 +260,7 @@ impl Cache {
     pub fn remove(&mut self, address: IpAddr) {
         if let Some(entry) = self.entries.remove(&address) {
             self.timers.remove(&(entry.deadline, address));
-            // Whoever waits learns that nothing will come; without the entry no timer would tell.
+            // Packets that wait must fail now: without the entry no timer would end their wait.
             if entry.awaited || entry.state == State::Incomplete {
                 let awaited = entry.awaited;
                 self.act(Action::Changed { address, hardware: None, state: State::Failed, awaited });

@@ -1,4 +1,4 @@
-//! Looking for routers: when a host asks for them, and how often (RFC 4861 §6.3.7).
+//! Router solicitation: when a host asks for routers, and how often (RFC 4861 §6.3.7).
 
 use inhost_base::{Duration, Instant, Random};
 

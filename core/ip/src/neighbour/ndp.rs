@@ -1,4 +1,4 @@
-//! Neighbour discovery for IPv6 (RFC 4861) and stateless addresses (RFC 4862): the host's part.
+//! Neighbour discovery (RFC 4861) and stateless address autoconfiguration (RFC 4862): the host part.
 
 use super::cache::{Claim, Lookup};
 use crate::address_state::{AddressOrigin, Assigned};
@@ -18,8 +18,8 @@ use inhost_wire::protocol;
 pub(crate) const ROUTER_LIMIT: usize = 8;
 /// Most prefixes of one link that are on it because a router says so.
 const PREFIX_LIMIT: usize = 16;
-/// A router may not stretch the time between two questions to more: whoever waits for a neighbour is told in half a
-/// minute, whatever an advertisement says.
+/// Upper bound of an advertised Retrans Timer, so that resolution fails within half a minute whatever an advertisement
+/// says.
 const LONGEST_RETRANSMIT: Duration = Duration::from_secs(10);
 /// A router may not shorten an address's valid lifetime to less (RFC 4862 §5.5.3 (e)).
 const LEAST_VALID: Duration = Duration::from_secs(2 * 3600);

@@ -1,4 +1,4 @@
-//! What instruments see.
+//! Read-only access for instruments such as netstat.
 
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;

@@ -1,4 +1,4 @@
-//! Calls of applications on TCP connections and listeners.
+//! The TCP calls of applications: connections and listeners.
 
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
 use crate::listen::Listener;
@@ -312,7 +312,7 @@ impl<'a> TcpSockets<'a> {
         let mut environment = tcp_environment!(self.parts, now, socket, sink);
         let read = flow.connection_mut().read(into, &mut environment);
         if flow.has(ConnectionFlags::DEFERRED) {
-            // Whoever reads first has nothing to send with the SYN.
+            // An application that reads first has no data for the SYN.
             self.parts.end_defer_accept(socket, now, sink);
         }
         self.parts.follow(socket, now);

@@ -1,4 +1,4 @@
-//! Demultiplexing: from the two ends in a packet to the socket that it is for.
+//! Demultiplexing: from the endpoints of a packet to its socket.
 
 mod lookup;
 mod name;

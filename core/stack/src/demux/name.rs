@@ -1,4 +1,4 @@
-//! Names of sockets: the two ends by which a packet finds its socket, and their keyed hash.
+//! Socket names: the endpoints by which a packet finds its socket, and their keyed hash.
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, SipKey};
 

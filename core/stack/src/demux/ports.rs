@@ -1,5 +1,4 @@
-//! What a peer must not guess and a network must not confuse: ephemeral ports, initial sequence numbers, offsets of
-//! the timestamp clock.
+//! Unpredictable numbers: ephemeral ports, initial sequence numbers, timestamp offsets.
 
 use super::name::halves;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};

@@ -1,5 +1,5 @@
-//! Which of several hosts with the same addresses a packet belongs to: one host on several cores, each of which has a
-//! stack of its own and shares nothing with the others.
+//! The share of one shard: which of several stacks with the same addresses a packet belongs to. Shards of a host share
+//! no state.
 //!
 //! A flow belongs to one shard for its life, and both of its ends follow from the packet alone, so that no shard asks
 //! another: an ephemeral port belongs to one shard, which gives out no others, and at any other port the two ends are
@@ -25,14 +25,14 @@ pub struct Share {
 /// Where a frame belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Steer {
-    /// To whoever has it.
+    /// To the shard with this index.
     Here,
     /// To this shard.
     To(u16),
     /// To all, for nobody can tell whom it concerns: answers of neighbours, and ICMP.
     All,
-    /// To nobody: a TCP segment in fragments, the later of which do not say whose they are. Whoever finds his path's MTU
-    /// never sends any.
+    /// Dropped: a fragmented TCP segment, whose later fragments have no ports. A sender with path MTU discovery never
+    /// sends one.
     Nobody,
 }
 
@@ -143,7 +143,7 @@ impl Share {
 /// Spreads a small number over a word: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What neighbours answer concerns whoever asked.
+/// A neighbour's answer may concern any shard.
 fn steer_arp(packet: &[u8]) -> Steer {
     match arp::ArpView::new(packet).map(|view| view.operation()) {
         Ok(arp::ArpOperation::Request) | Err(_) => Steer::Here,

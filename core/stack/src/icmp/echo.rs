@@ -1,4 +1,4 @@
-//! Echo sockets: ping, with identifiers that nobody can guess.
+//! Echo sockets: ping, with unpredictable identifiers.
 
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::icmp::echo_socket::{Echo, Request};

@@ -1,5 +1,4 @@
-//! Probe sockets: packets that are meant to expire on their way, and the news of where they did. A trace of a route is
-//! made of them.
+//! Probe sockets: packets sent to expire on their way, as traceroute needs, and the ICMP errors that they cause.
 
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::icmp::probe_socket::{CALL_PORTS, Outgoing, Probe, ProbeAnswer, ProbeMethod, ProbeNews, Prober};

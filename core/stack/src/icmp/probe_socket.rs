@@ -1,4 +1,4 @@
-//! A probe socket: its method, its queues, and how its probes are written and known again.
+//! A probe socket: its method, its queues, how its probes are written and how quoted ones are recognised.
 
 use crate::demux::NOWHERE;
 use crate::error::DatagramError;

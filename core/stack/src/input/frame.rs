@@ -1,4 +1,4 @@
-//! The slow path of a frame: through IP to the transport, and to the socket that it is for.
+//! The slow path of input: through IP to the transport and its socket.
 
 use crate::icmp::{EchoSockets, ProbeSockets};
 use crate::input::Reception;
@@ -31,7 +31,7 @@ impl Reception<'_> {
             Received::Dropped(why) => self.parts.links.count_drop(link, why),
             Received::Error(error) => self.network_error(&error),
             Received::Redirect(redirect) => self.redirected(&redirect),
-            // Whoever stands in for other hosts does not answer pings for them yet.
+            // A gateway does not answer pings for other hosts yet.
             Received::EchoRequest(_) => self.drop(link, Drop::NoSocket),
             Received::EchoReply(reply) => {
                 let found = self.parts.demux.find_echo(&self.parts.sockets, reply.identifier);
@@ -112,7 +112,7 @@ impl Reception<'_> {
                 call.input(self.parts, listener, packet, now, &mut *self.sink)
             }
             other => {
-                // Whoever sent a probe will not talk, and a reset says so (RFC 9293 §3.10.7.1).
+                // The answer to a TCP probe gets a reset (RFC 9293 §3.10.7.1).
                 if let Some(AnySocketId::Probe(probe)) = other {
                     ProbeSockets::new(self.parts).tcp_input(probe, &header, local, remote);
                 }

@@ -1,4 +1,4 @@
-//! Input: frames of a batch on their way to IP, to connections, and to the other sockets.
+//! Input: a batch of received frames, on the fast path, the direct path or the slow path.
 
 use crate::input::direct::opens_or_closes;
 use crate::parts::Parts;

@@ -1,5 +1,5 @@
-//! Frames in several packets, which another host of this program sent, or this one to itself: the payload was not copied,
-//! but lies where its sender keeps it.
+//! Input of scatter-gather frames, whose payload lies in shared packets of the sender: from another host of this
+//! program, or over the loopback.
 
 use crate::input::Reception;
 use inhost_buf::{Packet, Slices};

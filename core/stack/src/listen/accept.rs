@@ -1,4 +1,4 @@
-//! The accept queue: what becomes of a connection between its handshake and the application.
+//! The accept queue: connections between the end of the handshake and `accept`.
 
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ConnectionFlags, Inherited, ListenerId, TcpSocket, TcpSocketId};

@@ -1,5 +1,4 @@
-//! SYN cookies: what a listener has to know of a SYN, in the numbers that it gives the caller to bring back
-//! (RFC 4987 §3.6).
+//! SYN cookies: the state of a SYN, encoded in the initial sequence number and the timestamp (RFC 4987 §3.6).
 
 use crate::demux::Tuple;
 use inhost_base::{Endpoint, Instant, Random, Sequence, SipKey};

@@ -1,5 +1,5 @@
-//! SYNs answered without state: a SYN cookie goes out, and what it brings back becomes a connection like
-//! any other (RFC 4987 §3.6). The cost of a call is constant, and it takes no memory.
+//! Stateless SYN handling: a SYN cookie is sent, and the ACK that returns it opens a connection (RFC 4987 §3.6). The
+//! cost of a SYN is constant, and it takes no memory.
 
 use crate::listen::cookie::{Caller, Terms};
 use crate::listen::handshake::IncomingSyn;
@@ -119,8 +119,8 @@ impl IncomingSyn<'_> {
         let cookie = header.acknowledgment.back(1);
         let Some(mss) = parts.listening.cookies().check(caller, cookie, terms, now) else {
             parts.counters.cookies_refused += 1;
-            // Whoever echoes our clock was answered a moment ago. It has lost its first acknowledgment on the way and
-            // will repeat what is missing, so it is not told that there is nobody.
+            // A caller that echoes our recent timestamp was answered a moment ago. Its first ACK was lost, and it will
+            // retransmit, so it gets no reset.
             return terms.is_some().then_some(Err(Drop::NotCredible));
         };
         if parts.listening.acceptable(listener) >= backlog {

@@ -1,4 +1,4 @@
-//! Data in SYNs (RFC 7413): who gets which cookie, what other hosts gave us, and where it does not work.
+//! TCP Fast Open (RFC 7413): cookies granted, cookies received, and paths on which it does not work.
 
 use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;

@@ -1,4 +1,4 @@
-//! A segment for a listener: a SYN becomes a half-open connection, or is answered with a cookie.
+//! Segments for a listener: a SYN becomes a half-open connection, or is answered with a cookie.
 
 use crate::demux::NameHash;
 use crate::listen::fast_open::Verdict;

@@ -1,4 +1,4 @@
-//! A listener: its local end, its options, and what it counts.
+//! A listener: local endpoint, options, counters.
 
 use crate::error::SocketError;
 use crate::options::ListenOptions;

@@ -1,4 +1,4 @@
-//! The SYN queue and the accept queue of every listener, and what all listeners share.
+//! The SYN queue and the accept queue of each listener, and their common limits.
 
 use crate::listen::cookie::Cookies;
 use crate::listen::fast_open::FastOpen;

@@ -1,7 +1,6 @@
-//! Who may hold how much while memory is short: UCLA's criteria for sharing a buffer pool among many connections
-//! (TR-46 §3.2), as a level of water. Below the level everybody keeps what it has and gets what it asks for; above it
-//! nobody gets more. The level is where the memory of those below it and the level of all others make up what there is:
-//! a thousand idle connections take nothing from the few that work, and a few that hoard take nothing from the rest.
+//! Sharing of buffer memory under pressure: UCLA's criteria for a pool with many connections (TR-46 §3.2), as a water
+//! level. A socket below the level keeps what it has and gets what it asks for; a socket above it gets no more. The
+//! level is where the memory of those below it and the level of those above it add up to the limit.
 
 use crate::counters::Counters;
 use crate::schedule::{Lists, Schedule};
@@ -35,8 +34,8 @@ struct Shares {
     large: usize,
     /// Somebody above the level has given something up since the look began.
     gave_way: bool,
-    /// The last look found memory short and nobody above the level to take it from. Then whoever waits behind a closed
-    /// window gives way, whatever it holds.
+    /// The last pass found memory short and no socket above the level. Connections behind a closed window are then
+    /// shrunk, whatever they hold.
     is_desperate: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A device as a pass sees it, and what became of a pass and of a socket's turn in it.
+//! A device during a pass, and the results of a pass and of a socket's turn.
 
 use inhost_buf::{Device, Frame, Full, Offers, Shareable};
 

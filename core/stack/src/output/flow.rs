@@ -1,4 +1,4 @@
-//! A connection's turn to send.
+//! The turn of a connection in an output pass.
 
 use crate::output::Pass;
 use crate::output::device::Turn;
@@ -74,7 +74,7 @@ impl Pass<'_> {
             return Ok(());
         }
         let (remote, local) = (flow.remote().address, flow.local().address);
-        // Whoever called through another gateway than the preferred one is answered through it while it lives.
+        // A caller that came through a gateway other than the preferred one is answered through it while it works.
         let gateway = flow.listener().map(|_| flow.path().next_hop);
         // spec: RFC9293 MUST-45
         let bound = flow.bound_link();

@@ -1,10 +1,10 @@
-//! A limit on the rate of something.
+//! A rate limit with random cost.
 
 use inhost_base::{Duration, Instant, Random};
 
-/// Each admission takes one token and, at random, up to this many more. So whoever counts what is admitted cannot tell
-/// what others have taken, and thereby whether two ends that are not his have a connection (the trouble of a shared
-/// counter that CVE-2016-5696 showed; RFC 5961 §7 with a blurred edge).
+/// Each admission takes one token and, at random, up to this many more. An attacker who counts admissions then cannot
+/// infer those of other hosts, and so cannot detect a connection of theirs (the side channel of a shared counter,
+/// CVE-2016-5696; RFC 5961 §7).
 const BLUR: u32 = 2;
 
 /// A token bucket that holds one second's worth, shared by all peers, whose state cannot be read from outside.

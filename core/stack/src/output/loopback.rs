@@ -1,4 +1,4 @@
-//! The link from the host to itself: a bounded queue, and no device.
+//! The loopback link: a bounded queue without a device.
 
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Device, Frame, Full, Offers, Packet, Pool, Shareable};

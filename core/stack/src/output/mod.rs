@@ -1,4 +1,4 @@
-//! Output: a pass over everything that wants to leave by a link.
+//! Output: a pass over the sockets that want to send on a link.
 
 use crate::icmp::{EchoSockets, ProbeSockets};
 use crate::output::segments::Segments;
@@ -125,7 +125,7 @@ impl Pass<'_> {
         if self.parts.sockets.any(socket).is_none() {
             return;
         }
-        // Whoever queued itself meanwhile, elsewhere for instance after a change of route, stays there.
+        // A socket that was queued again meanwhile, for example on another link after a route change, stays there.
         match turn {
             Turn::Done => {}
             Turn::More if !self.parts.schedule.is_sending(place) => {

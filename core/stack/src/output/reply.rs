@@ -1,5 +1,4 @@
-//! Segments that no connection sends: resets in answer to segments for which there is none, a connection's last word,
-//! and answers to SYNs of which nothing is kept.
+//! Segments without a connection: resets (RFC 9293 §3.5.2), final acknowledgments, and SYN cookies.
 
 use crate::output::limit::RateLimit;
 use inhost_base::{Endpoint, Instant, LinkId, Random};

@@ -1,4 +1,4 @@
-//! Segments to frames: headers are written once, the payload stays where it lies.
+//! Emission of segments as frames: headers are written once, the payload is lent.
 
 use crate::output::device::Counting;
 use inhost_buf::{Device, Frame, Full, GsoType, Offload, Shareable, Slices};

@@ -1,4 +1,4 @@
-//! Doubly linked lists over table places, for everything a socket can wait in.
+//! Doubly linked lists over slab places.
 
 use inhost_base::make_room;
 

@@ -1,4 +1,4 @@
-//! The schedule: which sockets want to send, wait, have a timer, have news for the application, or are closing.
+//! The schedule: sockets that are ready to send, waiting, timed, closing, or with news for the application.
 
 mod list;
 mod neighbours;

@@ -1,4 +1,4 @@
-//! Sockets that wait for a neighbour, by neighbour.
+//! Sockets that wait for a neighbour.
 
 use crate::schedule::list::Lists;
 use inhost_base::{IpAddr, LinkId};

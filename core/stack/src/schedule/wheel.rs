@@ -1,4 +1,4 @@
-//! Timers of all sockets: arm, disarm and expiry in constant time.
+//! The timer wheel: arm, disarm and expire in constant time.
 
 use super::list::Lists;
 use inhost_base::{Instant, make_room};

@@ -1,4 +1,4 @@
-//! What the application and instruments are told of a socket.
+//! Socket information for applications and instruments.
 
 use crate::sockets::id::{SocketId, TcpSocketId};
 use inhost_base::{Duration, Endpoint, LinkId};

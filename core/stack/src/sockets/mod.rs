@@ -1,4 +1,4 @@
-//! Sockets: the table, the typed identifiers, and what is told of a socket.
+//! Sockets: the table, typed identifiers, and socket information.
 
 mod id;
 mod info;

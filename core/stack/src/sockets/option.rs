@@ -1,4 +1,4 @@
-//! What a socket can be asked while it lives (RFC 9293 §3.9.1, and what practice added).
+//! Socket options (RFC 9293 §3.9.1).
 
 use crate::options::SynCookies;
 use inhost_base::Duration;

@@ -1,4 +1,4 @@
-//! Readiness of a socket: what can be done without waiting.
+//! Socket readiness: which calls would not block.
 
 use core::fmt;
 

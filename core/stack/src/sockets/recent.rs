@@ -1,5 +1,5 @@
-//! Where a socket has sent to of late. An ICMP error about a datagram is believed only when the datagram was sent
-//! (RFC 5927 §4): anybody can send an error, from anywhere.
+//! The recent destinations of a socket. An ICMP error about a datagram is accepted only if the datagram was sent (RFC
+//! 5927 §4), because anyone can send an error.
 
 use inhost_base::{Duration, Endpoint, Instant};
 

@@ -1,4 +1,4 @@
-//! The socket table: sockets of every kind, each by the identifier of its kind.
+//! The socket table: each socket by the identifier of its kind.
 
 use crate::demux::{NOWHERE, Name, binding};
 use crate::error::SocketError;

@@ -1,4 +1,4 @@
-//! How connections begin, close and share memory; and what can be asked of a socket of any kind.
+//! Life cycle of connections: opening, closing, and calls that any kind of socket has.
 
 //! Calls of applications on TCP connections and listeners.
 

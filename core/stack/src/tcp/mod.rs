@@ -1,4 +1,4 @@
-//! TCP connections: what follows from what they say, how they begin and end, and their options.
+//! TCP connections in the stack: outcomes, life cycle, options.
 
 mod errors;
 mod lifecycle;

@@ -1,4 +1,4 @@
-//! State that only few connections have: a linger time, and an instant at which they are looked at.
+//! Optional state of a connection: the linger deadline and other instants that few connections have.
 
 use crate::sockets::{ConnectionFlags, Sockets, TcpSocketId};
 use inhost_base::{Duration, Instant};

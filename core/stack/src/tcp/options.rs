@@ -1,4 +1,4 @@
-//! Options of sockets: setting them, reading them, and passing them on from a listener to its connections.
+//! Socket options: set, read, and inherited from a listener.
 
 use crate::error::SocketError;
 use crate::parts::{Parts, tcp_environment};

@@ -1,5 +1,5 @@
-//! Connections that the application has let go of and that still close. There is a limit on them, and at the limit one
-//! of them ends early: the one that deserves it.
+//! Orphans: connections that the application has closed and that still send. Their number is limited; at the limit one
+//! is reset.
 
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ConnectionFlags, TcpSocketId};

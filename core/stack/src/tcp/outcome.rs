@@ -1,4 +1,4 @@
-//! What follows from what a connection says has changed.
+//! Applies the outcome of a connection to the parts of the host.
 
 use crate::parts::Parts;
 use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, TcpSocketId};

@@ -1,4 +1,4 @@
-//! A segment for a connection: what is checked before the connection gets it, and new connections in the tables.
+//! Segments for a connection: checks before the connection receives them, and new table entries.
 
 use crate::demux::NameHash;
 use crate::parts::{Parts, tcp_environment};

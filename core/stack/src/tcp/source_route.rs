@@ -1,4 +1,4 @@
-//! Connections that learn a source route: those whose caller came by one.
+//! Source routes that accepted connections learn from their caller.
 
 use crate::parts::Parts;
 use crate::sockets::TcpSocketId;

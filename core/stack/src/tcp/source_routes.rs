@@ -1,4 +1,4 @@
-//! The source routes of connections.
+//! The table of connections' source routes.
 
 use crate::sockets::TcpSocketId;
 use inhost_base::{Instant, IpAddr, LinkId};

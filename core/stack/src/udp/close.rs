@@ -1,4 +1,4 @@
-//! Closing a UDP socket: what is queued still leaves.
+//! Closing a UDP socket. Queued datagrams are still sent.
 
 use crate::sockets::UdpSocketId;
 use crate::udp::UdpSockets;

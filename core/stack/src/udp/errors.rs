@@ -40,7 +40,7 @@ impl UdpSockets<'_> {
         let all = udp.options().report_unconnected_errors;
         let connected = udp.remote() == Some(remote);
         let is_soft = match error.kind {
-            // Whoever lets routers fragment does not care.
+            // Without don't-fragment the path MTU does not matter to the socket.
             ErrorKind::PacketTooBig => !udp.options().dont_fragment && !udp.options().fragments_at_source,
             kind => may_pass(kind),
         };

@@ -1,5 +1,5 @@
-//! Several datagrams of one flow that are handed over, queued and given to the device as one: UDP segmentation offload,
-//! and its counterpart in software just above a device that lacks it.
+//! UDP GSO: several datagrams of one flow, queued and given to the device as one; segmented in software if the device
+//! cannot.
 
 use crate::output::Counting;
 use crate::parts::ip_environment;

@@ -1,4 +1,4 @@
-//! UDP datagrams that come in.
+//! UDP input.
 
 use crate::icmp::ProbeSockets;
 use crate::parts::{Parts, ip_environment};

@@ -1,4 +1,4 @@
-//! UDP sockets (RFC 768): connected and not, with the checksum always on.
+//! UDP sockets (RFC 768), connected and unconnected, with checksums always on.
 
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::options::UdpOptions;

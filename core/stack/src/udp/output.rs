@@ -1,4 +1,4 @@
-//! UDP datagrams that leave.
+//! UDP output.
 
 use crate::error::DatagramError;
 use crate::output::{Counting, Turn};

@@ -1,5 +1,4 @@
-//! The options of an IPv4 header (RFC 791 §3.1): where they stand, what they hold, and how each host on the way writes
-//! its part of them in place.
+//! The options of an IPv4 header (RFC 791 §3.1): their places, their contents, and what each hop writes in place.
 
 use super::LENGTH;
 use inhost_base::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! One end of an LLP line: a machine of octets in, octets out, events, and two timers.
+//! One end of an LLP line: a state machine of octets in, octets out, events, and two timers.
 
 use super::{ACK, AddressReply, AddressRequest, END, ESC, Packet, REQ, displaced, is_special, restored};
 use inhost_base::{Duration, Instant};

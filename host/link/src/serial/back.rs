@@ -1,4 +1,4 @@
-//! Whether a tty that hung up may come back under its name.
+//! Reopening rules: whether a tty that hung up may return under its name.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) enum Gone {
     /// A device that is there for good, as `/dev/ttyS0`: it may be tried at any time.
     Device,
-    /// A link to a pty: its number goes to whoever opens a pty next, so the name must be made anew first.
+    /// A symbolic link to a pty. The pty's number is reused by the next pty, so the link must be made anew first.
     Link(NameIdentity),
 }
 

@@ -1,4 +1,4 @@
-//! What turns packets into the octets of a line and back: SLIP or LLP, behind one face. Pure.
+//! The framer of a serial line: packets to octets and back, by SLIP or LLP. It does no I/O.
 
 use crate::{AddressOffer, Discard, Framing, Statistics};
 use inhost_base::{Cidr, Duration, Instant, IpAddr};

@@ -1,8 +1,8 @@
 //! A serial line: a real tty, or a pty, at a rate that the driver itself keeps.
 //!
-//! A tty that hangs up can be opened again; until then the line is one with the plug pulled. For a pty there is only its
-//! name to come back by, and a name below `/dev/pts` goes to whoever makes the next pty; so such a line is gone for good,
-//! and one that was opened through a symbolic link waits for the link to be made anew.
+//! A tty that hangs up can be opened again; until then the line is down. A pty can return only by its name, and a name
+//! below `/dev/pts` is reused by the next pty, so such a line is gone for good. A pty that was opened through a
+//! symbolic link is reopened when the link is made anew.
 
 mod back;
 mod framer;

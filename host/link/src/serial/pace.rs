@@ -1,4 +1,4 @@
-//! The rate of a line, kept by whoever writes to it: a pty takes everything at once.
+//! Pacing of a serial line at its baud rate, because a pty accepts everything at once.
 
 use inhost_base::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Where a line is plugged in: a tty that may hang up and come back, behind one descriptor.
+//! The device behind a serial line: a tty that may hang up and return, behind one descriptor.
 
 use super::back::{Gone, NameIdentity};
 use super::port::Port;

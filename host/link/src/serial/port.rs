@@ -1,4 +1,4 @@
-//! The tty itself: raw while we have it, as it was when we give it back.
+//! The tty: set to raw mode while open, restored afterwards.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;

@@ -283,7 +283,7 @@ fn a_pty_is_made_on_demand_and_a_line_that_hangs_up_is_gone() {
     let name = serial.port.other_end().unwrap().to_owned();
     assert!(serial.describe().contains(&name) && name.starts_with("/dev/pts/"));
     for _ in 0..2 {
-        // Whoever opens and closes the other end does not end the line.
+        // Opening and closing the other end does not end the line.
         let mut other =
             Serial::open(SerialConfig { path: name.clone(), ..config(Framing::Slip, 9600) }).unwrap();
         assert_eq!(other.receive(&mut pool, &mut batch).unwrap(), 0);

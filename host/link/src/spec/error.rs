@@ -1,4 +1,4 @@
-//! What is wrong with a SPEC.
+//! Errors of a SPEC.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! A port of the operating system that leads to a port of ours.
+//! A port forward: a port of the operating system that leads to a port of the host.
 
 use core::fmt;
 use core::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A link in words: `kind[:device][,key=value]…`, the same on the command line and in `host.toml`.
+//! The link SPEC: `kind[:device][,key=value]…`, the same on the command line and in `host.toml`.
 //!
 //! The kinds are `user`, `tap:NAME`, `tun:NAME`, `serial:/dev/ttyS0` (or `serial:/dev/ptmx`, which makes a pty) and
 //! `memory:NAME`. The keys:

@@ -1,4 +1,4 @@
-//! Reading a SPEC.
+//! The parser of a SPEC.
 
 use super::error::KEYS;
 use super::{Framing, Kind, Spec, SpecError};

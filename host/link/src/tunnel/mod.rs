@@ -23,7 +23,7 @@ pub struct TunnelConfig {
     pub ethernet: bool,
     /// The longest IP datagram; the kernel's end is set to the same. Default of the kind: 1500.
     pub mtu_bytes: usize,
-    /// Addresses of the kernel's end. With none, the interface is left to whoever manages it.
+    /// Addresses of the kernel's end. Without any, the interface's addresses are left as they are.
     pub host_addresses: Vec<Cidr>,
     /// Whether we and the kernel leave checksums and the cutting of large frames to each other: frames of up to 64 KiB
     /// then pass in both directions. Default of the kind: yes. Cost: memory for large frames; who looks at the wire in

@@ -1,5 +1,5 @@
-//! The requests to the kernel that a TUN or TAP device needs. They are `ioctl`s on C structures, for which no safe
-//! form exists; each structure lives on the stack for the length of its call.
+//! The `ioctl` requests of a TUN or TAP device. They take C structures and have no safe form; each structure lives on
+//! the stack for the length of its call.
 
 use inhost_base::{Cidr, IpAddr};
 use std::io;

@@ -1,5 +1,5 @@
-//! The header of `<linux/virtio_net.h>` that precedes each frame where the kernel and we leave work to each other:
-//! checksums to be finished, and large frames to be cut.
+//! The virtio-net header (`<linux/virtio_net.h>`) before each frame of a TUN or TAP device: checksum offload, GSO and
+//! GRO between the kernel and the host.
 
 use inhost_buf::{Checksum, Frame, GsoType, Offload, Packet};
 

@@ -1,4 +1,4 @@
-//! The system calls of the table, by what they are for.
+//! The system calls of the table, by purpose.
 
 pub(crate) mod control;
 pub(crate) mod opening;

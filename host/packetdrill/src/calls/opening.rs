@@ -300,7 +300,7 @@ fn is_connected(stack: &Stack, name: TcpSocketId) -> bool {
 /// Dissolves a connection; the socket can be used afresh.
 fn disconnect(world: &mut World, fd: i32) -> Result<(), i32> {
     let now = world.now;
-    // Whoever is connected is told by a reset; a listener only stops listening.
+    // A connected peer gets a reset; a listener only stops listening.
     let _ = match world.descriptors.socket(fd)?.state {
         State::Connection(name) => world.stack.tcp().abort(name, now, &mut Ignore),
         State::Listener(name) => world.stack.close(name, now, &mut Ignore),

@@ -1,4 +1,4 @@
-//! The other end of the control socket, for programs that use a running host.
+//! The client of the control socket.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -105,9 +105,9 @@ impl Client {
     /// Opens a conversation with the host whose control socket is at `path`.
     ///
     /// # Errors
-    /// Of kind `NotFound` or `ConnectionRefused` when no host is there. Of kind `PermissionDenied` when what is there is
-    /// not to be believed: others may replace the socket, or what listens at it runs as neither this user nor root.
-    /// Nothing was said to it; whoever has another way to go on must not take it in silence.
+    /// Of kind `NotFound` or `ConnectionRefused` when no host is there. Of kind `PermissionDenied` when the socket is
+    /// not trusted: others may replace it, or its server runs as neither this user nor root. Nothing was sent to it. A
+    /// caller with a fallback must report this error.
     pub fn open(path: &Path) -> io::Result<Client> {
         trust::check_directory(path)?;
         let socket = UnixStream::connect(path)?;

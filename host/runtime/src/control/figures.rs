@@ -1,4 +1,4 @@
-//! Every figure of a connection as JSON. Times are in nanoseconds.
+//! Connection information as JSON. Times are in nanoseconds.
 
 use inhost_base::Duration;
 use inhost_tcp::Info;

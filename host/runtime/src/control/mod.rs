@@ -1,4 +1,4 @@
-//! The control socket: how other processes use a running host and look inside it.
+//! The control socket: access to a running host for other processes.
 //!
 //! A Unix socket, by default at [`default_path`], for the user that runs the host and nobody else: its directory is
 //! mode 0700, the socket 0600, and each end asks the system who the other is: this user or root, or nothing is said.

@@ -1,4 +1,4 @@
-//! A host as JSON, for instruments.
+//! The netstat of a host as JSON.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! The words of the control socket, the same for server and client, and how descriptors travel.
+//! The messages of the control socket, for server and client, and descriptor passing.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

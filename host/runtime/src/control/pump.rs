@@ -1,4 +1,4 @@
-//! What carries a socket's bytes between the host and the descriptor that another process holds.
+//! Copying between a socket of the host and the descriptor of another process.
 
 use std::cell::Cell;
 use std::future::poll_fn;

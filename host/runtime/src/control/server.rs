@@ -1,4 +1,4 @@
-//! The host's end of the control socket.
+//! The server of the control socket.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,7 +28,7 @@ use crate::async_fd::AsyncFd;
 use crate::link::Links;
 use crate::reactor::{Interest, Reactor};
 
-/// Conversations at a time; whoever comes after is turned away.
+/// Most conversations at a time. Further clients are refused.
 const MAX_CONVERSATIONS: usize = 256;
 /// Ends of connections that are remembered for `status`.
 const REMEMBERED_ENDS: usize = 256;

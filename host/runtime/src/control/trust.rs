@@ -1,4 +1,4 @@
-//! Whether a control socket is to be believed: the same rule for the host that opens it and for who comes to use it.
+//! Trust in a control socket: one rule for the host that opens it and for its clients.
 
 use std::fs;
 use std::io;

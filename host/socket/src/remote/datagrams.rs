@@ -1,4 +1,4 @@
-//! UDP on any thread.
+//! UDP sockets for other threads.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

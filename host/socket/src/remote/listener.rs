@@ -1,4 +1,4 @@
-//! Waiting for callers on any thread.
+//! TCP listeners for other threads.
 
 use inhost_base::Endpoint;
 use inhost_stack::{ListenerId, SocketError, SocketOption};

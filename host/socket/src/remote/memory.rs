@@ -1,4 +1,4 @@
-//! Memory that waits between a host and other threads, beside the host's own.
+//! Memory of remote sockets' buffers, beside the host's own pool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

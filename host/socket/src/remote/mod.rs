@@ -1,4 +1,4 @@
-//! How other threads use a host's sockets.
+//! Remote sockets: a host's sockets for other threads.
 
 mod datagrams;
 mod listener;
@@ -23,7 +23,7 @@ use crate::error::{ConnectError, ListenError};
 use crate::future::{Either, race};
 use crate::host::Host;
 
-/// Requests of other threads that wait to be taken up; whoever comes when it is full waits.
+/// Capacity of the queue of requests from other threads. A thread that finds it full waits.
 const REQUESTS: usize = 256;
 
 type Request = Box<dyn FnOnce(&Host) + Send>;

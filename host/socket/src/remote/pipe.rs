@@ -1,7 +1,7 @@
-//! Two bounded byte rings between a host's thread and any other.
+//! Two bounded byte rings between a host's thread and another thread.
 //!
-//! The *shard's* end is worked by one task of the host, the *outer* end by whoever holds the stream. Wake-ups of both
-//! happen after the lock is released.
+//! A task of the host uses the *shard's* end; the holder of the stream uses the *outer* end. Wake-ups of both happen
+//! after the lock is released.
 
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

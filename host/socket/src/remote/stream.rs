@@ -1,4 +1,4 @@
-//! A connection as any thread uses it.
+//! TCP connections for other threads.
 
 use std::io;
 use std::pin::Pin;
