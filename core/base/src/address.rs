@@ -116,7 +116,7 @@ impl Cidr {
             _ => None,
         }
     }
-    /// Whether `other` lies in this network.
+    /// Whether `other` is in this network.
     pub fn contains(&self, other: IpAddr) -> bool {
         match Cidr::new(other, self.prefix_bits) {
             Ok(c) => c.address.is_ipv4() == self.address.is_ipv4() && c.network() == self.network(),

@@ -3,8 +3,8 @@
 /// The least that a table grows by, in elements.
 const LEAST_STEP: usize = 16;
 
-/// Makes room in `table` for `length` elements in all. It grows by a sixteenth: of a million connections hardly any memory
-/// lies idle, and an element is still moved only a few times, however many there come to be.
+/// Reserves room in `table` for `length` elements in all. It grows by a sixteenth, so that with a million connections
+/// little memory is unused, and each element is still moved only a few times.
 pub fn make_room<T>(table: &mut Vec<T>, length: usize) {
     let capacity = table.capacity();
     if length > capacity {

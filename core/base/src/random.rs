@@ -5,9 +5,9 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use siphasher::sip::SipHasher24;
 
-/// A deterministic generator with two halves. The *private* half feeds what a peer must not guess (ports,
-/// initial sequence numbers, IP ids, keys); the *public* half feeds what may be seen (jitter, faults).
-/// Drawing from one tells nothing of the other.
+/// A deterministic generator with two halves. The *private* half is for unpredictable values (ports, initial sequence
+/// numbers, IP ids, keys); the *public* half is for observable ones (jitter, faults). Neither half reveals anything of
+/// the other.
 #[derive(Clone, Debug)]
 pub struct Random {
     private: ChaCha12Rng,
@@ -59,12 +59,12 @@ fn below(draw: u32, limit: u32) -> u32 {
     ((u64::from(draw) * u64::from(limit)) >> 32) as u32
 }
 
-/// The key of a SipHash: what a peer cannot predict without it.
+/// The secret key of a SipHash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SipKey([u64; 2]);
 
 impl SipKey {
-    /// A key that everybody may know, for hashes that need only spread.
+    /// A public key, for hashes that only need to be well distributed.
     pub const fn from_halves(first: u64, second: u64) -> SipKey {
         SipKey([first, second])
     }
@@ -80,7 +80,7 @@ impl SipKey {
     pub fn hash_words<const WORDS: usize>(&self, words: [u64; WORDS]) -> u64 {
         self.sip::<1, 3, WORDS>(words)
     }
-    /// The same by SipHash-2-4, for what a peer sees of it and must not learn from.
+    /// The same by SipHash-2-4, for values that a peer sees.
     #[inline]
     pub fn secret_words<const WORDS: usize>(&self, words: [u64; WORDS]) -> u64 {
         self.sip::<2, 4, WORDS>(words)

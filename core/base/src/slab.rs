@@ -136,7 +136,7 @@ impl<T> Slab<T> {
             Slot::Empty { .. } => None,
         }
     }
-    /// Drops the entry where it lies; false when it is gone.
+    /// Drops the entry in place; false when it does not exist.
     pub fn discard(&mut self, key: Key) -> bool {
         if self.at(key).is_none() {
             return false;

@@ -5,7 +5,7 @@ use crate::{Pool, Slices};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is known of the transport checksum of a received packet.
+/// The state of a received packet's transport checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checksum {
     /// Nothing: the receiver computes it.
@@ -49,7 +49,7 @@ pub struct Packet {
     end: u32,
     /// The initial length of the window on shared memory.
     span: u32,
-    /// What is known of the transport checksum.
+    /// The state of the transport checksum.
     pub checksum: Checksum,
     /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.
     pub segment_bytes: u16,

@@ -161,7 +161,7 @@ impl SendQueue {
         let at = self.first + offset as u64;
         self.slices_from(self.index_of(at), at, length)
     }
-    /// [`SendQueue::slices`] from stream offset `at` on, which lies in the chunk `index`.
+    /// [`SendQueue::slices`] from stream offset `at` on, which is in the chunk `index`.
     fn slices_from(&self, index: usize, at: u64, length: usize) -> Slices<'_> {
         let mut slices: Slices<'_> = Slices::EMPTY;
         let mut skip = self.chunks.get(index).map_or(0, |chunk| (at - chunk.start()) as usize);

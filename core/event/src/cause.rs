@@ -70,7 +70,7 @@ causes! {
         ApplicationSlow => "data waiting for the application",
         /// The application has not read, and our window is closed for it.
         WindowClosed => "our window closed",
-        /// Data after a hole waits for what is missing.
+        /// Out-of-order data waits for the missing bytes.
         Hole => "hole in the data",
         /// The peer has closed its side and everything was delivered.
         Closed => "closed",

@@ -75,7 +75,7 @@ pub enum Drop {
     NoMemory,
     /// A limit on the rate of something.
     RateLimited,
-    /// An ICMP, ARP or neighbour message that does not fit what we know.
+    /// An ICMP, ARP or neighbour message that contradicts known state.
     NotCredible,
     /// A TCP segment outside the window, or with an acknowledgment out of range.
     OutOfWindow,
@@ -276,16 +276,16 @@ pub struct Retransmitted {
     pub sequence: Sequence,
     /// Bytes.
     pub payload_bytes: u32,
-    /// What led to it.
+    /// The cause.
     pub why: RetransmittedWhy,
 }
 
-/// What led to a retransmission.
+/// The trigger of a retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RetransmittedWhy {
     /// The retransmission timer.
     Timeout,
-    /// What came back: duplicate acknowledgments, SACK, or time (RFC 8985).
+    /// Loss detected from acknowledgments: duplicates, SACK, or time (RFC 8985).
     Fast,
     /// A probe of the flight's tail (RFC 8985 §7).
     TailProbe,
@@ -313,8 +313,8 @@ pub struct WindowChanged {
 pub struct CauseChanged {
     /// The connection's socket.
     pub socket: Key,
-    /// What sending waits for.
+    /// The cause for which sending waits.
     pub send: SendCause,
-    /// What receiving waits for.
+    /// The cause for which receiving waits.
     pub receive: ReceiveCause,
 }

@@ -81,11 +81,11 @@ impl Recorded {
     pub fn emit(&mut self, kind: Mask, at: Instant, build: impl FnOnce() -> Event) {
         <dyn Sink>::emit(self, kind, at, build);
     }
-    /// What is kept, oldest first.
+    /// The recorded events, oldest first.
     pub fn events(&self) -> impl Iterator<Item = &(Instant, Event)> {
         self.events.iter()
     }
-    /// Forgets what is kept.
+    /// Removes all recorded events.
     pub fn clear(&mut self) {
         self.events.clear();
     }

@@ -22,7 +22,7 @@ const SOLICIT_INTERVAL: Duration = Duration::from_secs(1);
 /// Where an address comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressOrigin {
-    /// It was configured.
+    /// Configured by the owner of the host.
     Configured,
     /// Made from a prefix that a router advertised, or link-local (RFC 4862, RFC 7217).
     Autoconfigured,
@@ -39,11 +39,11 @@ pub enum AddressState {
     Preferred,
     /// Ours, but not for new conversations (RFC 4862 §5.5.4).
     Deprecated,
-    /// Somebody else has it; not used.
+    /// Another host has it; not used.
     Duplicate,
 }
 
-/// What an address wants sent.
+/// An action that an address needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AddressAction {
     /// A question whether anybody has it.
@@ -150,7 +150,7 @@ impl Assigned {
                 if preferred_until > now { AddressState::Preferred } else { AddressState::Deprecated };
         }
     }
-    /// Does what is due at `now`; at most one thing to send a call.
+    /// Runs the timer. Returns at most one action a call.
     // spec: RFC5227 2.1.1, 2.3, RFC4862 5.4.2
     pub(crate) fn timeout(&mut self, now: Instant, random: &mut Random) -> Option<AddressAction> {
         if self.state == AddressState::Preferred && self.preferred_until <= now {
@@ -213,12 +213,12 @@ impl Assigned {
     }
 }
 
-/// What follows from a conflict.
+/// The result of an address conflict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Conflict {
     /// The address is given up.
     Lost,
-    /// It is to be announced once more.
+    /// It is announced once more.
     Defended,
     /// Nothing is said, for now.
     Ignored,

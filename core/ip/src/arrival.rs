@@ -33,7 +33,7 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// What neighbour and listener discovery want to know; `None` of IPv4.
+    /// Fields that neighbour and listener discovery need; `None` for IPv4.
     pub fn envelope(&self) -> Option<Envelope> {
         match (self.source, self.destination) {
             (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Envelope {
@@ -58,11 +58,11 @@ pub(crate) struct Envelope {
     pub was_fragmented: bool,
 }
 
-/// What the options of the datagram that was received last bring about.
+/// Results of the options of the datagram received last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
-    /// The way back.
+    /// The reversed route.
     pub back: Option<SourceRoute>,
-    /// What an answer bears of what came.
+    /// Options of the request that its answer repeats.
     pub records: Option<OptionBytes>,
 }

@@ -6,7 +6,7 @@ use inhost_wire::icmpv4::NONSTANDARD_TIME;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How the host's own time stands to midnight, Universal Time.
+/// Offset from the host's own time to midnight, Universal Time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     /// Milliseconds to be added to the host's own time.
@@ -14,7 +14,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Milliseconds since midnight UT; of the host's own time and marked so, when nobody told.
+    /// Milliseconds since midnight UT. While the time of day is not set, those of the host's own time, marked as
+    /// nonstandard.
     // spec: RFC1122 3.2.2.8-6
     pub fn time_of_day(&self, now: Instant) -> u32 {
         match self.offset_ms {

@@ -212,7 +212,7 @@ impl Ip {
         self.paths_changed();
         Ok(())
     }
-    /// Takes an address away. Connections that use it are not told; their paths are no longer given.
+    /// Removes an address. Connections that use it are not notified; they no longer get a path.
     pub fn remove_address(
         &mut self,
         link: LinkId,
@@ -344,8 +344,8 @@ impl Ip {
         self.routing.remove_where(|route| route.link == link);
         self.paths_changed();
     }
-    /// Makes an address under a /64 prefix that is the same whenever the host is here, tells nothing of the card, and
-    /// is another on every network. `attempts` counts those that were taken already.
+    /// Makes a stable address under a /64 prefix (RFC 7217): the same on each visit to a network, different on every
+    /// network, and independent of the hardware address. `attempts` counts the addresses that were in use already.
     // spec: RFC7217 5
     pub(crate) fn make_stable_address(
         &mut self,
@@ -364,7 +364,7 @@ impl Ip {
         let connects = scope::is_link_local(address);
         self.assign(link, assigned, connects, env).ok().map(|()| address)
     }
-    /// Ends what has ended at `now`, of addresses with a lifetime.
+    /// Removes addresses whose lifetime has ended.
     pub(crate) fn expired_address(&self, link: LinkId, now: Instant) -> Option<IpAddr> {
         let interface = self.interface(link)?;
         interface.addresses.iter().find(|assigned| assigned.valid_until <= now).map(Assigned::address)

@@ -32,7 +32,7 @@ pub struct InterfaceCounters {
     pub sent_redirects: u64,
     /// Timestamp requests answered.
     pub answered_timestamps: u64,
-    /// Redirects believed.
+    /// Redirects accepted.
     pub accepted_redirects: u64,
     drops: [u64; Drop::COUNT],
 }

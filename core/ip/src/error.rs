@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Why there is no way to a destination.
+/// An error of a route lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouteError {
     /// No route leads there, or the route's own entry says that it is unreachable.
@@ -39,8 +39,8 @@ impl core::error::Error for RouteError {}
 /// Why a datagram was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendDatagramError {
-    /// The neighbour's hardware address is being asked for; nothing was sent. [`crate::Ip::take_resolved`] tells
-    /// when to try again.
+    /// Neighbour resolution is in progress; nothing was sent. Try again after [`crate::Ip::take_resolved`] returns the
+    /// neighbour.
     Pending,
     /// The neighbour does not answer.
     Unreachable,
@@ -80,7 +80,7 @@ pub enum ConfigureError {
     NoLink,
     /// The table is full.
     Limit,
-    /// It is there already.
+    /// It exists already.
     Exists,
     /// There is no such entry.
     Absent,

@@ -9,8 +9,8 @@ use inhost_event::Drop;
 use inhost_wire::offload::{Segmenter, finish_checksum, received, sum_of};
 
 impl Ip {
-    /// Takes the packets that `packet` stands for, one after another, each from its IP header on. A packet that cannot
-    /// go on does not keep those behind it.
+    /// Handles the segments of a GSO packet one by one, each from its IP header on. An error of one does not stop the
+    /// others.
     pub(crate) fn receive_finished(
         &mut self,
         link: LinkId,

@@ -20,13 +20,13 @@ use inhost_event::Drop;
 /// How a router forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forwarding {
-    /// Whether a sender on the same link as the next hop is told of it (RFC 1812 §5.2.7.2, RFC 4861 §8.2). Default: yes.
+    /// Whether a sender on the same link as the next hop gets a redirect (RFC 1812 §5.2.7.2, RFC 4861 §8.2). Default:
+    /// yes.
     pub redirects: bool,
     /// Whether packets that name us as a hop of their source route go on (RFC 1122 §3.3.5). Default: no, as RFC 7126
     /// §4.3 advises.
     pub source_routes: bool,
-    /// Packets that wait for the device of one link; what is beyond is dropped. Default: 256. Cost: their memory stays
-    /// taken from the pool while they wait.
+    /// Most packets that wait for the device of one link. Default: 256. Cost: waiting packets hold memory of the pool.
     pub queue_packets: usize,
 }
 
@@ -92,7 +92,8 @@ impl Ip {
         }
         if queued { Ok(()) } else { Err(Drop::QueueFull) }
     }
-    /// Moves on what waited for neighbours on `link` that are known now, and tells the senders of what cannot go on.
+    /// Sends packets that waited for neighbours on `link` that are resolved now, and an ICMP error for those that
+    /// failed.
     pub(crate) fn update_forwarding(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let Some(limit) = self.forwarding.map(|forwarding| forwarding.queue_packets) else { return };
         let Some(interface) = self.interface_mut(link) else { return };
@@ -114,7 +115,7 @@ impl Ip {
             }
         }
     }
-    /// Refuses to forward, and tells the sender why.
+    /// Drops a packet that cannot be forwarded, and sends an ICMP error.
     fn refuse_to_forward(
         &mut self,
         link: LinkId,
@@ -126,7 +127,7 @@ impl Ip {
         self.send_error(link, error, packet.bytes(), env);
         Err(why)
     }
-    /// Our address on `link`, of the family of `like`: what is written into options, and said in errors.
+    /// Our address on `link`, of the family of `like`, for options and errors.
     pub(crate) fn own_address(&self, link: LinkId, like: IpAddr) -> Option<IpAddr> {
         let interface = self.interface(link)?;
         crate::select::select_source(interface, like, None).map(|assigned| assigned.address())

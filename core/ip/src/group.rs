@@ -34,7 +34,7 @@ pub(crate) struct Groups {
     version_1_until: Instant,
 }
 
-/// Groups that everybody is in, or that no router asks about.
+/// Groups that are never reported: all-hosts groups and groups of link-local or smaller scope.
 // spec: RFC2236 6, RFC2710 5
 fn is_reported(group: IpAddr) -> bool {
     match group {
@@ -69,7 +69,7 @@ impl Groups {
         });
         Ok(())
     }
-    /// One of us listens no longer; true when that is to be told.
+    /// Removes one listener; true when a leave message is due.
     // spec: RFC2236 3, RFC2710 4
     pub fn leave(&mut self, group: IpAddr, now: Instant) -> Result<bool, ConfigureError> {
         let at = self.list.iter().position(|m| m.group == group).ok_or(ConfigureError::Absent)?;
@@ -131,7 +131,7 @@ impl Groups {
         membership.is_last_reporter = true;
         membership.unsolicited_left = membership.unsolicited_left.saturating_sub(1);
         membership.report_at = if membership.unsolicited_left > 0 {
-            // Never at once: a loop over what is due ends.
+            // Never zero, so that a loop over due reports ends.
             let wait_ms = 1 + u64::from(random.public_below(UNSOLICITED_INTERVAL_MS));
             now + Duration::from_millis(wait_ms)
         } else {

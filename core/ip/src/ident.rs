@@ -6,8 +6,8 @@ use inhost_base::{IpAddr, Random, SipKey};
 /// Counters; pairs of hosts share them by hash.
 const COUNTERS: usize = 1024;
 
-/// A keyed hash of the pair, plus a counter shared by few pairs (RFC 7739 §5.3): what one peer sees says nothing of
-/// how many datagrams another gets, beyond those that happen to share its counter, and those start apart.
+/// A keyed hash of the pair, plus a counter shared by few pairs (RFC 7739 §5.3): a peer cannot infer how many datagrams
+/// another gets, unless both share a counter, and those start at different values.
 #[derive(Debug)]
 pub(crate) struct Identifications {
     offset_key: SipKey,

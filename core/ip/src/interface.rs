@@ -15,7 +15,7 @@ use inhost_buf::{Packet, Pool};
 use inhost_wire::ethernet::{EtherType, EthernetHeader};
 use inhost_wire::ipv6;
 
-/// What kind of link it is, and so how neighbours on it are found.
+/// The medium of a link, and so its neighbour protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Medium {
     /// Ethernet II frames; the address is ours. Neighbours are found by ARP and neighbour discovery.
@@ -29,21 +29,21 @@ pub enum Medium {
 /// Whether a new address is tested for a double on the link (RFC 5227, RFC 4862 §5.4). Only an Ethernet is tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DuplicateDetection {
-    /// It is used once the test has passed: 1 to 2 s for IPv6, 4 to 7 s for IPv4. What the RFCs ask.
+    /// The address is used after the test has passed, as the RFCs require: 1 to 2 s for IPv6, 4 to 7 s for IPv4.
     #[default]
     BeforeUse,
-    /// It is used at once, tested all the same, and given up when a double shows.
+    /// The address is used at once and tested meanwhile; it is given up if a duplicate is found.
     WhileInUse,
-    /// It is used at once and not tested. Later conflicts are still noticed and counted.
+    /// The address is used at once and not tested. Later conflicts are still detected and counted.
     Off,
 }
 
 /// How a link is configured. Begin with [`InterfaceConfig::new`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InterfaceConfig {
-    /// For display, and part of what makes stable addresses (RFC 7217: `Net_Iface`).
+    /// Name for display; also an input of stable addresses (RFC 7217: `Net_Iface`).
     pub name: String,
-    /// What kind of link it is.
+    /// Medium of the link.
     pub medium: Medium,
     /// The largest packet, IP header included and link header not. 1500 by default; at least 68. Below 1280 the
     /// link carries no IPv6.
@@ -61,8 +61,8 @@ pub struct InterfaceConfig {
     pub accept_router_advertisements: bool,
     /// Whether to believe ICMP redirects from the current gateway (RFC 1122 §3.2.2.2). Default: on an Ethernet.
     pub accept_redirects: bool,
-    /// Whether every unicast destination is taken as ours, and any source may be used to answer: what a gateway
-    /// that ends connections on others' behalf needs. Default: no.
+    /// Whether every unicast destination is accepted as local, and any source address may be used: for a gateway that
+    /// terminates connections on behalf of other hosts. Default: no.
     pub any_address: bool,
     /// Whether new addresses are tested. Default: before use.
     pub duplicate_detection: DuplicateDetection,
@@ -259,7 +259,7 @@ impl Interface {
                         && assigned.cidr.network() == address
             })
     }
-    /// Whether a neighbour can have this address: it lies in a prefix of ours, or is link-local.
+    /// Whether a neighbour can have this address: it is in a prefix of the link, or link-local.
     pub fn is_on_link(&self, address: IpAddr) -> bool {
         address.is_ipv6() && scope::is_link_local(address)
             || self.addresses.iter().any(|assigned| assigned.cidr.contains(address))
@@ -297,7 +297,7 @@ impl Interface {
             None
         }
     }
-    /// Queues what follows a link header, for a card (which means nothing on a link without cards).
+    /// Queues a packet for a hardware address, which a link without hardware addresses ignores.
     pub fn push_frame(
         &mut self,
         mut packet: Packet,

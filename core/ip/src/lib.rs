@@ -2,15 +2,15 @@
 //! discovery), routes and gateways, choice of addresses, loopback, groups, fragments, path MTU, and ICMP, for IPv4
 //! and IPv6 alike.
 //!
-//! [`Ip`] is driven, it never drives. Frames go in by [`Ip::receive`], time by [`Ip::timeout`]; datagrams for
-//! transports and news for them come out of `receive`; IP's own frames come out of [`Ip::transmit`]. A transport that
-//! wants to send asks [`Ip::route`] for a [`Path`] and keeps it, asks [`Ip::resolve`] for the link's header, and
-//! writes both with [`Ip::header`] before its own, or hands a datagram over whole to [`Ip::send_datagram`]. IP never
-//! queues a transport's packet for a neighbour that is not resolved: the transport is told to wait, and
-//! [`Ip::take_resolved`] says when that is over.
+//! [`Ip`] does nothing by itself. Frames go in by [`Ip::receive`] and time by [`Ip::timeout`]; `receive` returns
+//! datagrams and errors for transports; [`Ip::transmit`] sends IP's own frames. A transport that wants to send asks
+//! [`Ip::route`] for a [`Path`] and keeps it, asks [`Ip::resolve`] for the link's header, and writes both with
+//! [`Ip::header`] before its own, or hands a datagram over whole to [`Ip::send_datagram`]. IP never queues a
+//! transport's packet for a neighbour that is not resolved: the transport is told to wait, and [`Ip::take_resolved`]
+//! says when that is over.
 //!
-//! It knows no transport, reads no clock, and draws on no randomness but what it is given. Nothing that a frame says
-//! can make it panic, and every table has a limit: see [`limits`].
+//! It knows no transport, reads no clock, and has no randomness of its own. No frame can make it panic, and every table
+//! has a limit: see [`limits`].
 //!
 //! ```
 //! use inhost_base::{Instant, Random};
@@ -107,7 +107,7 @@ use interface::{Interface, Interfaces};
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-/// What bounds each table of a host's IP.
+/// The limits of IP's tables.
 pub mod limits {
     /// Links of a host, loopback included.
     pub const INTERFACES: usize = 64;
@@ -123,7 +123,7 @@ pub mod limits {
     pub const ADVERTISED_ROUTERS: usize = crate::neighbour::ndp::ROUTER_LIMIT;
     /// Gateways watched for their health.
     pub const GATEWAYS: usize = crate::routing::GATEWAY_LIMIT;
-    /// Redirects believed at a time.
+    /// Redirects accepted at a time.
     pub const REDIRECTS: usize = crate::routing::REDIRECT_LIMIT;
     /// Destinations whose path MTU is remembered.
     pub const PATH_MTUS: usize = crate::routing::PATH_MTU_LIMIT;
@@ -149,19 +149,19 @@ pub mod limits {
     pub const RESOLVED: usize = 1024;
 }
 
-/// What every call that meets packets borrows for its length.
+/// The environment that calls on packets borrow.
 pub struct IpEnvironment<'a> {
     /// The time.
     pub now: Instant,
-    /// Where packet memory comes from and goes to.
+    /// The pool of packet memory.
     pub pool: &'a mut Pool,
     /// The host's randomness.
     pub random: &'a mut Random,
-    /// Who hears what happens.
+    /// The sink of events.
     pub sink: &'a mut dyn Sink,
 }
 
-/// Knobs of a host's IP.
+/// Configuration of a host's IP.
 #[derive(Clone, Debug)]
 pub struct IpConfig {
     /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
@@ -188,8 +188,7 @@ pub struct IpConfig {
     /// Whether the ICMP errors of a host have the precedence of routers' over IPv4, as on Linux. Default: no (RFC 1122
     /// §3.2.2).
     pub errors_have_precedence: bool,
-    /// What makes a router of the host: packets for others that come in are sent on. `None`, the default: it is a host,
-    /// and forwards nothing (RFC 1122 §3.1 (a)).
+    /// Forwarding, which makes the host a router. Default: `None`, a host that forwards nothing (RFC 1122 §3.1 (a)).
     pub forwarding: Option<Forwarding>,
 }
 
@@ -255,7 +254,7 @@ pub struct Ip {
     deadline: Cell<Option<Instant>>,
 }
 
-/// What stable addresses are made with.
+/// Inputs of stable addresses.
 #[derive(Clone, Debug)]
 struct StableKey {
     key: SipKey,
@@ -267,12 +266,12 @@ impl Ip {
     pub fn generation(&self) -> u32 {
         self.routing.generation()
     }
-    /// Whether [`Ip::take_resolved`] has something to say.
+    /// Whether [`Ip::take_resolved`] returns a notice.
     #[inline]
     pub fn has_resolved(&self) -> bool {
         !self.resolved.is_empty()
     }
-    /// A neighbour that became ready, or failed, since it was last said; poll until `None`.
+    /// Takes a notice that a neighbour became reachable or failed. Call until `None`.
     pub fn take_resolved(&mut self) -> Option<(LinkId, IpAddr)> {
         self.resolved.pop_front()
     }
@@ -288,7 +287,7 @@ impl Ip {
         self.deadline.set(Some(deadline));
         deadline
     }
-    /// What is counted on a link.
+    /// The counters of a link.
     pub fn counters(&self, link: LinkId) -> Option<&InterfaceCounters> {
         self.interface(link).map(|interface| &interface.counters)
     }
@@ -296,7 +295,7 @@ impl Ip {
     pub fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
         self.interfaces.iter().map(|interface| interface.link)
     }
-    /// How a link is configured.
+    /// The configuration of a link.
     pub fn config(&self, link: LinkId) -> Option<&InterfaceConfig> {
         self.interface(link).map(|interface| &interface.config)
     }
@@ -326,7 +325,7 @@ impl Ip {
     pub fn groups(&self, link: LinkId) -> Vec<IpAddr> {
         self.interface(link).map_or(Vec::new(), |interface| interface.groups.list().collect())
     }
-    /// Redirects believed now.
+    /// Redirects in force.
     pub fn redirects(&self) -> usize {
         self.routing.redirects()
     }

@@ -12,7 +12,7 @@ use inhost_wire::protocol;
 /// Options that a datagram of ours is to bear (IPv4 alone has them).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ipv4Options {
-    /// Whom it is to pass; its path then comes from [`Ip::route_by`]. Default: nobody.
+    /// The source route; its path then comes from [`Ip::route_by`]. Default: none.
     pub source_route: Option<SourceRoute>,
     /// Room for so many addresses of those that it passes, 9 at most. Default: 0, no record.
     pub record_route: u8,
@@ -50,10 +50,9 @@ impl HeaderOptions {
 }
 
 impl Ip {
-    /// The way to `destination` past the hops of `route`, the first of which stands in for it: the rest is as
-    /// [`Ip::route`] says. Every header on the path is to be written with the same route, see
-    /// [`Ip::header_options`]. The first hop of a strict route must be a neighbour, and no redirect changes it
-    /// (UCLA §2.3).
+    /// The path to `destination` through the hops of `route`: as [`Ip::route`] to its first hop. Every header on the
+    /// path must be written with the same route, see [`Ip::header_options`]. The first hop of a strict route must be a
+    /// neighbour, and no redirect changes it (UCLA §2.3).
     pub fn route_by(
         &mut self,
         route: &SourceRoute,
@@ -88,13 +87,13 @@ impl Ip {
         });
         (routed && recorded && timed).then_some(options)
     }
-    /// The way back of the datagram that [`Ip::receive`] handed up last, when it came by a source route: with
-    /// [`Ip::route_by`] it leads to its sender (RFC 1122 §3.2.1.8 (c)). Ask before the next call of `receive`.
+    /// The reversed source route of the datagram that [`Ip::receive`] handed up last, when it came by a source route:
+    /// with [`Ip::route_by`] it leads to its sender (RFC 1122 §3.2.1.8 (c)). Ask before the next call of `receive`.
     // spec: RFC1122 3.2.1.8-6
     pub fn return_route(&self) -> Option<&SourceRoute> {
         self.arrived.back.as_ref()
     }
-    /// The way of an answer to what has just arrived, and the options that it bears.
+    /// The path of a reply to the packet received last, and its options.
     // spec: RFC1122 3.2.2.6-6, 3.2.2.6-7, 3.2.2.8-3, 3.2.2.8-4
     pub(crate) fn way_back(
         &mut self,
@@ -111,7 +110,7 @@ impl Ip {
             return Ok((path, None));
         }
         let mut options = HeaderOptions { bytes: records.unwrap_or_default(), first_hop: None };
-        // Where both do not fit, the way back is what matters.
+        // Where both do not fit, the reversed route has precedence.
         if let Some(route) = &back
             && !options.add_source_route(route, arrival.source)
         {

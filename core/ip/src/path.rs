@@ -3,9 +3,9 @@
 use inhost_base::{IpAddr, LinkId};
 use inhost_wire::ethernet;
 
-/// The way a packet takes from here to its first hop. It is a plain value that a transport keeps and uses for every
-/// packet; when [`crate::Ip::generation`] is no longer `generation`, ask [`crate::Ip::route`] again (with the same
-/// source), because a route, an address, a gateway or a path MTU has changed since.
+/// The path of a packet to its first hop. It is a plain value that a transport keeps and uses for every packet; when
+/// [`crate::Ip::generation`] is no longer `generation`, ask [`crate::Ip::route`] again (with the same source), because
+/// a route, an address, a gateway or a path MTU has changed since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
     /// Where the packet leaves; link 0 is the host's own loopback.
@@ -62,22 +62,22 @@ impl LinkHeader {
     }
 }
 
-/// What is known of a neighbour's hardware address.
+/// The state of a neighbour's resolution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolution {
     /// Known.
     Ready(LinkHeader),
-    /// Asked for. [`crate::Ip::take_resolved`] tells when that is decided.
+    /// In progress. [`crate::Ip::take_resolved`] returns the neighbour when it ends.
     Pending,
     /// The neighbour does not answer. Asking again later starts anew.
     Failed,
 }
 
-/// What a transport wants in the IP header.
+/// IP header fields that a transport chooses.
 // spec: RFC1122 3.4-1
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderHow {
-    /// What follows the header, as in [`inhost_wire::protocol`].
+    /// Protocol of the payload, as in [`inhost_wire::protocol`].
     pub protocol: u8,
     /// Differentiated services (six bits) and ECN (two bits).
     pub dscp_ecn: u8,

@@ -7,7 +7,7 @@ use crate::{Ip, IpEnvironment, RouteError, TransportError};
 use inhost_base::{Instant, IpAddr, LinkId};
 
 impl Ip {
-    /// The way to `destination`: by the link `bound` if one is given, from `source` if one is given (which then must
+    /// The path to `destination`: on the link `bound` if one is given, from `source` if one is given (which then must
     /// be an address of the link, by the strong host model, unless the link takes any address), else from the address
     /// that RFC 6724 chooses. An address of our own, on whatever link, is reached by the loopback.
     // spec: RFC1122 3.3.4.2-2
@@ -33,8 +33,8 @@ impl Ip {
         let request = RouteRequest { gateway, destination, source, bound, now };
         self.routing.path(&self.interfaces, &request)
     }
-    /// The way to everybody on `link` from a host that has no address yet: from 0.0.0.0, which is no source for anything
-    /// else (RFC 1122 §3.2.1.3 (a), RFC 2131 §4.1).
+    /// The broadcast path on `link` of a host without an address: from 0.0.0.0, which is allowed for nothing else (RFC
+    /// 1122 §3.2.1.3 (a), RFC 2131 §4.1).
     pub fn route_unaddressed(&self, link: LinkId) -> Result<Path, RouteError> {
         self.routing.path_unaddressed(&self.interfaces, link)
     }
@@ -48,8 +48,8 @@ impl Ip {
             .gateways_of(link)
             .find(|&gateway| gateway.is_ipv4() == source.is_ipv4() && is_sender(gateway))
     }
-    /// The link header for `path`. When the neighbour is not known yet it is asked, and [`Ip::take_resolved`] tells
-    /// the end of that; nothing is queued.
+    /// The link header for `path`. An unknown neighbour is asked, and [`Ip::take_resolved`] returns it when that ends;
+    /// nothing is queued.
     // spec: RFC1122 2.4-3
     pub fn resolve(&mut self, path: &Path, env: &mut IpEnvironment<'_>) -> Resolution {
         let Some(interface) = self.interface_mut(path.link) else { return Resolution::Failed };
@@ -107,9 +107,9 @@ impl Ip {
             self.paths_changed();
         }
     }
-    /// The transport has verified what `error` quotes (a TCP sequence in flight, the ports of a connected UDP socket,
-    /// an echo under way): the path's MTU becomes what it says. True when that changed something; the paths to the
-    /// destination are to be asked for anew then.
+    /// Applies the MTU of `error` after the transport has verified the quoted packet (a TCP sequence in flight, the
+    /// ports of a connected UDP socket, an echo in progress). True when it changed; the paths to the destination must
+    /// then be asked for anew.
     // spec: RFC1191 3; RFC8201 4; RFC5927 7; RFC4821 4-8
     pub fn path_mtu_confirmed(&mut self, error: &TransportError, now: Instant) -> bool {
         let (Some(mtu_bytes), Some(interface)) = (error.mtu_bytes, self.interface(error.link)) else {

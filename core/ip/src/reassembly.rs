@@ -15,9 +15,9 @@ pub(crate) const DATAGRAM_LIMIT: usize = 64;
 pub(crate) const SOURCE_LIMIT: usize = 16;
 /// Most memory that they hold.
 pub(crate) const MEMORY_LIMIT_BYTES: usize = 1 << 20;
-/// Most separate runs of bytes in one; what is cut finer is refused.
+/// Most separate byte ranges in one datagram. A datagram in more is discarded.
 const RUN_LIMIT: usize = 64;
-/// The longest datagram, of IPv4 with its header, of IPv6 with what stands behind that (RFC 8200 §4.5).
+/// The longest datagram, of IPv4 with its header, of IPv6 with the payload alone (RFC 8200 §4.5).
 const LONGEST_BYTES: usize = u16::MAX as usize;
 /// How long the rest of an IPv4 datagram is waited for. RFC 1122 §3.3.2 says 60 to 120 s, for a slower net; the
 /// identifications of a fast sender come round sooner (RFC 4963), so that 30 s do less harm.
@@ -26,7 +26,7 @@ const IPV4_LIFETIME: Duration = Duration::from_secs(30);
 // spec: RFC8200 4.5
 const IPV6_LIFETIME: Duration = Duration::from_secs(60);
 
-/// What fragments of one datagram share.
+/// The identity of a datagram: fields that its fragments share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
     pub link: LinkId,
@@ -42,7 +42,7 @@ pub(crate) struct Key {
 pub(crate) struct Piece<'a> {
     /// The headers that stand before the fragmentable part.
     pub header: &'a [u8],
-    /// Where the field that names the next header is in `header`, and what it is to say (IPv6).
+    /// Offset of the next-header field in `header`, and its value after reassembly (IPv6).
     pub named: Option<(usize, u8)>,
     pub offset_bytes: usize,
     pub more_fragments: bool,
@@ -50,14 +50,14 @@ pub(crate) struct Piece<'a> {
     pub ecn: Ecn,
 }
 
-/// What became of a fragment.
+/// The result of inserting a fragment.
 #[derive(Debug)]
 pub(crate) enum Insertion {
-    /// It waits for others.
+    /// Kept until the others arrive.
     Kept,
     /// The datagram is whole: headers and payload in the window.
     Complete(Packet),
-    /// It is of no use.
+    /// Dropped.
     Dropped(Drop),
 }
 
@@ -67,7 +67,7 @@ struct Assembly {
     /// Payload bytes at their places, none before the first has room. A spoiled datagram has no memory.
     buffer: Packet,
     is_refused: bool,
-    /// What has come: disjoint, not touching, in order.
+    /// Received byte ranges: disjoint, not adjacent, in order.
     runs: Vec<(usize, usize)>,
     total_bytes: Option<usize>,
     header: [u8; HEADROOM_BYTES],
@@ -237,7 +237,7 @@ impl Reassembly {
         self.memory_bytes -= assembly.buffer.capacity();
         Some(assembly)
     }
-    /// Overlap: the datagram is discarded whole, with what of it is still to come.
+    /// Overlap: the datagram is discarded, with its fragments still to come (RFC 5722).
     // spec: RFC5722 3
     fn refuse_rest(&mut self, key: Key, pool: &mut Pool) {
         if let Some(assembly) = self.assemblies.get_mut(&key) {
@@ -351,7 +351,7 @@ impl Assembly {
         inhost_buf::copy(place, header);
         Some(self.buffer)
     }
-    /// Headers and the bytes that came from the front, for the error that tells the sender.
+    /// Headers and the first contiguous bytes, for the ICMP error.
     fn first_run(mut self) -> Option<Packet> {
         let is_first_there = self.header_bytes > 0 && !self.is_refused;
         match self.runs.first() {

@@ -15,9 +15,9 @@ use inhost_wire::ipv6::{self, ExtensionError, Ipv6Header, Ipv6View};
 use inhost_wire::{Ecn, protocol};
 
 impl Ip {
-    /// Takes a frame that came in by `link`: link header included where the link has one, and nothing before it. What
-    /// the packet's memory then belongs to is said at [`Received`]; a fragment that is kept is copied. That a frame came in
-    /// is for the caller to count and record; that it went no further here is done here.
+    /// Takes a frame that came in by `link`: link header included where the link has one, and nothing before it.
+    /// [`Received`] says who owns the packet's memory afterwards; a fragment that is kept is copied. The caller counts
+    /// and records received frames; drops are counted and recorded here.
     pub fn receive(&mut self, link: LinkId, packet: &mut Packet, env: &mut IpEnvironment<'_>) -> Received {
         if self.interface(link).is_none() {
             return Received::Dropped(Drop::NotForUs);
@@ -80,8 +80,8 @@ impl Ip {
         }
     }
 
-    /// Where the packet starts in a frame that came in by `link`, when it is for us by the link's address, and from
-    /// somebody: what [`Ip::receive`] asks of the link before it looks at IP. `None` says nothing.
+    /// Offset of the IP header in a frame received on `link`, if the frame is addressed to us by the link's address and
+    /// has a valid source: the link checks of [`Ip::receive`]. `None` leaves the decision to `receive`.
     #[inline]
     pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
         let own = match self.interface(link)?.config.medium {
@@ -381,7 +381,7 @@ impl Ip {
                 self.receive_igmp(arrival.link, packet.bytes(), env).map(|()| Received::Handled)
             }
             protocol::NO_NEXT_HEADER if !is_ipv4 => Ok(Received::Handled),
-            // Only address tests and listener reports come from nobody.
+            // Only duplicate address detection and listener reports use the unspecified source.
             _ if arrival.source.is_unspecified() => Err(Drop::BadSource),
             _ => {
                 if let Some(interface) = self.interface_mut(arrival.link) {
@@ -403,7 +403,7 @@ impl Ip {
     }
 }
 
-/// Whom `destination` means on this link; `None` when nobody here.
+/// The target of `destination` on this link; `None` when it is not for us.
 fn target_of(interface: &Interface, destination: IpAddr) -> Option<Target> {
     if destination.is_multicast() {
         return interface.groups.contains(destination).then_some(Target::Many);

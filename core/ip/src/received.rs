@@ -5,16 +5,16 @@ use inhost_event::Drop;
 use inhost_wire::Ecn;
 use inhost_wire::quoted::Quoted;
 
-/// What became of a received frame. In every case but those that name a payload the packet is done with, and
-/// whatever memory it still owns goes back to the pool.
+/// The result of a received frame. Except in the cases with a payload, the packet is finished, and its memory goes back
+/// to the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
-    /// It was for IP itself.
+    /// Consumed by IP itself.
     Handled,
-    /// It went no further; counted, and recorded, here.
+    /// Dropped; counted and recorded already.
     Dropped(Drop),
     /// A transport's datagram. The packet's window is the transport header and payload; the IP header, extension
-    /// headers included, stands in the headroom before it so that an ICMP error can quote it.
+    /// headers included, is in the headroom before it, so that an ICMP error can quote it.
     Datagram(Datagram),
     /// News of a packet that a transport sent.
     Error(TransportError),
@@ -22,7 +22,8 @@ pub enum Received {
     Redirect(Redirect),
     /// The answer to an echo request. The packet's window is the data that came back.
     EchoReply(EchoReply),
-    /// A request for somebody whose place we take. The packet's window is the data to be sent back.
+    /// A request to an address that we accept on behalf of another host. The packet's window is the data to be sent
+    /// back.
     EchoRequest(EchoRequest),
 }
 
@@ -46,7 +47,7 @@ pub struct Datagram {
     /// Bytes of IP headers in the headroom, directly before the window.
     // spec: RFC1122 3.2.1.8-2
     pub header_bytes: u16,
-    /// Where, from the start of the IP header, stands the field that names `protocol`.
+    /// Offset of the field that names `protocol`, from the start of the IP header.
     pub protocol_offset: u16,
 }
 
@@ -55,7 +56,7 @@ pub struct Datagram {
 pub struct EchoReply {
     /// Where it came in.
     pub link: LinkId,
-    /// Who answers.
+    /// Source of the reply.
     pub source: IpAddr,
     /// Our address.
     pub destination: IpAddr,
@@ -74,9 +75,9 @@ pub struct EchoReply {
 pub struct EchoRequest {
     /// Where it came in.
     pub link: LinkId,
-    /// Who asks.
+    /// Source of the request.
     pub source: IpAddr,
-    /// Who is asked.
+    /// Destination of the request.
     pub destination: IpAddr,
     /// To be repeated in the answer.
     pub identifier: u16,
@@ -84,42 +85,42 @@ pub struct EchoRequest {
     pub sequence: u16,
 }
 
-/// An ICMP error about a packet that we seem to have sent. Nothing of it is proven: the transport believes it only
-/// when what is quoted fits something in flight (RFC 5927 §4).
+/// An ICMP error about a packet that we seem to have sent. It is not verified: the transport accepts it only if the
+/// quoted packet matches one in flight (RFC 5927 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransportError {
     /// Where the error came in.
     pub link: LinkId,
-    /// Who reports it.
+    /// Source of the error.
     pub reporter: IpAddr,
     /// The packet it is about; its source is an address of ours.
     pub quoted: Quoted,
-    /// What went wrong.
+    /// Kind of error.
     pub kind: ErrorKind,
     /// Whether it may pass by itself; see [`ErrorKind::is_soft`].
     pub soft: bool,
-    /// The next hop's MTU, where `kind` is [`ErrorKind::PacketTooBig`], already held to what is possible. It takes
-    /// effect when the transport calls [`crate::Ip::path_mtu_confirmed`].
+    /// The next hop's MTU, where `kind` is [`ErrorKind::PacketTooBig`], limited to valid values. It takes effect when
+    /// the transport calls [`crate::Ip::path_mtu_confirmed`].
     pub mtu_bytes: Option<u16>,
 }
 
-/// A router's word that there is a better first hop. Nothing of it is proven: it takes effect when the transport has found
-/// that it sent what is quoted, and calls [`crate::Ip::redirect_confirmed`].
+/// A redirect to a better first hop. It is not verified: it takes effect when the transport has found that it sent the
+/// quoted packet, and calls [`crate::Ip::redirect_confirmed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Redirect {
     /// Where it came in.
     pub link: LinkId,
-    /// Who says so.
+    /// The router that sent it.
     pub from: IpAddr,
     /// The packet that went by a detour; its source is an address of ours.
     pub quoted: Quoted,
     /// Whom to send to instead.
     pub next_hop: IpAddr,
-    /// Its link-layer address, where the redirect tells.
+    /// Its link-layer address, if the redirect has it.
     pub hardware: Option<HardwareAddress>,
 }
 
-/// What an ICMP error reports, in the terms of both families.
+/// Kinds of ICMP errors, common to both families.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
     /// ICMPv4 codes 0, 6, 11; ICMPv6 code 0: no route to the network.
@@ -128,7 +129,7 @@ pub enum ErrorKind {
     HostUnreachable,
     /// ICMPv4 code 2; ICMPv6 parameter problem code 1: the host does not speak the protocol.
     ProtocolUnreachable,
-    /// ICMPv4 code 3; ICMPv6 code 4: nobody listens at the port.
+    /// Port unreachable: ICMPv4 code 3; ICMPv6 code 4.
     PortUnreachable,
     /// ICMPv4 codes 9, 10, 13, 14, 15; ICMPv6 codes 1, 5, 6: forbidden.
     Prohibited,

@@ -8,12 +8,12 @@ use crate::{Ip, IpEnvironment};
 use inhost_base::{IpAddr, LinkId};
 use inhost_event::{Event, Mask, NeighbourChanged, NeighbourState};
 
-/// Most steps of one address, or reports of one link, in one call; what is beyond is due at once again.
+/// Most steps of one address, or reports of one link, in one call. The rest is due again at once.
 const STEP_LIMIT: usize = 64;
 
 impl Ip {
-    /// Does what is due: neighbours, address tests and lifetimes, router solicitations, group reports, gateways, and
-    /// what is to be forgotten. Call at [`Ip::deadline`]; earlier it does nothing.
+    /// Runs the timers that are due: neighbours, address tests and lifetimes, router solicitations, group reports,
+    /// gateways, and expiry of cached state. Call at [`Ip::deadline`]; earlier it does nothing.
     pub fn timeout(&mut self, env: &mut IpEnvironment<'_>) {
         if self.deadline() > env.now {
             return;
@@ -98,7 +98,7 @@ impl Ip {
             }
         }
     }
-    /// Does what the neighbour cache of `link` wants done.
+    /// Runs the pending actions of the neighbour cache of `link`.
     pub(crate) fn run_actions(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
         let mut has_any = false;
         while let Some(action) =

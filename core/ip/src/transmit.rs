@@ -15,7 +15,7 @@ use inhost_wire::{ethernet, icmpv4, ipv4, ipv6, protocol};
 /// Room for the headers of a datagram's packets: link, and IPv4 with all options, which is more than IPv6 with a
 /// fragment header.
 const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
-/// The longest echo data: what a datagram holds beside its headers.
+/// The longest echo data that fits a datagram.
 const ECHO_LIMIT_BYTES: usize = u16::MAX as usize - ipv6::LENGTH - icmpv4::LENGTH;
 
 impl Ip {
@@ -282,7 +282,7 @@ fn write_echo(
     }
 }
 
-/// A transport's packets, straight to the device.
+/// Sending of a transport's packets to the device.
 struct ToDevice<'a, 'b> {
     link_header: LinkHeader,
     device: &'a mut dyn Device,

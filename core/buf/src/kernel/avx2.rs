@@ -1,8 +1,8 @@
 //! The loops for x86-64 with AVX2.
 //!
 //! A 16-bit word `w` is turned into the signed `w - 2^15` by inverting its highest bit; neighbours are then added in
-//! one multiply-add into 32-bit lanes, and what was taken away is put back at the end. So 32 bytes cost three
-//! instructions, and the sum is exact.
+//! one multiply-add into 32-bit lanes, and the bias is added back at the end. So 32 bytes cost three instructions, and
+//! the sum is exact.
 
 use super::portable;
 use core::arch::x86_64::{
@@ -14,7 +14,8 @@ use core::arch::x86_64::{
 const WIDE_BYTES: usize = 32;
 /// Bytes that the loop takes at once, in four registers, each with lanes of its own.
 const STRIDE_BYTES: usize = 4 * WIDE_BYTES;
-/// What lanes can take: each stride adds at most 2^16 to the amount in a lane, and a lane holds less than 2^31.
+/// Most strides without overflow: each stride adds at most 2^16 to the amount in a lane, and a lane holds less than
+/// 2^31.
 const PIECE_BYTES: usize = STRIDE_BYTES << 14;
 
 /// The sum of native 16-bit words, with carries.
@@ -109,7 +110,7 @@ impl Lanes {
     }
 }
 
-/// `lanes`, and what the words of a register add.
+/// Adds the words of a register to `lanes`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn plus(lanes: __m256i, wide: __m256i) -> __m256i {

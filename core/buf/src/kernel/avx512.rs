@@ -1,9 +1,9 @@
 //! The loops for x86-64 with AVX-512 and its multiply-add for neural networks, which adds the products of neighbouring
 //! words to a lane in one instruction.
 //!
-//! As with AVX2 a 16-bit word `w` is turned into the signed `w - 2^15` by inverting its highest bit, and what was taken
-//! away is put back at the end. What is left of a piece is loaded through a mask, as if zeros followed: there is no loop
-//! for single bytes.
+//! As with AVX2 a 16-bit word `w` is turned into the signed `w - 2^15` by inverting its highest bit, and the bias is
+//! added back at the end. The rest of a block is loaded through a mask, as if zeros followed: there is no loop for
+//! single bytes.
 
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_dpwssd_epi32, _mm512_loadu_si512, _mm512_mask_storeu_epi8,
@@ -15,8 +15,8 @@ use core::arch::x86_64::{
 const WIDE_BYTES: usize = 64;
 /// Bytes that the loop takes at once, in four registers, each with lanes of its own.
 const STRIDE_BYTES: usize = 4 * WIDE_BYTES;
-/// What lanes can take: each register adds at most 2^20 to the amount in all lanes together, which is to be less than
-/// 2^31.
+/// Most registers without overflow: each register adds at most 2^20 to the amount in all lanes together, which is to be
+/// less than 2^31.
 const PIECE_BYTES: usize = STRIDE_BYTES << 8;
 
 /// The sum of native 16-bit words, with carries.
@@ -113,7 +113,7 @@ impl Lanes {
     }
 }
 
-/// `lanes`, and what the words of a register add.
+/// Adds the words of a register to `lanes`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn plus(lanes: __m512i, wide: __m512i) -> __m512i {

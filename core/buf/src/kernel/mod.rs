@@ -19,7 +19,7 @@ const WIDE_FROM_BYTES: usize = 64;
 #[cfg(target_arch = "x86_64")]
 const COPY_WIDE_TO_BYTES: usize = 8 << 10;
 
-/// Whether the processor has what the loops with the widest registers need.
+/// Whether the processor has the AVX-512 instructions that the widest loops need.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_avx512() -> bool {

@@ -2,7 +2,7 @@
 
 /// Bytes that the inner loop takes at once.
 const STRIDE_BYTES: usize = 32;
-/// What stays in the nearest cache between two passes.
+/// Block size that stays in the first-level cache between two passes.
 const PIECE_BYTES: usize = 4096;
 
 /// The sum of native 16-bit words, with carries: below 2^56 for anything that fits memory. Halves of 64-bit words go to

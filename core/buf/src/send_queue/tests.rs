@@ -55,14 +55,14 @@ fn full_segments_are_summed_already() {
                 assert!(pieces == 1 || segment_bytes == 65_483);
             }
         }
-        // What waits for a larger chunk lies in two.
+        // Data that does not fit the first chunk is in two.
         assert!(misses == 0 || segment_bytes > 4096, "{misses} of segments of {segment_bytes}");
         queue.clear(&mut pool);
         assert_eq!(pool.outstanding_bytes(), 0);
     }
 }
 
-/// Writes, lendings, acknowledgments and questions in any order: every byte and every sum that is told is right.
+/// Writes, lendings, acknowledgments and queries in any order: every byte and every reported sum is right.
 #[test]
 fn any_order_of_calls_keeps_bytes_and_sums_right() {
     let mut random = Random::from_number(5);

@@ -19,7 +19,7 @@ const IPV6_LONGEST_BYTES: usize = 1280;
 /// The precedence of routers' errors (RFC 1812 §4.3.2.5), as differentiated services.
 const INTERNETWORK_CONTROL: u8 = 6 << 5;
 
-/// What is wrong with a packet.
+/// An ICMP error to send, for both families.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IcmpError {
     PortUnreachable,
@@ -63,8 +63,8 @@ impl IcmpError {
 }
 
 impl Ip {
-    /// Tells the sender of `datagram` that nobody listens at its port. `packet` is as [`Ip::receive`] left it, and the
-    /// datagram is its first `length_bytes`. Nothing is said where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, nor beyond the limit on the rate.
+    /// Sends port unreachable for `datagram`. `packet` is as [`Ip::receive`] left it, and the datagram is its first
+    /// `length_bytes`. Nothing is sent where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, or above the rate limit.
     // spec: RFC1122 3.2.2.1-1, 3.4-2, 4.1.3.1-1; RFC4443 3.1
     pub fn port_unreachable(
         &mut self,
@@ -104,7 +104,7 @@ impl Ip {
         if !datagram.to_unicast || packet.prepend(header_bytes).is_none() {
             return;
         }
-        // What lies beyond the datagram's own length is no part of it.
+        // Bytes beyond the datagram's length are not quoted.
         self.send_error_quoting(datagram.link, error, packet.bytes(), header_bytes + length_bytes, env);
         packet.trim_front(header_bytes);
     }
@@ -133,7 +133,7 @@ impl Ip {
         let Some((reply_to, about)) = self.may_send_error(link, invoking, is_multicast_allowed) else {
             return;
         };
-        // A router answers by whichever way leads there, and from its address on it.
+        // A router answers on the link of the route to the source, from its address on that link.
         // spec: RFC1812 4.3.2.4
         let is_of_a_router = error.is_of_a_router();
         let is_ours = scope::is_unicast(about) && !is_of_a_router && !self.is_for_others(link, about);
@@ -176,7 +176,7 @@ impl Ip {
         !self.is_local(destination)
             && !self.interface(link).is_some_and(|interface| interface.config.any_address)
     }
-    /// Whether an error about this packet is allowed; then whom to tell, and whom the packet was for.
+    /// Whether an error about this packet is allowed; if so, its source and destination.
     // spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-7, 3.2.2-8; RFC4443 2.4
     fn may_send_error(
         &self,
@@ -219,7 +219,8 @@ impl Ip {
         let is_allowed = !is_error && is_single_source && (!is_for_many || is_multicast_allowed);
         is_allowed.then_some((source, destination))
     }
-    /// Gives up datagrams whose fragments did not all come, and tells the sender of those whose first did.
+    /// Discards incomplete datagrams whose time is over, and sends time exceeded for those whose first fragment
+    /// arrived.
     // spec: RFC1122 3.3.2-4; RFC8200 4.5
     pub(crate) fn timeout_reassembly(&mut self, env: &mut IpEnvironment<'_>) {
         while let Some(expired) = self.reassembly.pop_expired(env.now) {

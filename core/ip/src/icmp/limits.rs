@@ -53,10 +53,10 @@ pub struct ErrorPace {
     pub interval_v6: Duration,
 }
 
-/// Most destinations that are counted; the one that was told longest ago is forgotten for another.
+/// Most destinations that are counted. At the limit the one with the oldest error is replaced.
 pub(crate) const DESTINATION_LIMIT: usize = 1024;
 
-/// What each destination may still get.
+/// Remaining tokens of each destination.
 #[derive(Debug)]
 pub(crate) struct ErrorLimits {
     pace: Option<ErrorPace>,

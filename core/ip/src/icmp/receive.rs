@@ -15,7 +15,7 @@ use inhost_wire::ndp::{NdpMessage, NdpOptions};
 use inhost_wire::quoted::Quoted;
 use inhost_wire::{ipv6, protocol};
 
-/// What a message asks for, when it is neither an error nor of IP's own protocols.
+/// Handles a message that is neither an error nor part of IP's own protocols.
 #[derive(Clone, Copy)]
 struct Echo {
     identifier: u16,
@@ -71,7 +71,7 @@ impl Ip {
             }
             // Nobody here asks.
             Icmpv4Message::TimestampReply(_) => Err(Drop::NotCredible),
-            // Queries that RFC 6918 and RFC 7126 retired, and what nobody defined: silently discarded.
+            // Queries retired by RFC 6918 and RFC 7126, and unknown types, are silently discarded.
             // spec: RFC1122 3.2.2-1, 3.2.2.7-1, 3.2.2.9-2
             // Source quench is one of these (RFC 6633).
             // spec: RFC9293 MUST-55
@@ -194,8 +194,8 @@ impl Ip {
             quoted.source == arrival.destination && quoted.source.is_ipv4() == arrival.source.is_ipv4();
         if is_for_one && is_same { Ok(()) } else { Err(Drop::NotCredible) }
     }
-    /// A redirect that passed as neighbour discovery. One that does not quote what it is about cannot be held against what
-    /// was sent; a router quotes as much as fits (RFC 4861 §8.2).
+    /// An ICMPv6 redirect that passed the checks of neighbour discovery. One without a quoted packet cannot be verified
+    /// and is dropped; a router quotes as much as fits (RFC 4861 §8.2).
     // spec: RFC4861 8.1
     fn redirect_v6(
         &self,
@@ -238,8 +238,8 @@ impl Ip {
             mtu_bytes,
         }))
     }
-    /// The transport has verified that this host sent what is quoted: its destination is reached by the first hop that is
-    /// named, if who says so is the first hop so far, and the other can be reached directly.
+    /// Accepts a redirect after the transport has verified that this host sent the quoted packet. The sender must be
+    /// the current first hop, and the new one must be on the link.
     // spec: RFC1122 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-2; RFC4861 8.1, 8.3
     pub fn redirect_confirmed(&mut self, redirect: &Redirect, now: Instant) -> Result<(), Drop> {
         let Redirect { link, from, ref quoted, next_hop, hardware } = *redirect;

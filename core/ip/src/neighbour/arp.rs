@@ -76,9 +76,9 @@ fn send_about_ourselves(interface: &mut Interface, sender: Ipv4Addr, address: Ip
 impl Ip {
     /// Takes an ARP packet from the card `from`.
     ///
-    /// What is learnt from whom: a request *for us* makes or refreshes the sender's entry; a reply *to us* fills an
-    /// entry that we asked for. Nothing else makes an entry, and nothing replaces a known address at once: a claim of
-    /// another address makes us ask the card that we know first. So a forger must answer faster than the neighbour, or
+    /// Cache updates: a request *for us* creates or refreshes the sender's entry; a reply *to us* fills an entry that
+    /// we asked for. Nothing else creates an entry, and nothing replaces a known hardware address at once: after a
+    /// claim of another address the known one is asked first. So a forger must answer faster than the neighbour, or
     /// silence it.
     // spec: RFC826, RFC5227 2.1.1, 2.4
     pub(crate) fn receive_arp(
@@ -93,7 +93,7 @@ impl Ip {
         let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
         let own_hardware = interface.hardware().ok_or(Drop::NotForUs)?;
         if packet.sender_hardware == own_hardware {
-            // Our own, come back, or somebody with our card's address: nothing to learn.
+            // Our own packet, or one with our hardware address: nothing to learn.
             return Ok(());
         }
         let sender = IpAddr::V4(packet.sender_protocol);
@@ -133,7 +133,7 @@ impl Ip {
     }
 }
 
-/// What a credible packet teaches of its sender.
+/// Updates the cache from a credible packet.
 // spec: RFC826
 fn learn(interface: &mut Interface, packet: &ArpPacket, now: Instant) {
     let sender = IpAddr::V4(packet.sender_protocol);

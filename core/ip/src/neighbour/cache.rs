@@ -20,7 +20,7 @@ const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
 pub(crate) const BASE_REACHABLE: Duration = Duration::from_secs(30);
 /// A neighbour that did not answer is not asked again for so long.
 const FAILED_HOLD: Duration = Duration::from_secs(3);
-/// An entry that nobody used is forgotten.
+/// Time after which an unused entry is removed.
 const UNUSED: Duration = Duration::from_secs(600);
 
 /// One neighbour, as an instrument shows it.
@@ -43,7 +43,7 @@ struct Entry {
     deadline: Instant,
     /// Questions asked since the state began.
     asked: u8,
-    /// Somebody was told to wait for the outcome.
+    /// A sender waits for the result.
     awaited: bool,
     is_router: bool,
     used_at: Instant,
@@ -53,7 +53,7 @@ struct Entry {
     confirmed_at: Instant,
 }
 
-/// What the cache wants done.
+/// An action that the cache needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     /// Ask where `address` is: everyone, or the card it was at.
@@ -62,7 +62,7 @@ pub(crate) enum Action {
     Changed { address: IpAddr, hardware: Option<HardwareAddress>, state: State, awaited: bool },
 }
 
-/// What a sender is told.
+/// The result of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup {
     Known(HardwareAddress),
@@ -70,14 +70,14 @@ pub(crate) enum Lookup {
     Failed,
 }
 
-/// What a message says of a neighbour.
+/// Information about a neighbour from a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim {
     /// Where it says it is; `None` when it does not say.
     pub hardware: Option<HardwareAddress>,
-    /// It answers a question of ours.
+    /// It is solicited: an answer to a request of ours.
     pub solicited: bool,
-    /// It may replace an address that we know.
+    /// The override flag: it may replace a known address.
     pub overrides: bool,
     /// Whether it is a router, when it says so.
     pub is_router: Option<bool>,
@@ -113,7 +113,7 @@ impl Cache {
         self.reachable =
             base.divided_by(2) + base.divided_by(1000).times(u64::from(random.public_below(1000)));
     }
-    /// What is to be done, the oldest first.
+    /// Pending actions, oldest first.
     pub fn take_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
@@ -177,7 +177,7 @@ impl Cache {
             _ => Lookup::Failed,
         }
     }
-    /// What is known, without using it.
+    /// The known hardware address, without marking the entry as used.
     pub fn peek(&self, address: IpAddr) -> Option<Lookup> {
         let entry = self.entries.get(&address)?;
         Some(match (entry.state, entry.hardware) {
@@ -197,7 +197,8 @@ impl Cache {
             Some(_) => {}
         }
     }
-    /// A transport heard from the other end through `address`; true when that changed a state. Cheap when it did not.
+    /// A transport confirms reachability through `address` (RFC 4861 §7.3.1). True when the state changed. Cheap when
+    /// it did not.
     // spec: RFC4861 7.3.1
     pub fn confirm(&mut self, address: IpAddr, now: Instant) -> bool {
         match self.entries.get_mut(&address) {
@@ -212,7 +213,7 @@ impl Cache {
             None => false,
         }
     }
-    /// A transport hears nothing through `address`.
+    /// A transport suspects that `address` is unreachable.
     // spec: RFC1122 3.3.1.4-2
     pub fn suspect(&mut self, address: IpAddr, now: Instant) {
         let state = self.entries.get(&address).map(|entry| entry.state);
@@ -220,7 +221,7 @@ impl Cache {
             self.apply(address, Input::Suspected, now);
         }
     }
-    /// The neighbour, or somebody in its name, said something.
+    /// Handles information from a message in the neighbour's name.
     // spec: RFC4861 7.2.3, 7.2.5
     pub fn claim(&mut self, address: IpAddr, claim: Claim, now: Instant) {
         let known = match self.entries.get(&address) {
@@ -235,7 +236,7 @@ impl Cache {
             Some(entry) => matches!(entry.state, State::Incomplete | State::Failed),
             None => return,
         };
-        // Without an address nothing can be learnt of a neighbour whose address is what we ask for.
+        // A message without a hardware address does not help an incomplete entry.
         if is_unknown && claim.hardware.is_none() {
             return;
         }
@@ -368,8 +369,7 @@ impl Cache {
         self.entries.insert(address, entry);
         self.timers.insert((now, address));
     }
-    /// Gives up the neighbour that matters least: one that is not known, that nobody waits for and that was not used
-    /// for longest; a router last.
+    /// Evicts one neighbour: preferably unresolved, without waiters and least recently used; a router last.
     fn evict(&mut self) {
         let least = self
             .entries

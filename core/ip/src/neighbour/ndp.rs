@@ -14,7 +14,7 @@ use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::ndp::{self, NdpMessage, NdpOptions, PrefixInformation, solicited_node_multicast};
 use inhost_wire::protocol;
 
-/// Most routers of one link that are believed.
+/// Most routers accepted on one link.
 pub(crate) const ROUTER_LIMIT: usize = 8;
 /// Most prefixes of one link that are on it because a router says so.
 const PREFIX_LIMIT: usize = 16;
@@ -67,7 +67,7 @@ fn send(
     }
 }
 
-/// To everybody in a group.
+/// To a multicast group.
 fn send_to_group(
     interface: &mut Interface,
     source: Ipv6Addr,
@@ -104,7 +104,7 @@ pub(crate) fn send_duplicate_test(interface: &mut Interface, target: Ipv6Addr, p
     send_to_group(interface, Ipv6Addr::UNSPECIFIED, group, message, pool);
 }
 
-/// States to everybody that `target` is ours.
+/// Sends an unsolicited advertisement of `target` to all nodes.
 // spec: RFC4861 7.2.6
 pub(crate) fn send_defence(interface: &mut Interface, target: Ipv6Addr, pool: &mut Pool) {
     let message = advertisement(interface, target, false);
@@ -162,8 +162,7 @@ impl Ip {
             }
             NdpMessage::NeighbourAdvertisement { .. } => self.receive_advertisement(link, message, env),
             NdpMessage::RouterAdvertisement { .. } => self.receive_router(envelope, message, env),
-            // A redirect is held against what was sent, elsewhere. A router of ours advertises nothing (RFC 4861 §6.2.1
-            // lets it be configured so).
+            // Redirects are verified elsewhere. As a router we send no advertisements (RFC 4861 §6.2.1 allows that).
             NdpMessage::Redirect { .. } | NdpMessage::RouterSolicitation { .. } => Ok(()),
         }
     }
@@ -208,7 +207,7 @@ impl Ip {
             send(interface, target, source, message, hardware, env.pool);
             return Ok(());
         }
-        // It did not say where it is; the answer waits until that is known.
+        // It gave no link-layer address; the answer waits for resolution.
         let found = interface.neighbours.resolve(source.into(), env.now);
         let Some(packet) = compose(interface, target, source, message, env.pool) else { return Ok(()) };
         match found {
@@ -244,7 +243,7 @@ impl Ip {
             return Ok(());
         }
         if interface.neighbours.state(address).is_none() {
-            // What we did not ask for is not learnt.
+            // An unsolicited advertisement creates no entry.
             return Err(Drop::NotCredible);
         }
         let claim = Claim {
@@ -471,7 +470,7 @@ impl Ip {
             assigned.set_lifetimes(preferred_until, valid_until, now);
         }
     }
-    /// A stable address is somebody else's: another is made, a few times.
+    /// A stable address is a duplicate: another is made, a limited number of times.
     // spec: RFC7217 6
     pub(crate) fn try_next_stable(&mut self, link: LinkId, lost: Assigned, env: &mut IpEnvironment<'_>) {
         let IpAddr::V6(address) = lost.address() else { return };

@@ -1,11 +1,11 @@
-//! The machine of one neighbour (RFC 4861 §7.3.2): a table of states and what can happen.
+//! The state machine of one neighbour (RFC 4861 §7.3.2): a table of states and events.
 //!
 //! ARP uses the same machine, so that an IPv4 neighbour that falls silent is noticed as an IPv6 one is
 //! (RFC 1122 §2.3.2.1).
 
 use inhost_event::NeighbourState as State;
 
-/// What can happen to a neighbour's entry.
+/// An event of a neighbour's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Input {
     /// A packet is to be sent to it.
@@ -14,7 +14,7 @@ pub(crate) enum Input {
     TimerAsk,
     /// Its timer ran out, and it was asked often enough. In states that do not ask, every expiry is of this kind.
     TimerLast,
-    /// It answered what we asked; its address is what we knew, or we knew none.
+    /// A solicited answer with the known address, or the first one.
     Answered,
     /// Something it said on its own account names its address, the one that we knew, or we knew none.
     Heard,

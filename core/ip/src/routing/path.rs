@@ -40,7 +40,7 @@ impl Routing {
         }
         Err(error)
     }
-    /// The path to everybody on `link`, from 0.0.0.0.
+    /// The broadcast path on `link`, from 0.0.0.0.
     pub fn path_unaddressed(&self, links: &Interfaces, link: LinkId) -> Result<Path, RouteError> {
         let interface = links.get(link).filter(|interface| !interface.is_loopback());
         let interface = interface.ok_or(RouteError::NoLink)?;
