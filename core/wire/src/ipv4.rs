@@ -34,9 +34,16 @@ pub struct Ipv4View<'a> {
 
 impl<'a> Ipv4View<'a> {
     /// Bytes beyond the total length are the link's padding and not seen again.
-    // spec: RFC1122 3.2.1.1-1
+    #[inline]
     pub fn new(packet: &'a [u8]) -> Result<Self, Malformed> {
-        let (header, _) = packet.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
+        let view = Self::of_front(packet)?;
+        if packet.len() < view.total_length() { Err(Malformed::Truncated) } else { Ok(view) }
+    }
+    /// A packet of which `front` may have no more than the headers: the payload is as much as lies there.
+    // spec: RFC1122 3.2.1.1-1
+    #[inline(always)]
+    pub fn of_front(front: &'a [u8]) -> Result<Self, Malformed> {
+        let (header, _) = front.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
         if header[0] >> 4 != 4 {
             return Err(Malformed::Version);
         }
@@ -48,32 +55,43 @@ impl<'a> Ipv4View<'a> {
         if total_length < header_length {
             return Err(Malformed::Length);
         }
-        let packet = packet.get(..total_length).ok_or(Malformed::Truncated)?;
-        let options = packet.get(LENGTH..header_length).ok_or(Malformed::HeaderLength)?;
-        let payload = packet.get(header_length..).ok_or(Malformed::Length)?;
+        let packet = front.get(..total_length).unwrap_or(front);
+        let (headers, payload) = packet.split_at_checked(header_length).ok_or(Malformed::HeaderLength)?;
+        let options = headers.get(LENGTH..).unwrap_or_default();
         Ok(Ipv4View { header, options, payload })
     }
     /// Whether the header checksum is right.
     // spec: RFC1122 3.2.1.2-1
+    #[inline(always)]
     pub fn checksum_ok(&self) -> bool {
-        Sum::of(self.header).add_bytes(self.options).is_valid()
+        let sum = sum_of(self.header);
+        if self.options.is_empty() { sum.is_valid() } else { sum.add_bytes(self.options).is_valid() }
+    }
+    /// Whether it has no options and is no fragment, and its reserved bit is 0.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.options.is_empty() && self.fragment_word() & !DONT_FRAGMENT == 0
     }
     /// Differentiated services (six bits) and ECN (two bits); once type of service.
+    #[inline]
     pub fn dscp_ecn(&self) -> u8 {
         self.header[1]
     }
     /// Bytes of header and options.
+    #[inline]
     pub fn header_length(&self) -> usize {
         LENGTH + self.options.len()
     }
-    /// Bytes of header, options and payload.
+    /// Bytes of header, options and payload, as the header says.
+    #[inline]
     pub fn total_length(&self) -> usize {
-        self.header_length() + self.payload.len()
+        usize::from(u16::from_be_bytes([self.header[2], self.header[3]]))
     }
     /// What fragments of one datagram share.
     pub fn identification(&self) -> u16 {
         u16::from_be_bytes([self.header[4], self.header[5]])
     }
+    #[inline]
     fn fragment_word(&self) -> u16 {
         u16::from_be_bytes([self.header[6], self.header[7]])
     }
@@ -94,10 +112,12 @@ impl<'a> Ipv4View<'a> {
         self.fragment_word() & !(DONT_FRAGMENT | 0x8000) != 0
     }
     /// Hops it may still travel.
+    #[inline]
     pub fn time_to_live(&self) -> u8 {
         self.header[8]
     }
     /// What the payload is, as in [`crate::protocol`].
+    #[inline]
     pub fn protocol(&self) -> u8 {
         self.header[9]
     }
@@ -191,6 +211,24 @@ impl Ipv4Header {
         let Ok(total_length) = u16::try_from(total) else { return 0 };
         let Some((place, rest)) = buffer.split_first_chunk_mut::<LENGTH>() else { return 0 };
         let Some(options_place) = rest.get_mut(..options.len()) else { return 0 };
+        let addresses = checksum::words_of(self.source.into()) + checksum::words_of(self.destination.into());
+        let behind = u64::from(Sum::of(options).folded());
+        self.emit_fixed(options.len(), total_length, addresses + behind, place);
+        options_place.copy_from_slice(options);
+        header_length
+    }
+    /// Writes the fixed part, each word summed as it is written. `others` are the words of both addresses and of the
+    /// options, added.
+    #[inline]
+    pub(crate) fn emit_fixed(
+        &self,
+        options_bytes: usize,
+        total_length: u16,
+        others: u64,
+        place: &mut [u8; LENGTH],
+    ) {
+        let header_words = ((LENGTH + options_bytes) / 4) as u16;
+        let first = 0x4000 | header_words << 8 | u16::from(self.dscp_ecn);
         let mut fragment = self.fragment_offset_bytes >> 3;
         if self.dont_fragment {
             fragment |= DONT_FRAGMENT;
@@ -198,21 +236,24 @@ impl Ipv4Header {
         if self.more_fragments {
             fragment |= MORE_FRAGMENTS;
         }
-        place[0] = 0x40 | (header_length / 4) as u8;
-        place[1] = self.dscp_ecn;
+        let second = u32::from(self.identification) << 16 | u32::from(fragment);
+        let hops = u16::from(self.time_to_live) << 8 | u16::from(self.protocol);
+        let words = u64::from(first) + u64::from(total_length) + u64::from(second) + u64::from(hops);
+        let sum = Sum::of_words(words + others);
+        place[..2].copy_from_slice(&first.to_be_bytes());
         place[2..4].copy_from_slice(&total_length.to_be_bytes());
-        place[4..6].copy_from_slice(&self.identification.to_be_bytes());
-        place[6..8].copy_from_slice(&fragment.to_be_bytes());
-        place[8] = self.time_to_live;
-        place[9] = self.protocol;
-        place[10..12].copy_from_slice(&[0, 0]);
+        place[4..8].copy_from_slice(&second.to_be_bytes());
+        place[8..10].copy_from_slice(&hops.to_be_bytes());
+        place[10..12].copy_from_slice(&sum.finish().to_be_bytes());
         place[12..16].copy_from_slice(&self.source.octets());
-        place[16..20].copy_from_slice(&self.destination.octets());
-        let checksum = Sum::of(place).add_bytes(options).finish();
-        place[10..12].copy_from_slice(&checksum.to_be_bytes());
-        options_place.copy_from_slice(options);
-        header_length
+        place[16..].copy_from_slice(&self.destination.octets());
     }
+}
+
+/// The sum of a header without options.
+#[inline(always)]
+pub(crate) fn sum_of(header: &[u8; LENGTH]) -> Sum {
+    Sum::of_native(header.as_chunks::<4>().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum())
 }
 
 /// Takes one hop from the packet that begins with a header of at least [`LENGTH`] bytes; the checksum is mended, not

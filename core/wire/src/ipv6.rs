@@ -25,16 +25,24 @@ pub struct Ipv6View<'a> {
 impl<'a> Ipv6View<'a> {
     /// Bytes beyond the payload length are the link's padding and not seen again. Jumbograms are not understood:
     /// a payload length of 0 means no payload.
+    #[inline]
     pub fn new(packet: &'a [u8]) -> Result<Self, Malformed> {
-        let (header, rest) = packet.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
+        let view = Self::of_front(packet)?;
+        if packet.len() < view.total_length() { Err(Malformed::Truncated) } else { Ok(view) }
+    }
+    /// A packet of which `front` may have no more than the headers: the payload is as much as lies there.
+    #[inline(always)]
+    pub fn of_front(front: &'a [u8]) -> Result<Self, Malformed> {
+        let (header, rest) = front.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
         if header[0] >> 4 != 6 {
             return Err(Malformed::Version);
         }
         let payload_length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-        let payload = rest.get(..payload_length).ok_or(Malformed::Truncated)?;
+        let payload = rest.get(..payload_length).unwrap_or(rest);
         Ok(Ipv6View { header, payload })
     }
     /// Differentiated services (six bits) and ECN (two bits): the traffic class.
+    #[inline]
     pub fn dscp_ecn(&self) -> u8 {
         self.header[0] << 4 | self.header[1] >> 4
     }
@@ -43,10 +51,12 @@ impl<'a> Ipv6View<'a> {
         u32::from_be_bytes([0, self.header[1] & 0xf, self.header[2], self.header[3]])
     }
     /// What follows the fixed header: an extension header or an upper-layer protocol.
+    #[inline]
     pub fn next_header(&self) -> u8 {
         self.header[6]
     }
     /// Hops it may still travel.
+    #[inline]
     pub fn hop_limit(&self) -> u8 {
         self.header[7]
     }
@@ -63,9 +73,10 @@ impl<'a> Ipv6View<'a> {
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
-    /// Bytes of the whole packet.
+    /// Bytes of the whole packet, as the header says.
+    #[inline]
     pub fn total_length(&self) -> usize {
-        LENGTH + self.payload.len()
+        LENGTH + usize::from(u16::from_be_bytes([self.header[4], self.header[5]]))
     }
 }
 
@@ -115,6 +126,7 @@ impl Ipv6Header {
         }
     }
     /// Writes [`LENGTH`] bytes; 0 when `buffer` is shorter.
+    #[inline]
     pub fn emit(&self, buffer: &mut [u8]) -> usize {
         let Some(place) = buffer.first_chunk_mut::<LENGTH>() else { return 0 };
         let first = 6 << 28 | u32::from(self.dscp_ecn) << 20 | self.flow_label & 0x000f_ffff;

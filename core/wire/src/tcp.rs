@@ -6,6 +6,7 @@
 mod options;
 
 pub use options::{FastOpenCookie, MAX_OPTIONS_BYTES, MAX_SACK_BLOCKS, SackBlocks, TcpOptions};
+pub(crate) use options::{TIMESTAMPS_BYTES, emit_timestamps_alone};
 
 use crate::checksum::{Sum, pseudo_header};
 use crate::{Malformed, protocol};
@@ -162,6 +163,7 @@ pub struct TcpView<'a> {
 
 impl<'a> TcpView<'a> {
     /// Checks the data offset. Reserved bits are ignored.
+    #[inline(always)]
     pub fn new(segment: &'a [u8]) -> Result<Self, Malformed> {
         let (header, rest) = segment.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
         let header_length = usize::from(header[12] >> 4) * 4;
@@ -169,34 +171,42 @@ impl<'a> TcpView<'a> {
         let (options, payload) = rest.split_at_checked(options_length).ok_or(Malformed::HeaderLength)?;
         Ok(TcpView { header, options, payload })
     }
+    #[inline]
     fn u16_at<const AT: usize>(&self) -> u16 {
         u16::from_be_bytes([self.header[AT], self.header[AT + 1]])
     }
+    #[inline]
     fn u32_at<const AT: usize>(&self) -> u32 {
-        u32::from(self.u16_at::<AT>()) << 16
-            | u32::from(u16::from_be_bytes([self.header[AT + 2], self.header[AT + 3]]))
+        let header = self.header;
+        u32::from_be_bytes([header[AT], header[AT + 1], header[AT + 2], header[AT + 3]])
     }
     /// The sender's port.
+    #[inline]
     pub fn source_port(&self) -> u16 {
         self.u16_at::<0>()
     }
     /// The receiver's port.
+    #[inline]
     pub fn destination_port(&self) -> u16 {
         self.u16_at::<2>()
     }
     /// The number of the first byte, or of the SYN.
+    #[inline]
     pub fn sequence(&self) -> Sequence {
         Sequence(self.u32_at::<4>())
     }
     /// The number expected next, when ACK is set.
+    #[inline]
     pub fn acknowledgment(&self) -> Sequence {
         Sequence(self.u32_at::<8>())
     }
     /// The control bits.
+    #[inline]
     pub fn flags(&self) -> Flags {
         Flags::from_bits(self.u16_at::<12>())
     }
     /// The window field, not scaled.
+    #[inline]
     pub fn window(&self) -> u16 {
         self.u16_at::<14>()
     }
@@ -205,20 +215,57 @@ impl<'a> TcpView<'a> {
         self.u16_at::<16>()
     }
     /// The urgent pointer, when URG is set.
+    #[inline]
     pub fn urgent_pointer(&self) -> u16 {
         self.u16_at::<18>()
     }
     /// The option list, raw.
+    #[inline]
     pub fn options(&self) -> &'a [u8] {
         self.options
     }
     /// The data.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
     /// Bytes of header and options.
+    #[inline]
     pub fn header_length(&self) -> usize {
         LENGTH + self.options.len()
+    }
+    /// The header as a value. It cannot fail: what is wrong in an option list is left out.
+    #[inline]
+    pub fn header(&self) -> TcpHeader {
+        TcpHeader {
+            source_port: self.source_port(),
+            destination_port: self.destination_port(),
+            sequence: self.sequence(),
+            acknowledgment: self.acknowledgment(),
+            flags: self.flags(),
+            window: self.window(),
+            urgent_pointer: self.urgent_pointer(),
+            options: if self.options.is_empty() { TcpOptions::NONE } else { TcpOptions::parse(self.options) },
+        }
+    }
+    /// The header as a plain one, where it says no more than that: ACK, perhaps PSH, and no option but timestamps.
+    #[inline]
+    pub fn plain_header(&self) -> Option<PlainHeader> {
+        let flags = self.flags();
+        if flags.without(Flags::PSH) != Flags::ACK {
+            return None;
+        }
+        let timestamps = match self.options {
+            [] => None,
+            options => Some(options::timestamps_alone(options)?),
+        };
+        Some(PlainHeader {
+            sequence: self.sequence(),
+            acknowledgment: self.acknowledgment(),
+            window: self.window(),
+            push: flags.psh(),
+            timestamps,
+        })
     }
     /// Whether the checksum is right for a segment between these addresses. There is no leaving it out.
     // spec: RFC9293 MUST-3
@@ -258,17 +305,7 @@ pub struct Segment<'a> {
 impl<'a> Segment<'a> {
     /// The segment that `view` shows. It cannot fail: what is wrong in an option list is left out.
     pub fn parse(view: &TcpView<'a>) -> Self {
-        Segment {
-            source_port: view.source_port(),
-            destination_port: view.destination_port(),
-            sequence: view.sequence(),
-            acknowledgment: view.acknowledgment(),
-            flags: view.flags(),
-            window: view.window(),
-            urgent_pointer: view.urgent_pointer(),
-            options: TcpOptions::parse(view.options()),
-            payload: view.payload(),
-        }
+        view.header().with_payload(view.payload)
     }
     /// Sequence numbers that the segment occupies: its data, and one each for SYN and FIN (SEG.LEN of RFC 9293).
     pub fn sequence_length(&self) -> u32 {
@@ -337,6 +374,13 @@ impl PlainHeader {
     pub const fn flags(&self) -> Flags {
         if self.push { Flags::ACK.with(Flags::PSH) } else { Flags::ACK }
     }
+    /// Its fixed part.
+    #[inline]
+    pub(crate) fn fixed(&self, ports: (u16, u16), options_bytes: usize) -> FixedHeader {
+        let PlainHeader { sequence, acknowledgment, window, .. } = *self;
+        let flags = self.flags();
+        FixedHeader { ports, sequence, acknowledgment, flags, window, urgent_pointer: 0, options_bytes }
+    }
     /// The same as any header, ports 0.
     #[inline]
     pub fn full(&self) -> TcpHeader {
@@ -386,6 +430,11 @@ impl TcpHeader {
             timestamps,
         })
     }
+    /// Its fixed part, with other ports.
+    pub(crate) fn fixed(&self, ports: (u16, u16), options_bytes: usize) -> FixedHeader {
+        let TcpHeader { sequence, acknowledgment, flags, window, urgent_pointer, .. } = *self;
+        FixedHeader { ports, sequence, acknowledgment, flags, window, urgent_pointer, options_bytes }
+    }
     /// Bytes that [`TcpHeader::emit`] writes: a multiple of 4, at most [`MAX_LENGTH`].
     pub fn length(&self) -> usize {
         LENGTH + self.options.length()
@@ -411,17 +460,40 @@ impl TcpHeader {
         let options_length = self.options.length();
         let Some(options_place) = rest.get_mut(..options_length) else { return 0 };
         self.options.emit(options_place);
-        let header_words = ((LENGTH + options_length) / 4) as u16;
-        let offset_and_flags = header_words << 12 | self.flags.bits();
-        place[..2].copy_from_slice(&self.source_port.to_be_bytes());
-        place[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
-        place[4..8].copy_from_slice(&self.sequence.0.to_be_bytes());
-        place[8..12].copy_from_slice(&self.acknowledgment.0.to_be_bytes());
-        place[12..14].copy_from_slice(&offset_and_flags.to_be_bytes());
-        place[14..16].copy_from_slice(&self.window.to_be_bytes());
-        place[16..18].copy_from_slice(&[0, 0]);
-        place[18..20].copy_from_slice(&self.urgent_pointer.to_be_bytes());
+        self.fixed((self.source_port, self.destination_port), options_length).emit(place);
         LENGTH + options_length
+    }
+}
+
+/// The fixed part of a header.
+#[derive(Clone, Copy)]
+pub(crate) struct FixedHeader {
+    pub ports: (u16, u16),
+    pub sequence: Sequence,
+    pub acknowledgment: Sequence,
+    pub flags: Flags,
+    pub window: u16,
+    pub urgent_pointer: u16,
+    pub options_bytes: usize,
+}
+
+impl FixedHeader {
+    /// Writes it with a checksum field of 0; its words, added as they are written.
+    #[inline(always)]
+    pub(crate) fn emit(&self, place: &mut [u8; LENGTH]) -> u64 {
+        let header_words = ((LENGTH + self.options_bytes) / 4) as u16;
+        let offset_and_flags = header_words << 12 | self.flags.bits();
+        let words = [
+            u32::from(self.ports.0) << 16 | u32::from(self.ports.1),
+            self.sequence.0,
+            self.acknowledgment.0,
+            u32::from(offset_and_flags) << 16 | u32::from(self.window),
+            u32::from(self.urgent_pointer),
+        ];
+        for (place, word) in place.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *place = word.to_be_bytes();
+        }
+        words.iter().map(|&word| u64::from(word)).sum()
     }
 }
 

@@ -10,7 +10,7 @@ use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask};
 use inhost_ip::Datagram;
-use inhost_wire::direct::Direct;
+use inhost_wire::packet::TcpPacket;
 use inhost_wire::tcp::{Flags, TcpHeader};
 use inhost_wire::{ipv4, protocol};
 
@@ -20,8 +20,8 @@ impl Reception<'_> {
         let (link, now) = (self.link, self.now);
         let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
-        let Some(direct) = Direct::of(bytes) else { return false };
-        if packet.checksum == Checksum::Unknown && !direct.checksum_ok(bytes) {
+        let Some(direct) = TcpPacket::of(bytes) else { return false };
+        if packet.checksum == Checksum::Unknown && !direct.ip.checksum_ok(bytes) {
             return false;
         }
         match self.direct_flow(&direct) {
@@ -32,11 +32,11 @@ impl Reception<'_> {
                         flow.has_path_of(self.parts.ip.generation()) && flow.link() == link
                     });
                 // A SYN may mean that a connection in TIME-WAIT is to give way.
-                if !is_known || direct.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN {
+                if !is_known || direct.tcp.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN {
                     return false;
                 }
-                let (header, ecn) = (direct.header(), direct.ecn());
-                let span = (at + direct.header_bytes(), at + direct.total_bytes());
+                let (header, ecn) = (direct.tcp.header(), direct.ip.ecn());
+                let span = (at + direct.header_bytes(), at + direct.ip.total_bytes);
                 self.parts.ip.count_delivered(link, 1);
                 self.arrived(packet, span);
                 self.parts.demux.note_tcp(key);
@@ -46,16 +46,16 @@ impl Reception<'_> {
                 }
             }
             Err(name_hash) => {
-                if direct.flags() & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) != Flags::SYN {
+                if direct.tcp.flags() & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) != Flags::SYN {
                     return false;
                 }
-                let header = direct.header();
+                let header = direct.tcp.header();
                 let datagram = datagram_of(link, &direct);
                 let Some(listener) = self.called(&header, &datagram) else { return false };
                 if !self.parts.ip.receives_directly(packet.bytes(), at, &datagram) {
                     return false;
                 }
-                let span = (at + direct.header_bytes(), at + direct.total_bytes());
+                let span = (at + direct.header_bytes(), at + direct.ip.total_bytes);
                 self.arrived(packet, span);
                 let name_hash = Some(name_hash);
                 let call =
@@ -96,14 +96,16 @@ impl Reception<'_> {
     }
     /// The connection that a segment is for, mostly that of the last; or the hash of its name.
     #[inline]
-    fn direct_flow(&self, direct: &Direct<'_>) -> Result<TcpSocketId, NameHash> {
-        let is_it = |flow: &TcpSocket| flow.matches_direct(direct);
+    fn direct_flow(&self, direct: &TcpPacket<'_>) -> Result<TcpSocketId, NameHash> {
+        let is_it = |flow: &TcpSocket| {
+            flow.matches(&direct.ip, direct.tcp.source_port(), direct.tcp.destination_port())
+        };
         if let Some(id) = self.parts.demux.last_tcp(&self.parts.sockets, is_it) {
             return Ok(id);
         }
-        let (source, destination) = direct.addresses();
-        let local = Endpoint { address: destination, port: direct.destination_port() };
-        let remote = Endpoint { address: source, port: direct.source_port() };
+        let (source, destination) = direct.ip.addresses();
+        let local = Endpoint { address: destination, port: direct.tcp.destination_port() };
+        let remote = Endpoint { address: source, port: direct.tcp.source_port() };
         let hash = self.parts.demux.tcp_hash(local, remote);
         self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, is_it).ok_or(hash)
     }
@@ -122,17 +124,17 @@ pub(super) fn opens_or_closes(packet: &Packet) -> bool {
 }
 
 /// What IP says of such a segment.
-fn datagram_of(link: LinkId, direct: &Direct<'_>) -> Datagram {
-    let (source, destination) = direct.addresses();
+fn datagram_of(link: LinkId, direct: &TcpPacket<'_>) -> Datagram {
+    let (source, destination) = direct.ip.addresses();
     Datagram {
         link,
         source,
         destination,
         protocol: protocol::TCP,
-        ecn: direct.ecn(),
-        hop_limit: direct.hop_limit,
+        ecn: direct.ip.ecn(),
+        hop_limit: direct.ip.hop_limit,
         to_unicast: true,
-        header_bytes: direct.ip_bytes() as u16,
+        header_bytes: direct.ip.ip_bytes as u16,
         protocol_offset: if source.is_ipv4() { 9 } else { 6 },
     }
 }

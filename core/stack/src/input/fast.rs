@@ -9,7 +9,7 @@ use inhost_base::Endpoint;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask};
 use inhost_tcp::Environment;
-use inhost_wire::fast::{FastSegment, NextSegment};
+use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
 
 impl Reception<'_> {
     /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
@@ -44,11 +44,11 @@ impl Reception<'_> {
         self.commit_merged();
         let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
-        let Some(segment) = FastSegment::of_headers(bytes) else { return false };
-        if !is_complete(&segment, bytes, pieces) {
+        let Some(plain) = PlainPacket::of_front(bytes) else { return false };
+        if !is_complete(&plain, bytes, pieces) {
             return false;
         }
-        let Some(key) = self.fast_flow(&segment) else { return false };
+        let Some(key) = self.fast_flow(&plain) else { return false };
         self.parts.demux.note_tcp(key);
         if self.merge.key.is_some_and(|last| last != key) {
             self.flush_gro();
@@ -61,8 +61,8 @@ impl Reception<'_> {
             && flow.has_path_of(ip.generation())
             && flow.link() == link
             && !pool.is_under_pressure()
-            && flow.connection().is_predicted(&segment.header, segment.payload_bytes())
-            && (packet.checksum != Checksum::Unknown || segment.checksum_ok(bytes));
+            && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
+            && (packet.checksum != Checksum::Unknown || plain.ip.checksum_ok(bytes));
         if !ordinary {
             return false;
         }
@@ -73,10 +73,10 @@ impl Reception<'_> {
         if mask.wants(Mask::LINK) {
             self.sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
         }
-        let FastSegment { header, header_bytes, total_bytes, .. } = segment;
+        let PlainPacket { header, header_bytes, ip: IpFront { total_bytes, .. }, .. } = plain;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
-        if more && untold && pieces.is_empty() && flow.connection().may_be_followed(segment.payload_bytes()) {
-            self.merge.next = NextSegment::new(packet.bytes(), at, &segment);
+        if more && untold && pieces.is_empty() && flow.connection().may_be_followed(plain.payload_bytes()) {
+            self.merge.next = NextSegment::new(packet.bytes(), at, &plain);
         }
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
@@ -98,24 +98,29 @@ impl Reception<'_> {
     }
     /// The connection that a packet is for: mostly that of the last, be it of the batch before.
     #[inline]
-    fn fast_flow(&self, segment: &FastSegment<'_>) -> Option<TcpSocketId> {
+    fn fast_flow(&self, plain: &PlainPacket<'_>) -> Option<TcpSocketId> {
         match self.merge.key.or(self.parts.demux.last_flow()) {
-            Some(key) if self.is_flow_of(key, segment) => Some(key),
-            _ => self.look_up_flow(segment),
+            Some(key) if self.is_flow_of(key, plain) => Some(key),
+            _ => self.look_up_flow(plain),
         }
     }
     #[inline(never)]
-    fn look_up_flow(&self, segment: &FastSegment<'_>) -> Option<TcpSocketId> {
-        let (source, destination) = segment.addresses();
-        let local = Endpoint { address: destination, port: segment.destination_port };
-        let remote = Endpoint { address: source, port: segment.source_port };
+    fn look_up_flow(&self, plain: &PlainPacket<'_>) -> Option<TcpSocketId> {
+        let (source, destination) = plain.ip.addresses();
+        let local = Endpoint { address: destination, port: plain.destination_port };
+        let remote = Endpoint { address: source, port: plain.source_port };
         let hash = self.parts.demux.tcp_hash(local, remote);
-        self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, |flow| flow.matches(segment))
+        self.parts.demux.find_tcp_hashed(&self.parts.sockets, hash, |flow| {
+            flow.matches(&plain.ip, plain.source_port, plain.destination_port)
+        })
     }
     #[inline]
-    fn is_flow_of(&self, key: TcpSocketId, segment: &FastSegment<'_>) -> bool {
+    fn is_flow_of(&self, key: TcpSocketId, plain: &PlainPacket<'_>) -> bool {
         match self.parts.sockets.tcp(key) {
-            Some(flow) => flow.matches(segment) && !flow.has(ConnectionFlags::UNLISTED),
+            Some(flow) => {
+                flow.matches(&plain.ip, plain.source_port, plain.destination_port)
+                    && !flow.has(ConnectionFlags::UNLISTED)
+            }
             None => false,
         }
     }
@@ -158,10 +163,10 @@ fn length_of(packet: &Packet, pieces: &[Packet]) -> usize {
 /// Whether a packet that begins with `bytes` is all there: in `bytes`, or with its headers there, and all of its payload in
 /// `pieces`.
 #[inline]
-fn is_complete(segment: &FastSegment<'_>, bytes: &[u8], pieces: &[Packet]) -> bool {
+fn is_complete(plain: &PlainPacket<'_>, bytes: &[u8], pieces: &[Packet]) -> bool {
     if pieces.is_empty() {
-        return segment.total_bytes <= bytes.len();
+        return plain.ip.total_bytes <= bytes.len();
     }
     let payload_bytes: usize = pieces.iter().map(Packet::len).sum();
-    bytes.len() == segment.header_bytes && segment.total_bytes == bytes.len() + payload_bytes
+    bytes.len() == plain.header_bytes && plain.ip.total_bytes == bytes.len() + payload_bytes
 }

@@ -7,7 +7,7 @@ use inhost_base::{Instant, LinkId};
 use inhost_buf::Batch;
 use inhost_event::{Mask, Sink};
 use inhost_tcp::Outcome;
-use inhost_wire::fast::NextSegment;
+use inhost_wire::packet::NextSegment;
 
 mod direct;
 mod fast;

@@ -5,8 +5,8 @@ use inhost_buf::{Device, Frame, Full, GsoType, Offload, Shareable, Slices};
 use inhost_ip::{HeaderHow, HeaderOptions, Ip, LinkHeader, Path};
 use inhost_tcp::{Blocked, Ecn, Header, PlainHeader, SegmentOutput};
 use inhost_wire::checksum::{Sum, pseudo_header};
-use inhost_wire::fast::{FlowHeader, WrittenHeaders};
 use inhost_wire::offload::{Segmenter, TCP_CHECKSUM_OFFSET, sum_of};
+use inhost_wire::packet::{FlowHeader, WrittenHeaders};
 use inhost_wire::{ethernet, ipv4, protocol, tcp};
 
 /// The most payload of a large frame: a packet is at most 65,535 bytes long, headers with all options included.

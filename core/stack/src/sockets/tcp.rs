@@ -7,8 +7,7 @@ use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_event::TcpState;
 use inhost_ip::Path;
 use inhost_tcp::Connection;
-use inhost_wire::direct::Direct;
-use inhost_wire::fast::FastSegment;
+use inhost_wire::packet::IpFront;
 
 /// A connection with its two ends and its path. There may be many, so small fields stand together.
 #[derive(Debug)]
@@ -176,24 +175,14 @@ impl TcpSocket {
     pub(crate) fn remote(&self) -> Endpoint {
         Endpoint { address: self.addresses.all().1, port: self.remote_port }
     }
-    /// Whether a packet that came in goes from its other end to this one.
+    /// Whether a packet goes from the remote end to the local one.
     #[inline]
-    pub(crate) fn matches(&self, segment: &FastSegment<'_>) -> bool {
-        self.local_port == segment.destination_port
-            && self.remote_port == segment.source_port
+    pub(crate) fn matches(&self, ip: &IpFront<'_>, source_port: u16, destination_port: u16) -> bool {
+        self.local_port == destination_port
+            && self.remote_port == source_port
             && match &self.addresses {
-                Addresses::V4(local, remote, _) => segment.addresses_v4() == Some((*remote, *local)),
-                Addresses::Long(long) => segment.addresses() == (long.1, long.0),
-            }
-    }
-    /// The same of any segment.
-    #[inline]
-    pub(crate) fn matches_direct(&self, direct: &Direct<'_>) -> bool {
-        self.local_port == direct.destination_port()
-            && self.remote_port == direct.source_port()
-            && match &self.addresses {
-                Addresses::V4(local, remote, _) => direct.addresses_v4() == Some((*remote, *local)),
-                Addresses::Long(long) => direct.addresses() == (long.1, long.0),
+                Addresses::V4(local, remote, _) => ip.addresses_v4() == Some((*remote, *local)),
+                Addresses::Long(long) => ip.addresses() == (long.1, long.0),
             }
     }
     pub(crate) fn link(&self) -> LinkId {

@@ -15,7 +15,9 @@ const MAX_COOKIE_BYTES: usize = 16;
 const MIN_COOKIE_BYTES: usize = 4;
 
 /// Bytes of timestamps alone, with two no-operations before them.
-const TIMESTAMPS_BYTES: usize = 12;
+pub(crate) const TIMESTAMPS_BYTES: usize = 12;
+/// What these begin with (RFC 7323 appendix A).
+const TIMESTAMPS_BEGIN: [u8; 4] = [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10];
 /// Bytes of the four options of most SYNs: MSS, SACK permitted, timestamps and window scale.
 const USUAL_SYN_BYTES: usize = 20;
 
@@ -31,6 +33,22 @@ const FAST_OPEN: u8 = 34;
 const EXPERIMENT: u8 = 254;
 /// The experiment that fast open was before it had a kind of its own (RFC 7413 §4.1.1, appendix).
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
+
+/// The timestamps, where `list` is nothing but these in their usual place (RFC 7323 appendix A).
+#[inline]
+pub(crate) fn timestamps_alone(list: &[u8]) -> Option<(u32, u32)> {
+    let list: &[u8; TIMESTAMPS_BYTES] = list.try_into().ok()?;
+    let [begin, value, echo] = *list.as_chunks::<4>().0 else { return None };
+    (begin == TIMESTAMPS_BEGIN).then(|| (u32::from_be_bytes(value), u32::from_be_bytes(echo)))
+}
+/// Writes what [`timestamps_alone`] reads; its words, added.
+#[inline]
+pub(crate) fn emit_timestamps_alone((value, echo): (u32, u32), place: &mut [u8; TIMESTAMPS_BYTES]) -> u64 {
+    place[..4].copy_from_slice(&TIMESTAMPS_BEGIN);
+    place[4..8].copy_from_slice(&value.to_be_bytes());
+    place[8..].copy_from_slice(&echo.to_be_bytes());
+    u64::from(u32::from_be_bytes(TIMESTAMPS_BEGIN)) + u64::from(value) + u64::from(echo)
+}
 
 /// Blocks received beyond the acknowledgment: first number, and number after the last.
 pub type SackBlocks = Bounded<(Sequence, Sequence), MAX_SACK_BLOCKS>;
@@ -78,13 +96,11 @@ impl TcpOptions {
     // spec: RFC9293 MUST-64 (options may begin at any byte)
     #[inline]
     pub fn parse(list: &[u8]) -> Self {
-        let mut options = TcpOptions::default();
-        // What most segments carry (RFC 7323 appendix A).
-        if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *list {
-            let value = u32::from_be_bytes([a, b, c, d]);
-            options.timestamps = Some((value, u32::from_be_bytes([e, f, g, h])));
-            return options;
+        // What most segments carry.
+        if let Some(timestamps) = timestamps_alone(list) {
+            return TcpOptions { timestamps: Some(timestamps), ..TcpOptions::NONE };
         }
+        let mut options = TcpOptions::default();
         // What most SYNs carry.
         if let [2, 4, m, s, 4, 2, 8, 10, a, b, c, d, e, f, g, h, 1, 3, 3, shift] = *list {
             let value = u32::from_be_bytes([a, b, c, d]);
@@ -218,11 +234,9 @@ impl TcpOptions {
     /// Nothing, or timestamps behind two no-operations (RFC 7323 appendix A).
     #[inline]
     fn emit_timestamps(&self, buffer: &mut [u8]) -> usize {
-        let Some((value, echo)) = self.timestamps else { return 0 };
+        let Some(timestamps) = self.timestamps else { return 0 };
         let Some(place) = buffer.first_chunk_mut::<TIMESTAMPS_BYTES>() else { return 0 };
-        place[..4].copy_from_slice(&[NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10]);
-        place[4..8].copy_from_slice(&value.to_be_bytes());
-        place[8..].copy_from_slice(&echo.to_be_bytes());
+        emit_timestamps_alone(timestamps, place);
         TIMESTAMPS_BYTES
     }
     /// Aligned when everything fits so, else packed when everything fits so, else aligned with fewer blocks.

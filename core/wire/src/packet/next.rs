@@ -1,14 +1,13 @@
 //! The GRO candidate: consecutive segments of a stream differ only in sequence number, checksum and data. Comparing
 //! header words shows this without parsing the headers again.
 
-use super::{FastSegment, IPV4_BYTES};
-use crate::checksum::Sum;
+use super::{PlainPacket, covered_is_valid};
 use crate::tcp::PlainHeader;
-use crate::{ethernet, ipv6, protocol, tcp};
+use crate::{ethernet, ipv4, ipv6, tcp};
 use inhost_base::Sequence;
 
 /// Words that hold the longest headers, from the beginning of the frame.
-const WORDS: usize = (ethernet::LENGTH + ipv6::LENGTH + tcp::LENGTH + super::TIMESTAMPS_BYTES).div_ceil(8);
+const WORDS: usize = (ethernet::LENGTH + ipv6::LENGTH + tcp::LENGTH + tcp::TIMESTAMPS_BYTES).div_ceil(8);
 const FRONT_BYTES: usize = WORDS * 8;
 
 /// The header words that the next segment of a stream must have.
@@ -41,17 +40,17 @@ struct IpSum {
 
 impl IpSum {
     #[inline]
-    fn of(ip: &[u8; IPV4_BYTES]) -> IpSum {
+    fn of(ip: &[u8; ipv4::LENGTH]) -> IpSum {
         IpSum { identification: [ip[4], ip[5]], checksum: [ip[10], ip[11]] }
     }
 }
 
 impl NextSegment {
-    /// The candidate after `segment`, which lies in `frame` from `network` on; `None` if the frame is too short to compare.
-    pub fn new(frame: &[u8], network: usize, segment: &FastSegment<'_>) -> Option<NextSegment> {
+    /// The candidate after `packet`, which lies in `frame` from `network` on; `None` if the frame is too short to compare.
+    pub fn new(frame: &[u8], network: usize, packet: &PlainPacket<'_>) -> Option<NextSegment> {
         let front = frame.first_chunk::<FRONT_BYTES>()?;
-        let transport = network + segment.ip_bytes;
-        let payload = network + segment.header_bytes;
+        let transport = network + packet.ip.ip_bytes;
+        let payload = network + packet.header_bytes;
         let mut same = [0u8; FRONT_BYTES];
         same.get_mut(..payload)?.fill(0xff);
         let mut may_differ =
@@ -59,7 +58,7 @@ impl NextSegment {
         // The sequence number and the checksum.
         may_differ(transport + 4, 4)?;
         may_differ(transport + 16, 2)?;
-        let ip_sum = if segment.ip_bytes == IPV4_BYTES {
+        let ip_sum = if packet.ip.ip_bytes == ipv4::LENGTH {
             may_differ(network + 4, 2)?;
             may_differ(network + 10, 2)?;
             Some(IpSum::of(frame.get(network..)?.first_chunk()?))
@@ -71,11 +70,11 @@ impl NextSegment {
             masks: words_of(&same),
             ip_sum,
             network,
-            addresses: transport - segment.addresses.len(),
+            addresses: transport - packet.ip.addresses.len(),
             transport,
             payload,
-            end: network + segment.total_bytes,
-            header: segment.header,
+            end: network + packet.ip.total_bytes,
+            header: packet.header,
         })
     }
     /// Whether `frame` is the next segment. The TCP checksum is not checked.
@@ -94,18 +93,16 @@ impl NextSegment {
     }
     #[inline]
     fn ip_is_right(&self, frame: &[u8], before: IpSum) -> bool {
-        let Some(ip) = frame.get(self.network..).and_then(<[u8]>::first_chunk::<IPV4_BYTES>) else {
+        let Some(ip) = frame.get(self.network..).and_then(<[u8]>::first_chunk::<{ ipv4::LENGTH }>) else {
             return false;
         };
-        IpSum::of(ip) == before || super::sum_v4(ip).is_valid()
+        IpSum::of(ip) == before || ipv4::sum_of(ip).is_valid()
     }
     /// Whether its checksum is right.
     // spec: RFC9293 MUST-3
     #[inline]
     pub fn checksum_ok(&self, frame: &[u8]) -> bool {
-        let Some(covered) = frame.get(self.addresses..self.end) else { return false };
-        let segment_bytes = (self.end - self.transport) as u32;
-        Sum::of(covered).add_u32(segment_bytes + u32::from(protocol::TCP)).is_valid()
+        covered_is_valid(frame, self.addresses, self.transport, self.end)
     }
     /// Where its payload begins in the frame, and where it ends.
     #[inline]

@@ -2,10 +2,11 @@ use super::*;
 use crate::ipv4::Ipv4Header;
 use crate::ipv6::Ipv6Header;
 use crate::tcp::{Flags, Segment, TcpOptions, TcpView};
+use inhost_base::Sequence;
 
 fn packet(v6: bool, segment: &Segment<'_>) -> Vec<u8> {
     let mut bytes = vec![0; 2000];
-    let at = if v6 { IPV6_BYTES } else { IPV4_BYTES };
+    let at = if v6 { ipv6::LENGTH } else { ipv4::LENGTH };
     let (a, b) = ends(v6);
     let length = segment.emit(a, b, &mut bytes[at..]);
     bytes.truncate(at + length);
@@ -44,7 +45,7 @@ fn segment(timestamps: Option<(u32, u32)>, payload: &[u8]) -> Segment<'_> {
 }
 
 #[test]
-fn it_says_what_the_slow_path_says() {
+fn it_reads_what_the_views_read() {
     for v6 in [false, true] {
         for timestamps in [None, Some((0xdead_beef, 0x0bad_cafe))] {
             for payload in [&b""[..], b"x", &[7; 1448]] {
@@ -52,22 +53,22 @@ fn it_says_what_the_slow_path_says() {
                 let length = bytes.len();
                 // The padding of a short Ethernet frame.
                 bytes.extend_from_slice(&[0xee; 6]);
-                let fast = FastSegment::of(&bytes).unwrap();
-                let view = TcpView::new(&bytes[fast.ip_bytes..length]).unwrap();
+                let packet = PlainPacket::of(&bytes).unwrap();
+                let view = TcpView::new(&bytes[packet.ip.ip_bytes..length]).unwrap();
                 let general = Segment::parse(&view).header();
                 assert_eq!(
-                    fast.header.full(),
-                    tcp::TcpHeader { source_port: 0, destination_port: 0, ..general }
+                    packet.header.full(),
+                    crate::tcp::TcpHeader { source_port: 0, destination_port: 0, ..general }
                 );
-                assert_eq!((fast.source_port, fast.destination_port), (4711, 80));
-                assert_eq!(fast.addresses(), ends(v6));
-                assert_eq!(fast.addresses_v4().is_some(), !v6);
-                assert_eq!(&bytes[fast.header_bytes..fast.total_bytes], payload);
-                assert_eq!(fast.payload_bytes(), payload.len());
-                assert!(fast.checksum_ok(&bytes));
-                let mut corrupted = bytes.clone();
-                corrupted[length - 1] ^= 0x10;
-                assert!(!fast.checksum_ok(&corrupted));
+                assert_eq!((packet.source_port, packet.destination_port), (4711, 80));
+                assert_eq!(packet.ip.addresses(), ends(v6));
+                assert_eq!(packet.ip.addresses_v4().is_some(), !v6);
+                assert_eq!(&bytes[packet.header_bytes..packet.ip.total_bytes], payload);
+                assert_eq!(packet.payload_bytes(), payload.len());
+                assert!(packet.ip.checksum_ok(&bytes));
+                let mut spoilt = bytes.clone();
+                spoilt[length - 1] ^= 0x10;
+                assert!(!packet.ip.checksum_ok(&spoilt));
             }
         }
     }
@@ -81,7 +82,7 @@ fn no_spoilt_header_passes() {
         for bit in 0..8 * (good.len() - 5) {
             let mut bytes = good.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let passes = FastSegment::of(&bytes).is_some_and(|fast| fast.checksum_ok(&bytes));
+            let passes = PlainPacket::of(&bytes).is_some_and(|packet| packet.ip.checksum_ok(&bytes));
             // IPv6 protects neither traffic class, flow label nor hop limit.
             let unprotected = v6 && (matches!(bit / 8, 1..4 | 7) || bit < 4);
             assert!(!passes || unprotected, "bit {bit}, IPv6 {v6}");
@@ -90,7 +91,7 @@ fn no_spoilt_header_passes() {
 }
 
 #[test]
-fn what_is_out_of_the_ordinary_is_not_fast() {
+fn other_packets_are_refused() {
     let with = |change: fn(&mut Segment<'_>)| {
         let mut segment = segment(None, b"hello");
         change(&mut segment);
@@ -108,30 +109,30 @@ fn what_is_out_of_the_ordinary_is_not_fast() {
         }),
     ];
     for bytes in cases {
-        assert!(FastSegment::of(bytes).is_none());
+        assert!(PlainPacket::of(bytes).is_none());
     }
     let good = with(|_| {});
-    assert!(FastSegment::of(&good).is_some());
+    assert!(PlainPacket::of(&good).is_some());
     for length in 0..good.len() {
-        assert!(FastSegment::of(&good[..length]).is_none(), "cut to {length} bytes");
+        assert!(PlainPacket::of(&good[..length]).is_none(), "cut to {length} bytes");
     }
     let (IpAddr::V4(a), IpAddr::V4(b)) = ends(false) else { unreachable!() };
-    let plain = Ipv4Header::new(a, b, protocol::TCP, (good.len() - IPV4_BYTES) as u16);
+    let plain = Ipv4Header::new(a, b, protocol::TCP, (good.len() - ipv4::LENGTH) as u16);
     for header in [
         Ipv4Header { more_fragments: true, ..plain },
         Ipv4Header { fragment_offset_bytes: 8, ..plain },
-        Ipv4Header { dscp_ecn: CONGESTED, ..plain },
+        Ipv4Header { dscp_ecn: 3, ..plain },
         Ipv4Header { protocol: protocol::UDP, ..plain },
     ] {
         let mut bytes = good.clone();
         header.emit(&mut bytes);
-        assert!(FastSegment::of(&bytes).is_none(), "{header:?}");
+        assert!(PlainPacket::of(&bytes).is_none(), "{header:?}");
     }
 }
 
-/// What is written by the fast path is to the byte what the slow path writes.
+/// What is written packet is to the byte what the general road writes.
 #[test]
-fn it_writes_what_the_slow_path_writes() {
+fn it_writes_what_the_general_road_writes() {
     for v6 in [false, true] {
         for timestamps in [None, Some((0xffff_ffff, 0x8000_0001))] {
             for push in [false, true] {
@@ -141,7 +142,7 @@ fn it_writes_what_the_slow_path_writes() {
                 let (source, destination) = ends(v6);
                 let mut expected = packet(v6, &segment);
                 if let (IpAddr::V4(a), IpAddr::V4(b)) = (source, destination) {
-                    let length = (expected.len() - IPV4_BYTES) as u16;
+                    let length = (expected.len() - ipv4::LENGTH) as u16;
                     let plain = Ipv4Header::new(a, b, protocol::TCP, length);
                     Ipv4Header { dscp_ecn: 0x2a, time_to_live: 9, dont_fragment: true, ..plain }
                         .emit(&mut expected);
