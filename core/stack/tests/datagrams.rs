@@ -459,8 +459,12 @@ fn echo_goes_out_and_comes_back_to_its_own_socket() {
         let second = net.stacks[0].echo().open(net.now).unwrap();
         let mut place = [0; 100];
         for to in [address(1), address_v6(1), address(0)] {
+            assert_eq!(net.stacks[0].readiness(first), Readiness::WRITABLE);
             net.stacks[0].echo().send(first, to, 7, b"ping", net.now).unwrap();
             let mut got = None;
+            net.run(Duration::from_secs(5), |net| {
+                net.stacks[0].readiness(first).contains(Readiness::READABLE)
+            });
             net.run(Duration::from_secs(5), |net| {
                 got = net.stacks[0].echo().receive(first, &mut place, net.now).ok();
                 got.is_some()

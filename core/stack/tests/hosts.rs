@@ -70,6 +70,17 @@ fn own_addresses_are_reached_by_the_loopback_in_the_same_round() {
 }
 
 #[test]
+fn a_full_send_buffer_takes_nothing_and_says_so() {
+    let mut net = Net::new(6);
+    net.listen(1, 7);
+    let caller = net.connect(0, endpoint(1, 7));
+    let mut send = |bytes: &[u8]| net.stacks[0].tcp().send(caller, bytes, net.now, &mut Ignore);
+    let last = (0..10_000).map(|_| send(&[7; 10_000])).find(|sent| !matches!(sent, Ok(1..)));
+    assert_eq!(last, Some(Err(StreamError::WouldBlock)));
+    assert_eq!(send(b""), Ok(0), "nothing always fits");
+}
+
+#[test]
 fn both_families_and_both_media_carry_streams() {
     for (seed, mut net) in [(1, Net::new(1)), (2, Net::ethernet(2))] {
         for to in [Endpoint::new(address_v6(1), 80), endpoint(1, 80)] {

@@ -10,7 +10,8 @@ use inhost_stack::{
     UdpOptions,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, TimeExceededCode, UnreachableCode};
-use inhost_wire::tcp::Flags;
+use inhost_wire::ipv4::Ipv4View;
+use inhost_wire::tcp::{Flags, TcpView};
 
 const METHODS: [ProbeMethod; 3] =
     [ProbeMethod::Echo, ProbeMethod::Datagram { port: 33_434 }, ProbeMethod::Call { port: 80 }];
@@ -58,6 +59,17 @@ fn probes_that_arrive_are_answered() {
         }
         net.assert_clean();
     }
+}
+
+#[test]
+fn a_call_probe_is_a_syn_that_offers_a_window() {
+    let mut host = SingleHost::new();
+    let (_, frame) = sent(&mut host, METHODS[2]);
+    let ip = Ipv4View::new(&frame).unwrap();
+    let syn = TcpView::new(ip.payload()).unwrap();
+    assert!(ip.checksum_ok() && syn.checksum_ok(ip.source().into(), ip.destination().into()));
+    assert_eq!((syn.flags(), syn.destination_port()), (Flags::SYN, 80));
+    assert!(syn.window() > 0, "a window of 0 tells scanners from hosts");
 }
 
 #[test]

@@ -228,8 +228,7 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
-        let length = bytes.len();
-        self.add_to_stream(socket, length, now, sink, |connection, env| connection.send(bytes, how, env))
+        self.add_to_stream(socket, now, sink, |connection, env| connection.send(bytes, how, env))
     }
     /// As [`TcpSockets::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until the
     /// peer has acknowledged it. The sum of each segment is made once, when it first leaves by a device that wants it.
@@ -241,14 +240,12 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
-        let length = bytes.len();
-        self.add_to_stream(socket, length, now, sink, |connection, env| connection.lend(bytes, how, env))
+        self.add_to_stream(socket, now, sink, |connection, env| connection.lend(bytes, how, env))
     }
     #[inline]
     fn add_to_stream(
         self,
         socket: TcpSocketId,
-        length: usize,
         now: Instant,
         sink: &mut dyn Sink,
         add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
@@ -272,10 +269,7 @@ impl<'a> TcpSockets<'a> {
         if lacks_memory {
             self.parts.memory.wait(socket.into(), now);
         }
-        match sent {
-            Ok(0) if length > 0 => Err(StreamError::WouldBlock),
-            other => other.map_err(StreamError::from),
-        }
+        sent.map_err(StreamError::from)
     }
     /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
     /// Its memory is the host's; [`TcpSockets::give_back`] releases it.
