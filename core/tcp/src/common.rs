@@ -25,6 +25,10 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// The configuration, to be changed for this connection alone: it is shared until the first change.
+    pub fn config_mut(&mut self) -> &mut Config {
+        Arc::make_mut(&mut self.config)
+    }
     /// Our timestamp at `now`: milliseconds from an offset.
     // spec: RFC7323 4.1-1, 5.4-1, 5.4-2, 7.1-1
     pub fn timestamp(&self, now: Instant) -> u32 {

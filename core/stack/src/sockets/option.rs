@@ -2,7 +2,7 @@
 
 use crate::options::SynCookies;
 use inhost_base::Duration;
-use inhost_tcp::{Config, CongestionChoice, KeepAlive};
+use inhost_tcp::{Config, CongestionChoice, ConnectionOption, KeepAlive};
 use std::sync::Arc;
 
 /// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
@@ -64,6 +64,29 @@ pub enum SocketOption {
     Broadcast(bool),
     /// UDP: whether ICMP errors are reported while not connected.
     ReportUnconnectedErrors(bool),
+}
+
+impl SocketOption {
+    /// The option of TCP that this is, if it is one.
+    pub(crate) fn of_connection(self) -> Option<ConnectionOption> {
+        Some(match self {
+            SocketOption::Nagle(on) => ConnectionOption::Nagle(on),
+            SocketOption::Cork(on) => ConnectionOption::Cork(on),
+            SocketOption::QuickAcknowledgment(on) => ConnectionOption::QuickAcknowledgment(on),
+            SocketOption::KeepAlive(when) => ConnectionOption::KeepAlive(when),
+            SocketOption::UserTimeout(timeout) => ConnectionOption::UserTimeout(timeout),
+            SocketOption::FinWait2(wait) => ConnectionOption::FinWait2(wait),
+            SocketOption::SendBufferLimit(bytes) => ConnectionOption::SendBufferLimit(bytes),
+            SocketOption::ReceiveBufferLimit(bytes) => ConnectionOption::ReceiveBufferLimit(bytes),
+            SocketOption::NotSentLowWater(bytes) => ConnectionOption::NotSentLowWater(bytes),
+            SocketOption::AcknowledgmentDelay(delay) => ConnectionOption::AcknowledgmentDelay(delay),
+            SocketOption::Congestion(choice) => ConnectionOption::Congestion(choice),
+            SocketOption::MaxPacingRate(rate) => ConnectionOption::MaxPacingRate(rate),
+            SocketOption::MaxSegment(bytes) => ConnectionOption::MaxSegment(bytes),
+            SocketOption::SynRetries(retries) => ConnectionOption::SynRetries(retries),
+            _ => return None,
+        })
+    }
 }
 
 /// The options of a connection as they stand, or what a listener's connections begin with.

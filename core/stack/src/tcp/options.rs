@@ -43,46 +43,15 @@ impl Parts {
     ) -> Result<(), SocketError> {
         let flow = self.sockets.held_tcp_mut(id)?;
         match option {
-            SocketOption::Linger(linger) => {
-                self.optional.set_linger(&mut self.sockets, id, linger);
-                self.follow(id, now);
-                return Ok(());
-            }
+            SocketOption::Linger(linger) => self.optional.set_linger(&mut self.sockets, id, linger),
             SocketOption::DifferentiatedServices(bits) => flow.set_traffic_class(bits << 2),
             SocketOption::HopLimit(limit) => flow.set_hop_limit(limit),
             SocketOption::DontFragment(on) => flow.put(ConnectionFlags::FRAGMENTS, !on),
-            _ => {}
-        }
-        let (connection, environment) = (flow.connection_mut(), &mut tcp_environment!(self, now, id, sink));
-        match option {
-            SocketOption::Nagle(on) => connection.set_nagle(on, environment),
-            SocketOption::Cork(on) => connection.set_cork(on, environment),
-            SocketOption::QuickAcknowledgment(on) => connection.set_quick_acknowledgment(on, environment),
-            SocketOption::KeepAlive(when) => connection.set_keep_alive(when, environment),
-            SocketOption::UserTimeout(limit) => connection.set_user_timeout(limit, environment),
-            SocketOption::FinWait2(limit) => connection.set_fin_wait_2(limit, environment),
-            SocketOption::SendBufferLimit(bytes) => connection.set_send_buffer_limit(bytes, environment),
-            SocketOption::ReceiveBufferLimit(bytes) => {
-                connection.set_receive_buffer_limit(bytes, environment);
+            _ => {
+                let option = option.of_connection().ok_or(SocketError::WrongKind)?;
+                let environment = &mut tcp_environment!(self, now, id, sink);
+                flow.connection_mut().set(option, environment);
             }
-            SocketOption::NotSentLowWater(bytes) => connection.set_not_sent_low_water(bytes, environment),
-            SocketOption::AcknowledgmentDelay(delay) => {
-                connection.set_acknowledgment_delay(delay, environment);
-            }
-            SocketOption::Congestion(choice) => connection.set_congestion(choice, environment),
-            SocketOption::MaxPacingRate(rate) => connection.set_max_pacing_rate(rate, environment),
-            SocketOption::MaxSegment(bytes) => connection.set_mss_limit(bytes, environment),
-            SocketOption::SynRetries(retries) => connection.set_syn_retries(retries, environment),
-            SocketOption::Linger(_)
-            | SocketOption::DifferentiatedServices(_)
-            | SocketOption::HopLimit(_)
-            | SocketOption::DontFragment(_) => {}
-            SocketOption::Backlog(_)
-            | SocketOption::DeferAccept(_)
-            | SocketOption::FastOpenQueue(_)
-            | SocketOption::SynCookies(_)
-            | SocketOption::Broadcast(_)
-            | SocketOption::ReportUnconnectedErrors(_) => return Err(SocketError::WrongKind),
         }
         self.follow(id, now);
         Ok(())
@@ -98,7 +67,7 @@ impl Parts {
                     hop_limit: flow.hop_limit(),
                     fragments: flow.has(ConnectionFlags::FRAGMENTS),
                 };
-                (flow.connection().shared_config(), flow.connection().is_corked(), inherited)
+                (flow.connection().config(), flow.connection().is_corked(), inherited)
             }
             Socket::Listener(listener) => (listener.tcp(), false, listener.inherited()),
             _ => return Err(SocketError::WrongKind),

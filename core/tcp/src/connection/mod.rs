@@ -17,6 +17,8 @@ pub(crate) mod timers;
 mod transmit;
 mod urgent;
 
+pub use crate::connection::options::ConnectionOption;
+
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
@@ -26,10 +28,11 @@ use crate::sender::Sender;
 use crate::sender::history::History;
 use crate::sender::next::Next;
 use crate::state::Allows;
-use crate::{ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
+use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpState};
+use std::sync::Arc;
 
 /// Probes after which a closed window is no hiccup of the application behind it.
 const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
@@ -132,6 +135,14 @@ impl Connection {
             _ => self.settle(env),
         }
         outcome
+    }
+    /// The connection's configuration, as it is shared among connections that changed nothing of it.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.common.config
+    }
+    /// Whether the application holds small segments back.
+    pub fn is_corked(&self) -> bool {
+        self.sender.flags.has(SenderFlags::CORKED)
     }
     /// The state of RFC 9293 §3.3.2.
     pub fn state(&self) -> TcpState {

@@ -1,7 +1,9 @@
 //! Every way in which a connection ends.
 
 use super::trial::*;
-use crate::{Changes, Config, ConnectionError, ReceiveError, ResetReply, SendError, SendHow};
+use crate::{
+    Changes, Config, ConnectionError, ConnectionOption, ReceiveError, ResetReply, SendError, SendHow,
+};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
@@ -313,7 +315,7 @@ fn an_orphan_whose_peer_is_silent_is_given_as_long_as_the_user_asked_for() {
 #[test]
 fn the_time_in_fin_wait_2_can_be_set_on_a_live_connection() {
     let mut trial = Trial::established(plain());
-    trial.connection.set_fin_wait_2(Duration::from_secs(5), lend!(trial));
+    trial.connection.set(ConnectionOption::FinWait2(Duration::from_secs(5)), lend!(trial));
     trial.connection.detach(lend!(trial));
     trial.round();
     trial.give(segment(1, ACK, 2), b"");
@@ -321,7 +323,7 @@ fn the_time_in_fin_wait_2_can_be_set_on_a_live_connection() {
     trial.pass_ms(4_990);
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
     // Where it runs already it begins anew.
-    trial.connection.set_fin_wait_2(Duration::from_secs(1), lend!(trial));
+    trial.connection.set(ConnectionOption::FinWait2(Duration::from_secs(1)), lend!(trial));
     trial.pass_ms(990);
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
     trial.pass_ms(20);

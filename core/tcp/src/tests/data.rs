@@ -1,7 +1,7 @@
 //! Data both ways, and who shares a segment with whom.
 
 use super::trial::*;
-use crate::{Changes, Config, ReceiveError, SendError, SendHow};
+use crate::{Changes, Config, ConnectionOption, ReceiveError, SendError, SendHow};
 use inhost_base::Duration;
 
 // MIT §3.3: acknowledgment, reply and window share one segment.
@@ -97,7 +97,7 @@ fn nagle_holds_a_second_small_segment_until_the_first_is_acknowledged() {
     trial.expect().is_data(2, 2);
     trial.write(b"d");
     trial.nothing();
-    trial.connection.set_nagle(false, lend!(trial));
+    trial.connection.set(ConnectionOption::Nagle(false), lend!(trial));
     trial.round();
     trial.expect().is_data(4, 1);
     trial.write(b"e");

@@ -1,7 +1,7 @@
 //! Losses, and how they are found and repaired.
 
 use super::trial::*;
-use crate::{Changes, Config, ConnectionError, NetworkError, NetworkErrorKind, SoftError};
+use crate::{Changes, Config, ConnectionError, ConnectionOption, NetworkError, NetworkErrorKind, SoftError};
 use inhost_base::{Duration, Sequence};
 use inhost_event::{Drop, TcpState};
 
@@ -229,7 +229,7 @@ fn an_echo_of_what_left_before_a_time_out_is_no_measure_however_often() {
 #[test]
 fn an_echo_from_before_the_time_out_is_no_measure_even_when_it_is_young() {
     let mut trial = measured_with_timestamps();
-    trial.connection.set_nagle(false, lend!(trial));
+    trial.connection.set(ConnectionOption::Nagle(false), lend!(trial));
     trial.write(b"x");
     trial.pass_ms(250);
     let stamp = our_stamp(&trial);

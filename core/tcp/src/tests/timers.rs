@@ -1,7 +1,7 @@
 //! Keep-alive, and that a deadline is never early, never late and never again.
 
 use super::trial::*;
-use crate::{Config, ConnectionError, KeepAlive};
+use crate::{Config, ConnectionError, ConnectionOption, KeepAlive};
 use inhost_base::{Duration, Instant};
 
 // spec: RFC9293 MUST-25
@@ -21,7 +21,7 @@ fn nobody_is_probed_unasked() {
 fn an_idle_peer_is_probed_after_two_hours_and_lives_on_when_it_answers() {
     assert!(KeepAlive::default().idle >= Duration::from_secs(7200));
     let mut trial = Trial::established(plain());
-    trial.connection.set_keep_alive(Some(KeepAlive::default()), lend!(trial));
+    trial.connection.set(ConnectionOption::KeepAlive(Some(KeepAlive::default())), lend!(trial));
     for _ in 0..5 {
         trial.pass(Duration::from_secs(7199));
         trial.nothing();
