@@ -5,7 +5,6 @@ use crate::arrival::Coming;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
-use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
 use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
@@ -82,15 +81,18 @@ impl Connection {
             let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN tells nothing about the pace of what follows.
             let ack_timing = self.receiver.ack_timing;
-            self.take_in_order(
-                core::slice::from_mut(payload),
-                false,
-                coming,
+            let (common, round_trip) = (&self.common, &self.sender.round_trip);
+            let payload = core::slice::from_mut(payload);
+            self.receiver.take_in_order(
+                common,
+                round_trip,
+                payload,
+                (coming, false),
                 syn.options.timestamps,
                 env,
-                &mut outcome,
             );
-            self.schedule_acknowledgment(env.now);
+            outcome.changes |= Changes::READABLE;
+            self.receiver.schedule_acknowledgment(common, round_trip, env.now);
             self.receiver.ack_timing = ack_timing;
         }
         self.receiver.space.edge = self.receiver.space.edge.later(self.receiver.space.next);
@@ -143,60 +145,6 @@ impl Connection {
             // The queue begins after the SYN, so that what is sent now has its place in it.
             self.common.flags.set(ConnectionFlags::EARLY);
             self.sender.space.unacknowledged = open.initial + 1;
-        }
-    }
-    /// The answer to our SYN: what of its data the peer has, and the cookie for the next time. What it does not have
-    /// counts as never sent.
-    pub(crate) fn syn_answered(&mut self, header: &Header, env: &mut Environment<'_>) {
-        let Some(buffers) = &mut self.sender.buffers else { return };
-        let Some(open) = &mut buffers.fast_open else { return };
-        let options = &header.options;
-        open.learned = options
-            .fast_open
-            .filter(|cookie| !cookie.is_empty() && open.option.is_some())
-            .map(|cookie| (cookie, options.fast_open_experimental));
-        if open.sent == 0 {
-            return;
-        }
-        let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
-        self.common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
-        self.fast_open =
-            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
-        let (sent_at, end) = (self.sender.sent_at, open.initial + 1 + open.sent);
-        buffers.send.discard(taken as usize, env.pool);
-        self.sender.acknowledged_bytes += u64::from(taken);
-        if header.acknowledgment.precedes(end) {
-            // It was sent, and is to be sent again.
-            buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
-            buffers.flight.lose_all(|_| true);
-            buffers.boundaries.add(end, WriteBoundary::Push, header.acknowledgment);
-        }
-    }
-    /// The acknowledgment of our SYN after data was sent behind it, or could have been.
-    pub(crate) fn open_early(&mut self, header: &Header, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.common.flags.clear(ConnectionFlags::EARLY);
-        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.fast_open = None;
-        }
-        self.enter(TcpState::Established, env);
-        self.sender.progress_at = env.now;
-        self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
-        self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
-        outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.sender.space.unacknowledged.precedes(header.acknowledgment) {
-            self.advance(&self.sender.report_of(&self.common, header), false, env, outcome);
-        } else if self.sender.has_outstanding() {
-            self.sender.arm_retransmission(&self.common, env.now);
-        } else {
-            self.sender.retransmit_at = inhost_base::Instant::FAR_FUTURE;
-        }
-        if self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            self.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
-            self.enter(TcpState::FinWait1, env);
-            if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
-                self.orphaned(env.now);
-            }
         }
     }
 }

@@ -3,13 +3,13 @@
 mod apart;
 mod application;
 mod cookie;
+mod expiry;
 pub(crate) mod fast_open;
 mod icmp;
 mod next;
 mod numbers;
 pub(crate) mod open;
 mod options;
-mod orphan;
 mod receive;
 mod refusal;
 mod run;
@@ -20,6 +20,8 @@ mod urgent;
 pub use crate::connection::options::ConnectionOption;
 
 use crate::common::Common;
+use crate::connection::expiry::Expiry;
+use crate::connection::receive::Input;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -69,6 +71,10 @@ pub struct Connection {
     pub(crate) fast_open: FastOpenState,
 }
 
+/// In `challenges`: the peer's SYN came again and acknowledged ours, which in the Linux profile makes a connection of a
+/// listener's handshake, with a count of its own.
+const CHALLENGED_AS_CONNECTION: u8 = 2;
+
 /// How far beyond the numbers of a connection in TIME-WAIT Linux begins the next one.
 const SMALL_STATE_DISTANCE: u32 = 65_537;
 
@@ -82,21 +88,17 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        let outcome = self.arrive(header, payload, ecn, env);
+        let mut outcome = Outcome::default();
+        Input { tcb: self, env, outcome: &mut outcome }.segment(header, payload, ecn);
         self.settle(env);
         outcome
     }
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        self.fire(env, &mut outcome);
+        Expiry { tcb: self, env, outcome: &mut outcome }.fire();
         self.settle(env);
         outcome
-    }
-    /// When [`Connection::timeout`] wants to be called next; [`Instant::FAR_FUTURE`] for never.
-    #[inline]
-    pub fn deadline(&self) -> Instant {
-        self.next_deadline()
     }
     /// Whether [`Connection::transmit`] would send something at `now`.
     #[inline]
@@ -122,8 +124,8 @@ impl Connection {
         let why = self.transmit_pass(env, budget_segments, out);
         // A pass in which nothing left makes no room: a writer that lacks memory would be told in each pass of a full
         // device, and would try in vain each time.
-        if waits && self.not_sent_bytes() < not_sent_bytes {
-            self.tell_writer(&mut outcome);
+        if waits && self.not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common) {
+            outcome.changes |= Changes::WRITABLE;
         }
         match why {
             // It was asked for just now, and nothing that it depends on has changed since.
@@ -276,7 +278,9 @@ impl Connection {
         if self.common.state == TcpState::Closed {
             return;
         }
-        self.stop_timers();
+        (self.sender.retransmit_at, self.receiver.acknowledge_at) =
+            (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        self.linger_at = Instant::FAR_FUTURE;
         self.sender.flags.clear(SenderFlags::DUE);
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
         self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
@@ -309,13 +313,41 @@ impl Connection {
     /// Bytes queued and never sent.
     #[inline]
     pub fn not_sent_bytes(&self) -> u32 {
-        let (next, end) = (self.sender.space.next, self.sender.stream_end());
-        match () {
-            () if self.common.state.opens() && !self.common.flags.has(ConnectionFlags::EARLY) => {
-                self.sender.queued_bytes()
-            }
-            () if next.precedes(end) => end.since(next),
-            () => 0,
+        self.sender.not_sent_bytes(&self.common)
+    }
+    /// Both sides are closed, and our last acknowledgment may be lost.
+    // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
+    fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
+        if self.common.config.policy.minimal_last_states && !self.common.is_small() {
+            self.challenges = 0;
+        }
+        self.enter(TcpState::TimeWait, env);
+        self.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.linger_at = env.now + self.common.config.time_wait;
+        self.sender.recovery.end();
+        if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
+            // Nothing comes any more that they were for.
+            self.clear(env.pool);
+        }
+    }
+    /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
+    /// socket by then.
+    pub fn outlives_abort(&self) -> bool {
+        self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
+    }
+    /// It has counts of its own, and waits for nothing.
+    fn begin_small(&mut self) {
+        self.challenges = 0;
+        self.receiver.acknowledge_at = Instant::FAR_FUTURE;
+        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
+    }
+
+    /// The application has let go. While our FIN is not acknowledged the peer has to take what is left.
+    fn orphaned(&mut self, now: Instant) {
+        if self.common.state.has_fin_outstanding() {
+            self.linger_at = now + self.common.config.orphan_timeout;
+            let acknowledged_bytes = self.sender.acknowledged_bytes;
+            self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
     }
     /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.

@@ -1,20 +1,16 @@
 //! The three-way handshake, from either side and from both (RFC 9293 §3.5).
 
-use crate::arrival::Arrival;
 use crate::common::Common;
-use crate::connection::receive::reset::CHALLENGED_AS_CONNECTION;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
-use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::receiver::Receiver;
 use crate::receiver::window::scale_for;
 use crate::sender::Sender;
-use crate::sender::handshake::{LEAST_HALVED_BYTES, LEAST_MSS};
-use crate::sender::recovery::Recovery;
+use crate::sender::handshake::LEAST_MSS;
 use crate::sender::search::IPV6_LEAST_MSS;
-use crate::{Config, Connection, ConnectionError, EcnMode, Environment, FastOpenState, Header, Open};
+use crate::{Config, Connection, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
-use inhost_event::{Drop, TcpState};
+use inhost_event::TcpState;
 use inhost_wire::tcp::{Flags, TcpOptions};
 use std::sync::Arc;
 
@@ -129,7 +125,7 @@ impl Connection {
     }
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
-    fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
+    pub(super) fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
         self.receiver.space.initial = syn.sequence;
         self.receiver.space.next = syn.sequence + 1;
         self.receiver.space.edge = self.receiver.space.next;
@@ -177,133 +173,6 @@ impl Connection {
             self.common.config.ecn != EcnMode::Off && ece && cwr && asked
         };
         self.common.flags.put(ConnectionFlags::ECN, agreed);
-    }
-    /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
-    // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
-    pub(crate) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.enter(TcpState::Established, env);
-        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
-        if !self.common.flags.has(ConnectionFlags::ACTIVE)
-            && let Some(buffers) = &mut self.sender.buffers
-        {
-            buffers.fast_open = None;
-        }
-        self.sender.space.push = self.sender.space.push.later(self.sender.space.unacknowledged);
-        self.sender.space.urgent = self.sender.space.urgent.later(self.sender.space.unacknowledged);
-        self.sender.recovery = Recovery::new(self.sender.space.unacknowledged);
-        if self.common.config.policy.mss_at_most_half_window
-            && !self.common.flags.has(ConnectionFlags::ACTIVE)
-        {
-            // What the SYN said does not count there.
-            self.sender.space.largest_window = self.sender.space.window;
-        }
-        // spec: RFC6928 2-3
-        // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
-        let repeated = self.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
-        let segments = if repeated > 1 { 1 } else { self.common.config.initial_window_segments };
-        self.sender.congestion.open(segments, self.sender.effective_mss(&self.common));
-        if self.common.flags.has(ConnectionFlags::SYN_REPEATED) {
-            self.sender.round_trip.after_lost_syn();
-            if self.common.flags.has(ConnectionFlags::ACTIVE)
-                && self.common.config.policy.retransmitted_syn_sets_cwr
-            {
-                self.sender.tell_of_reduction(&self.common);
-            }
-        }
-        self.sender.begin_search(&self.common);
-        self.sender.retransmit_at = Instant::FAR_FUTURE;
-        self.sender.progress_at = env.now;
-        self.receiver.receive_mss = self.receiver.receive_mss.min(self.common.path_mss);
-        if self.common.config.policy.challenge_interval.is_some()
-            && !self.common.flags.has(ConnectionFlags::ACTIVE)
-        {
-            // What its handshake was answered is no business of the connection.
-            self.challenges = u8::from(self.challenges == CHALLENGED_AS_CONNECTION);
-        }
-        if self.common.acks_adapt() {
-            // A peer that takes little is thought to send little.
-            let own = self.sender.segment_bytes().min(u32::from(self.receiver.receive_mss)) as u16;
-            self.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
-        }
-        outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            self.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
-            self.enter(TcpState::FinWait1, env);
-            if self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
-                self.orphaned(env.now);
-            } else if self.common.config.policy.answers_crossing_syn {
-                self.common.flags.set(ConnectionFlags::APART);
-            }
-        }
-    }
-
-    /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
-    // spec: RFC5961 3.2-4
-    pub(crate) fn arrive_in_syn_sent(
-        &mut self,
-        arrival: &mut Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        let header = arrival.header;
-        let flags = header.flags;
-        let acknowledges = flags.ack()
-            && self.sender.space.unacknowledged.precedes(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.sender.space.next);
-        if flags.ack() && !acknowledges {
-            outcome.dropped = Some(Drop::OutOfWindow);
-            if !flags.rst() {
-                outcome.reset = Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
-            }
-            if let Some(retry) = self.common.config.policy.bad_syn_ack_retry
-                && self.sender.round_trip.backoff == 0
-            {
-                self.sender.retransmit_at = env.now + retry;
-            }
-            return;
-        }
-        if flags.rst() {
-            if acknowledges {
-                self.finish(Some(ConnectionError::Refused), env, outcome);
-            } else {
-                outcome.dropped = Some(Drop::OutOfWindow);
-            }
-            return;
-        }
-        if !flags.syn() {
-            outcome.dropped = Some(Drop::OutOfWindow);
-            return;
-        }
-        if acknowledges && self.sender.echo_is_foreign(&self.common, header, env.now) {
-            outcome.dropped = Some(Drop::OldTimestamp);
-            outcome.reset = ResetReply::to(header, 0);
-            return;
-        }
-        self.learn_from_syn(header, env.now);
-        arrival.start = header.sequence + 1;
-        if !acknowledges {
-            // Both called at once.
-            // spec: RFC9293 MUST-10 (simultaneous open)
-            // spec: RFC9293 MUST-11 (that we called is remembered)
-            self.sender.syn_crossed();
-            self.enter(TcpState::SynReceived, env);
-            self.common.flags.set(ConnectionFlags::SYNCHRONISE);
-            return;
-        }
-        self.syn_answered(header, env);
-        self.sender.space.unacknowledged = header.acknowledgment;
-        self.sender.space.window_acknowledgment = header.acknowledgment;
-        self.sender.measure_syn(&self.common, header, env.now);
-        self.establish(env, outcome);
-        // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
-        self.receiver.space.edge = self.receiver.space.next + self.receiver.window_space(&self.common);
-        self.receiver.acknowledge_handshake(&self.common, env.now);
-        self.receiver.take_urgent(&self.common, arrival, outcome);
-        let is_fast_open =
-            matches!(self.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
-        if !self.common.config.policy.syn_ack_data_is_dropped || is_fast_open {
-            self.take_data(arrival, env, outcome);
-        }
     }
 }
 

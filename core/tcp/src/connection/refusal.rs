@@ -3,10 +3,9 @@
 
 use crate::connection::transmit::EmittedSegment;
 use crate::flags::SenderFlags;
-use crate::outcome::Outcome;
 use crate::sender::next::Next;
 use crate::state::Allows;
-use crate::{Connection, ConnectionError, Environment, RecoveryState};
+use crate::{Connection, Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
 
 impl Connection {
@@ -45,14 +44,5 @@ impl Connection {
             self.sender.progress_at = now + self.sender.round_trip.base_timeout(&self.common.config);
             self.sender.retransmit_at = self.sender.progress_at;
         }
-    }
-    /// The time to try again has come for data that the link refused, and nothing is out.
-    pub(crate) fn fire_refusal(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        if env.now.since(self.sender.progress_at) >= self.common.config.user_timeout {
-            return self.time_out(ConnectionError::TimedOut, env, outcome);
-        }
-        self.sender.keep_alive_probes = self.sender.keep_alive_probes.saturating_add(1);
-        self.sender.retransmit_at = Instant::FAR_FUTURE;
-        self.sender.flags.set(SenderFlags::OVERRIDE);
     }
 }

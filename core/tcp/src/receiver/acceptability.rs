@@ -6,6 +6,7 @@ use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
+use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 
 impl Receiver {
@@ -90,5 +91,25 @@ impl Receiver {
         common.flags.has(ConnectionFlags::TIMESTAMPS)
             && !arrival.header.flags.rst()
             && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < 0)
+    }
+    /// A segment came: its time, and its timestamp for the echo (RFC 7323 §4.3).
+    // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
+    #[inline]
+    pub fn note_segment(
+        &mut self,
+        common: &Common,
+        sequence: Sequence,
+        timestamps: Option<(u32, u32)>,
+        now: Instant,
+    ) {
+        self.received_at = now;
+        if let Some((value, _)) = timestamps
+            && common.flags.has(ConnectionFlags::TIMESTAMPS)
+            && sequence.at_or_before(self.space.acknowledged)
+            && value.wrapping_sub(self.timestamp_recent) as i32 >= 0
+        {
+            self.timestamp_recent = value;
+            self.timestamp_second = (now.as_nanos() / 1_000_000_000) as u32;
+        }
     }
 }

@@ -24,6 +24,10 @@ const TICK: Duration = Duration::from_millis(1);
 /// The longest that an acknowledgment waits in a conversation, or for the end of a write to be read.
 const MOST_DELAY_MS: u16 = 200;
 
+/// The longest that an acknowledgment may wait (RFC 9293 §3.8.6.3).
+// spec: RFC9293 MUST-40; RFC5681 4.2-2
+const MOST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
+
 /// The longest that any waits (RFC 9293 §3.8.6.3).
 const MOST_STREAM_DELAY_MS: u16 = 500;
 
@@ -174,6 +178,24 @@ impl Receiver {
         }
         if coming.bytes >= GROWING_BYTES {
             self.grow_window(common, coming.bytes);
+        }
+    }
+    /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
+    // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
+    // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
+    #[inline]
+    pub fn schedule_acknowledgment(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
+        self.flags.set(ReceiverFlags::SCHEDULED);
+        if common.acks_adapt() {
+            return self.schedule_adaptive(common, round_trip, now);
+        }
+        let waiting = self.space.next.since(self.space.acknowledged);
+        let delay = common.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
+        if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO || self.ack_timing.is_quick()
+        {
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        } else if self.acknowledge_at == Instant::FAR_FUTURE {
+            self.acknowledge_at = now + delay;
         }
     }
     /// Data or FIN waits to be acknowledged: now, or after a while.

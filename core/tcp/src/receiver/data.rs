@@ -1,13 +1,17 @@
-//! Data ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2).
+//! Data in order and ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2).
 
 use super::Receiver;
 use crate::Environment;
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::Outcome;
+use crate::policy::DelayedAck;
 use crate::receiver::reassembly::Room;
-use inhost_buf::Batch;
+use crate::receiver::window::tighten;
+use crate::sender::rtt::RoundTrip;
+use inhost_base::Sequence;
+use inhost_buf::{Batch, Packet};
 use inhost_event::{Drop, TcpState};
 
 /// Least payload ahead of a hole with which the window grows.
@@ -15,7 +19,78 @@ const GROWING_AHEAD_BYTES: u32 = 8;
 /// Duplicate acknowledgments owed at a time: one for each segment of a batch.
 const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
 
+/// What data in order led to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct InOrder {
+    /// Data was held ahead of it.
+    pub fills_hole: bool,
+    /// The peer's FIN, which came before, is next.
+    pub reaches_fin: bool,
+}
+
 impl Receiver {
+    /// Takes the next bytes in order, which may lie in several packets, and the data that they connect to. Acknowledging
+    /// them is the caller's part, unless it is due at once. `fin`: the peer's stream ends with them.
+    // spec: RFC5681 3.2-2
+    #[inline]
+    pub fn take_in_order(
+        &mut self,
+        common: &Common,
+        round_trip: &RoundTrip,
+        payload: &mut [Packet],
+        (coming, fin): (Coming, bool),
+        timestamps: Option<(u32, u32)>,
+        env: &mut Environment<'_>,
+    ) -> InOrder {
+        let length: u32 = payload.iter().map(|piece| piece.len() as u32).sum();
+        if length == 0 {
+            return InOrder::default();
+        }
+        self.note_data(common, round_trip, coming, env.now);
+        if coming.bytes >= u32::from(self.receive_mss) {
+            self.measure_as_receiver(common, timestamps, env.now);
+        }
+        let buffers = self.buffers.get_or_insert_default();
+        for piece in payload {
+            buffers.receive.push(tighten(piece.take(), env.pool), env.pool);
+        }
+        let next = self.space.next + length;
+        let fills_hole = !buffers.reassembly.is_empty() && !fin;
+        let joined = if fills_hole { self.fill_hole(common, next, env) } else { 0 };
+        self.space.next = next + joined;
+        self.ack_timing.duplicates_due = 0;
+        self.received_bytes += u64::from(length + joined);
+        self.flags.set(ReceiverFlags::SCHEDULED);
+        let reaches_fin =
+            fills_hole && self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.space.next));
+        InOrder { fills_hole, reaches_fin }
+    }
+    /// What comes in order reaches to `next`: the bytes that follow it were here already. What fills a hole is
+    /// acknowledged at once (RFC 5681 §4.2).
+    #[inline(never)]
+    fn fill_hole(&mut self, common: &Common, next: Sequence, env: &mut Environment<'_>) -> u32 {
+        let tells = common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack;
+        let Some(buffers) = &mut self.buffers else { return 0 };
+        if tells {
+            buffers.reassembly.note_overlap(next);
+        }
+        let before = buffers.reassembly.recent().next();
+        let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool);
+        if tells
+            && buffers.reassembly.ends_by(next + joined)
+            && buffers.reassembly.duplicate.is_none()
+            && common.config.policy.delayed_ack == DelayedAck::Adaptive
+            && common.state != TcpState::Established
+        {
+            // Linux acknowledges the FIN before it forgets what lay ahead.
+            buffers.reassembly.duplicate = before;
+        }
+        let is_filled = buffers.reassembly.is_empty();
+        if is_filled || !common.acks_adapt() {
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        }
+        joined
+    }
     /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
     /// duplicate (RFC 5681 §4.2). Each such segment is owed one of its own, for the sender counts them: segments that
     /// come in one batch would otherwise never make three.

@@ -13,7 +13,7 @@ use crate::{Environment, Header, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
-/// What a segment says about what is out.
+/// What a segment acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckInfo<'a> {
     /// Everything before this has arrived.
@@ -28,12 +28,93 @@ pub(crate) struct AckInfo<'a> {
     pub congestion: bool,
 }
 
+/// What came of an acknowledgment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledged {
+    /// It acknowledges something new.
+    pub advanced: bool,
+    /// It acknowledges our FIN.
+    pub fin: bool,
+}
+
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
 const RESTART_SEGMENTS: usize = 4;
 /// Time that a peer has at least to show that it still has what it said it had.
 const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
+    /// Takes an acknowledgment: what it delivers, what it says of losses and of the path, and the timers of what is still
+    /// out. It is inlined in the fast path and in the slow path, so that the fast one makes no test whose answer is known.
+    // spec: RFC7323 4.1-2
+    #[inline(always)]
+    pub fn acknowledge(
+        &mut self,
+        common: &Common,
+        report: &AckInfo<'_>,
+        duplicate: bool,
+        env: &mut Environment<'_>,
+    ) -> Acknowledged {
+        let now = env.now;
+        let before = self.space.unacknowledged;
+        // An old acknowledgment says nothing but what its blocks say.
+        let acknowledgment = before.later(report.acknowledgment);
+        let mut sample = AckSample {
+            advanced_bytes: acknowledgment.since(before),
+            duplicate,
+            counted_bytes: 0,
+            in_flight_before_bytes: self.in_flight_bytes(),
+            sacked_before_bytes: self.sacked_bytes(),
+            outstanding_before_bytes: self.space.next.since(before),
+            round_trip: None,
+            rate: None,
+            congestion: report.congestion,
+            edge: acknowledgment + report.window_bytes,
+        };
+        let mut delivery = self.deliver(common, report, acknowledgment, now);
+        let advanced = sample.advanced_bytes > 0;
+        let mut fin_acknowledged = false;
+        if advanced {
+            let echo = report.echo.filter(|_| !delivery.within_segment);
+            let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
+            let (next, measured) = (self.space.next, delivery.oldest_round_trip);
+            self.round_trip.acknowledged(acknowledgment, next, measured, echoed, &common.config);
+            if delivery.newest_round_trip.is_none()
+                && echoed.is_some()
+                && let Some(buffers) = &mut self.buffers
+            {
+                buffers.tail_probe.measured();
+            }
+            fin_acknowledged = self.discard_acknowledged(acknowledgment, sample.advanced_bytes, env);
+        } else if delivery.oldest_round_trip.is_none() && delivery.sacked_bytes > 0 && !delivery.again {
+            delivery.oldest_round_trip = delivery.newest_round_trip;
+        }
+        sample.round_trip = delivery.newest_round_trip;
+        sample.rate = self.sample_rate(delivery.builder, now);
+        self.count_duplicates(common, &mut sample);
+        let calm = self.recovery.state == RecoveryState::Open
+            && !duplicate
+            && !sample.congestion
+            && delivery.duplicate.is_none()
+            && delivery.overtaken.is_none()
+            && self.sacked_bytes() == 0;
+        if calm {
+            self.grow(delivery.bytes, &sample, now);
+        } else {
+            self.recover_by(common, &delivery, sample, report.echo, env);
+        }
+        self.release_small(common);
+        let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
+        if self.judge_tail_probe(pure) {
+            self.probe_repaired_a_loss(common, sample.in_flight_before_bytes, env);
+        }
+        if self.flags.has(SenderFlags::SEARCHES) {
+            self.judge_search(common, now);
+        }
+        self.set_pace(common);
+        let restarts = advanced && !delivery.within_segment;
+        self.restart_timers(common, restarts, restarts || delivery.sacked_bytes > 0, now);
+        Acknowledged { advanced, fin: fin_acknowledged }
+    }
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     pub fn is_recent(&self, common: &Common, acknowledgment: Sequence) -> bool {
@@ -67,8 +148,8 @@ impl Sender {
         let counts = elapsed_ms <= stamp.wrapping_sub(self.least_echo);
         counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
     }
-    /// What a segment says about what is out.
-    pub fn report_of<'a>(&self, common: &Common, header: &'a Header) -> AckInfo<'a> {
+    /// What a segment acknowledges.
+    pub fn ack_info<'a>(&self, common: &Common, header: &'a Header) -> AckInfo<'a> {
         let sack = &header.options.sack;
         AckInfo {
             acknowledgment: header.acknowledgment,
@@ -242,35 +323,6 @@ impl Sender {
                 && self.space.narrows_again(header.sequence, header.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.has_outstanding() && same_window && empty && self.space.window > 0
-    }
-    /// The persist timer begins anew with each acknowledgment while nothing is out.
-    #[inline(never)]
-    pub fn restart_persist_timer(&mut self, common: &Common, now: Instant) {
-        if self.retransmit_at != Instant::FAR_FUTURE {
-            self.arm_retransmission(common, now);
-        }
-        if let Some(buffers) = &mut self.buffers
-            && buffers.aggregate_until != Instant::FAR_FUTURE
-        {
-            buffers.aggregate_until = Instant::FAR_FUTURE;
-            self.aggregate(common, now);
-        }
-    }
-    /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
-    pub fn window_opened(&mut self, common: &Common, now: Instant) {
-        self.flags.clear(SenderFlags::PROBE);
-        if common.config.policy.window_probes_are_empty && self.has_outstanding() {
-            // What is out was sent again, and is watched over, with the window closed, too.
-            return;
-        }
-        self.round_trip.backoff = 0;
-        self.retransmit_at = Instant::FAR_FUTURE;
-        if self.has_outstanding() {
-            if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-                self.send_refused_again(common, 0);
-            }
-            self.arm_retransmission(common, now);
-        }
     }
     /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
     pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::flags::ConnectionFlags;
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::Visit;
 use crate::sender::burst::{Burst, WriteBoundaries, WriteBoundary};
 use crate::sender::flight::Flight;
@@ -167,5 +167,30 @@ impl Sender {
         let limit = common.config.send_buffer_limit_bytes;
         let wanted = 2 * self.congestion.window.window_bytes as usize;
         wanted.max(common.config.send_buffer_initial_bytes).min(limit)
+    }
+    /// Bytes queued and never sent.
+    #[inline]
+    pub fn not_sent_bytes(&self, common: &Common) -> u32 {
+        let (next, end) = (self.space.next, self.stream_end());
+        match () {
+            () if common.state.opens() && !common.flags.has(ConnectionFlags::EARLY) => self.queued_bytes(),
+            () if next.precedes(end) => end.since(next),
+            () => 0,
+        }
+    }
+    /// Whether a writer that found the buffer full is to know of room: once a third of the buffer is free.
+    #[inline]
+    pub fn wakes_writer(&mut self, common: &Common) -> bool {
+        if !self.flags.has(SenderFlags::WRITER_WAITS) {
+            return false;
+        }
+        let limit = self.send_buffer_bytes(common);
+        let low_water = common.config.not_sent_low_water_bytes;
+        let fresh = low_water == usize::MAX || (self.not_sent_bytes(common) as usize) < low_water.div_ceil(2);
+        let wakes = fresh && self.queued_bytes() as usize <= limit - limit / 3;
+        if wakes {
+            self.flags.clear(SenderFlags::WRITER_WAITS);
+        }
+        wakes
     }
 }

@@ -43,9 +43,6 @@ impl FastOpen {
 
 /// Bytes that the timestamps option takes in every segment, padding included.
 pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
-/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
-const SMALL_WINDOW_BYTES: u32 = 536;
-
 impl Sender {
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
@@ -91,25 +88,6 @@ impl Sender {
         }
         most.max(u32::from(LEAST_HALVED_BYTES - options))
     }
-    /// Half of the largest window that the peer has offered, or a small one whole.
-    pub fn window_bound(&self) -> u32 {
-        let window = self.space.largest_window;
-        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
-    }
-    /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
-    /// has room for as many as before.
-    #[cold]
-    pub fn resize_to_window(&mut self, common: &Common) {
-        let (before, after) = (self.segment_bytes().max(1), self.effective_mss(common));
-        if before != after {
-            let window = &mut self.congestion.window;
-            window.window_bytes =
-                (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;
-            self.congestion.resize(after);
-        }
-    }
-    // What the handshake asks on its way.
-
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
         let initial = self.space.unacknowledged;
         self.buffers_mut().fast_open.get_or_insert_with(|| {

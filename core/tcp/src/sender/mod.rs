@@ -18,6 +18,7 @@ pub(crate) mod search;
 pub(crate) mod space;
 mod timers;
 mod urgent;
+mod window;
 
 use crate::flags::SenderFlags;
 use crate::sender::buffers::SendBuffers;

@@ -78,4 +78,10 @@ impl Sender {
         let buffers = self.buffers_mut();
         buffers.aggregate_until = buffers.aggregate_until.min(until);
     }
+    /// A segment of the peer's shows that it is there.
+    #[inline]
+    pub fn peer_answers(&mut self) {
+        self.keep_alive_probes = 0;
+        self.flags.clear(SenderFlags::SILENCE);
+    }
 }

@@ -1,111 +1,106 @@
 //! Whether a segment's numbers are ours to look at: the first check of RFC 9293 §3.10.7.4, and PAWS before it
 //! (RFC 7323 §5.3).
 
+use super::Input;
 use crate::arrival::Arrival;
 use crate::connection::open::is_repeated_syn;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::outcome::Outcome;
 use crate::state::Allows;
-use crate::{Connection, Environment};
 use inhost_event::{Drop, TcpState};
 
 /// A timestamp older than this says nothing any more (RFC 7323 §5.5): 24 days.
 // spec: RFC7323 5.5-1
 const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
 
-impl Connection {
+impl Input<'_, '_> {
     /// Checks the segment and cuts it to what lies in the window. When false, what the peer is owed is marked.
     // spec: RFC7323 5.3-2, 5.3-3; RFC5961 3.2-3
-    pub(super) fn is_acceptable(
-        &mut self,
-        arrival: &mut Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) -> bool {
-        if let Some(why) = self.fails_paws(arrival, env) {
-            outcome.dropped = Some(why);
-            let is_silent = self.common.config.policy.pure_acks_pass_paws
+    pub(super) fn is_acceptable(&mut self, arrival: &mut Arrival<'_>) -> bool {
+        if let Some(why) = self.fails_paws(arrival) {
+            self.outcome.dropped = Some(why);
+            let is_silent = self.tcb.common.config.policy.pure_acks_pass_paws
                 && arrival.is_pure()
-                && arrival.header.sequence.precedes(self.receiver.space.next);
+                && arrival.header.sequence.precedes(self.tcb.receiver.space.next);
             if !is_silent {
-                self.receiver.note_old(&self.common, arrival);
-                self.answer_unacceptable(arrival, env);
+                self.tcb.receiver.note_old(&self.tcb.common, arrival);
+                self.answer_unacceptable(arrival);
             }
             return false;
         }
-        if self.common.state == TcpState::SynReceived
-            && is_repeated_syn(arrival.header, self.receiver.space.initial)
-            && !(self.common.flags.has(ConnectionFlags::ACTIVE)
-                && self.common.config.policy.answers_crossing_syn)
+        if self.tcb.common.state == TcpState::SynReceived
+            && is_repeated_syn(arrival.header, self.tcb.receiver.space.initial)
+            && !(self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.tcb.common.config.policy.answers_crossing_syn)
         {
-            outcome.dropped = Some(Drop::OutOfWindow);
+            self.outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
             // bears beside comes again.
-            let limited = self.common.config.policy.challenge_interval.is_some() && !self.may_challenge(env);
-            if self.sender.space.next != self.sender.syn_sequence(&self.common)
-                && !self.common.flags.has(ConnectionFlags::HELD)
+            let limited = self.tcb.common.config.policy.challenge_interval.is_some() && !self.may_challenge();
+            if self.tcb.sender.space.next != self.tcb.sender.syn_sequence(&self.tcb.common)
+                && !self.tcb.common.flags.has(ConnectionFlags::HELD)
                 && !limited
             {
-                self.common.flags.set(ConnectionFlags::SYNCHRONISE);
+                self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
             }
             return false;
         }
-        if self.receiver.is_in_window(&self.common, arrival) {
-            self.receiver.cut_to_window(&self.common, arrival);
+        if self.tcb.receiver.is_in_window(&self.tcb.common, arrival) {
+            self.tcb.receiver.cut_to_window(&self.tcb.common, arrival);
             return true;
         }
-        outcome.dropped = Some(Drop::OutOfWindow);
+        self.outcome.dropped = Some(Drop::OutOfWindow);
         let header = arrival.header;
         if header.flags.rst() {
-            return self.receiver.repeats_fin(&self.common, header);
+            return self.tcb.receiver.repeats_fin(&self.tcb.common, header);
         }
-        if !self.common.state.opens() {
-            self.receiver.note_old(&self.common, arrival);
+        if !self.tcb.common.state.opens() {
+            self.tcb.receiver.note_old(&self.tcb.common, arrival);
         }
-        if self.common.state == TcpState::TimeWait && header.flags.fin() {
+        if self.tcb.common.state == TcpState::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT begins anew.
-            self.linger_at = env.now + self.common.config.time_wait;
+            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
-        self.answer_unacceptable(arrival, env);
+        self.answer_unacceptable(arrival);
         false
     }
     /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
     // spec: RFC7323 3.2-5, 5.2-4, 5.3-1
-    fn fails_paws(&self, arrival: &Arrival<'_>, env: &Environment<'_>) -> Option<Drop> {
-        if !self.common.flags.has(ConnectionFlags::TIMESTAMPS) || arrival.header.flags.rst() {
+    fn fails_paws(&self, arrival: &Arrival<'_>) -> Option<Drop> {
+        if !self.tcb.common.flags.has(ConnectionFlags::TIMESTAMPS) || arrival.header.flags.rst() {
             return None;
         }
         let Some((value, _)) = arrival.header.options.timestamps else {
-            return self.common.config.timestamps_required.then_some(Drop::OldTimestamp);
+            return self.tcb.common.config.timestamps_required.then_some(Drop::OldTimestamp);
         };
-        let age = self.receiver.timestamp_recent.wrapping_sub(value) as i32;
+        let age = self.tcb.receiver.timestamp_recent.wrapping_sub(value) as i32;
         if age <= 0 {
             return None;
         }
-        let second = (env.now.as_nanos() / 1_000_000_000) as u32;
-        let stale = second.wrapping_sub(self.receiver.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
-        let most = i32::from(self.common.config.policy.pure_acks_pass_paws && !self.common.state.opens());
+        let second = (self.env.now.as_nanos() / 1_000_000_000) as u32;
+        let stale = second.wrapping_sub(self.tcb.receiver.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
+        let most =
+            i32::from(self.tcb.common.config.policy.pure_acks_pass_paws && !self.tcb.common.state.opens());
         (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
     fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {
         let header = arrival.header;
-        let timeout = self.sender.round_trip.base_timeout(&self.common.config).as_millis() as i64;
-        let window = u32::from(header.window) << self.sender.scale;
-        self.common.config.policy.pure_acks_pass_paws
+        let timeout = self.tcb.sender.round_trip.base_timeout(&self.tcb.common.config).as_millis() as i64;
+        let window = u32::from(header.window) << self.tcb.sender.scale;
+        self.tcb.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()
-            && header.sequence == self.receiver.space.next
-            && header.acknowledgment == self.sender.space.unacknowledged
-            && !self.sender.space.window_sequence.precedes(header.sequence)
-            && window <= self.sender.space.window
+            && header.sequence == self.tcb.receiver.space.next
+            && header.acknowledgment == self.tcb.sender.space.unacknowledged
+            && !self.tcb.sender.space.window_sequence.precedes(header.sequence)
+            && window <= self.tcb.sender.space.window
             && i64::from(age) <= timeout * 12 / 10
     }
     /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers
     /// are counted, lest two ends answer each other for ever; and so is the answer to a SYN, whatever it bears
     /// (RFC 5961 §4.2, §7).
-    fn answer_unacceptable(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>) {
-        if arrival.bears_stream() || self.may_challenge(env) {
-            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+    fn answer_unacceptable(&mut self, arrival: &Arrival<'_>) {
+        if arrival.bears_stream() || self.may_challenge() {
+            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
 }

@@ -1,141 +1,128 @@
 //! What is left of a connection once nobody holds it: FIN-WAIT-2 after the application has let go, and TIME-WAIT, where
 //! Linux keeps a small entry with rules of its own (tcp_timewait_state_process).
 
+use super::Input;
+use crate::ConnectionError;
 use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::outcome::{Outcome, ResetReply};
-use crate::{Connection, ConnectionError, Environment};
-use inhost_base::{Instant, Sequence};
+use crate::outcome::ResetReply;
+use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
-impl Connection {
-    /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
-    /// socket by then.
-    pub fn outlives_abort(&self) -> bool {
-        self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
-    }
+impl Input<'_, '_> {
     /// A segment for it.
-    pub(super) fn arrive_in_small(
-        &mut self,
-        arrival: &Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        if self.common.state == TcpState::TimeWait {
+    pub(super) fn arrive_in_small(&mut self, arrival: &Arrival<'_>) {
+        if self.tcb.common.state == TcpState::TimeWait {
             // Nobody sends any more who could go slower.
-            self.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
+            self.tcb.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
         }
-        let is_old = self.receiver.is_older_than_known(&self.common, arrival);
-        let (start, end, next) = (arrival.header.sequence, arrival.end(), self.receiver.space.next);
-        if self.common.state == TcpState::TimeWait {
-            return self.arrive_in_time_wait(arrival, is_old, env, outcome);
+        let is_old = self.tcb.receiver.is_older_than_known(&self.tcb.common, arrival);
+        let (start, end, next) = (arrival.header.sequence, arrival.end(), self.tcb.receiver.space.next);
+        if self.tcb.common.state == TcpState::TimeWait {
+            return self.arrive_in_time_wait(arrival, is_old);
         }
         let flags = arrival.header.flags;
-        if is_old || !is_within(start, end, next, self.receiver.space.edge) {
-            return self.answer_small(arrival, env, outcome);
+        if is_old || !is_within(start, end, next, self.tcb.receiver.space.edge) {
+            return self.answer_small(arrival);
         }
         if flags.rst() {
-            return self.finish(None, env, outcome);
+            return self.tcb.finish(None, self.env, self.outcome);
         }
         if flags.syn() && next.at_or_before(start) {
-            return self.end_small(arrival, env, outcome);
+            return self.end_small(arrival);
         }
         if !flags.ack() || end.at_or_before(next) || start == end {
-            outcome.dropped = Some(Drop::OutOfWindow);
+            self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
         if !flags.fin() || end != next + 1 {
-            return self.end_small(arrival, env, outcome);
+            return self.end_small(arrival);
         }
-        self.receiver.space.next = end;
-        self.receiver.space.edge = self.receiver.space.edge.later(end);
-        self.keep_timestamp(arrival.header.options.timestamps, env.now);
-        self.enter_time_wait(env);
-        self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.tcb.receiver.space.next = end;
+        self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(end);
+        self.tcb.sender.peer_answers();
+        // Its numbers are known to be in order.
+        self.tcb.receiver.note_segment(
+            &self.tcb.common,
+            self.tcb.receiver.space.acknowledged,
+            arrival.header.options.timestamps,
+            self.env.now,
+        );
+        self.tcb.enter_time_wait(self.env);
+        self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
     }
-    fn arrive_in_time_wait(
-        &mut self,
-        arrival: &Arrival<'_>,
-        is_old: bool,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
+    fn arrive_in_time_wait(&mut self, arrival: &Arrival<'_>, is_old: bool) {
         let flags = arrival.header.flags;
         let (start, end) = (arrival.header.sequence, arrival.end());
-        outcome.dropped = Some(Drop::OutOfWindow);
-        if !is_old && start == self.receiver.space.next && (start == end || flags.rst()) {
+        self.outcome.dropped = Some(Drop::OutOfWindow);
+        if !is_old && start == self.tcb.receiver.space.next && (start == end || flags.rst()) {
             if flags.rst() {
-                return self.finish(None, env, outcome);
+                return self.tcb.finish(None, self.env, self.outcome);
             }
-            self.linger_at = env.now + self.common.config.time_wait;
-            self.keep_timestamp(arrival.header.options.timestamps, env.now);
+            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.sender.peer_answers();
+            // Its numbers are known to be in order.
+            self.tcb.receiver.note_segment(
+                &self.tcb.common,
+                self.tcb.receiver.space.acknowledged,
+                arrival.header.options.timestamps,
+                self.env.now,
+            );
             return;
         }
         if flags.rst() {
             return;
         }
-        let begins = flags.syn() && !flags.ack() && !is_old && self.receiver.space.next.precedes(start);
+        let begins = flags.syn() && !flags.ack() && !is_old && self.tcb.receiver.space.next.precedes(start);
         if begins {
             // It could begin another connection, and nobody listens for it: no limit counts that.
-            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             return;
         }
         if is_old || flags.ack() {
-            self.linger_at = env.now + self.common.config.time_wait;
+            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
-        self.answer_small(arrival, env, outcome);
+        self.answer_small(arrival);
     }
     /// The acknowledgment of our FIN came: what of the segment is for the smaller state that this brings. True where
     /// nothing more is to be done with it.
-    pub(super) fn becomes_small(
-        &mut self,
-        before: TcpState,
-        arrival: &Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) -> bool {
-        if before == self.common.state || !self.common.is_small() {
+    pub(super) fn becomes_small(&mut self, before: TcpState, arrival: &Arrival<'_>) -> bool {
+        if before == self.tcb.common.state || !self.tcb.common.is_small() {
             return false;
         }
         let fin = arrival.header.flags.fin();
         if before == TcpState::Closing {
-            self.begin_small();
-            self.receiver.sack_told(&self.common, env.pool);
+            self.tcb.begin_small();
+            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
             return true;
         }
-        let goes_on = self.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));
+        let goes_on = self.tcb.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));
         if goes_on && arrival.header.sequence != arrival.end() {
-            self.begin_small();
-            self.end_small(arrival, env, outcome);
+            self.tcb.begin_small();
+            self.end_small(arrival);
             return true;
         }
         if fin {
             // It is still taken; an old one leaves the connection whole.
-            self.common.flags.set(ConnectionFlags::WHOLE);
+            self.tcb.common.flags.set(ConnectionFlags::WHOLE);
             return false;
         }
-        self.begin_small();
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.reassembly.clear(env.pool);
+        self.tcb.begin_small();
+        if let Some(buffers) = &mut self.tcb.receiver.buffers {
+            buffers.reassembly.clear(self.env.pool);
         }
         true
     }
-    /// It has counts of its own, and waits for nothing.
-    pub(crate) fn begin_small(&mut self) {
-        self.challenges = 0;
-        self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
-    }
     /// There is nobody for this data: it is answered as if there were no connection.
-    fn end_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        outcome.reset = ResetReply::to(arrival.header, arrival.whole_bytes as usize);
-        self.finish(Some(ConnectionError::Aborted), env, outcome);
+    fn end_small(&mut self, arrival: &Arrival<'_>) {
+        self.outcome.reset = ResetReply::to(arrival.header, arrival.whole_bytes as usize);
+        self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
     }
     /// Tells the peer where we are, what has no part of a stream not too often.
-    fn answer_small(&mut self, arrival: &Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        outcome.dropped = Some(Drop::OutOfWindow);
-        if arrival.bears_stream() || self.may_challenge(env) {
-            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+    fn answer_small(&mut self, arrival: &Arrival<'_>) {
+        self.outcome.dropped = Some(Drop::OutOfWindow);
+        if arrival.bears_stream() || self.may_challenge() {
+            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
 }

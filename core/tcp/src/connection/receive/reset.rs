@@ -1,138 +1,127 @@
 //! RST and SYN within the window: what RFC 9293 §3.10.7.4 says with the defences of RFC 5961.
 
+use super::Input;
+use crate::ConnectionError;
 use crate::arrival::Arrival;
+use crate::connection::CHALLENGED_AS_CONNECTION;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::outcome::{Outcome, ResetReply};
-use crate::{Connection, ConnectionError, Environment};
+use crate::outcome::ResetReply;
 use inhost_base::Duration;
 use inhost_event::{Drop, TcpState};
 
-/// See [`Connection::challenge_syn`].
-pub(crate) const CHALLENGED_AS_CONNECTION: u8 = 2;
-
-impl Connection {
+impl Input<'_, '_> {
     /// A reset counts when it bears exactly the next number; another one in the window asks for a challenge
     /// (RFC 5961 §3.2).
     // spec: RFC5961 3.2-1, 3.2-2, 4.2-2; RFC9293 SHLD-2
-    pub(super) fn take_reset(
-        &mut self,
-        arrival: &Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        if self.common.state == TcpState::TimeWait {
+    pub(super) fn take_reset(&mut self, arrival: &Arrival<'_>) {
+        if self.tcb.common.state == TcpState::TimeWait {
             // RFC 1337 §3: a stray reset does not cut TIME-WAIT short.
-            outcome.dropped = Some(Drop::NotCredible);
+            self.outcome.dropped = Some(Drop::NotCredible);
             return;
         }
-        if arrival.header.sequence != self.receiver.space.next
-            && !self.receiver.repeats_fin(&self.common, arrival.header)
+        if arrival.header.sequence != self.tcb.receiver.space.next
+            && !self.tcb.receiver.repeats_fin(&self.tcb.common, arrival.header)
         {
-            return self.challenge(env, outcome);
+            return self.challenge();
         }
-        let error = match self.common.state {
+        let error = match self.tcb.common.state {
             TcpState::SynReceived
-                if self.common.flags.has(ConnectionFlags::ACTIVE)
-                    && !self.common.config.policy.answers_crossing_syn =>
+                if self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                    && !self.tcb.common.config.policy.answers_crossing_syn =>
             {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
             TcpState::Closing | TcpState::LastAck => {
-                self.common.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
+                self.tcb.common.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
             }
-            TcpState::CloseWait if self.common.config.policy.reset_after_fin_is_closed => {
+            TcpState::CloseWait if self.tcb.common.config.policy.reset_after_fin_is_closed => {
                 Some(ConnectionError::ResetAfterEnd)
             }
             _ => Some(ConnectionError::Reset),
         };
-        self.finish(error, env, outcome);
+        self.tcb.finish(error, self.env, self.outcome);
     }
     /// Whether a segment for a handshake that a listener began is none of it: with another acknowledgment, or with a SYN in
     /// the window.
-    pub(super) fn ends_bad_handshake(
-        &mut self,
-        arrival: &Arrival<'_>,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) -> bool {
+    pub(super) fn ends_bad_handshake(&mut self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        if self.common.state != TcpState::SynReceived
-            || self.common.flags.has(ConnectionFlags::ACTIVE)
-            || self.is_early()
+        if self.tcb.common.state != TcpState::SynReceived
+            || self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            || self.tcb.is_early()
         {
             return false;
         }
-        let expected = self.sender.syn_sequence(&self.common) + 1;
+        let expected = self.tcb.sender.syn_sequence(&self.tcb.common) + 1;
         if header.flags.ack() && header.acknowledgment != expected && !header.flags.rst() {
-            outcome.dropped = Some(Drop::OutOfWindow);
-            outcome.reset = ResetReply::to(header, arrival.payload.len());
+            self.outcome.dropped = Some(Drop::OutOfWindow);
+            self.outcome.reset = ResetReply::to(header, arrival.payload.len());
             return true;
         }
-        if self.common.config.policy.handshake_ack_needs_echo
+        if self.tcb.common.config.policy.handshake_ack_needs_echo
             && !header.flags.rst()
-            && !self.sender.echoes_answer(&self.common, arrival.header)
+            && !self.tcb.sender.echoes_answer(&self.tcb.common, arrival.header)
         {
-            outcome.dropped = Some(Drop::OldTimestamp);
-            if arrival.bears_stream() || self.may_challenge(env) {
-                self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.outcome.dropped = Some(Drop::OldTimestamp);
+            if arrival.bears_stream() || self.may_challenge() {
+                self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             return true;
         }
-        let ahead = header.sequence.since(self.receiver.space.next)
-            < self.receiver.space.edge.since(self.receiver.space.next);
+        let ahead = header.sequence.since(self.tcb.receiver.space.next)
+            < self.tcb.receiver.space.edge.since(self.tcb.receiver.space.next);
         let ends = header.flags.syn() && !header.flags.rst() && ahead;
         if ends {
-            outcome.reset = ResetReply::to(header, arrival.payload.len());
-            self.finish(Some(ConnectionError::Reset), env, outcome);
+            self.outcome.reset = ResetReply::to(header, arrival.payload.len());
+            self.tcb.finish(Some(ConnectionError::Reset), self.env, self.outcome);
         }
         ends
     }
     /// Drops the segment and answers it, within the limit.
     // spec: RFC5961 1.1-1
-    pub(super) fn challenge(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        outcome.dropped = Some(Drop::OutOfWindow);
+    pub(super) fn challenge(&mut self) {
+        self.outcome.dropped = Some(Drop::OutOfWindow);
         // What is discarded leaves nothing behind, no report of what came twice either.
-        self.receiver.sack_told(&self.common, env.pool);
-        if self.may_challenge(env) {
-            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+        if self.may_challenge() {
+            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {
-            outcome.dropped = Some(Drop::RateLimited);
+            self.outcome.dropped = Some(Drop::RateLimited);
         }
     }
     /// The same for a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
     /// Linux, with a count of its own.
-    pub(super) fn challenge_syn(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        let begins = self.common.config.policy.challenge_interval.is_some()
-            && self.common.state == TcpState::SynReceived
-            && !self.common.flags.has(ConnectionFlags::ACTIVE);
+    pub(super) fn challenge_syn(&mut self) {
+        let begins = self.tcb.common.config.policy.challenge_interval.is_some()
+            && self.tcb.common.state == TcpState::SynReceived
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
         if begins {
-            self.challenges = 0;
+            self.tcb.challenges = 0;
         }
-        self.challenge(env, outcome);
+        self.challenge();
         if begins {
-            self.challenges = CHALLENGED_AS_CONNECTION;
+            self.tcb.challenges = CHALLENGED_AS_CONNECTION;
         }
     }
     /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
     // spec: RFC5961 7-1
-    pub(super) fn may_challenge(&mut self, env: &Environment<'_>) -> bool {
-        if let Some(interval) = self.common.config.policy.challenge_interval {
-            let at = env.now.as_millis() as u32;
-            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
-            let may = self.challenges == 0 || passed >= interval;
+    pub(super) fn may_challenge(&mut self) -> bool {
+        if let Some(interval) = self.tcb.common.config.policy.challenge_interval {
+            let at = self.env.now.as_millis() as u32;
+            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.tcb.challenged_at)));
+            let may = self.tcb.challenges == 0 || passed >= interval;
             if may {
-                (self.challenged_at, self.challenges) = (at, 1);
+                (self.tcb.challenged_at, self.tcb.challenges) = (at, 1);
             }
             return may;
         }
-        let second = (env.now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.challenged_at {
-            self.challenged_at = second;
-            self.challenges = 0;
+        let second = (self.env.now.as_nanos() / 1_000_000_000) as u32;
+        if second != self.tcb.challenged_at {
+            self.tcb.challenged_at = second;
+            self.tcb.challenges = 0;
         }
-        let may = self.challenges < self.common.config.challenge_limit_per_second;
-        self.challenges += u8::from(may);
+        let may = self.tcb.challenges < self.tcb.common.config.challenge_limit_per_second;
+        self.tcb.challenges += u8::from(may);
         may
     }
 }

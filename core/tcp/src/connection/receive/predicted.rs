@@ -1,10 +1,12 @@
-//! The straight road: header prediction, one function that says whether a segment is the next data in order or a new
-//! acknowledgment and nothing else to think about, and what is done with such a one (DEC §4).
+//! The fast path: header prediction says whether a segment is the next data in order or a new acknowledgment, with nothing
+//! else to consider, and such a one is taken without the steps for all others (DEC §4).
 
+use super::Input;
 use crate::arrival::Coming;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::outcome::Outcome;
+use crate::outcome::{Changes, Outcome};
 use crate::receiver::window::tighten;
+use crate::sender::acknowledgment::{AckInfo, Acknowledged};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -64,7 +66,7 @@ impl Connection {
                 })
             });
         }
-        self.arrive_as_predicted(header, payload, env, outcome);
+        self.take_predicted(header, payload, env, outcome);
     }
     /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
     /// [`Connection::receive_following`]: full ones, of a stream without a hole.
@@ -92,9 +94,10 @@ impl Connection {
     }
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
-        self.take_window(header.sequence, header.acknowledgment, header.window, now);
+        let numbers = (header.sequence, header.acknowledgment, header.window);
+        self.sender.take_window(&self.common, self.receiver.space.next, numbers, now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
-        self.schedule_acknowledgment(now);
+        self.receiver.schedule_acknowledgment(&self.common, &self.sender.round_trip, now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
     #[inline]
@@ -114,27 +117,64 @@ impl Connection {
             self.soft_error = None;
         }
     }
+    /// Takes a segment as [`Connection::is_predicted`] has it.
     #[inline]
-    pub(super) fn arrive_as_predicted(
+    pub(super) fn take_predicted(
         &mut self,
         header: &PlainHeader,
         payload: &mut [Packet],
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        self.heard(header.sequence, header.timestamps, env.now);
+        self.sender.peer_answers();
+        self.receiver.note_segment(&self.common, header.sequence, header.timestamps, env.now);
         if header.acknowledgment != self.sender.space.unacknowledged {
-            self.advance_plainly(header, env, outcome);
+            self.take_predicted_acknowledgment(header, env, outcome);
         } else if self.soft_error.is_some() {
             self.forget_soft_error(header);
         }
-        self.take_window(header.sequence, header.acknowledgment, header.window, env.now);
+        let numbers = (header.sequence, header.acknowledgment, header.window);
+        self.sender.take_window(&self.common, self.receiver.space.next, numbers, env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
-            let coming = Coming { bytes, push: header.push, is_marked: false };
-            self.take_in_order(payload, false, coming, header.timestamps, env, outcome);
+            let what = (Coming { bytes, push: header.push, is_marked: false }, false);
+            let (common, round_trip) = (&self.common, &self.sender.round_trip);
+            let came = self.receiver.take_in_order(common, round_trip, payload, what, header.timestamps, env);
+            outcome.changes |= Changes::READABLE;
+            if came.fills_hole {
+                self.sender.release_small(&self.common);
+            }
+            if came.reaches_fin {
+                Input { tcb: self, env, outcome }.take_fin(true);
+            }
             if !self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-                self.schedule_acknowledgment(env.now);
+                self.receiver.schedule_acknowledgment(&self.common, &self.sender.round_trip, env.now);
+            }
+        }
+    }
+    /// The acknowledgment of something new in a segment as predicted, without SACK blocks.
+    #[inline(never)]
+    fn take_predicted_acknowledgment(
+        &mut self,
+        header: &PlainHeader,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let (acknowledgment, echo) = (header.acknowledgment, self.common.echo_of(header.timestamps));
+        let window_bytes = u32::from(header.window) << self.sender.scale;
+        let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
+        let came = self.sender.acknowledge(&self.common, &info, false, env);
+        // In ESTABLISHED there is no FIN of ours to be acknowledged.
+        self.note_acknowledged(came, outcome);
+    }
+    /// What the application and the host learn from an acknowledgment.
+    #[inline]
+    pub(super) fn note_acknowledged(&mut self, came: Acknowledged, outcome: &mut Outcome) {
+        if came.advanced {
+            outcome.changes |= Changes::REACHED;
+            self.soft_error = None;
+            if self.sender.wakes_writer(&self.common) {
+                outcome.changes |= Changes::WRITABLE;
             }
         }
     }

@@ -1,0 +1,221 @@
+//! Segments of the handshake: in SYN-SENT, and the acknowledgment of our SYN (RFC 9293 §3.10.7.3, §3.10.7.4).
+
+use super::Input;
+use crate::arrival::Arrival;
+use crate::connection::CHALLENGED_AS_CONNECTION;
+use crate::flags::ConnectionFlags;
+use crate::outcome::{Changes, ResetReply};
+use crate::sender::burst::WriteBoundary;
+use crate::sender::handshake::LEAST_HALVED_BYTES;
+use crate::sender::recovery::Recovery;
+use crate::{ConnectionError, FastOpenState, Header};
+use inhost_base::Instant;
+use inhost_event::{Drop, TcpState};
+
+impl Input<'_, '_> {
+    /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
+    // spec: RFC5961 3.2-4
+    pub(super) fn arrive_in_syn_sent(&mut self, arrival: &mut Arrival<'_>) {
+        let header = arrival.header;
+        let flags = header.flags;
+        let acknowledges = flags.ack()
+            && self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment)
+            && header.acknowledgment.at_or_before(self.tcb.sender.space.next);
+        if flags.ack() && !acknowledges {
+            self.outcome.dropped = Some(Drop::OutOfWindow);
+            if !flags.rst() {
+                self.outcome.reset =
+                    Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
+            }
+            if let Some(retry) = self.tcb.common.config.policy.bad_syn_ack_retry
+                && self.tcb.sender.round_trip.backoff == 0
+            {
+                self.tcb.sender.retransmit_at = self.env.now + retry;
+            }
+            return;
+        }
+        if flags.rst() {
+            if acknowledges {
+                self.tcb.finish(Some(ConnectionError::Refused), self.env, self.outcome);
+            } else {
+                self.outcome.dropped = Some(Drop::OutOfWindow);
+            }
+            return;
+        }
+        if !flags.syn() {
+            self.outcome.dropped = Some(Drop::OutOfWindow);
+            return;
+        }
+        if acknowledges && self.tcb.sender.echo_is_foreign(&self.tcb.common, header, self.env.now) {
+            self.outcome.dropped = Some(Drop::OldTimestamp);
+            self.outcome.reset = ResetReply::to(header, 0);
+            return;
+        }
+        self.tcb.learn_from_syn(header, self.env.now);
+        arrival.start = header.sequence + 1;
+        if !acknowledges {
+            // Both called at once.
+            // spec: RFC9293 MUST-10 (simultaneous open)
+            // spec: RFC9293 MUST-11 (that we called is remembered)
+            self.tcb.sender.syn_crossed();
+            self.tcb.enter(TcpState::SynReceived, self.env);
+            self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
+            return;
+        }
+        self.syn_answered(header);
+        self.tcb.sender.space.unacknowledged = header.acknowledgment;
+        self.tcb.sender.space.window_acknowledgment = header.acknowledgment;
+        self.tcb.sender.measure_syn(&self.tcb.common, header, self.env.now);
+        self.establish();
+        // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
+        self.tcb.receiver.space.edge =
+            self.tcb.receiver.space.next + self.tcb.receiver.window_space(&self.tcb.common);
+        self.tcb.receiver.acknowledge_handshake(&self.tcb.common, self.env.now);
+        self.tcb.receiver.take_urgent(&self.tcb.common, arrival, self.outcome);
+        let is_fast_open =
+            matches!(self.tcb.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
+        if !self.tcb.common.config.policy.syn_ack_data_is_dropped || is_fast_open {
+            self.take_data(arrival);
+        }
+    }
+    /// The acknowledgment of our SYN, in SYN-RECEIVED.
+    pub(super) fn open_by(&mut self, header: &Header) {
+        self.tcb.sender.measure_syn(&self.tcb.common, header, self.env.now);
+        self.tcb.sender.space.window = u32::from(header.window) << self.tcb.sender.scale;
+        self.tcb.sender.space.largest_window =
+            self.tcb.sender.space.largest_window.max(self.tcb.sender.space.window);
+        self.tcb.sender.space.window_sequence = header.sequence;
+        self.tcb.sender.space.window_acknowledgment = header.acknowledgment;
+        if self.tcb.common.flags.has(ConnectionFlags::EARLY) {
+            return self.open_early(header);
+        }
+        if self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
+            self.syn_answered(header);
+        }
+        let syn_end = self.tcb.sender.syn_sequence(&self.tcb.common) + 1;
+        let has_ended = self.tcb.sender.ended_before_open(&self.tcb.common);
+        self.tcb.sender.space.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
+        self.establish();
+        if has_ended {
+            self.tcb.sender.arm_retransmission(&self.tcb.common, self.env.now);
+            if syn_end.precedes(header.acknowledgment) {
+                self.advance(header, false);
+            }
+        }
+    }
+    /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
+    // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
+    pub(super) fn establish(&mut self) {
+        self.tcb.enter(TcpState::Established, self.env);
+        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        if !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            && let Some(buffers) = &mut self.tcb.sender.buffers
+        {
+            buffers.fast_open = None;
+        }
+        self.tcb.sender.space.push = self.tcb.sender.space.push.later(self.tcb.sender.space.unacknowledged);
+        self.tcb.sender.space.urgent =
+            self.tcb.sender.space.urgent.later(self.tcb.sender.space.unacknowledged);
+        self.tcb.sender.recovery = Recovery::new(self.tcb.sender.space.unacknowledged);
+        if self.tcb.common.config.policy.mss_at_most_half_window
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+        {
+            // What the SYN said does not count there.
+            self.tcb.sender.space.largest_window = self.tcb.sender.space.window;
+        }
+        // spec: RFC6928 2-3
+        // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
+        let repeated = self.tcb.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
+        let segments = if repeated > 1 { 1 } else { self.tcb.common.config.initial_window_segments };
+        self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
+        if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED) {
+            self.tcb.sender.round_trip.after_lost_syn();
+            if self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.tcb.common.config.policy.retransmitted_syn_sets_cwr
+            {
+                self.tcb.sender.tell_of_reduction(&self.tcb.common);
+            }
+        }
+        self.tcb.sender.begin_search(&self.tcb.common);
+        self.tcb.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.tcb.sender.progress_at = self.env.now;
+        self.tcb.receiver.receive_mss = self.tcb.receiver.receive_mss.min(self.tcb.common.path_mss);
+        if self.tcb.common.config.policy.challenge_interval.is_some()
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+        {
+            // What its handshake was answered is no business of the connection.
+            self.tcb.challenges = u8::from(self.tcb.challenges == CHALLENGED_AS_CONNECTION);
+        }
+        if self.tcb.common.acks_adapt() {
+            // A peer that takes little is thought to send little.
+            let own = self.tcb.sender.segment_bytes().min(u32::from(self.tcb.receiver.receive_mss)) as u16;
+            self.tcb.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
+        }
+        self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
+        if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            self.tcb.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
+            self.tcb.enter(TcpState::FinWait1, self.env);
+            if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
+                self.tcb.orphaned(self.env.now);
+            } else if self.tcb.common.config.policy.answers_crossing_syn {
+                self.tcb.common.flags.set(ConnectionFlags::APART);
+            }
+        }
+    }
+
+    /// The answer to our SYN: what of its data the peer has, and the cookie for the next time. What it does not have
+    /// counts as never sent.
+    pub(super) fn syn_answered(&mut self, header: &Header) {
+        let Some(buffers) = &mut self.tcb.sender.buffers else { return };
+        let Some(open) = &mut buffers.fast_open else { return };
+        let options = &header.options;
+        open.learned = options
+            .fast_open
+            .filter(|cookie| !cookie.is_empty() && open.option.is_some())
+            .map(|cookie| (cookie, options.fast_open_experimental));
+        if open.sent == 0 {
+            return;
+        }
+        let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
+        self.tcb.common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
+        self.tcb.fast_open =
+            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        let (sent_at, end) = (self.tcb.sender.sent_at, open.initial + 1 + open.sent);
+        buffers.send.discard(taken as usize, self.env.pool);
+        self.tcb.sender.acknowledged_bytes += u64::from(taken);
+        if header.acknowledgment.precedes(end) {
+            // It was sent, and is to be sent again.
+            buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
+            buffers.flight.lose_all(|_| true);
+            buffers.boundaries.add(end, WriteBoundary::Push, header.acknowledgment);
+        }
+    }
+    /// The acknowledgment of our SYN after data was sent behind it, or could have been.
+    pub(super) fn open_early(&mut self, header: &Header) {
+        self.tcb.common.flags.clear(ConnectionFlags::EARLY);
+        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        if let Some(buffers) = &mut self.tcb.sender.buffers {
+            buffers.fast_open = None;
+        }
+        self.tcb.enter(TcpState::Established, self.env);
+        self.tcb.sender.progress_at = self.env.now;
+        self.tcb.sender.space.push = self.tcb.sender.space.push.later(self.tcb.sender.space.unacknowledged);
+        self.tcb.sender.space.urgent =
+            self.tcb.sender.space.urgent.later(self.tcb.sender.space.unacknowledged);
+        self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
+        if self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment) {
+            self.advance(header, false);
+        } else if self.tcb.sender.has_outstanding() {
+            self.tcb.sender.arm_retransmission(&self.tcb.common, self.env.now);
+        } else {
+            self.tcb.sender.retransmit_at = inhost_base::Instant::FAR_FUTURE;
+        }
+        if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            self.tcb.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
+            self.tcb.enter(TcpState::FinWait1, self.env);
+            if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
+                self.tcb.orphaned(self.env.now);
+            }
+        }
+    }
+}

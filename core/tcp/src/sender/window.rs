@@ -1,0 +1,109 @@
+//! The peer's window (RFC 9293 §3.8.6): taken from its segments, closed and opened again.
+
+use super::Sender;
+use crate::RecoveryState;
+use crate::common::Common;
+use crate::flags::SenderFlags;
+use crate::numbers::LARGEST_WINDOW_BYTES;
+use inhost_base::{Instant, Sequence};
+
+/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
+const SMALL_WINDOW_BYTES: u32 = 536;
+
+impl Sender {
+    /// Takes the peer's window from a segment that is not older than the one it was last taken from. RFC 9293 asks
+    /// the sequence number first; but acknowledgments only grow, so where they differ they tell the order better:
+    /// a segment sent again bears an old number and a new window.
+    // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
+    // spec: RFC7323 2.3-3
+    #[inline(always)]
+    pub fn take_window(
+        &mut self,
+        common: &Common,
+        receive_next: Sequence,
+        (sequence, acknowledgment, field): (Sequence, Sequence, u16),
+        now: Instant,
+    ) {
+        let send = &mut self.space;
+        let newer = send.window_acknowledgment.precedes(acknowledgment)
+            || (send.window_acknowledgment == acknowledgment && send.window_sequence.at_or_before(sequence));
+        let was_closed = send.window == 0;
+        if was_closed {
+            // The peer answers probes: it may keep its window closed as long as it likes.
+            self.progress_at = now;
+        }
+        if common.config.policy.window_probes_are_empty && !self.has_outstanding() {
+            self.restart_persist_timer(common, now);
+        }
+        let send = &mut self.space;
+        if !newer {
+            // A peer whose acknowledgments go back is not followed; its numbers stay comparable all the same.
+            send.window_sequence = send.window_sequence.later(receive_next.back(LARGEST_WINDOW_BYTES));
+            return;
+        }
+        let window = u32::from(field) << self.scale;
+        if common.config.policy.same_sequence_only_widens_window
+            && send.narrows_again(sequence, acknowledgment, window)
+        {
+            return;
+        }
+        send.window = window;
+        send.window_sequence = sequence;
+        send.window_acknowledgment = acknowledgment;
+        if send.largest_window < window {
+            send.largest_window = window;
+            if common.config.policy.mss_at_most_half_window {
+                self.resize_to_window(common);
+            }
+        }
+        if was_closed && window > 0 {
+            self.window_opened(common, now);
+        }
+    }
+    /// The persist timer begins anew with each acknowledgment while nothing is out.
+    #[inline(never)]
+    pub fn restart_persist_timer(&mut self, common: &Common, now: Instant) {
+        if self.retransmit_at != Instant::FAR_FUTURE {
+            self.arm_retransmission(common, now);
+        }
+        if let Some(buffers) = &mut self.buffers
+            && buffers.aggregate_until != Instant::FAR_FUTURE
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            self.aggregate(common, now);
+        }
+    }
+    /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
+    pub fn window_opened(&mut self, common: &Common, now: Instant) {
+        self.flags.clear(SenderFlags::PROBE);
+        if common.config.policy.window_probes_are_empty && self.has_outstanding() {
+            // What is out was sent again, and is watched over, with the window closed, too.
+            return;
+        }
+        self.round_trip.backoff = 0;
+        self.retransmit_at = Instant::FAR_FUTURE;
+        if self.has_outstanding() {
+            if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+                self.send_refused_again(common, 0);
+            }
+            self.arm_retransmission(common, now);
+        }
+    }
+    /// Half of the largest window that the peer has offered, or a small one whole.
+    pub fn window_bound(&self) -> u32 {
+        let window = self.space.largest_window;
+        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
+    }
+    /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
+    /// has room for as many as before.
+    #[cold]
+    pub fn resize_to_window(&mut self, common: &Common) {
+        let (before, after) = (self.segment_bytes().max(1), self.effective_mss(common));
+        if before != after {
+            let window = &mut self.congestion.window;
+            window.window_bytes =
+                (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;
+            self.congestion.resize(after);
+        }
+    }
+}
