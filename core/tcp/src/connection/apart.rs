@@ -11,7 +11,8 @@ impl Connection {
     /// The segment that goes before all others, where [`ConnectionFlags::APART`] is set.
     pub(crate) fn goes_apart(&self) -> Option<Next> {
         if self.ends_apart()
-            && let Ok(data) = self.sender.new_data(&self.common, self.receiver.sack_bytes(&self.common))
+            && let Ok(data) =
+                self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).new_data()
         {
             return Some(Next::Data(data));
         }

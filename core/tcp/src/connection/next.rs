@@ -72,7 +72,7 @@ impl Connection {
                 () if self.common.flags.has(ConnectionFlags::HELD) => Err(SendCause::Opening),
                 () if self.common.flags.has(ConnectionFlags::SYNCHRONISE) => Ok(Next::Synchronise),
                 () if self.sender.ends_before_open(&self.common) => {
-                    self.sender.data_from_next(0, true).map(Next::Data)
+                    self.sender.planner(&self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
                 () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
                     && self.common.state == TcpState::SynReceived =>
@@ -87,7 +87,7 @@ impl Connection {
         {
             return Ok(next);
         }
-        match self.sender.next_data(&self.common, self.receiver.sack_bytes(&self.common)) {
+        match self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).next_data() {
             Ok(data) => Ok(Next::Data(data)),
             // Data carries whatever else is due; only without any does that travel alone.
             Err(_) if self.sender.flags.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),

@@ -67,7 +67,8 @@ impl Connection {
         self.common.flags.put(ConnectionFlags::UNSUMMED, !wants_sums);
         // What is shared is not cut, and no sums are made of it beforehand.
         let shares = out.shares()
-            && self.sender.payload_limit(self.receiver.sack_bytes(&self.common)) >= SHARED_FROM_BYTES;
+            && self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).payload_limit()
+                >= SHARED_FROM_BYTES;
         while left > 0 {
             let next = match self.next_segment() {
                 Ok(next) => next,
@@ -78,7 +79,7 @@ impl Connection {
             };
             let sack_bytes = self.receiver.sack_bytes(&self.common);
             let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next = self.sender.widened(&self.common, sack_bytes, next, left, most_bytes, env.now);
+            let next = self.sender.planner(&self.common, sack_bytes).widened(next, left, most_bytes, env.now);
             left -= next.segments();
             let emitted = match sack_bytes == 0 && self.is_plain(next) && !(shares && next.is_shareable()) {
                 true => self.emit_plain(next, wants_sums, env, out),
@@ -132,7 +133,8 @@ impl Connection {
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();
-            header.push = data.length > 0 && self.sender.pushes(&self.common, 0, data.start, end, end);
+            header.push =
+                data.length > 0 && self.sender.planner(&self.common, 0).pushes(data.start, end, end);
         }
         let ecn = self.sender.ecn_of(&self.common, next);
         let payload = match (next, &mut self.sender.buffers) {
@@ -247,12 +249,11 @@ impl Connection {
                 header.sequence = data.start;
                 let end = data.start + data.length;
                 let pushed = match data.again {
-                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
-                        self.sender.pushes_again(self.receiver.sack_bytes(&self.common), data.start, end)
-                    }
-                    _ => self.sender.pushes(
-                        &self.common,
-                        self.receiver.sack_bytes(&self.common),
+                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => self
+                        .sender
+                        .planner(&self.common, self.receiver.sack_bytes(&self.common))
+                        .pushes_again(data.start, end),
+                    _ => self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).pushes(
                         data.start,
                         data.first_end(),
                         end,

@@ -10,6 +10,7 @@ use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::numbers::Visit;
 use crate::policy::PushPlacement;
+use crate::sender::plan::Planner;
 use crate::state::Allows;
 use inhost_base::Sequence;
 use std::collections::VecDeque;
@@ -86,7 +87,7 @@ impl WriteBoundaries {
         let index = self.ends.partition_point(|(end, _)| end.at_or_before(start));
         self.ends.range(index..).find(|(_, what)| *what >= boundary).map(|&(end, _)| end)
     }
-    fn is_at(&self, end: Sequence, boundary: WriteBoundary) -> bool {
+    pub fn is_at(&self, end: Sequence, boundary: WriteBoundary) -> bool {
         self.after(end.back(1), boundary) == Some(end)
     }
 }
@@ -98,31 +99,116 @@ const PACING_SHIFT: u32 = 10;
 /// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
 const ROUND_TRIP_SHIFT: u32 = 9;
 
-impl Sender {
+impl Planner<'_> {
     /// Whether new data that leaves from `start` to `end` has PSH, at its end where it is a run whose first segment ends
     /// at `first_end`.
     #[inline]
-    pub fn pushes(
-        &self,
-        common: &Common,
-        sack_bytes: u32,
-        start: Sequence,
-        first_end: Sequence,
-        end: Sequence,
-    ) -> bool {
-        match common.config.policy.push {
+    pub fn pushes(&self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
+        match self.common.config.policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
-                let pushed = start.precedes(self.space.push) && self.space.push.at_or_before(end);
-                pushed || end == self.stream_end()
+                let pushed =
+                    start.precedes(self.sender.space.push) && self.sender.space.push.at_or_before(end);
+                pushed || end == self.sender.stream_end()
             }
             PushPlacement::WritesAndHalfWindows => {
-                let burst = self.burst_of(common, sack_bytes, start, first_end);
+                let burst = self.burst_of(start, first_end);
                 let follows = burst.start.precedes(start) || first_end.precedes(end);
                 (end == burst.end && follows) || self.ends_write(end)
             }
         }
     }
+    /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
+    pub fn burst_of(&self, start: Sequence, end: Sequence) -> Burst {
+        let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
+        let leaving = buffers.burst;
+        if leaving.start.precedes(start) && start.precedes(leaving.end) {
+            return leaving;
+        }
+        let segment = self.payload_limit().max(1);
+        // While urgent data is out, each segment is a burst of its own.
+        let single = self.sender.space.unacknowledged.precedes(self.sender.space.urgent);
+        let mut most = if single { segment } else { self.burst_room(segment) * segment };
+        if self.common.config.policy.mss_at_most_half_window {
+            // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
+            let waited = buffers.released.is_some_and(|to| start.precedes(to));
+            let pieces = (self.sender.window_bound() / segment).max(1) << u32::from(waited);
+            most = most.min(pieces.saturating_mul(segment));
+        }
+        let edge = self.sender.send_edge();
+        let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
+        let mut rest = self.sender.stream_end().since(start).min(usable);
+        if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
+            rest = rest.min(boundary.since(start));
+        }
+        let mut length = rest.min(most);
+        let odd = length % segment;
+        if rest <= most && odd > 0 && length > segment && !self.goes_small(odd, odd) {
+            length -= odd;
+        }
+        Burst { start, end: end.later(start + length) }
+    }
+    /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
+    pub fn burst_again(&self, start: Sequence, end: Sequence) -> Burst {
+        let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
+        let leaving = buffers.burst_again;
+        if leaving.start.precedes(start) && start.precedes(leaving.end) {
+            return leaving;
+        }
+        let segment = self.payload_limit().max(1);
+        let window = self.sender.congestion.window.window_bytes;
+        let room = (window.saturating_sub(self.sender.in_flight_bytes()) / segment).max(1) * segment;
+        Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
+    }
+    /// Whether a repair from `start` to `end` has PSH.
+    pub fn pushes_again(&self, start: Sequence, end: Sequence) -> bool {
+        let burst = self.burst_again(start, end);
+        (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
+    }
+    fn ends_write(&self, end: Sequence) -> bool {
+        end == self.sender.space.push
+            || self.sender.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
+    }
+    /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
+    /// their way.
+    fn burst_room(&self, segment: u32) -> u32 {
+        let window = self.sender.congestion.window.window_bytes;
+        let room = match self.common.config.policy.congestion_window_counts_segments {
+            true => self.sender.room_in_segments(),
+            false => window.saturating_sub(self.sender.in_flight_bytes()) / segment,
+        };
+        room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
+    }
+    /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
+    fn burst_segments(&self, segment: u32) -> u32 {
+        let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
+        let least = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
+        let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
+        let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
+        ((bytes / u64::from(segment)) as u32).max(u32::from(self.common.config.least_burst_segments)).max(1)
+    }
+    /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
+    fn rate_bytes_per_second(&self, segment: u32) -> u64 {
+        let Some(smoothed) = self.sender.round_trip.smoothed() else { return u64::MAX };
+        let window = self.sender.congestion.window;
+        let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
+        let bytes = u64::from(window.window_bytes.max(self.sender.in_flight_bytes()).max(segment));
+        bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)
+    }
+    /// What Nagle's algorithm asks of a small segment (RFC 9293 §3.7.4), in Minshall's form (appendix A.3): that no small
+    /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
+    /// first, and of many small writes all but one wait.
+    pub fn nagle_lets_go(&self) -> bool {
+        if !self.common.config.nagle || !self.sender.has_outstanding() {
+            return true;
+        }
+        let small = self.sender.buffers.as_ref().and_then(|buffers| buffers.last_small);
+        !small.is_some_and(|end| self.sender.space.unacknowledged.precedes(end))
+    }
+}
+
+impl Sender {
     /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
     /// the largest window from the last; within it, bursts of half that window count.
     pub fn push_half_window(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
@@ -130,7 +216,7 @@ impl Sender {
             return;
         }
         let (unacknowledged, half) = (self.space.unacknowledged, self.space.largest_window / 2);
-        let segment = self.payload_limit(sack_bytes).max(1);
+        let segment = self.planner(common, sack_bytes).payload_limit().max(1);
         let burst = (self.window_bound() / segment).max(1) * segment;
         let mut last = self.space.push;
         if let Some(buffers) = &self.buffers
@@ -150,70 +236,6 @@ impl Sender {
             self.buffers_mut().boundaries.add(end, WriteBoundary::Push, unacknowledged);
         }
     }
-    /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
-    pub fn burst_of(&self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) -> Burst {
-        let Some(buffers) = &self.buffers else { return Burst { start, end } };
-        let leaving = buffers.burst;
-        if leaving.start.precedes(start) && start.precedes(leaving.end) {
-            return leaving;
-        }
-        let segment = self.payload_limit(sack_bytes).max(1);
-        // While urgent data is out, each segment is a burst of its own.
-        let single = self.space.unacknowledged.precedes(self.space.urgent);
-        let mut most = if single { segment } else { self.burst_room(common, segment) * segment };
-        if common.config.policy.mss_at_most_half_window {
-            // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
-            let waited = buffers.released.is_some_and(|to| start.precedes(to));
-            let pieces = (self.window_bound() / segment).max(1) << u32::from(waited);
-            most = most.min(pieces.saturating_mul(segment));
-        }
-        let edge = self.send_edge();
-        let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
-        let mut rest = self.stream_end().since(start).min(usable);
-        if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
-            rest = rest.min(boundary.since(start));
-        }
-        let mut length = rest.min(most);
-        let odd = length % segment;
-        if rest <= most && odd > 0 && length > segment && !self.goes_small(common, odd, odd) {
-            length -= odd;
-        }
-        Burst { start, end: end.later(start + length) }
-    }
-    /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
-    pub fn burst_again(&self, sack_bytes: u32, start: Sequence, end: Sequence) -> Burst {
-        let Some(buffers) = &self.buffers else { return Burst { start, end } };
-        let leaving = buffers.burst_again;
-        if leaving.start.precedes(start) && start.precedes(leaving.end) {
-            return leaving;
-        }
-        let segment = self.payload_limit(sack_bytes).max(1);
-        let window = self.congestion.window.window_bytes;
-        let room = (window.saturating_sub(self.in_flight_bytes()) / segment).max(1) * segment;
-        Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
-    }
-    /// Whether a repair from `start` to `end` has PSH.
-    pub fn pushes_again(&self, sack_bytes: u32, start: Sequence, end: Sequence) -> bool {
-        let burst = self.burst_again(sack_bytes, start, end);
-        (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
-    }
-    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::WritesAndHalfWindows`].
-    #[inline(never)]
-    pub fn burst_leaves(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
-        let burst = self.burst_of(common, sack_bytes, start, end);
-        self.buffers_mut().burst = burst;
-    }
-    /// A repair from `start` to `end` left.
-    pub fn burst_left_again(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
-        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-            let burst = self.burst_again(sack_bytes, start, end);
-            self.buffers_mut().burst_again = burst;
-        }
-    }
-    fn ends_write(&self, end: Sequence) -> bool {
-        end == self.space.push
-            || self.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
-    }
     /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
     #[inline]
     pub fn keep_sent_push(&mut self, common: &Common) {
@@ -226,43 +248,6 @@ impl Sender {
             buffers.boundaries.add(push, WriteBoundary::Push, unacknowledged);
         }
     }
-    /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
-    /// their way.
-    fn burst_room(&self, common: &Common, segment: u32) -> u32 {
-        let window = self.congestion.window.window_bytes;
-        let room = match common.config.policy.congestion_window_counts_segments {
-            true => self.room_in_segments(),
-            false => window.saturating_sub(self.in_flight_bytes()) / segment,
-        };
-        room.min(window / segment / 2).clamp(1, self.burst_segments(common, segment))
-    }
-    /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
-    fn burst_segments(&self, common: &Common, segment: u32) -> u32 {
-        let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
-        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
-        let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
-        let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
-        let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
-        ((bytes / u64::from(segment)) as u32).max(u32::from(common.config.least_burst_segments)).max(1)
-    }
-    /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
-    fn rate_bytes_per_second(&self, segment: u32) -> u64 {
-        let Some(smoothed) = self.round_trip.smoothed() else { return u64::MAX };
-        let window = self.congestion.window;
-        let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
-        let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
-        bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)
-    }
-    /// What Nagle's algorithm asks of a small segment (RFC 9293 §3.7.4), in Minshall's form (appendix A.3): that no small
-    /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
-    /// first, and of many small writes all but one wait.
-    pub fn nagle_lets_go(&self, common: &Common) -> bool {
-        if !common.config.nagle || !self.has_outstanding() {
-            return true;
-        }
-        let small = self.buffers.as_ref().and_then(|buffers| buffers.last_small);
-        !small.is_some_and(|end| self.space.unacknowledged.precedes(end))
-    }
     /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
     #[inline]
     pub fn release_small(&mut self, common: &Common) {
@@ -274,13 +259,5 @@ impl Sender {
                 buffers.released = Some(end);
             }
         }
-    }
-    /// It left, up to `end`.
-    #[inline(never)]
-    pub fn burst_left(&mut self, end: Sequence) {
-        let buffers = self.buffers_mut();
-        let ends_burst = end == buffers.burst.end;
-        let ends_record = buffers.boundaries.is_at(end, WriteBoundary::Record);
-        buffers.flight.ended(ends_burst, ends_record);
     }
 }

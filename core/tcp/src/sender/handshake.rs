@@ -136,4 +136,26 @@ impl Sender {
             buffers.fast_open = None;
         }
     }
+    /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
+    /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
+    /// of the window, was not repeated.
+    pub fn ends_before_open(&self, common: &Common) -> bool {
+        let reads = !common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
+        let is_full = common.config.policy.congestion_window_counts_segments
+            && common.flags.has(ConnectionFlags::SYN_REPEATED);
+        let waits = is_full || (reads && common.config.policy.answers_crossing_syn);
+        self.may_end_before_open(common)
+            && !waits
+            && self.space.next == self.syn_sequence(common) + 1
+            && !self.is_window_shut(common)
+    }
+    /// Whether that FIN has left.
+    pub fn ended_before_open(&self, common: &Common) -> bool {
+        self.may_end_before_open(common) && self.space.next == self.syn_sequence(common) + 2
+    }
+    fn may_end_before_open(&self, common: &Common) -> bool {
+        let closed =
+            common.flags.has(ConnectionFlags::ACTIVE) && common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
+        common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
+    }
 }

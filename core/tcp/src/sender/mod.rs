@@ -3,12 +3,14 @@
 pub(crate) mod acknowledgment;
 pub(crate) mod buffers;
 pub(crate) mod burst;
+mod commit;
 pub(crate) mod flight;
 pub(crate) mod handshake;
 pub(crate) mod history;
 pub(crate) mod next;
 mod numbers;
 mod pace;
+mod plan;
 pub(crate) mod probe;
 pub(crate) mod recovery;
 pub(crate) mod repair;
@@ -20,16 +22,17 @@ mod timers;
 mod urgent;
 mod window;
 
+use crate::Config;
+use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::history::History;
+use crate::sender::plan::Planner;
 use crate::sender::recovery::Recovery;
 use crate::sender::rtt::RoundTrip;
 use crate::sender::space::SendSpace;
-use crate::{Config, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
-use inhost_event::SendCause;
 
 /// What is sent, until it is acknowledged.
 #[derive(Debug)]
@@ -138,15 +141,9 @@ impl Sender {
     pub fn has_outstanding(&self) -> bool {
         self.space.unacknowledged != self.space.next
     }
-    /// The cause of waiting while a repair is under way, or `otherwise`.
-    pub fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
-        match self.recovery.state {
-            RecoveryState::Recovery => SendCause::LossRecovery,
-            RecoveryState::Loss => SendCause::Timeout,
-            _ if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
-                SendCause::LossRecovery
-            }
-            _ => otherwise,
-        }
+    /// The decision what to send next, where the SACK option takes `sack_bytes` of a segment.
+    #[inline(always)]
+    pub fn planner<'a>(&'a self, common: &'a Common, sack_bytes: u32) -> Planner<'a> {
+        Planner { common, sender: self, sack_bytes }
     }
 }

@@ -6,10 +6,11 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
+use crate::sender::plan::Planner;
 use crate::state::Allows;
-use crate::{Ecn, Environment, RecoveryState};
-use inhost_base::{Instant, Sequence};
-use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpState};
+use crate::{Ecn, RecoveryState};
+use inhost_base::Sequence;
+use inhost_event::{RetransmittedWhy, SendCause};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.
 pub(crate) const SHARED_FROM_BYTES: u32 = 4096;
@@ -62,42 +63,35 @@ impl Next {
     }
 }
 
-impl Sender {
-    /// Payload of a full segment that leaves now: what the SACK option takes is not there for data (RFC 9293 §3.7.1).
-    #[inline]
-    pub fn payload_limit(&self, sack_bytes: u32) -> u32 {
-        let segment = self.segment_bytes();
-        if sack_bytes == 0 { segment } else { segment.saturating_sub(sack_bytes).max(1) }
-    }
-
+impl Planner<'_> {
     // spec: RFC6675 4-5
-    pub fn next_data(&self, common: &Common, sack_bytes: u32) -> Result<Data, SendCause> {
-        if common.state.has_fin_acknowledged() {
+    pub fn next_data(&self) -> Result<Data, SendCause> {
+        if self.common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.flags.has(SenderFlags::REFUSED) {
+        if self.sender.flags.has(SenderFlags::REFUSED) {
             return Err(SendCause::Link);
         }
-        let (send, end) = (&self.space, self.stream_end());
-        if self.flags.has(SenderFlags::PROBE) && send.window == 0 {
-            return self.probe(common, end).ok_or(SendCause::ClosedWindow);
+        let (send, end) = (&self.sender.space, self.sender.stream_end());
+        if self.sender.flags.has(SenderFlags::PROBE) && send.window == 0 {
+            return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
-        if let Some(buffers) = &self.buffers
+        if let Some(buffers) = &self.sender.buffers
             && buffers.flight.lost_bytes() > 0
         {
-            return self.next_repair(common, sack_bytes, buffers, end);
+            return self.next_repair(buffers, end);
         }
-        if self.flags.has(SenderFlags::TAIL_PROBE)
-            && let Some(data) = self.tail_probe(common, sack_bytes, end)
+        if self.sender.flags.has(SenderFlags::TAIL_PROBE)
+            && let Some(data) = self.tail_probe(end)
         {
             return Ok(data);
         }
-        self.new_data(common, sack_bytes)
+        self.new_data()
     }
     /// What was never sent.
-    pub fn new_data(&self, common: &Common, sack_bytes: u32) -> Result<Data, SendCause> {
-        let (send, end) = (&self.space, self.stream_end());
-        if self.flags.has(SenderFlags::REPAIRS_ONLY) {
+    pub fn new_data(&self) -> Result<Data, SendCause> {
+        let (send, end) = (&self.sender.space, self.sender.stream_end());
+        if self.sender.flags.has(SenderFlags::REPAIRS_ONLY) {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         }
         if end.precedes(send.next) {
@@ -107,45 +101,45 @@ impl Sender {
         let unsent = end.since(send.next);
         if unsent == 0 {
             return match () {
-                () if common.state.has_fin_outstanding() && self.is_window_shut(common) => {
+                () if self.common.state.has_fin_outstanding() && self.sender.is_window_shut(self.common) => {
                     Err(self.repair_cause_or(SendCause::ClosedWindow))
                 }
-                () if common.state.has_fin_outstanding() && self.is_full_of_segments(common) => {
+                () if self.common.state.has_fin_outstanding() && self.is_full_of_segments() => {
                     Err(self.repair_cause_or(SendCause::CongestionWindow))
                 }
-                () if common.state.has_fin_outstanding() => self.data_from_next(0, true),
-                () if !self.has_outstanding() => Err(SendCause::ApplicationIdle),
-                () if self.flags.has(SenderFlags::WRITER_WAITS) => {
+                () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
+                () if !self.sender.has_outstanding() => Err(SendCause::ApplicationIdle),
+                () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => {
                     Err(self.repair_cause_or(SendCause::SendBuffer))
                 }
                 () => Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment)),
             };
         }
-        let length = self.sendable_bytes(common, sack_bytes, unsent)?;
+        let length = self.sendable_bytes(unsent)?;
         if length == unsent
-            && common.state.has_fin_outstanding()
-            && common.config.policy.window_probes_are_empty
-            && send.next + length == self.send_edge()
+            && self.common.state.has_fin_outstanding()
+            && self.common.config.policy.window_probes_are_empty
+            && send.next + length == self.sender.send_edge()
         {
             // The FIN that goes with it takes a number, too.
             return Err(self.repair_cause_or(SendCause::ReceiverWindow));
         }
-        self.data_from_next(length, length == unsent && common.state.has_fin_outstanding())
+        self.data_from_next(length, length == unsent && self.common.state.has_fin_outstanding())
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
-    pub fn sendable_bytes(&self, common: &Common, sack_bytes: u32, unsent: u32) -> Result<u32, SendCause> {
-        let send = &self.space;
-        let edge = self.send_edge();
+    pub fn sendable_bytes(&self, unsent: u32) -> Result<u32, SendCause> {
+        let send = &self.sender.space;
+        let edge = self.sender.send_edge();
         // The peer may have taken back what it offered: then the edge lies behind.
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
         if usable == 0 {
-            let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
+            let full = self.sender.congestion.window.window_bytes <= self.sender.in_flight_bytes();
             let closed = if send.window == 0 {
                 SendCause::ClosedWindow
-            } else if full && common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+            } else if full && self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
                 // Where both windows are full at once, Linux names its own.
                 SendCause::CongestionWindow
             } else {
@@ -153,26 +147,25 @@ impl Sender {
             };
             return Err(if send.window == 0 { closed } else { self.repair_cause_or(closed) });
         }
-        let segment = self.payload_limit(sack_bytes);
+        let segment = self.payload_limit();
         let mut length = unsent.min(usable).min(segment);
-        let record = self.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next));
+        let record = self.sender.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next));
         let ends_record = record.is_some_and(|end| end.since(send.next) <= length);
         if let Some(end) = record {
             length = length.min(end.since(send.next));
         }
-        if self.is_congestion_window_full(common, length) {
+        if self.is_congestion_window_full(length) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
-        if length == segment || (ends_record && length < unsent) || self.goes_small(common, length, unsent) {
-            if self.flags.has(SenderFlags::PACED) {
+        if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
+            if self.sender.flags.has(SenderFlags::PACED) {
                 return Err(SendCause::Pacing);
             }
-            let probe =
-                if record.is_none() { self.search_probe(common, sack_bytes, unsent, usable) } else { None };
+            let probe = if record.is_none() { self.search_probe(unsent, usable) } else { None };
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.repair_cause_or(if waits_for_data && self.flags.has(SenderFlags::WRITER_WAITS) {
+        Err(self.repair_cause_or(if waits_for_data && self.sender.flags.has(SenderFlags::WRITER_WAITS) {
             SendCause::SendBuffer
         } else if waits_for_data {
             SendCause::SmallData
@@ -182,70 +175,62 @@ impl Sender {
     }
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
-    fn next_repair(
-        &self,
-        common: &Common,
-        sack_bytes: u32,
-        buffers: &SendBuffers,
-        end: Sequence,
-    ) -> Result<Data, SendCause> {
-        let again = self.data_again(common, sack_bytes, buffers, end);
-        if !self.recovery.forward || self.recovery.state != RecoveryState::Loss {
+    fn next_repair(&self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+        let again = self.data_again(buffers, end);
+        if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
             return again;
         }
         match again {
-            Ok(data) if !self.recovery.progressed && data.start == self.space.unacknowledged => Ok(data),
-            _ if !self.recovery.progressed => Err(SendCause::Timeout),
+            Ok(data)
+                if !self.sender.recovery.progressed && data.start == self.sender.space.unacknowledged =>
+            {
+                Ok(data)
+            }
+            _ if !self.sender.recovery.progressed => Err(SendCause::Timeout),
             // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
             _ => self
-                .new_data(common, sack_bytes)
-                .or_else(|cause| if self.send_has_passed_recover() { Err(cause) } else { again }),
+                .new_data()
+                .or_else(|cause| if self.sender.send_has_passed_recover() { Err(cause) } else { again }),
         }
     }
     /// The first of what is lost, if the congestion window allows.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
-    fn data_again(
-        &self,
-        common: &Common,
-        sack_bytes: u32,
-        buffers: &SendBuffers,
-        end: Sequence,
-    ) -> Result<Data, SendCause> {
-        if self.space.window == 0 && !common.config.policy.window_probes_are_empty {
+    fn data_again(&self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+        if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
-        let segment = self.payload_limit(sack_bytes);
-        let fin_is_out = end.precedes(self.space.next);
+        let segment = self.payload_limit();
+        let fin_is_out = end.precedes(self.sender.space.next);
         let Some((start, to)) = buffers
             .flight
-            .lost_run(segment + u32::from(fin_is_out), common.config.policy.partial_acks_recut_segments)
+            .lost_run(segment + u32::from(fin_is_out), self.common.config.policy.partial_acks_recut_segments)
         else {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         };
         let mut fin = fin_is_out && end.precedes(to);
         let mut length = to.since(start) - u32::from(fin);
         if buffers.flight.refused
-            && to == self.space.next
+            && to == self.sender.space.next
             && !fin
-            && !common.config.policy.smaller_mtu_is_loss
+            && !self.common.config.policy.smaller_mtu_is_loss
         {
             // What was refused, as a probe is, goes together with what follows it.
             length = end.since(start);
         }
-        if fin && length == segment && common.config.policy.partial_acks_recut_segments {
+        if fin && length == segment && self.common.config.policy.partial_acks_recut_segments {
             // A FIN that left alone is not joined to a segment that is full.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= segment;
         length = length.min(segment);
-        let probes = common.config.policy.window_probes_are_empty;
+        let probes = self.common.config.policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
             // What was refused stays within what is offered now.
-            let edge = self.send_edge();
+            let edge = self.sender.send_edge();
             let room = match start.precedes(edge) {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
-                false if probes && start == self.space.unacknowledged => {
+                false if probes && start == self.sender.space.unacknowledged => {
                     buffers.flight.first().map_or(segment, |oldest| oldest.bytes())
                 }
                 false => 0,
@@ -256,18 +241,18 @@ impl Sender {
             whole &= length <= room;
             length = length.min(room);
         }
-        let in_flight = self.in_flight_bytes();
-        let fits = match common.config.policy.congestion_window_counts_segments {
-            true => self.room_in_segments() > 0,
-            false => in_flight + length <= self.congestion.window.window_bytes,
+        let in_flight = self.sender.in_flight_bytes();
+        let fits = match self.common.config.policy.congestion_window_counts_segments {
+            true => self.sender.room_in_segments() > 0,
+            false => in_flight + length <= self.sender.congestion.window.window_bytes,
         };
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.repair_cause_or(SendCause::CongestionWindow));
         }
-        if self.flags.has(SenderFlags::PACED) && !buffers.force {
+        if self.sender.flags.has(SenderFlags::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
         }
-        let why = match self.recovery.state {
+        let why = match self.sender.recovery.state {
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
@@ -276,29 +261,29 @@ impl Sender {
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
-    pub fn tail_probe(&self, common: &Common, sack_bytes: u32, end: Sequence) -> Option<Data> {
-        let (next, edge) = (self.space.next, self.send_edge());
+    pub fn tail_probe(&self, end: Sequence) -> Option<Data> {
+        let (next, edge) = (self.sender.space.next, self.sender.send_edge());
         if next.precedes(end) && next.precedes(edge) {
             let unsent = end.since(next);
-            let whole = unsent.min(self.payload_limit(sack_bytes));
+            let whole = unsent.min(self.payload_limit());
             let length = whole.min(edge.since(next));
-            let fin = length == unsent && common.state.has_fin_outstanding();
-            if length == whole || !common.config.policy.tail_probes_are_full_segments {
+            let fin = length == unsent && self.common.state.has_fin_outstanding();
+            if length == whole || !self.common.config.policy.tail_probes_are_full_segments {
                 return Some(Data { start: next, length, fin, step: 0, again: None });
             }
         }
-        let last = self.buffers.as_ref()?.flight.last()?;
-        if common.config.policy.tail_probes_are_full_segments
+        let last = self.sender.buffers.as_ref()?.flight.last()?;
+        if self.common.config.policy.tail_probes_are_full_segments
             && edge.at_or_before(last.start)
-            && last.start != self.space.unacknowledged
+            && last.start != self.sender.space.unacknowledged
         {
             // The window was taken back.
             return None;
         }
         let fin = end.precedes(last.end);
         let data_end = if fin { end } else { last.end };
-        let length = data_end.since(last.start).min(self.payload_limit(sack_bytes));
-        if common.config.policy.tail_probes_are_full_segments
+        let length = data_end.since(last.start).min(self.payload_limit());
+        if self.common.config.policy.tail_probes_are_full_segments
             && last.start.precedes(edge)
             && edge.precedes(data_end)
         {
@@ -310,96 +295,99 @@ impl Sender {
         let again = Some(RetransmittedWhy::TailProbe);
         Some(Data { start: data_end.back(length), length, fin, step: 0, again })
     }
-    /// The same for what left before.
-    // spec: RFC8985 7.3-4
-    pub fn committed_again(
-        &mut self,
-        common: &Common,
-        sack_bytes: u32,
-        data: Data,
-        why: RetransmittedWhy,
-        in_flight: u32,
-        env: &mut Environment<'_>,
-    ) {
-        let now = env.now;
-        let stamp = common.timestamp(now);
-        self.burst_left_again(common, sack_bytes, data.start, data.start + data.length);
-        self.history_mut().retransmitted_segments += 1;
-        self.history_mut().retransmitted_bytes += u64::from(data.length);
-        if data.start != self.space.unacknowledged {
-            // RFC 5682 §3.1: what follows is ordinary repair.
-            self.recovery.forward = false;
-        }
-        if let Some(buffers) = &mut self.buffers {
-            match why {
-                RetransmittedWhy::Probe => buffers.flight.probed(),
-                RetransmittedWhy::TailProbe => {
-                    buffers.flight.sent_again(data.start, data.end(), in_flight, now)
-                }
-                RetransmittedWhy::Fast | RetransmittedWhy::Timeout => {
-                    buffers.flight.sent_again(data.start, data.end(), in_flight, now);
-                    buffers.undo.sent_again(stamp);
-                    buffers.force = false;
-                }
-            }
-        }
-        if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged {
-            // The timer watches over the oldest, from when it left last (RFC 6298 §5.1).
-            self.arm_retransmission(common, now);
-        }
-        let socket = env.socket;
-        env.emit(Mask::RECOVERY, || {
-            Event::Retransmitted(Retransmitted {
-                socket,
-                sequence: data.start,
-                payload_bytes: data.length,
-                why,
-            })
-        });
-    }
-    /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
-    /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
-    /// of the window, was not repeated.
-    pub fn ends_before_open(&self, common: &Common) -> bool {
-        let reads = !common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
-        let is_full = common.config.policy.congestion_window_counts_segments
-            && common.flags.has(ConnectionFlags::SYN_REPEATED);
-        let waits = is_full || (reads && common.config.policy.answers_crossing_syn);
-        self.may_end_before_open(common)
-            && !waits
-            && self.space.next == self.syn_sequence(common) + 1
-            && !self.is_window_shut(common)
-    }
-    /// Whether that FIN has left.
-    pub fn ended_before_open(&self, common: &Common) -> bool {
-        self.may_end_before_open(common) && self.space.next == self.syn_sequence(common) + 2
-    }
-    fn may_end_before_open(&self, common: &Common) -> bool {
-        let closed =
-            common.flags.has(ConnectionFlags::ACTIVE) && common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
-        common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
-    }
-    /// Whether a FIN, which takes a number, waits for the peer's window.
-    pub fn is_window_shut(&self, common: &Common) -> bool {
-        common.config.policy.window_probes_are_empty && !self.space.next.precedes(self.send_edge())
-    }
     pub fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
-        Ok(Data { start: self.space.next, length, fin, step: 0, again: None })
+        Ok(Data { start: self.sender.space.next, length, fin, step: 0, again: None })
     }
     /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
     #[inline]
-    fn is_congestion_window_full(&self, common: &Common, length: u32) -> bool {
-        if common.config.policy.congestion_window_counts_segments {
-            return self.is_full_of_segments(common);
+    fn is_congestion_window_full(&self, length: u32) -> bool {
+        if self.common.config.policy.congestion_window_counts_segments {
+            return self.is_full_of_segments();
         }
-        let in_flight = self.in_flight_bytes();
+        let in_flight = self.sender.in_flight_bytes();
         let taken = in_flight + self.excess_of_records();
-        let room = self.congestion.window.window_bytes.saturating_sub(taken);
+        let room = self.sender.congestion.window.window_bytes.saturating_sub(taken);
         room < length && in_flight > 0
     }
     /// Whether the congestion window counts segments, and has no room for one more.
-    fn is_full_of_segments(&self, common: &Common) -> bool {
-        common.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
+    fn is_full_of_segments(&self) -> bool {
+        self.common.config.policy.congestion_window_counts_segments && self.sender.room_in_segments() == 0
+    }
+    /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
+    /// that the congestion window bounds that too.
+    #[inline]
+    fn excess_of_records(&self) -> u32 {
+        let outstanding = self.sender.space.next.since(self.sender.space.unacknowledged);
+        let records = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
+        records.saturating_sub(outstanding)
+    }
+    /// Whether a segment that is not full may go.
+    // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
+    pub fn goes_small(&self, length: u32, unsent: u32) -> bool {
+        let nothing_outstanding = !self.sender.has_outstanding();
+        if self.sender.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
+            return true;
+        }
+        let from = if self.common.config.policy.urgent_goes_with_data {
+            self.sender.space.unacknowledged
+        } else {
+            self.sender.space.next
+        };
+        let is_urgent = from.precedes(self.sender.space.urgent);
+        let overrides = self.common.config.policy.urgent_goes_with_data && is_urgent;
+        let holds = self.sender.flags.has(SenderFlags::CORKED) && !overrides;
+        if holds && length == unsent && !self.common.state.has_fin_outstanding() {
+            return false;
+        }
+        let end = self.sender.space.next + length;
+        if length < unsent && self.common.config.policy.fills_window_behind_full_segments {
+            return self
+                .sender
+                .buffers
+                .as_ref()
+                .is_some_and(|buffers| buffers.burst.ends_with(self.sender.space.next, end));
+        }
+        if length < unsent {
+            return nothing_outstanding && length >= self.sender.space.largest_window.div_ceil(2);
+        }
+        let last = self.common.state.has_fin_outstanding() || is_urgent;
+        let released = self.sender.buffers.as_ref().and_then(|buffers| buffers.released);
+        let pushed =
+            end.at_or_before(self.sender.space.push) || released.is_some_and(|to| end.at_or_before(to));
+        // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
+        last || (pushed && self.nagle_lets_go())
+    }
+    /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
+    fn may_override_cuts(&self) -> bool {
+        let persists = self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
+        !self.common.config.policy.fills_window_behind_full_segments || persists
+    }
+    /// One byte, or the FIN, into a closed window.
+    // spec: RFC9293 MUST-36 (a closed window is probed)
+    pub fn probe(&self, end: Sequence) -> Option<Data> {
+        let start = self.sender.space.unacknowledged;
+        let length = end.since(start).min(1);
+        let fin = length == 0 && self.common.state.has_fin_outstanding();
+        let again = self.sender.has_outstanding().then_some(RetransmittedWhy::Probe);
+        (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
+    }
+    /// The cause of waiting while a repair is under way, or `otherwise`.
+    pub fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
+        match self.sender.recovery.state {
+            RecoveryState::Recovery => SendCause::LossRecovery,
+            RecoveryState::Loss => SendCause::Timeout,
+            _ if self.sender.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
+                SendCause::LossRecovery
+            }
+            _ => otherwise,
+        }
+    }
+}
+
+impl Sender {
+    /// Whether a FIN, which takes a number, waits for the peer's window.
+    pub fn is_window_shut(&self, common: &Common) -> bool {
+        common.config.policy.window_probes_are_empty && !self.space.next.precedes(self.send_edge())
     }
     /// Segments for which the congestion window has room, where it counts them.
     #[inline(never)]
@@ -420,101 +408,12 @@ impl Sender {
         let out = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.on_their_way());
         out.saturating_sub(u32::from(self.recovery.duplicates))
     }
-    /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
-    /// that the congestion window bounds that too.
-    #[inline]
-    fn excess_of_records(&self) -> u32 {
-        let outstanding = self.space.next.since(self.space.unacknowledged);
-        let records = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
-        records.saturating_sub(outstanding)
-    }
-    /// Whether a segment that is not full may go.
-    // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
-    pub fn goes_small(&self, common: &Common, length: u32, unsent: u32) -> bool {
-        let nothing_outstanding = !self.has_outstanding();
-        if self.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts(common)) {
-            return true;
-        }
-        let from = if common.config.policy.urgent_goes_with_data {
-            self.space.unacknowledged
-        } else {
-            self.space.next
-        };
-        let is_urgent = from.precedes(self.space.urgent);
-        let overrides = common.config.policy.urgent_goes_with_data && is_urgent;
-        let holds = self.flags.has(SenderFlags::CORKED) && !overrides;
-        if holds && length == unsent && !common.state.has_fin_outstanding() {
-            return false;
-        }
-        let end = self.space.next + length;
-        if length < unsent && common.config.policy.fills_window_behind_full_segments {
-            return self
-                .buffers
-                .as_ref()
-                .is_some_and(|buffers| buffers.burst.ends_with(self.space.next, end));
-        }
-        if length < unsent {
-            return nothing_outstanding && length >= self.space.largest_window.div_ceil(2);
-        }
-        let last = common.state.has_fin_outstanding() || is_urgent;
-        let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
-        let pushed = end.at_or_before(self.space.push) || released.is_some_and(|to| end.at_or_before(to));
-        // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
-        last || (pushed && self.nagle_lets_go(common))
-    }
-    /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
-    fn may_override_cuts(&self, common: &Common) -> bool {
-        let persists = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
-        !common.config.policy.fills_window_behind_full_segments || persists
-    }
     /// Whether a closed window is due to be probed by an old number.
     pub fn probes_empty(&self, common: &Common) -> bool {
         common.config.policy.window_probes_are_empty
             && self.flags.has(SenderFlags::PROBE)
             && self.space.window == 0
             && !self.has_outstanding()
-    }
-    /// One byte, or the FIN, into a closed window.
-    // spec: RFC9293 MUST-36 (a closed window is probed)
-    pub fn probe(&self, common: &Common, end: Sequence) -> Option<Data> {
-        let start = self.space.unacknowledged;
-        let length = end.since(start).min(1);
-        let fin = length == 0 && common.state.has_fin_outstanding();
-        let again = self.has_outstanding().then_some(RetransmittedWhy::Probe);
-        (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
-    }
-    /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
-    #[inline]
-    pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Sequence, now: Instant) {
-        match cause {
-            // Only a full window or the pace proves anything about it.
-            SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
-                self.note_application_limit();
-            }
-            _ => {}
-        }
-        let window = self.congestion.window;
-        let limited = match cause {
-            SendCause::CongestionWindow => true,
-            SendCause::LossRecovery | SendCause::Timeout => {
-                self.in_flight_bytes() + window.segment_bytes > window.window_bytes
-            }
-            _ => false,
-        };
-        let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
-        self.congestion.transmitted(self.counted_in_flight_bytes(common), limited, acknowledged, sent);
-        let next = self.space.next;
-        let arms = match &self.buffers {
-            // A probe does not ask for another.
-            Some(buffers) if common.config.policy.tail_probes_are_full_segments => {
-                first != next && !buffers.tail_probe.ends_at(next)
-            }
-            Some(buffers) => first != next || buffers.tail_probe.at == Instant::FAR_FUTURE,
-            None => true,
-        };
-        if arms {
-            self.arm_tail_probe(common, false, now);
-        }
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).
@@ -529,24 +428,6 @@ impl Sender {
                 Ecn::Capable0
             }
             _ => Ecn::NotCapable,
-        }
-    }
-    /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
-    // spec: RFC5681 4.1-1
-    #[inline]
-    pub fn restart_after_idle(&mut self, common: &Common, now: Instant) {
-        if self.has_outstanding()
-            || self.space.window == 0
-            || common.state.opens()
-            || self.queued_bytes() == 0
-        {
-            return;
-        }
-        let idle = now.since(self.sent_at);
-        self.congestion.resumed(idle, now);
-        let timeout = self.round_trip.base_timeout(&common.config);
-        if common.config.restart_after_idle && idle > timeout {
-            self.congestion.restart(common.config.initial_window_segments, idle, timeout);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
+use crate::state::Allows;
 use inhost_base::{Duration, Instant};
 use inhost_congestion::PacingGains;
 
@@ -78,6 +79,24 @@ impl Sender {
             && let Some(buffers) = &mut self.buffers
         {
             buffers.flight.rates.application_limited(in_flight);
+        }
+    }
+    /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
+    // spec: RFC5681 4.1-1
+    #[inline]
+    pub fn restart_after_idle(&mut self, common: &Common, now: Instant) {
+        if self.has_outstanding()
+            || self.space.window == 0
+            || common.state.opens()
+            || self.queued_bytes() == 0
+        {
+            return;
+        }
+        let idle = now.since(self.sent_at);
+        self.congestion.resumed(idle, now);
+        let timeout = self.round_trip.base_timeout(&common.config);
+        if common.config.restart_after_idle && idle > timeout {
+            self.congestion.restart(common.config.initial_window_segments, idle, timeout);
         }
     }
 }

@@ -94,7 +94,7 @@ impl Sender {
             }
         }
         if common.config.policy.tail_probes_are_full_segments
-            && self.tail_probe(common, sack_bytes, self.stream_end()).is_none()
+            && self.planner(common, sack_bytes).tail_probe(self.stream_end()).is_none()
         {
             return;
         }

@@ -7,6 +7,7 @@ use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::Visit;
+use crate::sender::plan::Planner;
 use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
 
@@ -88,34 +89,37 @@ const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
 /// Attempts at one size (RFC 8899 §5.1.2, MAX_PROBES).
 const MOST_TRIES: u8 = 3;
 
-impl Sender {
+impl Planner<'_> {
     /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
     /// window: larger than a full segment, and followed by enough to find its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
-    pub fn search_probe(&self, common: &Common, sack_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.flags.has(SenderFlags::SEARCHES)
-            || self.recovery.state != RecoveryState::Open
-            || common.state.opens()
+    pub fn search_probe(&self, unsent: u32, usable: u32) -> Option<u32> {
+        if !self.sender.flags.has(SenderFlags::SEARCHES)
+            || self.sender.recovery.state != RecoveryState::Open
+            || self.common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
-            || self.payload_limit(sack_bytes) < self.segment_bytes()
+            || self.payload_limit() < self.sender.segment_bytes()
         {
             return None;
         }
-        let largest = common.peer_mss.min(common.path_mss);
-        let size = self.search()?.candidate().filter(|&size| size <= largest)?;
-        let options = Sender::segment_options_bytes(common);
+        let largest = self.common.peer_mss.min(self.common.path_mss);
+        let size = self.sender.search()?.candidate().filter(|&size| size <= largest)?;
+        let options = Sender::segment_options_bytes(self.common);
         let payload = u32::from(size).saturating_sub(options);
-        let segment = self.segment_bytes();
-        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let segment = self.sender.segment_bytes();
+        let room = self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes());
         let enough = payload + 3 * segment;
         // Other options would make it larger than it says.
-        (self.payload_limit(sack_bytes) == segment
+        (self.payload_limit() == segment
             && payload > segment
             && unsent >= enough
             && usable >= enough
             && room >= payload)
             .then_some(payload)
     }
+}
+
+impl Sender {
     fn base_mss(common: &Common) -> u16 {
         if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
     }

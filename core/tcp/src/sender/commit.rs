@@ -1,0 +1,162 @@
+//! What has left counts as sent: in the flight, in the bursts, in the counts and for the timers.
+
+use super::Sender;
+use crate::Environment;
+use crate::common::Common;
+use crate::policy::PushPlacement;
+use crate::sender::burst::WriteBoundary;
+use crate::sender::next::Data;
+use inhost_base::{Instant, Sequence};
+use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
+
+impl Sender {
+    /// New data left for the first time, with `in_flight` bytes before it.
+    #[inline(always)]
+    pub fn left_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
+        let step = if data.step > 0 { data.step } else { data.length };
+        let (mut start, mut rest) = (data.start, data.length);
+        while rest > step {
+            self.segment_left(
+                common,
+                sack_bytes,
+                (start, start + step, start + step),
+                in_flight + start.since(data.start),
+                now,
+            );
+            (start, rest) = (start + step, rest - step);
+        }
+        self.segment_left(
+            common,
+            sack_bytes,
+            (start, start + rest, data.end()),
+            in_flight + start.since(data.start),
+            now,
+        );
+        let full = if data.step > 0 { data.step } else { self.planner(common, sack_bytes).payload_limit() };
+        if rest < full
+            && let Some(buffers) = &mut self.buffers
+            && !buffers.tail_probe.persists
+        {
+            buffers.last_small = Some(start + rest);
+        }
+        self.search_probe_left(common, start, start + rest);
+    }
+    #[inline(always)]
+    fn segment_left(
+        &mut self,
+        common: &Common,
+        sack_bytes: u32,
+        (start, end, record_end): (Sequence, Sequence, Sequence),
+        in_flight: u32,
+        now: Instant,
+    ) {
+        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+            self.burst_leaves(common, sack_bytes, start, end);
+            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
+            self.burst_left(end);
+        } else {
+            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
+        }
+    }
+    /// The same for what left before.
+    // spec: RFC8985 7.3-4
+    pub fn committed_again(
+        &mut self,
+        common: &Common,
+        sack_bytes: u32,
+        data: Data,
+        why: RetransmittedWhy,
+        in_flight: u32,
+        env: &mut Environment<'_>,
+    ) {
+        let now = env.now;
+        let stamp = common.timestamp(now);
+        self.burst_left_again(common, sack_bytes, data.start, data.start + data.length);
+        self.history_mut().retransmitted_segments += 1;
+        self.history_mut().retransmitted_bytes += u64::from(data.length);
+        if data.start != self.space.unacknowledged {
+            // RFC 5682 §3.1: what follows is ordinary repair.
+            self.recovery.forward = false;
+        }
+        if let Some(buffers) = &mut self.buffers {
+            match why {
+                RetransmittedWhy::Probe => buffers.flight.probed(),
+                RetransmittedWhy::TailProbe => {
+                    buffers.flight.sent_again(data.start, data.end(), in_flight, now)
+                }
+                RetransmittedWhy::Fast | RetransmittedWhy::Timeout => {
+                    buffers.flight.sent_again(data.start, data.end(), in_flight, now);
+                    buffers.undo.sent_again(stamp);
+                    buffers.force = false;
+                }
+            }
+        }
+        if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged {
+            // The timer watches over the oldest, from when it left last (RFC 6298 §5.1).
+            self.arm_retransmission(common, now);
+        }
+        let socket = env.socket;
+        env.emit(Mask::RECOVERY, || {
+            Event::Retransmitted(Retransmitted {
+                socket,
+                sequence: data.start,
+                payload_bytes: data.length,
+                why,
+            })
+        });
+    }
+    /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
+    #[inline]
+    pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Sequence, now: Instant) {
+        match cause {
+            // Only a full window or the pace proves anything about it.
+            SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
+                self.note_application_limit();
+            }
+            _ => {}
+        }
+        let window = self.congestion.window;
+        let limited = match cause {
+            SendCause::CongestionWindow => true,
+            SendCause::LossRecovery | SendCause::Timeout => {
+                self.in_flight_bytes() + window.segment_bytes > window.window_bytes
+            }
+            _ => false,
+        };
+        let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
+        self.congestion.transmitted(self.counted_in_flight_bytes(common), limited, acknowledged, sent);
+        let next = self.space.next;
+        let arms = match &self.buffers {
+            // A probe does not ask for another.
+            Some(buffers) if common.config.policy.tail_probes_are_full_segments => {
+                first != next && !buffers.tail_probe.ends_at(next)
+            }
+            Some(buffers) => first != next || buffers.tail_probe.at == Instant::FAR_FUTURE,
+            None => true,
+        };
+        if arms {
+            self.arm_tail_probe(common, false, now);
+        }
+    }
+    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::WritesAndHalfWindows`].
+    #[inline(never)]
+    pub fn burst_leaves(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
+        let burst = self.planner(common, sack_bytes).burst_of(start, end);
+        self.buffers_mut().burst = burst;
+    }
+    /// A repair from `start` to `end` left.
+    pub fn burst_left_again(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
+        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+            let burst = self.planner(common, sack_bytes).burst_again(start, end);
+            self.buffers_mut().burst_again = burst;
+        }
+    }
+    /// It left, up to `end`.
+    #[inline(never)]
+    pub fn burst_left(&mut self, end: Sequence) {
+        let buffers = self.buffers_mut();
+        let ends_burst = end == buffers.burst.end;
+        let ends_record = buffers.boundaries.is_at(end, WriteBoundary::Record);
+        buffers.flight.ended(ends_burst, ends_record);
+    }
+}

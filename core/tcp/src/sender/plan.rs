@@ -1,0 +1,23 @@
+//! What the decision about the next segment reads. The decision itself is in `next.rs`, runs of segments in `run.rs`, the
+//! boundaries of bursts in `burst.rs`.
+
+use super::Sender;
+use crate::common::Common;
+
+/// Decides what may leave now: the state of the sender, and the space that the SACK option takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Planner<'a> {
+    pub common: &'a Common,
+    pub sender: &'a Sender,
+    /// Bytes of the next segment's SACK option.
+    pub sack_bytes: u32,
+}
+
+impl Planner<'_> {
+    /// Payload of a full segment that leaves now: what the SACK option takes is not there for data (RFC 9293 §3.7.1).
+    #[inline]
+    pub fn payload_limit(&self) -> u32 {
+        let segment = self.sender.segment_bytes();
+        if self.sack_bytes == 0 { segment } else { segment.saturating_sub(self.sack_bytes).max(1) }
+    }
+}
