@@ -8,6 +8,9 @@ use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 use std::sync::Arc;
 
+/// Bytes that the timestamps option takes in every segment, padding included.
+pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
+
 /// What the sender and the receiver have in common.
 #[derive(Debug)]
 pub(crate) struct Common {
@@ -49,6 +52,10 @@ impl Common {
         self.acks_adapt() && self.state == TcpState::Established
     }
 
+    /// Bytes of the options of a segment without SACK blocks.
+    pub fn options_bytes(&self) -> u16 {
+        if self.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
+    }
     /// The timestamp that came back, where they were agreed on.
     #[inline]
     pub fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {

@@ -88,7 +88,7 @@ impl Expiry<'_, '_> {
         }
         if reorder_at <= self.env.now {
             self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
-            self.tcb.sender.fire_reordering(&self.tcb.common, self.env);
+            self.tcb.sender.loss_recovery(&self.tcb.common, self.env).fire_reordering();
         }
         if probe_at > self.env.now {
             return;
@@ -176,7 +176,7 @@ impl Expiry<'_, '_> {
                 self.tcb.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
             }
         } else if self.tcb.sender.has_outstanding() {
-            self.tcb.sender.recover_by_timer(&self.tcb.common, now);
+            self.tcb.sender.loss_recovery(&self.tcb.common, self.env).recover_by_timer();
         } else {
             self.tcb.sender.override_small(&self.tcb.common);
         }

@@ -57,7 +57,7 @@ impl Connection {
             }
             NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
-                self.path_shrank(path_mtu_mss, env.now);
+                self.path_shrank(path_mtu_mss, env);
                 if self.common.state == TcpState::SynSent && self.unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
                     self.common.flags.set(ConnectionFlags::SYNCHRONISE);
@@ -105,7 +105,7 @@ impl Connection {
     // spec: RFC7323 5.7-1
     pub fn set_path_mtu_mss(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
         if path_mtu_mss < self.common.path_mss {
-            self.path_shrank(path_mtu_mss, env.now);
+            self.path_shrank(path_mtu_mss, env);
         } else {
             self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
             self.sender.congestion.resize(self.sender.effective_mss(&self.common));
@@ -117,7 +117,7 @@ impl Connection {
         outcome.changes |= Changes::ERROR;
     }
     /// Smaller segments from now on, and what is in flight again in them (RFC 1191 §6.5): not a sign of congestion.
-    fn path_shrank(&mut self, path_mtu_mss: u16, now: Instant) {
+    fn path_shrank(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
         if path_mtu_mss >= self.common.path_mss {
             return;
         }
@@ -133,10 +133,12 @@ impl Connection {
             }
             let longest = self.sender.segment_bytes();
             self.sender.send_refused_again(&self.common, longest);
-            if self.common.config.policy.smaller_mtu_is_loss && !self.sender.recover_by_path() {
+            if self.common.config.policy.smaller_mtu_is_loss
+                && !self.sender.loss_recovery(&self.common, env).recover_by_path()
+            {
                 return;
             }
-            self.sender.arm_retransmission(&self.common, now);
+            self.sender.arm_retransmission(&self.common, env.now);
         }
     }
 }

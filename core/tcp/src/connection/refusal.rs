@@ -21,7 +21,7 @@ impl Connection {
     ) {
         let now = env.now;
         if !self.common.state.opens() {
-            self.sender.reduce_by_refusal(&self.common, now);
+            self.sender.loss_recovery(&self.common, env).reduce_by_refusal();
         }
         if !matches!(next, Next::Data(_)) {
             self.committed(next, left, lent, env);

@@ -9,7 +9,6 @@ use super::Receiver;
 use crate::arrival::Coming;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::sender::handshake::TIMESTAMPS_BYTES;
 use crate::sender::next::Next;
 use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
@@ -253,7 +252,7 @@ impl Receiver {
     /// What a full segment of the peer's is: the longest, or two of the same length in a row.
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
         let Coming { bytes, push, is_marked } = coming;
-        let options = if common.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let options = common.options_bytes();
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
         if bytes >= u32::from(self.receive_mss) {
             let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;

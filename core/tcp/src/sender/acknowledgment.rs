@@ -100,12 +100,12 @@ impl Sender {
         if calm {
             self.grow(delivery.bytes, &sample, now);
         } else {
-            self.recover_by(common, &delivery, sample, report.echo, env);
+            self.loss_recovery(common, env).recover_by(&delivery, sample, report.echo);
         }
         self.release_small(common);
         let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
         if self.judge_tail_probe(pure) {
-            self.probe_repaired_a_loss(common, sample.in_flight_before_bytes, env);
+            self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
         }
         if self.flags.has(SenderFlags::SEARCHES) {
             self.judge_search(common, now);
@@ -249,17 +249,6 @@ impl Sender {
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
             sample.duplicate = more;
         }
-    }
-    /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
-    // spec: RFC8985 7.4.2-2
-    pub fn probe_repaired_a_loss(&mut self, common: &Common, in_flight: u32, env: &mut Environment<'_>) {
-        if self.recovery.state != RecoveryState::Open && self.recovery.state != RecoveryState::Disorder {
-            return;
-        }
-        self.congestion.lost(in_flight, env.now);
-        self.congestion.recovered(env.now);
-        self.tell_of_reduction(common);
-        self.tell_window(env);
     }
     /// The timers of what is still out, after an acknowledgment.
     // spec: RFC6298 5-2; RFC6928 9-1

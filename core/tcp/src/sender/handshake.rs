@@ -1,7 +1,7 @@
 //! The sender during the handshake: the options of our SYN, the size of segments, and data with the SYN (RFC 7413).
 
 use super::Sender;
-use crate::common::Common;
+use crate::common::{Common, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
 use crate::numbers::Visit;
 use crate::state::Allows;
@@ -41,8 +41,6 @@ impl FastOpen {
     }
 }
 
-/// Bytes that the timestamps option takes in every segment, padding included.
-pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 impl Sender {
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
@@ -70,7 +68,7 @@ impl Sender {
     // spec: RFC4821 7.1-1, 8-1
     pub fn effective_mss(&self, common: &Common) -> u32 {
         let most = common.peer_mss.min(common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
-        let options = if common.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 };
+        let options = common.options_bytes();
         let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
         if common.config.policy.mss_at_most_half_window {
             self.halved_by_window(common, size, options)

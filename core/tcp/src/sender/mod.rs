@@ -7,6 +7,7 @@ mod commit;
 pub(crate) mod flight;
 pub(crate) mod handshake;
 pub(crate) mod history;
+pub(crate) mod loss;
 pub(crate) mod next;
 mod numbers;
 mod pace;
@@ -22,15 +23,16 @@ mod timers;
 mod urgent;
 mod window;
 
-use crate::Config;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::history::History;
+use crate::sender::loss::LossRecovery;
 use crate::sender::plan::Planner;
 use crate::sender::recovery::Recovery;
 use crate::sender::rtt::RoundTrip;
 use crate::sender::space::SendSpace;
+use crate::{Config, Environment};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
 
@@ -140,6 +142,15 @@ impl Sender {
     #[inline]
     pub fn has_outstanding(&self) -> bool {
         self.space.unacknowledged != self.space.next
+    }
+    /// Loss recovery, for one event.
+    #[inline(always)]
+    pub fn loss_recovery<'a, 'e>(
+        &'a mut self,
+        common: &'a Common,
+        env: &'a mut Environment<'e>,
+    ) -> LossRecovery<'a, 'e> {
+        LossRecovery { sender: self, common, env }
     }
     /// The decision what to send next, where the SACK option takes `sack_bytes` of a segment.
     #[inline(always)]

@@ -73,6 +73,19 @@ impl Search {
         // The largest first, for mostly that is it; then halfway.
         Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
+    /// Where the probe that is out lies.
+    pub fn probe_range(&self) -> Option<(Sequence, Sequence)> {
+        self.out.map(|probe| (probe.start, probe.end))
+    }
+    /// The probe that is out did not arrive.
+    // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
+    pub fn failed(&mut self, now: Instant) {
+        let Some(probe) = self.out.take() else { return };
+        if self.tries >= MOST_TRIES || probe.size == self.high {
+            (self.high, self.tries, self.halves) = (probe.size - 1, 0, true);
+        }
+        self.rest(now);
+    }
     /// A search that has come near enough, however it did, rests until it is begun anew.
     // spec: RFC4821 7.3-2, 7.3-2a
     fn rest(&mut self, now: Instant) {
@@ -82,12 +95,17 @@ impl Search {
     }
 }
 
-/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
-const TIMEOUTS_IN_A_HOLE: u8 = 2;
-/// The same for segments that almost every path takes.
-const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
 /// Attempts at one size (RFC 8899 §5.1.2, MAX_PROBES).
 const MOST_TRIES: u8 = 3;
+
+/// The size that a search begins with.
+pub(super) fn base_mss(common: &Common) -> u16 {
+    if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+}
+/// The least size that a search comes to.
+pub(super) fn least_mss(common: &Common) -> u16 {
+    if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+}
 
 impl Planner<'_> {
     /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
@@ -104,8 +122,7 @@ impl Planner<'_> {
         }
         let largest = self.common.peer_mss.min(self.common.path_mss);
         let size = self.sender.search()?.candidate().filter(|&size| size <= largest)?;
-        let options = Sender::segment_options_bytes(self.common);
-        let payload = u32::from(size).saturating_sub(options);
+        let payload = u32::from(size).saturating_sub(u32::from(self.common.options_bytes()));
         let segment = self.sender.segment_bytes();
         let room = self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes());
         let enough = payload + 3 * segment;
@@ -120,24 +137,15 @@ impl Planner<'_> {
 }
 
 impl Sender {
-    fn base_mss(common: &Common) -> u16 {
-        if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
-    }
-    fn least_mss(common: &Common) -> u16 {
-        if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
-    }
-    fn segment_options_bytes(common: &Common) -> u32 {
-        if common.flags.has(ConnectionFlags::TIMESTAMPS) { 12 } else { 0 }
-    }
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {
         if common.config.path_mtu_probing == PathMtuProbing::Always {
             let high = common.peer_mss.min(common.path_mss);
-            self.search_from(common, Sender::base_mss(common).min(high), high);
+            self.search_from(common, base_mss(common).min(high), high);
         }
     }
-    fn search_from(&mut self, common: &Common, low: u16, high: u16) {
+    pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
         self.history_mut().search = Some(Search::new(low, high));
         self.flags.set(SenderFlags::SEARCHES);
         self.congestion.resize(self.effective_mss(common));
@@ -145,7 +153,7 @@ impl Sender {
     pub fn search(&self) -> Option<&Search> {
         self.history.as_deref()?.search.as_ref()
     }
-    fn search_mut(&mut self) -> Option<&mut Search> {
+    pub fn search_mut(&mut self) -> Option<&mut Search> {
         self.history.as_deref_mut()?.search.as_mut()
     }
     /// What the search allows; no limit without one.
@@ -155,24 +163,6 @@ impl Sender {
         }
         self.search().map_or(u16::MAX, |search| search.low)
     }
-    /// The timer has expired again and again: a hole in the path may swallow what is lost. That decides, full segment or
-    /// not, for a search that leaves it as large as it is helps nobody.
-    // spec: RFC4821 7.7-1, 7.7-2
-    pub fn suspect_black_hole(&mut self, common: &Common) {
-        let now_mss = common.peer_mss.min(common.path_mss).min(self.searched_mss());
-        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
-        let lost = u32::from(now_mss).min(first_bytes + Sender::segment_options_bytes(common)) as u16;
-        let base = Sender::base_mss(common);
-        let (low, enough) = match lost > base {
-            true => (base, TIMEOUTS_IN_A_HOLE),
-            false => ((lost / 2).max(Sender::least_mss(common)), TIMEOUTS_IN_A_NARROW_HOLE),
-        };
-        let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && self.round_trip.backoff >= enough {
-            let high = common.peer_mss.min(common.path_mss);
-            self.search_from(common, low, high);
-        }
-    }
     /// New data from `start` to `end` left; if it was larger than a segment it was a probe.
     #[inline]
     pub fn search_probe_left(&mut self, common: &Common, start: Sequence, end: Sequence) {
@@ -180,7 +170,7 @@ impl Sender {
         if !self.flags.has(SenderFlags::SEARCHES) || bytes <= self.segment_bytes() {
             return;
         }
-        let size = (bytes + Sender::segment_options_bytes(common)) as u16;
+        let size = bytes as u16 + common.options_bytes();
         if let Some(search) = self.search_mut() {
             search.out = Some(Probe { size, start, end });
             search.tries = search.tries.saturating_add(1);
@@ -202,33 +192,6 @@ impl Sender {
         }
         if search.raise_at <= now {
             *search = Search::new(search.low, high);
-        }
-        search.rest(now);
-    }
-    /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
-    /// in smaller segments.
-    // spec: RFC4821 4-4, 7.6.2-1
-    pub fn search_probe_lost(&mut self, now: Instant) -> bool {
-        let Some(probe) = self.search().and_then(|search| search.out) else { return false };
-        let Some(buffers) = &mut self.buffers else { return false };
-        let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((probe.start, probe.end))
-            && buffers.flight.lost_bytes() == probe.end.since(probe.start);
-        if only {
-            buffers.flight.refused = true;
-            // The duplicates that still come tell of the same.
-            self.recovery.duplicates = 0;
-            self.recovery.recover = self.space.next;
-        }
-        self.search_failed(now);
-        only
-    }
-    /// The probe that is out did not arrive.
-    // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
-    pub fn search_failed(&mut self, now: Instant) {
-        let Some(search) = self.search_mut() else { return };
-        let Some(probe) = search.out.take() else { return };
-        if search.tries >= MOST_TRIES || probe.size == search.high {
-            (search.high, search.tries, search.halves) = (probe.size - 1, 0, true);
         }
         search.rest(now);
     }

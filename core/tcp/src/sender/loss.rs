@@ -1,0 +1,523 @@
+//! Loss recovery: what acknowledgments, timers, the path and the link change about it (RFC 5681 §3, RFC 6582, RFC 6675 §5,
+//! RFC 8985, RFC 5682).
+
+use super::Sender;
+use crate::common::Common;
+use crate::config::PathMtuProbing;
+use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::sender::flight::DeliveryInfo;
+use crate::sender::recovery::{AckSample, Recovery};
+use crate::sender::repair::{RateReduction, UndoState};
+use crate::sender::search::{Search, base_mss, least_mss};
+use crate::{Environment, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
+
+/// As much reordering is believed of a path, in segments.
+const MOST_REORDERING: u32 = 300;
+
+/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
+const TIMEOUTS_IN_A_HOLE: u8 = 2;
+/// Time-outs in a row that make one likely for segments that almost every path takes.
+const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
+/// Loss recovery at one event: it changes the sender's recovery state, flight and congestion window.
+pub(crate) struct LossRecovery<'a, 'e> {
+    pub sender: &'a mut Sender,
+    pub common: &'a Common,
+    pub env: &'a mut Environment<'e>,
+}
+
+impl LossRecovery<'_, '_> {
+    /// Too much for the host itself is congestion, once for each window.
+    pub fn reduce_by_refusal(&mut self) {
+        if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let sample = self.nothing_heard();
+            self.begin_window_reduction(&sample);
+        }
+    }
+    /// Nothing was sample: the connection as it stands.
+    pub fn nothing_heard(&self) -> AckSample {
+        AckSample {
+            advanced_bytes: 0,
+            duplicate: false,
+            counted_bytes: 0,
+            in_flight_before_bytes: self.sender.in_flight_bytes(),
+            sacked_before_bytes: self.sender.sacked_bytes(),
+            outstanding_before_bytes: self.sender.space.next.since(self.sender.space.unacknowledged),
+            round_trip: None,
+            rate: None,
+            congestion: false,
+            edge: self.sender.send_edge(),
+        }
+    }
+    /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is. `echo`
+    /// is the timestamp that came back with it.
+    // spec: RFC5681 4.3-5; RFC6675 5.1-3
+    pub fn recover_by(&mut self, delivery: &DeliveryInfo, sample: AckSample, echo: Option<u32>) {
+        let state = self.sender.recovery.state;
+        self.learn_reordering(delivery);
+        self.note_duplicate(delivery);
+        let mut newly_lost = self.find_losses(delivery, &sample);
+        if newly_lost && self.sender.flags.has(SenderFlags::SEARCHES) && self.search_probe_lost() {
+            newly_lost = false;
+        }
+        self.sender.recovery.progressed |= sample.advanced_bytes > 0;
+        match state {
+            RecoveryState::Loss => self.continue_loss(delivery, &sample, echo),
+            RecoveryState::Recovery => self.continue_recovery(delivery, &sample, echo),
+            RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
+                self.undo_by_duplicates();
+            }
+        }
+        let may_enter = matches!(
+            self.sender.recovery.state,
+            RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction
+        );
+        if may_enter && newly_lost {
+            self.enter_recovery(&sample);
+        } else if may_enter && sample.congestion {
+            self.reduce_by_mark(&sample);
+        }
+        if self.sender.recovery.state == RecoveryState::WindowReduction
+            && self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
+        {
+            self.sender.congestion.recovered(self.env.now);
+            self.sender.recovery.state = RecoveryState::Open;
+        }
+        if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            let disorder = self.sender.recovery.duplicates > 0 || self.sender.sacked_bytes() > 0;
+            self.sender.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
+        }
+        self.move_window(delivery, &sample, newly_lost, state);
+        if state != self.sender.recovery.state || newly_lost {
+            self.sender.tell_window(self.env);
+        }
+    }
+
+    /// Something was overtaken and arrived after all: more must overtake it next time before it counts as lost.
+    fn learn_reordering(&mut self, delivery: &DeliveryInfo) {
+        let Some(start) = delivery.overtaken else { return };
+        let segment = self.sender.segment_bytes();
+        let Some(buffers) = &mut self.sender.buffers else { return };
+        buffers.flight.rack.reordering_seen = true;
+        self.sender.history.get_or_insert_default().reorderings += 1;
+        let degree = buffers.flight.overtaken_by(start, segment).min(MOST_REORDERING) as u16;
+        buffers.reordering = buffers.reordering.max(degree);
+    }
+    /// The peer got something twice.
+    fn note_duplicate(&mut self, delivery: &DeliveryInfo) {
+        let Some((start, end)) = delivery.duplicate else { return };
+        self.sender.history_mut().duplicate_sacks += 1;
+        let (unacknowledged, next) = (self.sender.space.unacknowledged, self.sender.space.next);
+        let segments = end.since(start).div_ceil(self.sender.segment_bytes().max(1));
+        let _ = self.env;
+        let Some(buffers) = &mut self.sender.buffers else { return };
+        if buffers.tail_probe.explains(start, end) {
+            // RFC 8985 §7.4.2: the probe, not a mistake in recovery, made this duplicate.
+            buffers.tail_probe.was_duplicate = true;
+            return;
+        }
+        buffers.flight.rack.reordering_seen = true;
+        buffers.flight.rack.widen(unacknowledged, next);
+        buffers.undo.duplicate(end, segments);
+    }
+    /// Looks for losses; true when something is newly thought lost.
+    // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
+    fn find_losses(&mut self, delivery: &DeliveryInfo, sample: &AckSample) -> bool {
+        let segment = self.sender.segment_bytes();
+        let sack = self.common.flags.has(ConnectionFlags::SACK);
+        let rack = self.common.config.rack && sack;
+        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let state = self.sender.recovery.state;
+        let duplicates = self.sender.recovery.duplicates;
+        let beyond = self.sender.recovery.recover.precedes(self.sender.space.unacknowledged);
+        let threshold = self.sender.reordering_segments(self.common);
+        let slack = self.common.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.sender.buffers else { return false };
+        let before = buffers.flight.lost_segments;
+        if rack {
+            if delivery.bytes > 0 || sample.advanced_bytes > 0 {
+                let enough = buffers.flight.sacked_bytes() >= threshold * segment;
+                let repairing = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
+                let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
+                let at = buffers.flight.lose_by_time(window, self.env.now);
+                buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
+            }
+        } else if sack {
+            buffers.flight.lose_by_count(threshold, segment);
+        } else if state == RecoveryState::Recovery {
+            // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
+            if sample.advanced_bytes > 0
+                && !self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
+            {
+                buffers.flight.lose_first();
+                buffers.force = true;
+            }
+        } else if state != RecoveryState::Loss && u32::from(duplicates) >= threshold && beyond {
+            buffers.flight.lose_first();
+        }
+        buffers.flight.lost_segments != before
+    }
+    /// The time for what was overtaken is over (RFC 8985 §6.2).
+    // spec: RFC8985 6.2-4
+    pub fn fire_reordering(&mut self) {
+        let sample = self.nothing_heard();
+        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let repairing = matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
+        let enough = self.sender.sacked_bytes()
+            >= self.sender.reordering_segments(self.common) * self.sender.segment_bytes();
+        let slack = self.common.config.recovery_timer_slack;
+        let Some(buffers) = &mut self.sender.buffers else { return };
+        let before = buffers.flight.lost_segments;
+        let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
+        let at = buffers.flight.lose_by_time(window, self.env.now);
+        buffers.reorder_at = at.filter(|&at| at > self.env.now).map_or(Instant::FAR_FUTURE, |at| at + slack);
+        if buffers.flight.lost_segments == before {
+            return;
+        }
+        if !repairing {
+            self.enter_recovery(&sample);
+        }
+        if !repairing || !self.common.config.policy.congestion_window_counts_segments {
+            self.move_window(&DeliveryInfo::default(), &sample, true, self.sender.recovery.state);
+        }
+        self.sender.tell_window(self.env);
+    }
+
+    // spec: RFC5681 3.2-8, 4.3-1, 4.3-4; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
+    fn enter_recovery(&mut self, sample: &AckSample) {
+        let reduced_already = self.sender.recovery.state == RecoveryState::WindowReduction;
+        self.sender.recovery.state = RecoveryState::Recovery;
+        self.sender.recovery.recover = self.sender.space.next;
+        let unacknowledged = self.sender.space.unacknowledged;
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.undo = UndoState::begin(unacknowledged, false);
+            buffers.force = true;
+        }
+        if !reduced_already {
+            self.sender.tell_of_reduction(self.common);
+            self.begin_reduction(sample);
+            self.sender.congestion.lost(self.flight_size(sample.outstanding_before_bytes), self.env.now);
+        }
+        if !self.common.config.proportional_rate_reduction {
+            self.sender.congestion.window.window_bytes = self.sender.congestion.window.threshold_bytes;
+        }
+    }
+    /// What a reduction is reckoned from: what is outstanding, without what limited transmit added (RFC 5681 §3.2).
+    // spec: RFC5681 3.2-7
+    fn flight_size(&self, outstanding_bytes: u32) -> u32 {
+        outstanding_bytes.min(self.sender.congestion.window.window_bytes)
+    }
+    fn begin_reduction(&mut self, sample: &AckSample) {
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.reduction =
+                RateReduction::new(sample.outstanding_before_bytes, sample.sacked_before_bytes);
+        }
+    }
+    /// The peer saw a congestion mark: as after a loss, once a window, with nothing to send again (RFC 3168 §6.1.2).
+    fn reduce_by_mark(&mut self, sample: &AckSample) {
+        if self.sender.recovery.state == RecoveryState::WindowReduction {
+            return;
+        }
+        self.sender.history_mut().congestion_marks += 1;
+        let at_its_least = self.sender.congestion.window.window_bytes <= self.sender.segment_bytes();
+        if at_its_least {
+            // spec: RFC9438 4.6-5
+            // RFC 3168 §6.1.2: with one segment to give, time is what is given.
+            self.sender.arm_retransmission(self.common, self.env.now);
+            self.sender.flags.set(SenderFlags::PACED);
+        }
+        let resume_at = self.sender.retransmit_at;
+        if let Some(buffers) = &mut self.sender.buffers
+            && at_its_least
+        {
+            buffers.pace_at = resume_at;
+        }
+        self.begin_window_reduction(sample);
+    }
+    /// Begins a reduction of the window for which nothing need have been lost.
+    pub fn begin_window_reduction(&mut self, sample: &AckSample) {
+        self.begin_reduction(sample);
+        if let Some(buffers) = &mut self.sender.buffers {
+            // What shows an earlier reduction to be wrong says nothing of this one.
+            buffers.undo.end();
+        }
+        self.sender.congestion.marked(self.flight_size(sample.outstanding_before_bytes), self.env.now);
+        if !self.common.config.proportional_rate_reduction {
+            self.sender.congestion.window.window_bytes = self.sender.congestion.window.threshold_bytes;
+        }
+        self.sender.recovery.state = RecoveryState::WindowReduction;
+        self.sender.recovery.recover = self.sender.space.next;
+        self.sender.tell_of_reduction(self.common);
+    }
+    // spec: RFC6675 5-4
+    fn continue_recovery(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
+        let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
+        let mistaken = self
+            .sender
+            .buffers
+            .as_ref()
+            .is_some_and(|b| b.undo.all_were_duplicates() || b.undo.original_arrived(echo));
+        if done {
+            if mistaken && self.common.config.undo {
+                self.undo();
+            } else {
+                self.sender.congestion.recovered(self.env.now);
+            }
+            self.end_recovery();
+        } else if sample.advanced_bytes > 0 && mistaken && self.common.config.undo && !delivery.again {
+            // RFC 3522: the first thing to arrive was an original that had been sent again.
+            self.undo();
+            if let Some(buffers) = &mut self.sender.buffers {
+                buffers.flight.find_all();
+            }
+            self.end_recovery();
+        }
+    }
+    // spec: RFC6675 5-5
+    fn end_recovery(&mut self) {
+        self.sender.recovery.end();
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.flight.rack.recovered();
+            buffers.force = false;
+        }
+    }
+    /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
+    fn continue_loss(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
+        let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
+        // Without SACK nobody can tell which copy let the rest be acknowledged.
+        let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.again;
+        let original =
+            tells && delivery.original_end.is_some_and(|end| !self.sender.recovery.recover.precedes(end));
+        let undo = self.sender.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
+        let mistaken = undo.all_were_duplicates() || undo.original_arrived(echo);
+        // Something arrives that left before the time-out and was not sent again: it was not lost.
+        if (self.sender.recovery.forward && original && sample.advanced_bytes > 0)
+            || (self.common.config.undo && mistaken && sample.advanced_bytes > 0)
+        {
+            return self.undo_loss();
+        }
+        if done {
+            self.end_recovery();
+            return;
+        }
+        if !self.sender.recovery.forward {
+            return;
+        }
+        if self.sender.send_has_passed_recover() {
+            if sample.duplicate || delivery.sacked_bytes > 0 {
+                // RFC 5682 §2.1, step 3a: the loss was real.
+                self.sender.recovery.forward = false;
+            }
+        } else if sample.advanced_bytes > 0 {
+            // Step 2b: new data goes out, whose acknowledgment will tell. Where there is none, no more can be told.
+            if self.may_send_new(sample.edge) {
+                self.sender.recovery.recover = self.sender.space.next;
+            } else {
+                self.sender.recovery.forward = false;
+            }
+        }
+    }
+    /// Whether there is new data, and a window for it that reaches up to `edge`.
+    fn may_send_new(&self, edge: Sequence) -> bool {
+        let next = self.sender.space.next;
+        next.precedes(self.sender.stream_end()) && next.precedes(edge)
+    }
+    fn undo_loss(&mut self) {
+        self.undo();
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.flight.find_all();
+        }
+        self.end_recovery();
+    }
+    /// All that was sent again since the last reduction had arrived: the reduction was a mistake.
+    fn undo_by_duplicates(&mut self) {
+        let mistaken = self.sender.buffers.as_ref().is_some_and(|buffers| buffers.undo.all_were_duplicates());
+        if mistaken && self.common.config.undo {
+            self.undo();
+        }
+    }
+    pub fn undo(&mut self) {
+        self.sender.congestion.undo(self.env.now);
+        self.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.undo.end();
+        }
+    }
+    /// The window after an acknowledgment, which found recovery in `state`.
+    fn move_window(
+        &mut self,
+        delivery: &DeliveryInfo,
+        sample: &AckSample,
+        newly_lost: bool,
+        state: RecoveryState,
+    ) {
+        let segment = self.sender.segment_bytes();
+        let in_flight = self.sender.counted_in_flight_bytes(self.common);
+        let delivered = if self.common.flags.has(ConnectionFlags::SACK) {
+            delivery.bytes
+        } else {
+            // Each duplicate stands for a segment; what they stood for is not delivered again.
+            delivery.bytes.saturating_sub(sample.counted_bytes) + if sample.duplicate { segment } else { 0 }
+        };
+        if self.sender.recovery.reduces() && self.common.config.proportional_rate_reduction {
+            let threshold = self.sender.congestion.window.threshold_bytes;
+            let good = sample.advanced_bytes > 0 && !newly_lost;
+            if (delivered > 0 || newly_lost)
+                && let Some(buffers) = &mut self.sender.buffers
+            {
+                self.sender.congestion.window.window_bytes =
+                    buffers.reduction.window(delivered, in_flight, threshold, segment, good);
+            }
+        }
+        let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
+        let in_order = sample.advanced_bytes > 0 || self.congestion_window_grows_on_sack(delivered);
+        if !in_order || (reduced && !self.sender.recovery.reduces()) {
+            // What ends a reduction leaves the window at the threshold.
+            return;
+        }
+        let bytes = match self.sender.recovery.state {
+            // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
+            RecoveryState::Loss if !self.common.flags.has(ConnectionFlags::SACK) => {
+                delivered.min(2 * segment)
+            }
+            _ => delivered,
+        };
+        self.sender.grow(bytes, sample, self.env.now);
+    }
+    /// Whether what was delivered out of order counts as in order, for that is how the path is.
+    pub fn congestion_window_grows_on_sack(&self, delivered: u32) -> bool {
+        self.common.config.policy.congestion_window_grows_on_sack
+            && delivered > 0
+            && self.sender.reordering_segments(self.common)
+                > u32::from(self.common.config.reordering_segments)
+    }
+    /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
+    /// §6.3, RFC 5682 §2).
+    // spec: RFC6675 5.1-2, 5.1-1
+    pub fn recover_by_timer(&mut self) {
+        self.sender.history_mut().timeouts += 1;
+        let in_flight = self.flight_size(self.sender.space.next.since(self.sender.space.unacknowledged));
+        let state = self.sender.recovery.state;
+        // One reduction for each window of data.
+        let again = match state {
+            RecoveryState::Loss => !self.sender.recovery.progressed,
+            // spec: RFC5681 4.3-4a
+            // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
+            RecoveryState::Recovery => {
+                matches!(self.common.config.congestion, inhost_congestion::CongestionChoice::CubicInSegments)
+            }
+            _ => false,
+        };
+        let first_time = state != RecoveryState::Loss;
+        self.sender.congestion.timed_out(in_flight, again, self.env.now);
+        self.sender.tell_of_reduction(self.common);
+        if let Some(search) = self.sender.search_mut() {
+            search.failed(self.env.now);
+        }
+        self.suspect_black_hole();
+        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let by_time = self.common.config.rack && self.common.flags.has(ConnectionFlags::SACK);
+        let unacknowledged = self.sender.space.unacknowledged;
+        let mut reneged = false;
+        if let Some(buffers) = &mut self.sender.buffers {
+            reneged = buffers.flight.is_reneged();
+            if reneged {
+                buffers.flight.renege();
+            }
+            let window = buffers.flight.rack.reordering_window(true, smoothed);
+            buffers.flight.lose_by_timer(by_time && !reneged, window, self.env.now);
+            buffers.flight.refused = false;
+            buffers.reorder_at = Instant::FAR_FUTURE;
+            buffers.tail_probe.end();
+            buffers.force = true;
+            if first_time || self.sender.recovery.progressed {
+                let out_again = state == RecoveryState::Recovery;
+                buffers.undo = UndoState::begin(unacknowledged, out_again);
+            }
+        }
+        self.sender.congestion.window.window_bytes += self.sender.counted_in_flight_bytes(self.common);
+        self.sender.flags.clear(SenderFlags::TAIL_PROBE);
+        self.sender.recovery.duplicates = 0;
+        // RFC 5682 §3.2: not where more of what is out was sent again already.
+        self.sender.recovery.forward = self.common.config.forward_rto
+            && !reneged
+            && (first_time || self.sender.recovery.progressed)
+            && state != RecoveryState::Recovery;
+        self.sender.recovery.progressed = false;
+        self.sender.recovery.state = RecoveryState::Loss;
+        self.sender.recovery.recover = self.sender.space.next;
+    }
+    /// What does not fit through the path any more goes again as after a time-out, though nobody was congested; false
+    /// where all of it fits.
+    pub fn recover_by_path(&mut self) -> bool {
+        let unacknowledged = self.sender.space.unacknowledged;
+        let Some(buffers) = &mut self.sender.buffers else { return false };
+        if buffers.flight.lost_bytes() == 0 {
+            return false;
+        }
+        if self.sender.recovery.state == RecoveryState::Loss {
+            return true;
+        }
+        buffers.undo = UndoState::begin(unacknowledged, true);
+        buffers.tail_probe.end();
+        self.sender.recovery = Recovery {
+            state: RecoveryState::Loss,
+            duplicates: 0,
+            forward: false,
+            progressed: false,
+            recover: self.sender.space.next,
+        };
+        true
+    }
+    /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
+    // spec: RFC8985 7.4.2-2
+    pub fn probe_repaired_a_loss(&mut self, in_flight: u32) {
+        if self.sender.recovery.state != RecoveryState::Open
+            && self.sender.recovery.state != RecoveryState::Disorder
+        {
+            return;
+        }
+        self.sender.congestion.lost(in_flight, self.env.now);
+        self.sender.congestion.recovered(self.env.now);
+        self.sender.tell_of_reduction(self.common);
+        self.sender.tell_window(self.env);
+    }
+    /// The timer has expired again and again: a hole in the path may swallow what is lost. That decides, full segment or
+    /// not, for a search that leaves it as large as it is helps nobody.
+    // spec: RFC4821 7.7-1, 7.7-2
+    pub fn suspect_black_hole(&mut self) {
+        let now_mss = self.common.peer_mss.min(self.common.path_mss).min(self.sender.searched_mss());
+        let first_bytes =
+            self.sender.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let lost = u32::from(now_mss).min(first_bytes + u32::from(self.common.options_bytes())) as u16;
+        let base = base_mss(self.common);
+        let (low, enough) = match lost > base {
+            true => (base, TIMEOUTS_IN_A_HOLE),
+            false => ((lost / 2).max(least_mss(self.common)), TIMEOUTS_IN_A_NARROW_HOLE),
+        };
+        let is_probed = self.common.config.path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && self.sender.round_trip.backoff >= enough {
+            let high = self.common.peer_mss.min(self.common.path_mss);
+            self.sender.search_from(self.common, low, high);
+        }
+    }
+    /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
+    /// in smaller segments.
+    // spec: RFC4821 4-4, 7.6.2-1
+    pub fn search_probe_lost(&mut self) -> bool {
+        let Some((start, end)) = self.sender.search().and_then(Search::probe_range) else { return false };
+        let Some(buffers) = &mut self.sender.buffers else { return false };
+        let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
+            && buffers.flight.lost_bytes() == end.since(start);
+        if only {
+            buffers.flight.refused = true;
+            // The duplicates that still come tell of the same.
+            self.sender.recovery.duplicates = 0;
+            self.sender.recovery.recover = self.sender.space.next;
+        }
+        if let Some(search) = self.sender.search_mut() {
+            search.failed(self.env.now);
+        }
+        only
+    }
+}
