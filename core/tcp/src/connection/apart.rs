@@ -25,7 +25,7 @@ impl Connection {
             && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
                 || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
             && self.common.state.has_fin_outstanding()
-            && !self.sender.has_outstanding()
+            && !self.sender.space.has_outstanding()
             && self.sender.queued_bytes() == 0
             && self.sender.acknowledged_bytes == 0
     }

@@ -108,7 +108,10 @@ impl Connection {
         }
         let held = !pushed || self.sender.flags.has(SenderFlags::CORKED);
         // What is out lets go of what is held back, sooner or later.
-        if taken > 0 && held && !(self.common.config.policy.cork_lasts_rto && self.sender.has_outstanding()) {
+        if taken > 0
+            && held
+            && !(self.common.config.policy.cork_lasts_rto && self.sender.space.has_outstanding())
+        {
             self.sender.aggregate(&self.common, env.now);
         }
         self.settle_sending(env);
@@ -157,7 +160,7 @@ impl Connection {
             Some(buffers) => buffers.receive.read(into, env.pool),
             None => 0,
         };
-        self.receiver.size_receive_buffer(&self.common, &self.sender.round_trip, count, env);
+        self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
         self.after_reading(env);
         Ok(count)
     }
@@ -175,7 +178,7 @@ impl Connection {
             return self.borrow_copied(most, env);
         };
         let packet = buffers.receive.take().unwrap_or_default();
-        self.receiver.size_receive_buffer(&self.common, &self.sender.round_trip, packet.len(), env);
+        self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, packet.len(), env);
         self.after_reading(env);
         Ok(packet)
     }
@@ -211,7 +214,12 @@ impl Connection {
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
-        self.receiver.size_receive_buffer(&self.common, &self.sender.round_trip, bytes.min(before), env);
+        self.receiver.size_receive_buffer(
+            &self.common,
+            &self.sender.timer.round_trip,
+            bytes.min(before),
+            env,
+        );
         self.after_reading(env);
     }
     /// Bytes that wait to be read.

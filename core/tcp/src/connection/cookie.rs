@@ -19,8 +19,8 @@ impl Connection {
         // The field of a SYN is never scaled (RFC 7323 §2.2).
         self.receiver.space.edge =
             self.receiver.space.next + self.receiver.window_space(&self.common).min(0xffff);
-        self.sender.progress_at = env.now;
-        self.sender.arm_retransmission(&self.common, env.now);
+        self.sender.timer.progress_at = env.now;
+        self.sender.timer.arm(&self.common, env.now);
         self.settle(env);
     }
 }

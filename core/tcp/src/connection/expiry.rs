@@ -44,20 +44,20 @@ impl Expiry<'_, '_> {
         }
         if self.tcb.receiver.acknowledge_at <= now {
             self.tcb.receiver.acknowledge_at = Instant::FAR_FUTURE;
-            self.tcb.receiver.waited_in_vain(&self.tcb.common, &self.tcb.sender.round_trip);
+            self.tcb.receiver.waited_in_vain(&self.tcb.common, &self.tcb.sender.timer.round_trip);
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.tcb.keep_alive_at() <= now {
             self.fire_keep_alive();
         }
         let probes = self.tcb.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at <= now);
-        if self.tcb.sender.retransmit_at <= now && !probes {
+        if self.tcb.sender.timer.at <= now && !probes {
             self.fire_retransmission();
         }
         self.fire_recovery();
-        if self.tcb.sender.retransmit_at <= now {
+        if self.tcb.sender.timer.at <= now {
             // RFC 8985 §7.3: with a probe the time-out begins anew.
-            self.tcb.sender.arm_retransmission(&self.tcb.common, now);
+            self.tcb.sender.timer.arm(&self.tcb.common, now);
         }
         if let Some(buffers) = &mut self.tcb.sender.buffers
             && buffers.aggregate_until <= now
@@ -135,34 +135,35 @@ impl Expiry<'_, '_> {
     // spec: RFC6298 5-3; RFC9293 SHLD-9, SHLD-29, SHLD-30, SHLD-17
     fn fire_retransmission(&mut self) {
         let now = self.env.now;
-        self.tcb.sender.progress_at += slept_since(self.tcb.sender.retransmit_at, now);
+        self.tcb.sender.timer.progress_at += slept_since(self.tcb.sender.timer.at, now);
         let refused = self.tcb.sender.flags.has(SenderFlags::REFUSED);
         self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
-        if refused && !self.tcb.sender.has_outstanding() {
+        if refused && !self.tcb.sender.space.has_outstanding() {
             return self.fire_refusal();
         }
         if self.tcb.common.config.policy.user_timeout_from_retransmission
-            && self.tcb.sender.round_trip.backoff == 0
+            && self.tcb.sender.timer.round_trip.backoff == 0
             && !self.tcb.common.state.opens()
         {
-            self.tcb.sender.progress_at = now;
+            self.tcb.sender.timer.progress_at = now;
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
-        if now.since(self.tcb.sender.progress_at) >= self.tcb.common.user_timeout()
+        if now.since(self.tcb.sender.timer.progress_at) >= self.tcb.common.user_timeout()
             || self.tcb.sender.syn_is_given_up(&self.tcb.common)
         {
             return self.time_out(ConnectionError::TimedOut);
         }
         if !refused {
-            self.tcb.sender.round_trip.back_off();
+            self.tcb.sender.timer.round_trip.back_off();
         }
         self.tcb.sender.least_echo = self.tcb.common.timestamp(now);
         if self.tcb.common.state.opens() {
             self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
         } else if self.tcb.sender.space.window == 0
-            && !(self.tcb.common.config.policy.window_probes_are_empty && self.tcb.sender.has_outstanding())
-            && (self.tcb.sender.has_outstanding()
+            && !(self.tcb.common.config.policy.window_probes_are_empty
+                && self.tcb.sender.space.has_outstanding())
+            && (self.tcb.sender.space.has_outstanding()
                 || self.tcb.sender.queued_bytes() > 0
                 || self.tcb.common.state.has_fin_outstanding())
         {
@@ -175,30 +176,30 @@ impl Expiry<'_, '_> {
             {
                 self.tcb.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
             }
-        } else if self.tcb.sender.has_outstanding() {
+        } else if self.tcb.sender.space.has_outstanding() {
             self.tcb.sender.loss_recovery(&self.tcb.common, self.env).recover_by_timer();
         } else {
             self.tcb.sender.override_small(&self.tcb.common);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.tcb.sender.space.window == 0 && !self.tcb.common.state.opens();
-        if self.tcb.sender.round_trip.backoff == self.tcb.common.config.suspect_after_retransmissions
+        if self.tcb.sender.timer.round_trip.backoff == self.tcb.common.config.suspect_after_retransmissions
             && !probing
         {
             // What the network said tells more.
             self.tcb.soft_error = self.tcb.soft_error.or(Some(SoftError::NotResponding));
             self.outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
-        self.tcb.sender.arm_retransmission(&self.tcb.common, now);
-        self.tcb.sender.bound_by_user_timeout(&self.tcb.common, now);
+        self.tcb.sender.timer.arm(&self.tcb.common, now);
+        self.tcb.sender.timer.bound_by_user_timeout(&self.tcb.common, now);
     }
     /// The time to try again has come for data that the link refused, and nothing is out.
     fn fire_refusal(&mut self) {
-        if self.env.now.since(self.tcb.sender.progress_at) >= self.tcb.common.config.user_timeout {
+        if self.env.now.since(self.tcb.sender.timer.progress_at) >= self.tcb.common.config.user_timeout {
             return self.time_out(ConnectionError::TimedOut);
         }
         self.tcb.sender.keep_alive_probes = self.tcb.sender.keep_alive_probes.saturating_add(1);
-        self.tcb.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.tcb.sender.timer.stop();
         self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
     }
     /// The time is over in which the peer should have taken its part of what is left. A peer that is there and takes

@@ -81,7 +81,7 @@ impl Connection {
             let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN tells nothing about the pace of what follows.
             let ack_timing = self.receiver.ack_timing;
-            let (common, round_trip) = (&self.common, &self.sender.round_trip);
+            let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
             let payload = core::slice::from_mut(payload);
             self.receiver.take_in_order(
                 common,

@@ -4,7 +4,7 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
-use inhost_base::{Instant, Sequence};
+use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
 /// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
@@ -76,7 +76,7 @@ impl Connection {
     /// (RFC 5927 §4.1).
     pub fn is_in_flight(&self, sequence: Sequence) -> bool {
         let next = self.common.config.policy.icmp_may_quote_snd_nxt && !self.is_handshake_of_a_listener();
-        let in_flight = self.sender.space.next.since(self.sender.space.unacknowledged) + u32::from(next);
+        let in_flight = self.sender.space.outstanding_bytes() + u32::from(next);
         sequence.within(self.sender.space.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
     }
     /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
@@ -94,9 +94,9 @@ impl Connection {
             self.soft_error = Some(SoftError::Unreachable);
             outcome.changes |= Changes::ERROR;
         }
-        if self.common.state == TcpState::SynReceived && self.sender.retransmit_at == Instant::FAR_FUTURE {
+        if self.common.state == TcpState::SynReceived && !self.sender.timer.is_running() {
             // An answer that never left has no timer yet; without one the handshake would rest for ever.
-            self.sender.arm_retransmission(&self.common, env.now);
+            self.sender.timer.arm(&self.common, env.now);
         }
         self.settle(env);
         outcome
@@ -127,7 +127,7 @@ impl Connection {
             return;
         }
         self.sender.congestion.resize(self.sender.effective_mss(&self.common));
-        if self.sender.has_outstanding() {
+        if self.sender.space.has_outstanding() {
             if self.common.config.policy.smaller_mtu_is_loss {
                 self.sender.flags.set(SenderFlags::REPAIRS_ONLY);
             }
@@ -138,7 +138,7 @@ impl Connection {
             {
                 return;
             }
-            self.sender.arm_retransmission(&self.common, env.now);
+            self.sender.timer.arm(&self.common, env.now);
         }
     }
 }

@@ -178,12 +178,12 @@ impl Connection {
     }
     /// When the peer last showed that it gets what is sent, or when something began to wait for that.
     pub fn progress_at(&self) -> Instant {
-        self.sender.progress_at
+        self.sender.timer.progress_at
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(&self) -> bool {
         let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
-        is_closed && self.sender.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+        is_closed && self.sender.timer.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
     /// what is in flight, and all lists.
@@ -195,7 +195,7 @@ impl Connection {
     }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
-        self.sender.round_trip.smoothed()
+        self.sender.timer.round_trip.smoothed()
     }
     /// The host is short of memory, and this connection holds much of it: what came out of order is given up, to come
     /// again (RFC 2018 §8), and the window grows from its beginning again. What was offered stays offered.
@@ -278,8 +278,7 @@ impl Connection {
         if self.common.state == TcpState::Closed {
             return;
         }
-        (self.sender.retransmit_at, self.receiver.acknowledge_at) =
-            (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
         self.linger_at = Instant::FAR_FUTURE;
         self.sender.flags.clear(SenderFlags::DUE);
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
@@ -322,7 +321,7 @@ impl Connection {
             self.challenges = 0;
         }
         self.enter(TcpState::TimeWait, env);
-        self.sender.retransmit_at = Instant::FAR_FUTURE;
+        self.sender.timer.stop();
         self.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
@@ -380,11 +379,11 @@ impl Connection {
             Err(cause) => cause,
         };
         if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
-            && !self.sender.has_outstanding()
-            && self.sender.retransmit_at == Instant::FAR_FUTURE
+            && !self.sender.space.has_outstanding()
+            && !self.sender.timer.is_running()
         {
-            self.sender.progress_at = now;
-            self.sender.arm_retransmission(&self.common, now);
+            self.sender.timer.progress_at = now;
+            self.sender.timer.arm(&self.common, now);
         }
         self.accounts.send_waits_for(cause, now)
     }
@@ -433,10 +432,10 @@ impl Connection {
             reassembly_bytes: received.map_or(0, |b| b.reassembly.bytes()),
             urgent_ahead_bytes: self.urgent_ahead(),
             urgent_has_come: self.urgent_has_come(),
-            smoothed_round_trip: self.sender.round_trip.smoothed(),
-            round_trip_variation: self.sender.round_trip.variation(),
-            retransmission_timeout: self.sender.round_trip.timeout(&self.common.config),
-            retransmission_backoff: self.sender.round_trip.backoff,
+            smoothed_round_trip: self.sender.timer.round_trip.smoothed(),
+            round_trip_variation: self.sender.timer.round_trip.variation(),
+            retransmission_timeout: self.sender.timer.round_trip.timeout(&self.common.config),
+            retransmission_backoff: self.sender.timer.round_trip.backoff,
             congestion_control: self.sender.congestion.name(),
             congestion_window_bytes: self.sender.congestion.window.window_bytes,
             slow_start_threshold_bytes: self.sender.congestion.window.threshold_bytes,

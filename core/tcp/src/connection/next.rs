@@ -54,7 +54,7 @@ impl Connection {
         let goes = !self.sender.flags.has(SenderFlags::RARE)
             && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
             && send.unacknowledged == start
-            && end.at_or_before(self.sender.send_edge())
+            && end.at_or_before(self.sender.space.edge())
             && end.at_or_before(send.push)
             && send.urgent.at_or_before(start)
             && queued <= self.sender.segment_bytes()

@@ -48,7 +48,7 @@ impl Connection {
     /// Lets a held SYN and ACK go.
     pub fn release(&mut self, env: &mut Environment<'_>) {
         self.common.flags.clear(ConnectionFlags::HELD);
-        self.sender.progress_at = env.now;
+        self.sender.timer.progress_at = env.now;
         self.settle(env);
     }
     /// Whether the SYN and ACK waits for [`Connection::release`].
@@ -169,7 +169,7 @@ impl Connection {
         } else {
             let asked = !self.common.flags.has(ConnectionFlags::ACTIVE)
                 || !self.common.config.policy.answers_crossing_syn
-                || (self.common.config.ecn == EcnMode::Request && self.sender.round_trip.backoff == 0);
+                || (self.common.config.ecn == EcnMode::Request && self.sender.timer.round_trip.backoff == 0);
             self.common.config.ecn != EcnMode::Off && ece && cwr && asked
         };
         self.common.flags.put(ConnectionFlags::ECN, agreed);

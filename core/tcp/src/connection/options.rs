@@ -74,9 +74,9 @@ impl Connection {
                 self.common.config_mut().user_timeout = timeout;
                 // Where the user time-out counts from a retransmission, the timer that runs is left alone.
                 if !self.common.config.policy.user_timeout_from_retransmission
-                    && self.sender.retransmit_at != Instant::FAR_FUTURE
+                    && self.sender.timer.is_running()
                 {
-                    self.sender.arm_retransmission(&self.common, env.now);
+                    self.sender.timer.arm(&self.common, env.now);
                 }
             }
             ConnectionOption::FinWait2(fin_wait_2) => {

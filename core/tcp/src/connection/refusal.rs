@@ -6,7 +6,7 @@ use crate::flags::SenderFlags;
 use crate::sender::next::Next;
 use crate::state::Allows;
 use crate::{Connection, Environment, RecoveryState};
-use inhost_base::{Duration, Instant};
+use inhost_base::Duration;
 
 impl Connection {
     /// The link refused `next`. What bears no data left and was lost; data never left, and waits for an occasion: a
@@ -26,23 +26,24 @@ impl Connection {
         if !matches!(next, Next::Data(_)) {
             self.committed(next, left, lent, env);
             if next == Next::KeepAlive && self.sender.space.window == 0 {
-                self.sender.retry_at(&self.common, now + retry);
+                self.sender.timer.retry_at(&self.common, now + retry);
             }
             return;
         }
         self.receiver.acknowledgment_left(&self.common, next, left.window);
         self.sender.flags.set(SenderFlags::REFUSED);
         self.sender.flags.clear(SenderFlags::TAIL_PROBE);
-        if self.sender.has_outstanding() {
+        if self.sender.space.has_outstanding() {
             if self.sender.recovery.state == RecoveryState::Loss {
-                self.sender.retry_at(&self.common, now + retry);
+                self.sender.timer.retry_at(&self.common, now + retry);
             }
-        } else if self.sender.retransmit_at == Instant::FAR_FUTURE && self.sender.keep_alive_probes > 0 {
-            self.sender.retry_at(&self.common, now + retry);
-        } else if self.sender.retransmit_at == Instant::FAR_FUTURE {
+        } else if !self.sender.timer.is_running() && self.sender.keep_alive_probes > 0 {
+            self.sender.timer.retry_at(&self.common, now + retry);
+        } else if !self.sender.timer.is_running() {
             // The first wait is a time-out's, and the user time-out counts from its end.
-            self.sender.progress_at = now + self.sender.round_trip.base_timeout(&self.common.config);
-            self.sender.retransmit_at = self.sender.progress_at;
+            self.sender.timer.progress_at =
+                now + self.sender.timer.round_trip.base_timeout(&self.common.config);
+            self.sender.timer.at = self.sender.timer.progress_at;
         }
     }
 }

@@ -13,7 +13,8 @@ impl Connection {
     #[inline(always)]
     pub fn deadline(&self) -> Instant {
         self.sender
-            .retransmit_at
+            .timer
+            .at
             .min(self.receiver.acknowledge_at)
             .min(self.linger_at)
             .min(self.keep_alive_at())
@@ -38,8 +39,8 @@ impl Connection {
         let Some(keep_alive) = &self.common.config.keep_alive else { return Instant::FAR_FUTURE };
         let idle =
             matches!(self.common.state, TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
-                && !self.sender.has_outstanding()
-                && self.sender.retransmit_at == Instant::FAR_FUTURE
+                && !self.sender.space.has_outstanding()
+                && !self.sender.timer.is_running()
                 && !self.sender.flags.has(SenderFlags::KEEP_ALIVE);
         if !idle {
             return Instant::FAR_FUTURE;

@@ -232,7 +232,7 @@ impl Connection {
     /// The number that a segment without data bears.
     pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
         let (next, edge) =
-            (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.send_edge()));
+            (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.space.edge()));
         let is_beyond = edge.precedes(next);
         if is_beyond && !self.receiver.is_rounded(&self.common, next.since(edge)) { edge } else { next }
     }
@@ -351,32 +351,32 @@ impl Connection {
                 && self.receiver.space.edge == self.receiver.space.next;
             self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
             if !(answers_first
-                && self.sender.round_trip.backoff == 0
+                && self.sender.timer.round_trip.backoff == 0
                 && self.common.config.policy.answers_crossing_syn)
             {
                 // Otherwise what acknowledges it answers this one, not the SYN before.
                 self.common.flags.clear(ConnectionFlags::SYN_TIMED);
             }
             self.sender.sent_at = now;
-            if self.sender.round_trip.backoff > 0 {
+            if self.sender.timer.round_trip.backoff > 0 {
                 // Otherwise the path, not a loss, had it sent again.
                 self.common.flags.set(ConnectionFlags::SYN_REPEATED);
             }
         } else {
             self.common.flags.set(ConnectionFlags::SYN_TIMED);
             self.sender.sent_at = now;
-            self.sender.progress_at = now;
+            self.sender.timer.progress_at = now;
             self.sender.space.next = end + lent;
         }
         self.syn_left(lent);
         self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
-        let running = self.sender.retransmit_at;
-        self.sender.arm_retransmission(&self.common, now);
+        let running = self.sender.timer.at;
+        self.sender.timer.arm(&self.common, now);
         let crossed =
             self.common.state == TcpState::SynReceived && self.common.flags.has(ConnectionFlags::ACTIVE);
         if crossed && self.common.config.policy.answers_crossing_syn && running > now {
             // The timer of our first SYN goes on.
-            self.sender.retransmit_at = self.sender.retransmit_at.min(running);
+            self.sender.timer.at = self.sender.timer.at.min(running);
         }
     }
     /// The same for a part of the stream; compiled for each road by itself.
@@ -386,11 +386,11 @@ impl Connection {
         // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
-        if !self.sender.has_outstanding() && self.sender.space.window > 0 {
-            self.sender.progress_at = now;
+        if !self.sender.space.has_outstanding() && self.sender.space.window > 0 {
+            self.sender.timer.progress_at = now;
             if self.common.config.refusal_retry.is_some() {
                 // What ran so far was for what could not leave.
-                self.sender.retransmit_at = Instant::FAR_FUTURE;
+                self.sender.timer.stop();
             }
         }
         let in_flight = self.sender.in_flight_bytes();
@@ -417,11 +417,11 @@ impl Connection {
         self.sender.flags.clear(SenderFlags::OCCASIONS);
         if overrides && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
             // What the persist timer sent is data like any other.
-            self.sender.round_trip.backoff = 0;
-            self.sender.retransmit_at = Instant::FAR_FUTURE;
+            self.sender.timer.round_trip.backoff = 0;
+            self.sender.timer.stop();
         }
-        if self.sender.retransmit_at == Instant::FAR_FUTURE {
-            self.sender.arm_retransmission(&self.common, now);
+        if !self.sender.timer.is_running() {
+            self.sender.timer.arm(&self.common, now);
         }
         if probe {
             self.sender.tail_probe_left(&self.common, data.start, data.again.is_some(), now);

@@ -77,7 +77,7 @@ impl Sender {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
             let (next, measured) = (self.space.next, delivery.oldest_round_trip);
-            self.round_trip.acknowledged(acknowledgment, next, measured, echoed, &common.config);
+            self.timer.round_trip.acknowledged(acknowledgment, next, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
@@ -136,7 +136,7 @@ impl Sender {
             .echo_of(header.options.timestamps)
             .and_then(|echo| self.echoed_round_trip(common, echo, now));
         let acknowledgment = header.acknowledgment;
-        self.round_trip.acknowledged(acknowledgment, acknowledgment, measured, echoed, &common.config);
+        self.timer.round_trip.acknowledged(acknowledgment, acknowledgment, measured, echoed, &common.config);
     }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
     /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
@@ -158,7 +158,7 @@ impl Sender {
             sack: (common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
             congestion: common.flags.has(ConnectionFlags::ECN)
                 && header.flags.ece()
-                && (self.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
+                && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
         }
     }
     #[inline(always)]
@@ -191,7 +191,7 @@ impl Sender {
             buffers.flight.count_whole(before, bounds.segment_bytes, &mut delivery);
         }
         if let Some(sample) = delivery.newest_round_trip {
-            buffers.flight.rack.measured(sample, &self.round_trip, now);
+            buffers.flight.rack.measured(sample, &self.timer.round_trip, now);
             buffers.tail_probe.measured();
         }
         delivery
@@ -218,7 +218,7 @@ impl Sender {
         }
         self.space.urgent = self.space.urgent.later(acknowledgment);
         self.space.push = self.space.push.later(acknowledgment);
-        self.progress_at = env.now;
+        self.timer.progress_at = env.now;
         self.flags.clear(SenderFlags::PROBE);
         advanced_bytes > queued
     }
@@ -244,7 +244,7 @@ impl Sender {
         }
         if sample.duplicate {
             // Never more than are out beside the one that is missing: an acknowledgment is easily made.
-            let most = self.space.next.since(self.space.unacknowledged).div_ceil(segment).saturating_sub(1);
+            let most = self.space.outstanding_bytes().div_ceil(segment).saturating_sub(1);
             let more = u32::from(self.recovery.duplicates) < most;
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
             sample.duplicate = more;
@@ -254,8 +254,8 @@ impl Sender {
     // spec: RFC6298 5-2; RFC6928 9-1
     #[inline]
     pub fn restart_timers(&mut self, common: &Common, advanced: bool, delivered: bool, now: Instant) {
-        if !self.has_outstanding() {
-            self.retransmit_at = Instant::FAR_FUTURE;
+        if !self.space.has_outstanding() {
+            self.timer.stop();
             if common.config.policy.cork_lasts_rto && self.queued_bytes() > 0 {
                 self.aggregate(common, now);
             }
@@ -267,12 +267,12 @@ impl Sender {
             return;
         }
         if advanced {
-            self.arm_retransmission(common, now);
+            self.timer.arm(common, now);
             self.restart_early(common, now);
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
-                let half = self.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
-                self.retransmit_at = self.retransmit_at.min(now + half.max(LEAST_RENEGING_WAIT));
+                let half = self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                self.timer.at = self.timer.at.min(now + half.max(LEAST_RENEGING_WAIT));
             }
         }
         if delivered {
@@ -291,14 +291,14 @@ impl Sender {
         {
             return;
         }
-        let timeout = self.round_trip.timeout(&common.config);
+        let timeout = self.timer.round_trip.timeout(&common.config);
         let Some(buffers) = &self.buffers else { return };
         if buffers.flight.len() < RESTART_SEGMENTS
             && let Some(oldest) = buffers.flight.first()
         {
             let at = oldest.sent_at + timeout;
             if at > now {
-                self.retransmit_at = self.retransmit_at.min(at);
+                self.timer.at = self.timer.at.min(at);
             }
         }
     }
@@ -311,7 +311,7 @@ impl Sender {
             || (common.config.policy.same_sequence_only_widens_window
                 && self.space.narrows_again(header.sequence, header.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
-        self.has_outstanding() && same_window && empty && self.space.window > 0
+        self.space.has_outstanding() && same_window && empty && self.space.window > 0
     }
     /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
     pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {

@@ -154,7 +154,7 @@ impl Sender {
             // They leave many in a frame, or are few bytes.
             return BlockLayout::NONE;
         }
-        let origin = if common.state.opens() { 0 } else { self.space.next.since(self.space.unacknowledged) };
+        let origin = if common.state.opens() { 0 } else { self.space.outstanding_bytes() };
         BlockLayout { origin: origin as usize, segment_bytes, summed }
     }
     /// After the last queued byte, handshake or not.

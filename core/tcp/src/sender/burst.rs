@@ -132,10 +132,10 @@ impl Planner<'_> {
         if self.common.config.policy.mss_at_most_half_window {
             // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
             let waited = buffers.released.is_some_and(|to| start.precedes(to));
-            let pieces = (self.sender.window_bound() / segment).max(1) << u32::from(waited);
+            let pieces = (self.sender.space.window_bound() / segment).max(1) << u32::from(waited);
             most = most.min(pieces.saturating_mul(segment));
         }
-        let edge = self.sender.send_edge();
+        let edge = self.sender.space.edge();
         let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
         let mut rest = self.sender.stream_end().since(start).min(usable);
         if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
@@ -190,7 +190,7 @@ impl Planner<'_> {
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
     fn rate_bytes_per_second(&self, segment: u32) -> u64 {
-        let Some(smoothed) = self.sender.round_trip.smoothed() else { return u64::MAX };
+        let Some(smoothed) = self.sender.timer.round_trip.smoothed() else { return u64::MAX };
         let window = self.sender.congestion.window;
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
         let bytes = u64::from(window.window_bytes.max(self.sender.in_flight_bytes()).max(segment));
@@ -200,7 +200,7 @@ impl Planner<'_> {
     /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
     /// first, and of many small writes all but one wait.
     pub fn nagle_lets_go(&self) -> bool {
-        if !self.common.config.nagle || !self.sender.has_outstanding() {
+        if !self.common.config.nagle || !self.sender.space.has_outstanding() {
             return true;
         }
         let small = self.sender.buffers.as_ref().and_then(|buffers| buffers.last_small);
@@ -217,7 +217,7 @@ impl Sender {
         }
         let (unacknowledged, half) = (self.space.unacknowledged, self.space.largest_window / 2);
         let segment = self.planner(common, sack_bytes).payload_limit().max(1);
-        let burst = (self.window_bound() / segment).max(1) * segment;
+        let burst = (self.space.window_bound() / segment).max(1) * segment;
         let mut last = self.space.push;
         if let Some(buffers) = &self.buffers
             && let Some(&(boundary, _)) =

@@ -93,7 +93,7 @@ impl Sender {
         }
         if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged {
             // The timer watches over the oldest, from when it left last (RFC 6298 §5.1).
-            self.arm_retransmission(common, now);
+            self.timer.arm(common, now);
         }
         let socket = env.socket;
         env.emit(Mask::RECOVERY, || {

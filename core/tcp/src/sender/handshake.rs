@@ -47,7 +47,7 @@ impl Sender {
         let Some((_, echo)) = header.options.timestamps.filter(|_| common.config.timestamps) else {
             return false;
         };
-        let (first, last) = (common.timestamp(self.progress_at), common.timestamp(now));
+        let (first, last) = (common.timestamp(self.timer.progress_at), common.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
     /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
@@ -80,7 +80,7 @@ impl Sender {
     /// `size` bounded by half of the largest window that the peer has offered, or by a small one whole, as by Linux's
     /// tcp_bound_to_half_wnd.
     fn halved_by_window(&self, common: &Common, size: u32, options: u16) -> u32 {
-        let most = self.window_bound();
+        let most = self.space.window_bound();
         if common.state.opens() || most == 0 || size <= most {
             return size;
         }

@@ -42,11 +42,11 @@ impl LossRecovery<'_, '_> {
             counted_bytes: 0,
             in_flight_before_bytes: self.sender.in_flight_bytes(),
             sacked_before_bytes: self.sender.sacked_bytes(),
-            outstanding_before_bytes: self.sender.space.next.since(self.sender.space.unacknowledged),
+            outstanding_before_bytes: self.sender.space.outstanding_bytes(),
             round_trip: None,
             rate: None,
             congestion: false,
-            edge: self.sender.send_edge(),
+            edge: self.sender.space.edge(),
         }
     }
     /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is. `echo`
@@ -126,7 +126,7 @@ impl LossRecovery<'_, '_> {
         let segment = self.sender.segment_bytes();
         let sack = self.common.flags.has(ConnectionFlags::SACK);
         let rack = self.common.config.rack && sack;
-        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let state = self.sender.recovery.state;
         let duplicates = self.sender.recovery.duplicates;
         let beyond = self.sender.recovery.recover.precedes(self.sender.space.unacknowledged);
@@ -161,7 +161,7 @@ impl LossRecovery<'_, '_> {
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self) {
         let sample = self.nothing_heard();
-        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let repairing = matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
         let enough = self.sender.sacked_bytes()
             >= self.sender.reordering_segments(self.common) * self.sender.segment_bytes();
@@ -223,10 +223,10 @@ impl LossRecovery<'_, '_> {
         if at_its_least {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with one segment to give, time is what is given.
-            self.sender.arm_retransmission(self.common, self.env.now);
+            self.sender.timer.arm(self.common, self.env.now);
             self.sender.flags.set(SenderFlags::PACED);
         }
-        let resume_at = self.sender.retransmit_at;
+        let resume_at = self.sender.timer.at;
         if let Some(buffers) = &mut self.sender.buffers
             && at_its_least
         {
@@ -396,7 +396,7 @@ impl LossRecovery<'_, '_> {
     // spec: RFC6675 5.1-2, 5.1-1
     pub fn recover_by_timer(&mut self) {
         self.sender.history_mut().timeouts += 1;
-        let in_flight = self.flight_size(self.sender.space.next.since(self.sender.space.unacknowledged));
+        let in_flight = self.flight_size(self.sender.space.outstanding_bytes());
         let state = self.sender.recovery.state;
         // One reduction for each window of data.
         let again = match state {
@@ -415,7 +415,7 @@ impl LossRecovery<'_, '_> {
             search.failed(self.env.now);
         }
         self.suspect_black_hole();
-        let smoothed = self.sender.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let by_time = self.common.config.rack && self.common.flags.has(ConnectionFlags::SACK);
         let unacknowledged = self.sender.space.unacknowledged;
         let mut reneged = false;
@@ -496,7 +496,7 @@ impl LossRecovery<'_, '_> {
             false => ((lost / 2).max(least_mss(self.common)), TIMEOUTS_IN_A_NARROW_HOLE),
         };
         let is_probed = self.common.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && self.sender.round_trip.backoff >= enough {
+        if is_probed && low < lost && self.sender.timer.round_trip.backoff >= enough {
             let high = self.common.peer_mss.min(self.common.path_mss);
             self.sender.search_from(self.common, low, high);
         }

@@ -19,6 +19,7 @@ pub(crate) mod rtt;
 mod run;
 pub(crate) mod search;
 pub(crate) mod space;
+pub(crate) mod timer;
 mod timers;
 mod urgent;
 mod window;
@@ -32,6 +33,7 @@ use crate::sender::plan::Planner;
 use crate::sender::recovery::Recovery;
 use crate::sender::rtt::RoundTrip;
 use crate::sender::space::SendSpace;
+use crate::sender::timer::RetransmissionTimer;
 use crate::{Config, Environment};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
@@ -44,11 +46,7 @@ pub(crate) struct Sender {
     /// Made when there is something to tell.
     pub history: Option<Box<History>>,
     pub congestion: Congestion,
-    pub round_trip: RoundTrip,
-    /// The retransmission timer; while the peer's window holds us up, the persist timer.
-    pub retransmit_at: Instant,
-    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
-    pub progress_at: Instant,
+    pub timer: RetransmissionTimer,
     /// When data last left.
     pub sent_at: Instant,
     pub acknowledged_bytes: u64,
@@ -72,9 +70,7 @@ impl Sender {
             buffers: None,
             history: None,
             congestion: Congestion::new(config.congestion),
-            round_trip,
-            retransmit_at: Instant::FAR_FUTURE,
-            progress_at: now,
+            timer: RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now, round_trip },
             sent_at: now,
             acknowledged_bytes: 0,
             space: SendSpace {
@@ -114,12 +110,6 @@ impl Sender {
     pub fn stream_end(&self) -> Sequence {
         self.space.unacknowledged + self.queued_bytes()
     }
-    /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
-    /// `SND.UNA`, which a segment that was overtaken may have moved since.
-    #[inline]
-    pub fn send_edge(&self) -> Sequence {
-        self.space.window_acknowledgment + self.space.window
-    }
     /// Payload of a full segment of ours.
     #[inline]
     pub fn segment_bytes(&self) -> u32 {
@@ -129,19 +119,14 @@ impl Sender {
     // spec: RFC5681 3.2-6; RFC6675 4-3
     #[inline]
     pub fn in_flight_bytes(&self) -> u32 {
-        let outstanding = self.space.next.since(self.space.unacknowledged);
+        let outstanding = self.space.outstanding_bytes();
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
         let absent = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.absent_bytes());
         outstanding.saturating_sub(absent + counted)
     }
     /// Bytes of the stream ever sent.
     pub fn sent_bytes(&self) -> u64 {
-        self.acknowledged_bytes + u64::from(self.space.next.since(self.space.unacknowledged))
-    }
-    /// Whether something is sent and not acknowledged.
-    #[inline]
-    pub fn has_outstanding(&self) -> bool {
-        self.space.unacknowledged != self.space.next
+        self.acknowledged_bytes + u64::from(self.space.outstanding_bytes())
     }
     /// Loss recovery, for one event.
     #[inline(always)]

@@ -108,7 +108,7 @@ impl Planner<'_> {
                     Err(self.repair_cause_or(SendCause::CongestionWindow))
                 }
                 () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
-                () if !self.sender.has_outstanding() => Err(SendCause::ApplicationIdle),
+                () if !self.sender.space.has_outstanding() => Err(SendCause::ApplicationIdle),
                 () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => {
                     Err(self.repair_cause_or(SendCause::SendBuffer))
                 }
@@ -119,7 +119,7 @@ impl Planner<'_> {
         if length == unsent
             && self.common.state.has_fin_outstanding()
             && self.common.config.policy.window_probes_are_empty
-            && send.next + length == self.sender.send_edge()
+            && send.next + length == self.sender.space.edge()
         {
             // The FIN that goes with it takes a number, too.
             return Err(self.repair_cause_or(SendCause::ReceiverWindow));
@@ -131,7 +131,7 @@ impl Planner<'_> {
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
     pub fn sendable_bytes(&self, unsent: u32) -> Result<u32, SendCause> {
         let send = &self.sender.space;
-        let edge = self.sender.send_edge();
+        let edge = self.sender.space.edge();
         // The peer may have taken back what it offered: then the edge lies behind.
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
@@ -226,7 +226,7 @@ impl Planner<'_> {
         let probes = self.common.config.policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
             // What was refused stays within what is offered now.
-            let edge = self.sender.send_edge();
+            let edge = self.sender.space.edge();
             let room = match start.precedes(edge) {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
@@ -262,7 +262,7 @@ impl Planner<'_> {
     /// (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
     pub fn tail_probe(&self, end: Sequence) -> Option<Data> {
-        let (next, edge) = (self.sender.space.next, self.sender.send_edge());
+        let (next, edge) = (self.sender.space.next, self.sender.space.edge());
         if next.precedes(end) && next.precedes(edge) {
             let unsent = end.since(next);
             let whole = unsent.min(self.payload_limit());
@@ -317,14 +317,14 @@ impl Planner<'_> {
     /// that the congestion window bounds that too.
     #[inline]
     fn excess_of_records(&self) -> u32 {
-        let outstanding = self.sender.space.next.since(self.sender.space.unacknowledged);
+        let outstanding = self.sender.space.outstanding_bytes();
         let records = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
         records.saturating_sub(outstanding)
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub fn goes_small(&self, length: u32, unsent: u32) -> bool {
-        let nothing_outstanding = !self.sender.has_outstanding();
+        let nothing_outstanding = !self.sender.space.has_outstanding();
         if self.sender.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
             return true;
         }
@@ -368,7 +368,7 @@ impl Planner<'_> {
         let start = self.sender.space.unacknowledged;
         let length = end.since(start).min(1);
         let fin = length == 0 && self.common.state.has_fin_outstanding();
-        let again = self.sender.has_outstanding().then_some(RetransmittedWhy::Probe);
+        let again = self.sender.space.has_outstanding().then_some(RetransmittedWhy::Probe);
         (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
     }
     /// The cause of waiting while a repair is under way, or `otherwise`.
@@ -387,7 +387,7 @@ impl Planner<'_> {
 impl Sender {
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub fn is_window_shut(&self, common: &Common) -> bool {
-        common.config.policy.window_probes_are_empty && !self.space.next.precedes(self.send_edge())
+        common.config.policy.window_probes_are_empty && !self.space.next.precedes(self.space.edge())
     }
     /// Segments for which the congestion window has room, where it counts them.
     #[inline(never)]
@@ -413,7 +413,7 @@ impl Sender {
         common.config.policy.window_probes_are_empty
             && self.flags.has(SenderFlags::PROBE)
             && self.space.window == 0
-            && !self.has_outstanding()
+            && !self.space.has_outstanding()
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).

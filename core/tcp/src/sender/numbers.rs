@@ -10,13 +10,11 @@ impl Sender {
         let Sender {
             buffers,
             history,
-            round_trip,
+            timer,
             space,
             recovery,
             // The rest holds no number: times, counts and sizes.
             congestion: _,
-            retransmit_at: _,
-            progress_at: _,
             sent_at: _,
             acknowledged_bytes: _,
             least_echo: _,
@@ -26,7 +24,7 @@ impl Sender {
         } = self;
         space.numbers(visit);
         recovery.numbers(visit);
-        round_trip.numbers(visit);
+        timer.round_trip.numbers(visit);
         if let Some(buffers) = buffers {
             buffers.numbers(visit);
         }

@@ -16,7 +16,7 @@ impl Sender {
             return;
         }
         let in_flight = self.in_flight_bytes();
-        let smoothed = self.round_trip.smoothed();
+        let smoothed = self.timer.round_trip.smoothed();
         let Some(buffers) = &mut self.buffers else { return };
         if let (true, Some(smoothed)) = (common.config.pacing, smoothed) {
             buffers.pacer.pace(self.congestion.pace(&PacingGains::default(), in_flight, smoothed));
@@ -85,7 +85,7 @@ impl Sender {
     // spec: RFC5681 4.1-1
     #[inline]
     pub fn restart_after_idle(&mut self, common: &Common, now: Instant) {
-        if self.has_outstanding()
+        if self.space.has_outstanding()
             || self.space.window == 0
             || common.state.opens()
             || self.queued_bytes() == 0
@@ -94,7 +94,7 @@ impl Sender {
         }
         let idle = now.since(self.sent_at);
         self.congestion.resumed(idle, now);
-        let timeout = self.round_trip.base_timeout(&common.config);
+        let timeout = self.timer.round_trip.base_timeout(&common.config);
         if common.config.restart_after_idle && idle > timeout {
             self.congestion.restart(common.config.initial_window_segments, idle, timeout);
         }

@@ -109,7 +109,7 @@ impl Sender {
             return self.arm_whole_tail_probe(common, advances, now);
         }
         let (allowed, smoothed, retransmit_at) =
-            (self.may_probe_tail(common), self.round_trip.smoothed(), self.retransmit_at);
+            (self.may_probe_tail(common), self.timer.round_trip.smoothed(), self.timer.at);
         let slack = common.config.recovery_timer_slack;
         let Some(buffers) = &mut self.buffers else { return };
         buffers.tail_probe.at = match allowed && !buffers.flight.is_empty() && !buffers.tail_probe.is_out() {
@@ -122,11 +122,11 @@ impl Sender {
     /// data leaves the time-out of what was out before where it is.
     #[inline(never)]
     fn arm_whole_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
-        let (allowed, smoothed) = (self.may_probe_tail(common), self.round_trip.smoothed());
+        let (allowed, smoothed) = (self.may_probe_tail(common), self.timer.round_trip.smoothed());
         let retransmit_at = match self.timeout_of_oldest(common) {
             Some(at) if !advances && at > now => at,
             Some(_) if !advances => Instant::FAR_FUTURE,
-            _ => self.retransmit_at,
+            _ => self.timer.at,
         };
         let slack = common.config.recovery_timer_slack;
         let Some(buffers) = &mut self.buffers else { return };
@@ -136,7 +136,7 @@ impl Sender {
         }
         let at = (now + tail_probe_timeout(smoothed, buffers.flight.len(), slack)).min(retransmit_at);
         buffers.tail_probe.at = at;
-        self.retransmit_at = self.retransmit_at.max(at);
+        self.timer.at = self.timer.at.max(at);
     }
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.
@@ -157,18 +157,18 @@ impl Sender {
     /// A probe is due, and none may be sent: the time-out begins anew, or counts from when the oldest left.
     // spec: RFC8985 7.3-1
     pub fn skip_tail_probe(&mut self, common: &Common, now: Instant) {
-        self.arm_retransmission(common, now);
+        self.timer.arm(common, now);
         if common.config.policy.tail_probes_are_full_segments
             && let Some(at) = self.timeout_of_oldest(common)
         {
             let soonest = now + common.config.recovery_timer_slack;
-            self.retransmit_at = self.retransmit_at.min(at.max(soonest));
+            self.timer.at = self.timer.at.min(at.max(soonest));
         }
     }
     /// When the time-out is over, counted from when the oldest that is out left.
     fn timeout_of_oldest(&self, common: &Common) -> Option<Instant> {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        oldest.map(|oldest| oldest.sent_at + self.round_trip.timeout(&common.config))
+        oldest.map(|oldest| oldest.sent_at + self.timer.round_trip.timeout(&common.config))
     }
     /// The probe left, `again` when it was data that had been sent before.
     // spec: RFC8985 7.3-5
@@ -185,7 +185,7 @@ impl Sender {
                 persists: false,
             };
         }
-        self.arm_retransmission(common, now);
+        self.timer.arm(common, now);
     }
     /// An acknowledgment came while a probe is out (RFC 8985 §7.4.2). `pure`: it said nothing new at all. True when
     /// the probe repaired a loss, which congestion control has to hear of.

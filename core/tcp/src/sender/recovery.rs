@@ -82,14 +82,14 @@ impl Sender {
     /// Tells congestion control of an acknowledgment.
     #[inline]
     pub fn grow(&mut self, bytes: u32, sample: &AckSample, now: Instant) {
-        let outstanding = self.space.next.since(self.space.unacknowledged);
+        let outstanding = self.space.outstanding_bytes();
         let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
             bytes,
             acknowledged_bytes: self.acknowledged_bytes,
             sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
             latest_round_trip: sample.round_trip,
-            smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            smoothed_round_trip: self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: sample.in_flight_before_bytes,
             recovering: self.recovery.reduces(),
@@ -124,7 +124,7 @@ impl Sender {
                 congestion_window_bytes: self.congestion.window.window_bytes,
                 slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
                 send_window_bytes: self.space.window,
-                smoothed_round_trip: self.round_trip.smoothed().unwrap_or(Duration::ZERO),
+                smoothed_round_trip: self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
             })
         });
     }

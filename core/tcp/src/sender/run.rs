@@ -33,7 +33,7 @@ impl Planner<'_> {
             true => self.sender.room_in_segments().saturating_mul(step),
             false => self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes()),
         };
-        let mut room = self.sender.send_edge().since(data.start).min(window);
+        let mut room = self.sender.space.edge().since(data.start).min(window);
         if let Some(buffers) = &self.sender.buffers {
             if let Some(end) = buffers.record_end_after(data.start) {
                 room = room.min(end.since(data.start));

@@ -3,6 +3,9 @@
 use crate::numbers::Visit;
 use inhost_base::Sequence;
 
+/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
+const SMALL_WINDOW_BYTES: u32 = 536;
+
 /// The send sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendSpace {
@@ -26,15 +29,34 @@ pub(crate) struct SendSpace {
 }
 
 impl SendSpace {
+    /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
+    /// `SND.UNA`, which a segment that was overtaken may have moved since.
+    #[inline]
+    pub fn edge(&self) -> Sequence {
+        self.window_acknowledgment + self.window
+    }
+    /// Whether something is sent and not acknowledged.
+    #[inline]
+    pub fn has_outstanding(&self) -> bool {
+        self.unacknowledged != self.next
+    }
+    /// Half of the largest window that the peer has offered, or a small one whole.
+    pub fn window_bound(&self) -> u32 {
+        let window = self.largest_window;
+        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
+    }
+    /// Bytes sent and not acknowledged, SYN and FIN counted.
+    #[inline]
+    pub fn outstanding_bytes(&self) -> u32 {
+        self.next.since(self.unacknowledged)
+    }
     /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
     #[cold]
     pub fn narrows_again(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
         let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
         same && 0 < window && window < self.window
     }
-}
-
-impl SendSpace {
+    /// Visits the numbers of the send space; see [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {
         let SendSpace {
             unacknowledged,

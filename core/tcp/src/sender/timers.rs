@@ -4,37 +4,14 @@ use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::state::Allows;
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 
 impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
         let probes_window = self.space.window == 0 && !common.state.opens();
-        if probes_window { self.round_trip.backoff } else { self.keep_alive_probes }
-    }
-    /// Starts the retransmission timer anew; it never outlasts the user time-out.
-    // spec: RFC6298 5-1
-    #[inline]
-    pub fn arm_retransmission(&mut self, common: &Common, now: Instant) {
-        self.retransmit_at = now + self.next_timeout(common);
-        if common.state.opens() || !common.config.policy.user_timeout_from_retransmission {
-            self.bound_by_user_timeout(common, now);
-        }
-    }
-    /// The timer does not outlast the user time-out.
-    #[inline]
-    pub fn bound_by_user_timeout(&mut self, common: &Common, now: Instant) {
-        let ends_at = self.progress_at + common.user_timeout();
-        if ends_at > now {
-            self.retransmit_at = self.retransmit_at.min(ends_at);
-        }
-    }
-    /// The time-out as it stands. The first of a SYN need not be doubled.
-    #[inline]
-    fn next_timeout(&self, common: &Common) -> Duration {
-        let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
-        self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &common.config)
+        if probes_window { self.timer.round_trip.backoff } else { self.keep_alive_probes }
     }
     /// Whether a SYN was sent as often as it may be.
     pub fn syn_is_given_up(&self, common: &Common) -> bool {
@@ -43,7 +20,7 @@ impl Sender {
             TcpState::SynReceived => common.config.syn_answer_retries,
             _ => return false,
         };
-        self.round_trip.backoff >= most
+        self.timer.round_trip.backoff >= most
     }
     /// The persist timer lets go what silly-window avoidance holds back.
     pub fn override_small(&mut self, common: &Common) {
@@ -58,20 +35,16 @@ impl Sender {
         let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !common.state.opens()) else {
             return;
         };
-        if self.round_trip.backoff > 0 && sequence == self.space.unacknowledged {
-            self.round_trip.backoff -= 1;
-            self.retransmit_at = (oldest.sent_at + self.round_trip.timeout(&common.config)).max(now);
+        if self.timer.round_trip.backoff > 0 && sequence == self.space.unacknowledged {
+            self.timer.round_trip.backoff -= 1;
+            self.timer.at = (oldest.sent_at + self.timer.round_trip.timeout(&common.config)).max(now);
         }
-    }
-    /// The next attempt is at `at`, or when the user time-out is over.
-    pub fn retry_at(&mut self, common: &Common, at: Instant) {
-        self.retransmit_at = at.min(self.progress_at + common.config.user_timeout);
     }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
     pub fn aggregate(&mut self, common: &Common, now: Instant) {
         let delay = match common.config.policy.cork_lasts_rto {
-            true => self.round_trip.base_timeout(&common.config),
+            true => self.timer.round_trip.base_timeout(&common.config),
             false => common.config.aggregation_delay,
         };
         let until = now + delay;

@@ -7,9 +7,6 @@ use crate::flags::SenderFlags;
 use crate::numbers::LARGEST_WINDOW_BYTES;
 use inhost_base::{Instant, Sequence};
 
-/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
-const SMALL_WINDOW_BYTES: u32 = 536;
-
 impl Sender {
     /// Takes the peer's window from a segment that is not older than the one it was last taken from. RFC 9293 asks
     /// the sequence number first; but acknowledgments only grow, so where they differ they tell the order better:
@@ -30,9 +27,9 @@ impl Sender {
         let was_closed = send.window == 0;
         if was_closed {
             // The peer answers probes: it may keep its window closed as long as it likes.
-            self.progress_at = now;
+            self.timer.progress_at = now;
         }
-        if common.config.policy.window_probes_are_empty && !self.has_outstanding() {
+        if common.config.policy.window_probes_are_empty && !self.space.has_outstanding() {
             self.restart_persist_timer(common, now);
         }
         let send = &mut self.space;
@@ -63,8 +60,8 @@ impl Sender {
     /// The persist timer begins anew with each acknowledgment while nothing is out.
     #[inline(never)]
     pub fn restart_persist_timer(&mut self, common: &Common, now: Instant) {
-        if self.retransmit_at != Instant::FAR_FUTURE {
-            self.arm_retransmission(common, now);
+        if self.timer.is_running() {
+            self.timer.arm(common, now);
         }
         if let Some(buffers) = &mut self.buffers
             && buffers.aggregate_until != Instant::FAR_FUTURE
@@ -76,23 +73,18 @@ impl Sender {
     /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
     pub fn window_opened(&mut self, common: &Common, now: Instant) {
         self.flags.clear(SenderFlags::PROBE);
-        if common.config.policy.window_probes_are_empty && self.has_outstanding() {
+        if common.config.policy.window_probes_are_empty && self.space.has_outstanding() {
             // What is out was sent again, and is watched over, with the window closed, too.
             return;
         }
-        self.round_trip.backoff = 0;
-        self.retransmit_at = Instant::FAR_FUTURE;
-        if self.has_outstanding() {
+        self.timer.round_trip.backoff = 0;
+        self.timer.stop();
+        if self.space.has_outstanding() {
             if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
                 self.send_refused_again(common, 0);
             }
-            self.arm_retransmission(common, now);
+            self.timer.arm(common, now);
         }
-    }
-    /// Half of the largest window that the peer has offered, or a small one whole.
-    pub fn window_bound(&self) -> u32 {
-        let window = self.space.largest_window;
-        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
     }
     /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
     /// has room for as many as before.

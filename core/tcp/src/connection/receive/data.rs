@@ -46,7 +46,7 @@ impl Input<'_, '_> {
         if !payload.is_empty() {
             self.outcome.changes |= Changes::READABLE;
         }
-        let round_trip = &self.tcb.sender.round_trip;
+        let round_trip = &self.tcb.sender.timer.round_trip;
         let (what, timestamps) = ((coming, *fin), header.options.timestamps);
         let came = self.tcb.receiver.take_in_order(
             &self.tcb.common,
@@ -80,7 +80,7 @@ impl Input<'_, '_> {
             self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
             self.tcb.receiver.note_data(
                 &self.tcb.common,
-                &self.tcb.sender.round_trip,
+                &self.tcb.sender.timer.round_trip,
                 arrival.coming(),
                 self.env.now,
             );

@@ -9,7 +9,6 @@ use crate::sender::burst::WriteBoundary;
 use crate::sender::handshake::LEAST_HALVED_BYTES;
 use crate::sender::recovery::Recovery;
 use crate::{ConnectionError, FastOpenState, Header};
-use inhost_base::Instant;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -28,9 +27,9 @@ impl Input<'_, '_> {
                     Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
             }
             if let Some(retry) = self.tcb.common.config.policy.bad_syn_ack_retry
-                && self.tcb.sender.round_trip.backoff == 0
+                && self.tcb.sender.timer.round_trip.backoff == 0
             {
-                self.tcb.sender.retransmit_at = self.env.now + retry;
+                self.tcb.sender.timer.at = self.env.now + retry;
             }
             return;
         }
@@ -97,7 +96,7 @@ impl Input<'_, '_> {
         self.tcb.sender.space.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
         self.establish();
         if has_ended {
-            self.tcb.sender.arm_retransmission(&self.tcb.common, self.env.now);
+            self.tcb.sender.timer.arm(&self.tcb.common, self.env.now);
             if syn_end.precedes(header.acknowledgment) {
                 self.advance(header, false);
             }
@@ -129,7 +128,7 @@ impl Input<'_, '_> {
         let segments = if repeated > 1 { 1 } else { self.tcb.common.config.initial_window_segments };
         self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
         if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED) {
-            self.tcb.sender.round_trip.after_lost_syn();
+            self.tcb.sender.timer.round_trip.after_lost_syn();
             if self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
                 && self.tcb.common.config.policy.retransmitted_syn_sets_cwr
             {
@@ -137,8 +136,8 @@ impl Input<'_, '_> {
             }
         }
         self.tcb.sender.begin_search(&self.tcb.common);
-        self.tcb.sender.retransmit_at = Instant::FAR_FUTURE;
-        self.tcb.sender.progress_at = self.env.now;
+        self.tcb.sender.timer.stop();
+        self.tcb.sender.timer.progress_at = self.env.now;
         self.tcb.receiver.receive_mss = self.tcb.receiver.receive_mss.min(self.tcb.common.path_mss);
         if self.tcb.common.config.policy.challenge_interval.is_some()
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
@@ -198,17 +197,17 @@ impl Input<'_, '_> {
             buffers.fast_open = None;
         }
         self.tcb.enter(TcpState::Established, self.env);
-        self.tcb.sender.progress_at = self.env.now;
+        self.tcb.sender.timer.progress_at = self.env.now;
         self.tcb.sender.space.push = self.tcb.sender.space.push.later(self.tcb.sender.space.unacknowledged);
         self.tcb.sender.space.urgent =
             self.tcb.sender.space.urgent.later(self.tcb.sender.space.unacknowledged);
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment) {
             self.advance(header, false);
-        } else if self.tcb.sender.has_outstanding() {
-            self.tcb.sender.arm_retransmission(&self.tcb.common, self.env.now);
+        } else if self.tcb.sender.space.has_outstanding() {
+            self.tcb.sender.timer.arm(&self.tcb.common, self.env.now);
         } else {
-            self.tcb.sender.retransmit_at = inhost_base::Instant::FAR_FUTURE;
+            self.tcb.sender.timer.stop();
         }
         if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
             self.tcb.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);

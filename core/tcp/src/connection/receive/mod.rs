@@ -172,10 +172,14 @@ impl Input<'_, '_> {
             }
             // A plain acknowledgment is a matter of the sender's alone.
             if arrival.bears_stream() || !was_plain {
-                self.tcb.receiver.schedule_adaptive(&self.tcb.common, &self.tcb.sender.round_trip, now);
+                self.tcb.receiver.schedule_adaptive(&self.tcb.common, &self.tcb.sender.timer.round_trip, now);
             }
         } else if arrival.bears_stream() && !self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-            self.tcb.receiver.schedule_acknowledgment(&self.tcb.common, &self.tcb.sender.round_trip, now);
+            self.tcb.receiver.schedule_acknowledgment(
+                &self.tcb.common,
+                &self.tcb.sender.timer.round_trip,
+                now,
+            );
         }
     }
     /// Whether a segment without data is an acknowledgment like others before: in its place, with the same window, and

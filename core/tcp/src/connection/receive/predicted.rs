@@ -97,7 +97,7 @@ impl Connection {
         let numbers = (header.sequence, header.acknowledgment, header.window);
         self.sender.take_window(&self.common, self.receiver.space.next, numbers, now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
-        self.receiver.schedule_acknowledgment(&self.common, &self.sender.round_trip, now);
+        self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
     #[inline]
@@ -138,7 +138,7 @@ impl Connection {
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let what = (Coming { bytes, push: header.push, is_marked: false }, false);
-            let (common, round_trip) = (&self.common, &self.sender.round_trip);
+            let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
             let came = self.receiver.take_in_order(common, round_trip, payload, what, header.timestamps, env);
             outcome.changes |= Changes::READABLE;
             if came.fills_hole {
@@ -148,7 +148,7 @@ impl Connection {
                 Input { tcb: self, env, outcome }.take_fin(true);
             }
             if !self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-                self.receiver.schedule_acknowledgment(&self.common, &self.sender.round_trip, env.now);
+                self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, env.now);
             }
         }
     }

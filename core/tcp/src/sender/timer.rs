@@ -1,0 +1,57 @@
+//! The retransmission timer (RFC 6298); while the peer's window holds data back, the persist timer (RFC 9293 §3.8.6.1).
+
+use crate::common::Common;
+use crate::sender::rtt::RoundTrip;
+use crate::state::Allows;
+use inhost_base::{Duration, Instant};
+use inhost_event::TcpState;
+
+/// The retransmission timer.
+#[derive(Debug)]
+pub(crate) struct RetransmissionTimer {
+    /// When it expires; [`Instant::FAR_FUTURE`] while it does not run.
+    pub at: Instant,
+    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    pub progress_at: Instant,
+    pub round_trip: RoundTrip,
+}
+
+impl RetransmissionTimer {
+    /// Whether it runs.
+    #[inline]
+    pub fn is_running(&self) -> bool {
+        self.at != Instant::FAR_FUTURE
+    }
+    /// Stops it.
+    #[inline]
+    pub fn stop(&mut self) {
+        self.at = Instant::FAR_FUTURE;
+    }
+    /// Starts the retransmission timer anew; it never outlasts the user time-out.
+    // spec: RFC6298 5-1
+    #[inline]
+    pub fn arm(&mut self, common: &Common, now: Instant) {
+        self.at = now + self.next_timeout(common);
+        if common.state.opens() || !common.config.policy.user_timeout_from_retransmission {
+            self.bound_by_user_timeout(common, now);
+        }
+    }
+    /// The timer does not outlast the user time-out.
+    #[inline]
+    pub fn bound_by_user_timeout(&mut self, common: &Common, now: Instant) {
+        let ends_at = self.progress_at + common.user_timeout();
+        if ends_at > now {
+            self.at = self.at.min(ends_at);
+        }
+    }
+    /// The time-out as it stands. The first of a SYN need not be doubled.
+    #[inline]
+    fn next_timeout(&self, common: &Common) -> Duration {
+        let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
+        self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &common.config)
+    }
+    /// The next attempt is at `at`, or when the user time-out is over.
+    pub fn retry_at(&mut self, common: &Common, at: Instant) {
+        self.at = at.min(self.progress_at + common.config.user_timeout);
+    }
+}
