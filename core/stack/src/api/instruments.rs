@@ -47,7 +47,7 @@ impl<'a> Instruments<'a> {
     /// Bytes that a SYN which has not left will bear of what is sent before it does: none without fast open, or without
     /// a cookie.
     pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
-        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().syn_data_room())
+        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().handshake().syn_data_room())
     }
     /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
     // spec: RFC9293 MUST-33

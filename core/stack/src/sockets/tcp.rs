@@ -221,7 +221,7 @@ impl TcpSocket {
                 | TcpState::Closed
         );
         let readable = connection.readable_bytes() > 0 || peer_closed;
-        let is_early = connection.is_early() || self.has(ConnectionFlags::DEFERRED);
+        let is_early = connection.handshake().is_early() || self.has(ConnectionFlags::DEFERRED);
         let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
         Readiness::NONE

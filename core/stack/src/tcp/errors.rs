@@ -49,7 +49,7 @@ impl Parts {
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         let kind = match kind {
             // Linux gives up a caller before it is accepted, and leaves what came with its SYN to be read.
-            NetworkErrorKind::Soft(_) if waits && flow.connection().is_early() => {
+            NetworkErrorKind::Soft(_) if waits && flow.connection().handshake().is_early() => {
                 NetworkErrorKind::Hard(ConnectionError::Unreachable)
             }
             kind => kind,

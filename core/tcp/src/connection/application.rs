@@ -304,7 +304,7 @@ impl Connection {
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.readable_bytes() > 0
-            && (!self.common.state.opens() || self.is_early())
+            && (!self.common.state.opens() || self.handshake().is_early())
             && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
             return self.end_with_reset(env);
@@ -338,7 +338,7 @@ impl Connection {
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
         let reset = match self.common.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
-            TcpState::SynReceived if self.sender.space.next == self.sender.syn_sequence(&self.common) => {
+            TcpState::SynReceived if self.sender.space.next == self.handshake().syn_sequence() => {
                 // Our SYN has not left: the answer of a port where nobody listens.
                 let acknowledgment = Some(self.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })

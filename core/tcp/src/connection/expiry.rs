@@ -150,7 +150,7 @@ impl Expiry<'_, '_> {
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
         if now.since(self.tcb.sender.timer.progress_at) >= self.tcb.common.user_timeout()
-            || self.tcb.sender.syn_is_given_up(&self.tcb.common)
+            || self.tcb.handshake().syn_is_given_up()
         {
             return self.time_out(ConnectionError::TimedOut);
         }

@@ -7,7 +7,6 @@ use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{Connection, Environment, Header};
-use inhost_base::Sequence;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
@@ -99,20 +98,6 @@ impl Connection {
         self.settle(env);
         outcome.changes |= Changes::WRITABLE;
         outcome
-    }
-    /// Bytes that the SYN, which has not left, will bear of what is queued.
-    pub fn syn_data_room(&self) -> usize {
-        let open = self.sender.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
-        open.filter(|_| self.common.state == TcpState::SynSent).map_or(0, |open| usize::from(open.most_data))
-    }
-    /// Whether the application may write although the handshake is not done.
-    pub fn is_early(&self) -> bool {
-        self.common.state == TcpState::SynReceived && self.fast_open == FastOpenState::Accepted
-    }
-    /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
-    /// has not acknowledged yet.
-    pub fn is_answer_to_early_data(&self, sequence: Sequence) -> bool {
-        self.is_early() && sequence + 1 == self.sender.space.unacknowledged
     }
     /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {

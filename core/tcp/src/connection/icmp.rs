@@ -32,7 +32,7 @@ impl Connection {
             return outcome;
         }
         match error.kind {
-            kind if self.is_handshake_of_a_listener()
+            kind if self.handshake().is_handshake_of_a_listener()
                 && self.common.config.policy.soft_errors_end_handshakes =>
             {
                 if self.forgets_caller(kind) {
@@ -47,7 +47,7 @@ impl Connection {
                 }
             }
             NetworkErrorKind::Hard(hard)
-                if self.common.state.opens() && !self.sender.ended_before_open(&self.common) =>
+                if self.common.state.opens() && !self.handshake().ended_before_open() =>
             {
                 self.finish(Some(hard), env, &mut outcome);
             }
@@ -67,17 +67,14 @@ impl Connection {
         self.settle(env);
         outcome
     }
-    fn is_handshake_of_a_listener(&self) -> bool {
-        self.common.state == TcpState::SynReceived
-            && !self.common.flags.has(ConnectionFlags::ACTIVE)
-            && !self.is_early()
-    }
     /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
     /// (RFC 5927 §4.1).
     pub fn is_in_flight(&self, sequence: Sequence) -> bool {
-        let next = self.common.config.policy.icmp_may_quote_snd_nxt && !self.is_handshake_of_a_listener();
+        let next = self.common.config.policy.icmp_may_quote_snd_nxt
+            && !self.handshake().is_handshake_of_a_listener();
         let in_flight = self.sender.space.outstanding_bytes() + u32::from(next);
-        sequence.within(self.sender.space.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
+        sequence.within(self.sender.space.unacknowledged, in_flight)
+            || self.handshake().is_answer_to_early_data(sequence)
     }
     /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
     pub fn was_sent_lately(&self, sequence: Sequence) -> bool {

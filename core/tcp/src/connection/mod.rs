@@ -5,6 +5,7 @@ mod application;
 mod cookie;
 mod expiry;
 pub(crate) mod fast_open;
+mod handshake;
 mod icmp;
 mod next;
 mod numbers;
@@ -17,6 +18,7 @@ pub(crate) mod timers;
 mod transmit;
 mod urgent;
 
+pub use crate::connection::handshake::Handshake;
 pub use crate::connection::options::ConnectionOption;
 
 use crate::common::Common;

@@ -71,7 +71,7 @@ impl Connection {
             return match () {
                 () if self.common.flags.has(ConnectionFlags::HELD) => Err(SendCause::Opening),
                 () if self.common.flags.has(ConnectionFlags::SYNCHRONISE) => Ok(Next::Synchronise),
-                () if self.sender.ends_before_open(&self.common) => {
+                () if self.handshake().ends_before_open() => {
                     self.sender.planner(&self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
                 () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)

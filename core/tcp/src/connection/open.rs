@@ -4,14 +4,13 @@ use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
 use crate::receiver::Receiver;
-use crate::receiver::window::scale_for;
 use crate::sender::Sender;
 use crate::sender::handshake::LEAST_MSS;
 use crate::sender::search::IPV6_LEAST_MSS;
 use crate::{Config, Connection, EcnMode, Environment, FastOpenState, Header, Open};
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
-use inhost_wire::tcp::{Flags, TcpOptions};
+use inhost_wire::tcp::Flags;
 use std::sync::Arc;
 
 /// Largest shift of a window (RFC 7323 §2.3).
@@ -51,10 +50,6 @@ impl Connection {
         self.sender.timer.progress_at = env.now;
         self.settle(env);
     }
-    /// Whether the SYN and ACK waits for [`Connection::release`].
-    pub fn is_held(&self) -> bool {
-        self.common.flags.has(ConnectionFlags::HELD)
-    }
 
     #[inline]
     fn new(config: &Arc<Config>, open: Open, state: TcpState, now: Instant) -> Connection {
@@ -86,42 +81,6 @@ impl Connection {
         connection.sender.congestion.set_spaced(connection.common.config.pacing);
         connection.sender.least_echo = connection.common.timestamp(now);
         connection
-    }
-    /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
-    // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
-    pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
-        let crossed =
-            self.common.flags.has(ConnectionFlags::ACTIVE) && self.common.config.policy.answers_crossing_syn;
-        let answering = self.common.state == TcpState::SynReceived && !crossed;
-        let timestamps = if answering {
-            self.common.flags.has(ConnectionFlags::TIMESTAMPS)
-        } else {
-            self.common.config.timestamps
-        };
-        let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
-        let scaling = if answering {
-            self.common.flags.has(ConnectionFlags::SCALING)
-        } else {
-            self.common.config.window_scaling
-        };
-        TcpOptions {
-            // spec: RFC9293 MUST-14 (the option is sent)
-            // spec: RFC9293 MUST-65 (on SYNs only)
-            // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
-            mss: Some(self.common.path_mss),
-            window_scale: scaling
-                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
-            // RFC 2018 §2
-            sack_permitted: if answering {
-                self.common.flags.has(ConnectionFlags::SACK)
-            } else {
-                self.common.config.sack
-            },
-            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
-            fast_open,
-            fast_open_experimental,
-            ..TcpOptions::NONE
-        }
     }
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3

@@ -163,7 +163,8 @@ impl Connection {
     ) -> bool {
         let header = self.header_of(next, env);
         let ecn = self.sender.ecn_of(&self.common, next);
-        let syn_data_bytes = self.sender.syn_data_bytes(&self.common) as usize;
+        let syn_data_bytes =
+            if next == Next::Synchronise { self.handshake().syn_data_bytes() as usize } else { 0 };
         let (mut lent, before) = (0, self.sender.space.unacknowledged);
         let taken = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) if data.step > 0 => {
@@ -212,23 +213,6 @@ impl Connection {
         }
         taken.is_ok()
     }
-    /// The header of our SYN, or SYN and ACK.
-    // spec: RFC7323 2.2-4
-    pub(crate) fn syn_header(&self, now: Instant) -> Header {
-        let (flags, acknowledgment) = match self.common.state {
-            TcpState::SynSent => (Flags::SYN, Sequence(0)),
-            _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
-        };
-        Header {
-            sequence: self.sender.syn_sequence(&self.common),
-            acknowledgment,
-            flags: flags | self.sender.syn_ecn_flags(&self.common),
-            // The field of a SYN is never scaled (RFC 7323 §2.2).
-            window: self.receiver.window_space(&self.common).min(0xffff) as u16,
-            options: self.syn_options(now),
-            ..Header::default()
-        }
-    }
     /// The number that a segment without data bears.
     pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
         let (next, edge) =
@@ -239,7 +223,7 @@ impl Connection {
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     fn header_of(&self, next: Next, env: &Environment<'_>) -> Header {
         if next == Next::Synchronise {
-            return self.syn_header(env.now);
+            return self.handshake().syn_header(env.now);
         }
         // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
         let sequence = self.acknowledgment_sequence();
@@ -343,7 +327,7 @@ impl Connection {
     /// The same for our SYN.
     #[inline(never)]
     fn committed_syn(&mut self, lent: u32, now: Instant) {
-        let end = self.sender.syn_sequence(&self.common) + 1;
+        let end = self.handshake().syn_sequence() + 1;
         if end.at_or_before(self.sender.space.next) {
             // The first answer to a crossing SYN: nothing has been offered yet.
             let answers_first = self.common.state == TcpState::SynReceived

@@ -313,14 +313,4 @@ impl Sender {
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.space.has_outstanding() && same_window && empty && self.space.window > 0
     }
-    /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
-    pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {
-        let Some((_, echo)) =
-            header.options.timestamps.filter(|_| common.flags.has(ConnectionFlags::TIMESTAMPS))
-        else {
-            return true;
-        };
-        // When an answer left that was sent again, or by a cookie, is not known.
-        echo == 0 || !common.flags.has(ConnectionFlags::SYN_TIMED) || echo == common.timestamp(self.sent_at)
-    }
 }

@@ -2,13 +2,10 @@
 
 use super::Sender;
 use crate::common::{Common, TIMESTAMPS_BYTES};
-use crate::flags::ConnectionFlags;
 use crate::numbers::Visit;
 use crate::state::Allows;
-use crate::{EcnMode, Header};
-use inhost_base::{Instant, Sequence};
-use inhost_event::TcpState;
-use inhost_wire::tcp::{FastOpenCookie, Flags};
+use inhost_base::Sequence;
+use inhost_wire::tcp::FastOpenCookie;
 
 /// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
 pub(crate) const LEAST_MSS: u16 = 28;
@@ -42,27 +39,6 @@ impl FastOpen {
 }
 
 impl Sender {
-    /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
-    pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
-        let Some((_, echo)) = header.options.timestamps.filter(|_| common.config.timestamps) else {
-            return false;
-        };
-        let (first, last) = (common.timestamp(self.timer.progress_at), common.timestamp(now));
-        echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
-    }
-    /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
-    /// do (RFC 3168 §6.1.1.1).
-    fn asks_for_ecn(&self, common: &Common) -> bool {
-        common.config.ecn == EcnMode::Request && self.space.next == self.syn_sequence(common)
-    }
-    /// The congestion bits of our SYN, or SYN and ACK.
-    pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
-        match common.state {
-            TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
-            TcpState::SynReceived if common.flags.has(ConnectionFlags::ECN) => Flags::ECE,
-            _ => Flags::NONE,
-        }
-    }
     /// What a segment of ours can carry (RFC 9293 §3.7.1).
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
     // spec: RFC4821 7.1-1, 8-1
@@ -103,28 +79,6 @@ impl Sender {
     pub fn fast_open_ref(&self) -> Option<&FastOpen> {
         self.buffers.as_deref()?.fast_open.as_deref()
     }
-    /// The number of our SYN while the handshake lasts.
-    pub fn syn_sequence(&self, common: &Common) -> Sequence {
-        let unacknowledged = self.space.unacknowledged;
-        if common.flags.has(ConnectionFlags::EARLY) { unacknowledged.back(1) } else { unacknowledged }
-    }
-    /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
-    /// (RFC 7413 §4.1.3.1).
-    pub fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
-        match self.fast_open_ref() {
-            Some(open) if self.space.next == open.initial => (open.option, open.experimental),
-            _ => (None, false),
-        }
-    }
-    /// Queued bytes that go with the first SYN.
-    pub fn syn_data_bytes(&self, common: &Common) -> u32 {
-        match self.fast_open_ref() {
-            Some(open) if common.state == TcpState::SynSent && self.space.next == open.initial => {
-                self.queued_bytes().min(u32::from(open.most_data))
-            }
-            _ => 0,
-        }
-    }
     /// Both called at once. What of our data the other takes with our SYN it says when it acknowledges that; whatever
     /// is not sent yet waits for the handshake.
     pub fn syn_crossed(&mut self) {
@@ -133,27 +87,5 @@ impl Sender {
         {
             buffers.fast_open = None;
         }
-    }
-    /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
-    /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
-    /// of the window, was not repeated.
-    pub fn ends_before_open(&self, common: &Common) -> bool {
-        let reads = !common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
-        let is_full = common.config.policy.congestion_window_counts_segments
-            && common.flags.has(ConnectionFlags::SYN_REPEATED);
-        let waits = is_full || (reads && common.config.policy.answers_crossing_syn);
-        self.may_end_before_open(common)
-            && !waits
-            && self.space.next == self.syn_sequence(common) + 1
-            && !self.is_window_shut(common)
-    }
-    /// Whether that FIN has left.
-    pub fn ended_before_open(&self, common: &Common) -> bool {
-        self.may_end_before_open(common) && self.space.next == self.syn_sequence(common) + 2
-    }
-    fn may_end_before_open(&self, common: &Common) -> bool {
-        let closed =
-            common.flags.has(ConnectionFlags::ACTIVE) && common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
-        common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
 }

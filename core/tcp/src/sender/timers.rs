@@ -5,22 +5,12 @@ use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::state::Allows;
 use inhost_base::{Instant, Sequence};
-use inhost_event::TcpState;
 
 impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
         let probes_window = self.space.window == 0 && !common.state.opens();
         if probes_window { self.timer.round_trip.backoff } else { self.keep_alive_probes }
-    }
-    /// Whether a SYN was sent as often as it may be.
-    pub fn syn_is_given_up(&self, common: &Common) -> bool {
-        let most = match common.state {
-            TcpState::SynSent => common.config.syn_retries.saturating_add(common.config.syn_linear_timeouts),
-            TcpState::SynReceived => common.config.syn_answer_retries,
-            _ => return false,
-        };
-        self.timer.round_trip.backoff >= most
     }
     /// The persist timer lets go what silly-window avoidance holds back.
     pub fn override_small(&mut self, common: &Common) {

@@ -36,7 +36,7 @@ impl Input<'_, '_> {
             // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
             // bears beside comes again.
             let limited = self.tcb.common.config.policy.challenge_interval.is_some() && !self.may_challenge();
-            if self.tcb.sender.space.next != self.tcb.sender.syn_sequence(&self.tcb.common)
+            if self.tcb.sender.space.next != self.tcb.handshake().syn_sequence()
                 && !self.tcb.common.flags.has(ConnectionFlags::HELD)
                 && !limited
             {

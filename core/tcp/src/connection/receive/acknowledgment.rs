@@ -17,7 +17,7 @@ impl Input<'_, '_> {
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
         if self.tcb.common.state == TcpState::SynReceived {
             let early = self.tcb.common.flags.has(ConnectionFlags::EARLY) && acknowledgment == unacknowledged;
-            if !is_new && self.tcb.sender.ended_before_open(&self.tcb.common) {
+            if !is_new && self.tcb.handshake().ended_before_open() {
                 // In all but the SYN that goes again it is FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     self.outcome.dropped = Some(Drop::OutOfWindow);

@@ -45,7 +45,7 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        if acknowledges && self.tcb.sender.echo_is_foreign(&self.tcb.common, header, self.env.now) {
+        if acknowledges && self.tcb.handshake().echo_is_foreign(header, self.env.now) {
             self.outcome.dropped = Some(Drop::OldTimestamp);
             self.outcome.reset = ResetReply::to(header, 0);
             return;
@@ -91,8 +91,8 @@ impl Input<'_, '_> {
         if self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
             self.syn_answered(header);
         }
-        let syn_end = self.tcb.sender.syn_sequence(&self.tcb.common) + 1;
-        let has_ended = self.tcb.sender.ended_before_open(&self.tcb.common);
+        let syn_end = self.tcb.handshake().syn_sequence() + 1;
+        let has_ended = self.tcb.handshake().ended_before_open();
         self.tcb.sender.space.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
         self.establish();
         if has_ended {

@@ -48,11 +48,11 @@ impl Input<'_, '_> {
         let header = arrival.header;
         if self.tcb.common.state != TcpState::SynReceived
             || self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
-            || self.tcb.is_early()
+            || self.tcb.handshake().is_early()
         {
             return false;
         }
-        let expected = self.tcb.sender.syn_sequence(&self.tcb.common) + 1;
+        let expected = self.tcb.handshake().syn_sequence() + 1;
         if header.flags.ack() && header.acknowledgment != expected && !header.flags.rst() {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             self.outcome.reset = ResetReply::to(header, arrival.payload.len());
@@ -60,7 +60,7 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.config.policy.handshake_ack_needs_echo
             && !header.flags.rst()
-            && !self.tcb.sender.echoes_answer(&self.tcb.common, arrival.header)
+            && !self.tcb.handshake().echoes_answer(arrival.header)
         {
             self.outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge() {

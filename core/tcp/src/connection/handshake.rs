@@ -1,0 +1,204 @@
+//! The handshake as it stands (RFC 9293 §3.5): our SYN, with its options and data, and what answers it.
+
+use crate::common::Common;
+use crate::flags::ConnectionFlags;
+use crate::receiver::Receiver;
+use crate::receiver::window::scale_for;
+use crate::sender::Sender;
+use crate::{Connection, EcnMode, FastOpenState, Header};
+use inhost_base::{Instant, Sequence};
+use inhost_event::TcpState;
+use inhost_wire::tcp::{FastOpenCookie, Flags, TcpOptions};
+
+/// A view of the handshake: what our SYN carries, and which data it covers. From [`Connection::handshake`].
+#[derive(Clone, Copy)]
+pub struct Handshake<'a> {
+    common: &'a Common,
+    sender: &'a Sender,
+    receiver: &'a Receiver,
+    fast_open: FastOpenState,
+}
+
+impl Connection {
+    /// The handshake as it stands.
+    #[inline(always)]
+    pub fn handshake(&self) -> Handshake<'_> {
+        Handshake {
+            common: &self.common,
+            sender: &self.sender,
+            receiver: &self.receiver,
+            fast_open: self.fast_open,
+        }
+    }
+}
+
+impl Handshake<'_> {
+    /// The header of our SYN, or SYN and ACK.
+    // spec: RFC7323 2.2-4
+    pub(crate) fn syn_header(&self, now: Instant) -> Header {
+        let (flags, acknowledgment) = match self.common.state {
+            TcpState::SynSent => (Flags::SYN, Sequence(0)),
+            _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
+        };
+        Header {
+            sequence: self.syn_sequence(),
+            acknowledgment,
+            flags: flags | self.syn_ecn_flags(),
+            // The field of a SYN is never scaled (RFC 7323 §2.2).
+            window: self.receiver.window_space(self.common).min(0xffff) as u16,
+            options: self.syn_options(now),
+            ..Header::default()
+        }
+    }
+    /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
+    // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
+    pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
+        let crossed =
+            self.common.flags.has(ConnectionFlags::ACTIVE) && self.common.config.policy.answers_crossing_syn;
+        let answering = self.common.state == TcpState::SynReceived && !crossed;
+        let timestamps = if answering {
+            self.common.flags.has(ConnectionFlags::TIMESTAMPS)
+        } else {
+            self.common.config.timestamps
+        };
+        let (fast_open, fast_open_experimental) = self.fast_open_option();
+        let scaling = if answering {
+            self.common.flags.has(ConnectionFlags::SCALING)
+        } else {
+            self.common.config.window_scaling
+        };
+        TcpOptions {
+            // spec: RFC9293 MUST-14 (the option is sent)
+            // spec: RFC9293 MUST-65 (on SYNs only)
+            // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
+            mss: Some(self.common.path_mss),
+            window_scale: scaling
+                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
+            // RFC 2018 §2
+            sack_permitted: if answering {
+                self.common.flags.has(ConnectionFlags::SACK)
+            } else {
+                self.common.config.sack
+            },
+            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+            fast_open,
+            fast_open_experimental,
+            ..TcpOptions::NONE
+        }
+    }
+    /// The number of our SYN while the handshake lasts.
+    pub(crate) fn syn_sequence(&self) -> Sequence {
+        let unacknowledged = self.sender.space.unacknowledged;
+        if self.common.flags.has(ConnectionFlags::EARLY) { unacknowledged.back(1) } else { unacknowledged }
+    }
+    /// The congestion bits of our SYN, or SYN and ACK.
+    pub(crate) fn syn_ecn_flags(&self) -> Flags {
+        match self.common.state {
+            TcpState::SynSent if self.asks_for_ecn() => Flags::ECE | Flags::CWR,
+            TcpState::SynReceived if self.common.flags.has(ConnectionFlags::ECN) => Flags::ECE,
+            _ => Flags::NONE,
+        }
+    }
+    /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
+    /// do (RFC 3168 §6.1.1.1).
+    fn asks_for_ecn(&self) -> bool {
+        self.common.config.ecn == EcnMode::Request && self.sender.space.next == self.syn_sequence()
+    }
+    /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
+    /// (RFC 7413 §4.1.3.1).
+    pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
+        match self.sender.fast_open_ref() {
+            Some(open) if self.sender.space.next == open.initial => (open.option, open.experimental),
+            _ => (None, false),
+        }
+    }
+    /// Queued bytes that go with the first SYN.
+    pub(crate) fn syn_data_bytes(&self) -> u32 {
+        match self.sender.fast_open_ref() {
+            Some(open)
+                if self.common.state == TcpState::SynSent && self.sender.space.next == open.initial =>
+            {
+                self.sender.queued_bytes().min(u32::from(open.most_data))
+            }
+            _ => 0,
+        }
+    }
+    /// Bytes that the SYN, which has not left, will bear of what is queued.
+    pub fn syn_data_room(&self) -> usize {
+        let open = self.sender.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
+        open.filter(|_| self.common.state == TcpState::SynSent).map_or(0, |open| usize::from(open.most_data))
+    }
+    /// Whether a SYN was sent as often as it may be.
+    pub(crate) fn syn_is_given_up(&self) -> bool {
+        let most = match self.common.state {
+            TcpState::SynSent => {
+                self.common.config.syn_retries.saturating_add(self.common.config.syn_linear_timeouts)
+            }
+            TcpState::SynReceived => self.common.config.syn_answer_retries,
+            _ => return false,
+        };
+        self.sender.timer.round_trip.backoff >= most
+    }
+    /// Whether the SYN and ACK waits for [`Connection::release`].
+    pub fn is_held(&self) -> bool {
+        self.common.flags.has(ConnectionFlags::HELD)
+    }
+    /// Whether the application may write although the handshake is not done.
+    pub fn is_early(&self) -> bool {
+        self.common.state == TcpState::SynReceived && self.fast_open == FastOpenState::Accepted
+    }
+    /// Whether a SYN of the peer's began it, and it is not done.
+    pub(crate) fn is_handshake_of_a_listener(&self) -> bool {
+        self.common.state == TcpState::SynReceived
+            && !self.common.flags.has(ConnectionFlags::ACTIVE)
+            && !self.is_early()
+    }
+    /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
+    /// has not acknowledged yet.
+    pub fn is_answer_to_early_data(&self, sequence: Sequence) -> bool {
+        self.is_early() && sequence + 1 == self.sender.space.unacknowledged
+    }
+    /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
+    pub(crate) fn echo_is_foreign(&self, header: &Header, now: Instant) -> bool {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| self.common.config.timestamps) else {
+            return false;
+        };
+        let (first, last) =
+            (self.common.timestamp(self.sender.timer.progress_at), self.common.timestamp(now));
+        echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
+    }
+    /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
+    pub(crate) fn echoes_answer(&self, header: &Header) -> bool {
+        let Some((_, echo)) =
+            header.options.timestamps.filter(|_| self.common.flags.has(ConnectionFlags::TIMESTAMPS))
+        else {
+            return true;
+        };
+        // When an answer left that was sent again, or by a cookie, is not known.
+        echo == 0
+            || !self.common.flags.has(ConnectionFlags::SYN_TIMED)
+            || echo == self.common.timestamp(self.sender.sent_at)
+    }
+    /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
+    /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
+    /// of the window, was not repeated.
+    pub(crate) fn ends_before_open(&self) -> bool {
+        let reads = !self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
+        let is_full = self.common.config.policy.congestion_window_counts_segments
+            && self.common.flags.has(ConnectionFlags::SYN_REPEATED);
+        let waits = is_full || (reads && self.common.config.policy.answers_crossing_syn);
+        self.may_end_before_open()
+            && !waits
+            && self.sender.space.next == self.syn_sequence() + 1
+            && !self.sender.is_window_shut(self.common)
+    }
+    /// Whether that FIN has left.
+    pub(crate) fn ended_before_open(&self) -> bool {
+        self.may_end_before_open() && self.sender.space.next == self.syn_sequence() + 2
+    }
+    fn may_end_before_open(&self) -> bool {
+        let closed = self.common.flags.has(ConnectionFlags::ACTIVE)
+            && self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
+        self.common.state == TcpState::SynReceived && closed && self.sender.queued_bytes() == 0
+    }
+}
