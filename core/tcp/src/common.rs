@@ -1,9 +1,9 @@
 //! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
 
-use crate::Config;
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
+use crate::{Config, FastOpenState};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub(crate) struct Common {
     pub offered_mss: u16,
     /// Added to the host's time to make our timestamps (RFC 7323 §5.4).
     pub timestamp_offset: u32,
+    /// How the connection opened, as far as data came with the SYNs.
+    pub fast_open: FastOpenState,
 }
 
 impl Common {

@@ -37,10 +37,10 @@ impl<'a> Instruments<'a> {
     /// What waits in a connection, cheaply: for applications that look after each read or write.
     pub fn queued(self, socket: TcpSocketId) -> Option<Queued> {
         let connection = &self.parts.sockets.tcp(socket)?.connection();
-        let unacknowledged_bytes = connection.unacknowledged_bytes();
+        let unacknowledged_bytes = connection.sender().unacknowledged_bytes();
         Some(Queued {
-            readable_bytes: connection.readable_bytes(),
-            not_sent_bytes: connection.not_sent_bytes() as usize,
+            readable_bytes: connection.receiver().readable_bytes(),
+            not_sent_bytes: connection.sender().not_sent_bytes() as usize,
             unacknowledged_bytes,
         })
     }
@@ -52,7 +52,7 @@ impl<'a> Instruments<'a> {
     /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
     // spec: RFC9293 MUST-33
     pub fn urgent_ahead(self, socket: TcpSocketId) -> Option<usize> {
-        self.parts.sockets.tcp(socket)?.connection().urgent_ahead()
+        self.parts.sockets.tcp(socket)?.connection().receiver().urgent_ahead()
     }
     /// The trouble of a connection that did not end it.
     // spec: RFC9293 MUST-47
@@ -65,7 +65,7 @@ impl<'a> Instruments<'a> {
     }
     /// Bytes that a connection would take to send now, memory permitting, cheaply; 0 where there is none.
     pub fn writable_bytes(self, socket: TcpSocketId) -> usize {
-        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().writable_bytes())
+        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().sender().writable_bytes())
     }
     /// The state of a connection, cheaply.
     pub fn state(self, socket: TcpSocketId) -> Option<TcpState> {

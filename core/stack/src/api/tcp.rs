@@ -261,7 +261,8 @@ impl<'a> TcpSockets<'a> {
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
         let mut environment = tcp_environment!(self.parts, now, socket, sink);
         let sent = add(flow.connection_mut(), &mut environment);
-        let lacks_memory = sent == Err(SendError::WouldBlock) && flow.connection().writable_bytes() > 0;
+        let lacks_memory =
+            sent == Err(SendError::WouldBlock) && flow.connection().sender().writable_bytes() > 0;
         if flow.has(ConnectionFlags::DEFERRED) {
             self.parts.end_defer_accept(socket, now, sink);
         }
@@ -314,7 +315,7 @@ impl<'a> TcpSockets<'a> {
     }
     /// The first bytes that wait, as far as they lie in one piece; [`TcpSockets::consume`] takes them.
     pub fn front(self, socket: TcpSocketId) -> Result<&'a [u8], SocketError> {
-        Ok(self.parts.sockets.held_tcp(socket)?.connection().front())
+        Ok(self.parts.sockets.held_tcp(socket)?.connection().receiver().front())
     }
     /// Drops up to `bytes` from the front of what waits.
     pub fn consume(
@@ -332,7 +333,7 @@ impl<'a> TcpSockets<'a> {
     }
     /// Copies bytes that arrived in order without taking them.
     pub fn peek(self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
-        self.parts.sockets.held_tcp(socket)?.connection().peek(into).map_err(StreamError::from)
+        self.parts.sockets.held_tcp(socket)?.connection().receiver().peek(into).map_err(StreamError::from)
     }
     /// Closes our side: what was sent before still goes, then a FIN. The other side can still be read.
     pub fn shutdown(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
@@ -369,14 +370,14 @@ impl<'a> TcpSockets<'a> {
     pub fn jump_sequence(self, socket: TcpSocketId, send_by: u64, receive_by: u64) -> (bool, bool) {
         let Some(flow) = self.parts.sockets.tcp_mut(socket) else { return (false, false) };
         let connection = flow.connection_mut();
-        (connection.jump_send_sequence(send_by), connection.jump_receive_sequence(receive_by))
+        (connection.numbers().jump_send(send_by), connection.numbers().jump_receive(receive_by))
     }
     /// For tests of the whole host: a connection with a sequence number that has fallen too far behind its window.
     #[doc(hidden)]
     pub fn stale_sequence(self) -> Option<(TcpSocketId, &'static str)> {
         (0..self.parts.sockets.places()).find_map(|place| {
             let id = self.parts.sockets.tcp_at_place(place)?;
-            Some((id, self.parts.sockets.tcp_mut(id)?.connection_mut().stale_sequence()?))
+            Some((id, self.parts.sockets.tcp_mut(id)?.connection_mut().numbers().stale()?))
         })
     }
 }

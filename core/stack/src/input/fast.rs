@@ -23,7 +23,7 @@ impl Reception<'_> {
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         let ordinary = next.is_next(bytes)
             && !pool.is_under_pressure()
-            && flow.connection().has_room_for(end - from)
+            && flow.connection().receiver().has_room_for(end - from)
             && (packet.checksum != Checksum::Unknown || next.checksum_ok(bytes));
         if !ordinary {
             return false;
@@ -75,7 +75,7 @@ impl Reception<'_> {
         }
         let PlainPacket { header, header_bytes, ip: IpFront { total_bytes, .. }, .. } = plain;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
-        if more && untold && pieces.is_empty() && flow.connection().may_be_followed(plain.payload_bytes()) {
+        if more && untold && pieces.is_empty() && flow.connection().receiver().may_be_followed(plain.payload_bytes()) {
             self.merge.next = NextSegment::new(packet.bytes(), at, &plain);
         }
         packet.truncate(at + total_bytes);

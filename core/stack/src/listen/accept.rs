@@ -57,7 +57,9 @@ impl Parts {
         let Some(held) = self.sockets.listener(listener) else { return false };
         let Some(timeout) = held.options().defer_accept else { return false };
         let Some(flow) = self.sockets.tcp_mut(key) else { return false };
-        if flow.connection().readable_bytes() > 0 || flow.connection().state() != TcpState::Established {
+        if flow.connection().receiver().readable_bytes() > 0
+            || flow.connection().state() != TcpState::Established
+        {
             return false;
         }
         flow.set(ConnectionFlags::AWAITS_DATA.and(ConnectionFlags::HALF_OPEN));

@@ -221,7 +221,9 @@ impl FastOpen {
                 known.losses = known.losses.saturating_add(1);
                 known.lost_at = now;
             }
-            FastOpenState::DataAcknowledged if silent && flow.connection().received_bytes() == 0 => {
+            FastOpenState::DataAcknowledged
+                if silent && flow.connection().receiver().received_bytes() == 0 =>
+            {
                 let pause = doubled(config.black_hole_pause, self.pauses);
                 self.paused_until = now + pause;
                 self.pauses = self.pauses.saturating_add(1);

@@ -146,7 +146,7 @@ impl Memory {
             }
             let Socket::Tcp(flow) = socket else { continue };
             let key = TcpSocketId::of(id.0);
-            if flow.connection().waits_behind_closed_window() {
+            if flow.connection().sender().waits_behind_closed_window() {
                 let may_go = held_bytes > send_share_of(level_bytes) || self.shares.is_desperate;
                 if may_go && held_bytes > worst.map_or(0, |(most, _)| most) {
                     worst = Some((held_bytes, key));

@@ -220,16 +220,16 @@ impl TcpSocket {
                 | TcpState::TimeWait
                 | TcpState::Closed
         );
-        let readable = connection.readable_bytes() > 0 || peer_closed;
+        let readable = connection.receiver().readable_bytes() > 0 || peer_closed;
         let is_early = connection.handshake().is_early() || self.has(ConnectionFlags::DEFERRED);
         let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
         Readiness::NONE
             .with_if(Readiness::READABLE, readable)
-            .with_if(Readiness::WRITABLE, closed || (sendable && connection.writable_bytes() > 0))
+            .with_if(Readiness::WRITABLE, closed || (sendable && connection.sender().writable_bytes() > 0))
             .with_if(Readiness::CONNECTED, (is_early || !self.is_opening()) && !failed)
             .with_if(Readiness::PEER_CLOSED, peer_closed)
-            .with_if(Readiness::URGENT, connection.urgent_ahead().is_some())
+            .with_if(Readiness::URGENT, connection.receiver().urgent_ahead().is_some())
             .with_if(Readiness::ERROR, failed)
             .with_if(Readiness::CLOSED, closed)
     }

@@ -124,7 +124,7 @@ impl Parts {
         self.check_holders(now, sink);
         let share_bytes = self.memory.send_share_bytes(&self.sockets);
         self.sockets.tcp(key).map(TcpSocket::connection).is_some_and(|connection| {
-            connection.held_bytes() > share_bytes || connection.waits_behind_closed_window()
+            connection.held_bytes() > share_bytes || connection.sender().waits_behind_closed_window()
         })
     }
     /// Looks at a few sockets while memory is short, and resets one whose peer takes nothing: what waits for it is the

@@ -67,7 +67,7 @@ impl Parts {
                     hop_limit: flow.hop_limit(),
                     fragments: flow.has(ConnectionFlags::FRAGMENTS),
                 };
-                (flow.connection().config(), flow.connection().is_corked(), inherited)
+                (flow.connection().config(), flow.connection().sender().is_corked(), inherited)
             }
             Socket::Listener(listener) => (listener.tcp(), false, listener.inherited()),
             _ => return Err(SocketError::WrongKind),

@@ -33,7 +33,10 @@ impl Parts {
                 self.counters.time_waits_cut_short += 1;
                 return self.reap(key);
             }
-            let rank = (connection.waits_behind_closed_window(), now.since(connection.progress_at()));
+            let rank = (
+                connection.sender().waits_behind_closed_window(),
+                now.since(connection.sender().progress_at()),
+            );
             if worst.is_none_or(|(most, _)| rank > most) {
                 worst = Some((rank, key));
             }

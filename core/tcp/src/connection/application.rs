@@ -25,7 +25,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
         self.may_add()?;
-        let room = self.writable_bytes();
+        let room = self.sender().writable_bytes();
         let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
         let layout = self.sender.block_layout(&self.common);
         let taken =
@@ -45,7 +45,7 @@ impl Connection {
     ) -> Result<usize, SendError> {
         self.may_add()?;
         let length = bytes.len();
-        let taken = self.writable_bytes().min(length);
+        let taken = self.sender().writable_bytes().min(length);
         if taken > 0 {
             let layout = self.sender.block_layout(&self.common);
             let part = bytes.split_to(taken);
@@ -75,7 +75,7 @@ impl Connection {
     ) -> Result<usize, SendError> {
         // A write that just filled the buffer is owed the news as well: an application that looks for room before it writes
         // never makes the write that fails.
-        if taken < length || self.writable_bytes() == 0 {
+        if taken < length || self.sender().writable_bytes() == 0 {
             self.sender.flags.set(SenderFlags::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
@@ -130,22 +130,6 @@ impl Connection {
             let _ = self.decide();
         }
     }
-    /// Bytes that [`Connection::send`] would take now, memory permitting.
-    #[inline]
-    pub fn writable_bytes(&self) -> usize {
-        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            return 0;
-        }
-        let room =
-            self.sender.send_buffer_bytes(&self.common).saturating_sub(self.sender.queued_bytes() as usize);
-        // A write may go beyond the low water, so that it is not cut up; the next waits.
-        let low_water = self.common.config.not_sent_low_water_bytes;
-        if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
-    }
-    /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
-    pub fn unacknowledged_bytes(&self) -> usize {
-        self.sender.queued_bytes() as usize
-    }
 
     /// Moves bytes of the stream into `into`, in order; `Ok(0)` at the stream's end (or for an empty `into`). A read
     /// stops at the urgent mark, so that [`Connection::urgent_ahead`] tells on which side of it the next byte lies.
@@ -154,7 +138,7 @@ impl Connection {
     /// [`ReceiveError::WouldBlock`] while nothing is there, [`ReceiveError::Connection`] after an end by error.
     #[inline]
     pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, ReceiveError> {
-        let most = self.readable_to_mark(into.len())?;
+        let most = self.receiver().readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
         let count = match &mut self.receiver.buffers {
             Some(buffers) => buffers.receive.read(into, env.pool),
@@ -171,7 +155,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::read`].
     pub fn borrow(&mut self, env: &mut Environment<'_>) -> Result<Packet, ReceiveError> {
-        let most = self.readable_to_mark(usize::MAX)?;
+        let most = self.receiver().readable_to_mark(usize::MAX)?;
         let Some(buffers) =
             self.receiver.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
         else {
@@ -192,25 +176,9 @@ impl Connection {
         }
         Ok(packet)
     }
-    /// Copies bytes without taking them; otherwise as [`Connection::read`].
-    ///
-    /// # Errors
-    /// As [`Connection::read`].
-    pub fn peek(&self, into: &mut [u8]) -> Result<usize, ReceiveError> {
-        let most = self.readable_to_mark(into.len())?;
-        let Some(into) = into.get_mut(..most) else { return Ok(0) };
-        Ok(self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
-    }
-    /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by
-    /// [`Connection::consume`].
-    pub fn front(&self) -> &[u8] {
-        let front = self.receiver.buffers.as_ref().map_or(&[][..], |buffers| buffers.receive.front());
-        let most = self.urgent_ahead().unwrap_or(usize::MAX).min(front.len());
-        front.get(..most).unwrap_or(front)
-    }
     /// Drops up to `bytes` bytes from the front of what waits.
     pub fn consume(&mut self, bytes: usize, env: &mut Environment<'_>) {
-        let before = self.readable_bytes();
+        let before = self.receiver().readable_bytes();
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
@@ -221,33 +189,6 @@ impl Connection {
             env,
         );
         self.after_reading(env);
-    }
-    /// Bytes that wait to be read.
-    #[inline]
-    pub fn readable_bytes(&self) -> usize {
-        self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
-    }
-    /// Whether all that the peer sent was read and no more comes.
-    pub fn is_at_end(&self) -> bool {
-        self.readable_bytes() == 0
-            && (self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
-                || self.common.state.peer_has_closed()
-                || self.common.state == TcpState::Closed)
-    }
-    /// How many of `most` bytes a read may give now.
-    #[inline]
-    fn readable_to_mark(&self, most: usize) -> Result<usize, ReceiveError> {
-        let readable = self.readable_bytes();
-        if readable == 0 {
-            return match self.error {
-                // What follows the end of the stream takes nothing from it.
-                Some(ConnectionError::ResetAfterEnd | ConnectionError::ResetAtEnd) => Ok(0),
-                Some(error) => Err(ReceiveError::Connection(error)),
-                None if self.is_at_end() || most == 0 => Ok(0),
-                None => Err(ReceiveError::WouldBlock),
-            };
-        }
-        Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))
     }
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
@@ -303,7 +244,7 @@ impl Connection {
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
-        if self.readable_bytes() > 0
+        if self.receiver().readable_bytes() > 0
             && (!self.common.state.opens() || self.handshake().is_early())
             && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
@@ -327,7 +268,7 @@ impl Connection {
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
         let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
             && self.sender.stream_end().precedes(self.sender.space.next);
-        if !said_all || self.readable_bytes() > 0 {
+        if !said_all || self.receiver().readable_bytes() > 0 {
             return self.end_with_reset(env);
         }
         let mut outcome = Outcome::default();
@@ -343,33 +284,12 @@ impl Connection {
                 let acknowledgment = Some(self.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
-            _ => Some(self.last_word(env.now)),
+            _ => Some(self.outgoing().last_word(env.now)),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
         self.settle(env);
         outcome
-    }
-    /// The reset that ends the connection from our side.
-    // spec: RFC7323 5.2-3
-    pub(crate) fn last_word(&self, now: Instant) -> ResetReply {
-        let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
-        // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
-        let sequence = self.acknowledgment_sequence();
-        ResetReply {
-            sequence,
-            acknowledgment: Some(self.receiver.space.next),
-            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
-            urgent_pointer: self
-                .common
-                .config
-                .policy
-                .resets_carry_urg_and_ece
-                .then(|| self.sender.urgent_pointer_from(&self.common, sequence))
-                .flatten(),
-            echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
-                && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
-        }
     }
 
     /// Lets what was sent without push go now.

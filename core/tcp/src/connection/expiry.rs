@@ -216,7 +216,7 @@ impl Expiry<'_, '_> {
         if takes || is_silent || slept {
             return self.tcb.orphaned(now);
         }
-        self.outcome.reset = Some(self.tcb.last_word(now));
+        self.outcome.reset = Some(self.tcb.outgoing().last_word(now));
         self.tcb.finish(Some(ConnectionError::TimedOut), self.env, self.outcome);
     }
 }

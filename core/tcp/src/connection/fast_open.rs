@@ -34,7 +34,7 @@ impl Connection {
         open.option = (!without_cookie).then_some(cookie);
         open.experimental = experimental;
         open.most_data = if has_data { room } else { 0 };
-        self.fast_open = FastOpenState::Requested;
+        self.common.fast_open = FastOpenState::Requested;
     }
     /// Holds the SYN back until [`Connection::release`]: data that is queued by then goes with it.
     pub fn hold(&mut self) {
@@ -69,7 +69,7 @@ impl Connection {
             return outcome;
         }
         self.sender.fast_open_box().accepted = true;
-        self.fast_open = FastOpenState::Accepted;
+        self.common.fast_open = FastOpenState::Accepted;
         self.sender
             .congestion
             .open(self.common.config.initial_window_segments, self.sender.effective_mss(&self.common));
@@ -114,7 +114,7 @@ impl Connection {
             asked: open.option.is_some(),
             peer_mss: self.common.peer_mss,
             syn_repeated,
-            state: self.fast_open,
+            state: self.common.fast_open,
         })
     }
     /// The SYN, or SYN and ACK, left with `sent` bytes of data.
@@ -124,7 +124,7 @@ impl Connection {
         };
         if sent > 0 {
             open.sent = sent;
-            self.fast_open = FastOpenState::DataSent;
+            self.common.fast_open = FastOpenState::DataSent;
         }
         if open.accepted && !self.common.flags.has(ConnectionFlags::EARLY) {
             // The queue begins after the SYN, so that what is sent now has its place in it.

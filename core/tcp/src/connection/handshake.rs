@@ -16,23 +16,21 @@ pub struct Handshake<'a> {
     common: &'a Common,
     sender: &'a Sender,
     receiver: &'a Receiver,
-    fast_open: FastOpenState,
 }
 
 impl Connection {
     /// The handshake as it stands.
     #[inline(always)]
     pub fn handshake(&self) -> Handshake<'_> {
-        Handshake {
-            common: &self.common,
-            sender: &self.sender,
-            receiver: &self.receiver,
-            fast_open: self.fast_open,
-        }
+        Handshake::of(&self.common, &self.sender, &self.receiver)
     }
 }
 
-impl Handshake<'_> {
+impl<'a> Handshake<'a> {
+    #[inline(always)]
+    pub(super) fn of(common: &'a Common, sender: &'a Sender, receiver: &'a Receiver) -> Self {
+        Handshake { common, sender, receiver }
+    }
     /// The header of our SYN, or SYN and ACK.
     // spec: RFC7323 2.2-4
     pub(crate) fn syn_header(&self, now: Instant) -> Header {
@@ -145,7 +143,7 @@ impl Handshake<'_> {
     }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {
-        self.common.state == TcpState::SynReceived && self.fast_open == FastOpenState::Accepted
+        self.common.state == TcpState::SynReceived && self.common.fast_open == FastOpenState::Accepted
     }
     /// Whether a SYN of the peer's began it, and it is not done.
     pub(crate) fn is_handshake_of_a_listener(&self) -> bool {

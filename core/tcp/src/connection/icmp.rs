@@ -58,7 +58,7 @@ impl Connection {
             NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable, &mut outcome),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
                 self.path_shrank(path_mtu_mss, env);
-                if self.common.state == TcpState::SynSent && self.unacknowledged_bytes() > 0 {
+                if self.common.state == TcpState::SynSent && self.sender().unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
                     self.common.flags.set(ConnectionFlags::SYNCHRONISE);
                 }

@@ -1,12 +1,12 @@
 //! A connection: its sender and its receiver, and what concerns both.
 
-mod apart;
 mod application;
 mod cookie;
 mod expiry;
 pub(crate) mod fast_open;
 mod handshake;
 mod icmp;
+mod info;
 mod next;
 mod numbers;
 pub(crate) mod open;
@@ -16,10 +16,12 @@ mod refusal;
 mod run;
 pub(crate) mod timers;
 mod transmit;
-mod urgent;
+mod views;
 
 pub use crate::connection::handshake::Handshake;
+pub use crate::connection::numbers::KeptNumbers;
 pub use crate::connection::options::ConnectionOption;
+pub use crate::connection::views::{ReceiveView, SendView};
 
 use crate::common::Common;
 use crate::connection::expiry::Expiry;
@@ -33,13 +35,10 @@ use crate::sender::history::History;
 use crate::sender::next::Next;
 use crate::state::Allows;
 use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Instant, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpState};
 use std::sync::Arc;
-
-/// Probes after which a closed window is no hiccup of the application behind it.
-const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
 ///
@@ -70,7 +69,6 @@ pub struct Connection {
     pub(crate) challenges: u8,
     pub(crate) error: Option<ConnectionError>,
     pub(crate) soft_error: Option<SoftError>,
-    pub(crate) fast_open: FastOpenState,
 }
 
 /// In `challenges`: the peer's SYN came again and acknowledged ours, which in the Linux profile makes a connection of a
@@ -108,7 +106,10 @@ impl Connection {
         // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it. Every
         // call that may change the answer ends by asking for it, in `decide`.
         let _ = now;
-        debug_assert_eq!(self.common.flags.has(ConnectionFlags::WANTS), self.next_segment().is_ok());
+        debug_assert_eq!(
+            self.common.flags.has(ConnectionFlags::WANTS),
+            self.outgoing().next_segment().is_ok()
+        );
         self.common.flags.has(ConnectionFlags::WANTS)
     }
     /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
@@ -122,17 +123,18 @@ impl Connection {
         let mut outcome = Outcome::default();
         let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
-        let not_sent_bytes = if waits { self.not_sent_bytes() } else { 0 };
+        let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = self.transmit_pass(env, budget_segments, out);
         // A pass in which nothing left makes no room: a writer that lacks memory would be told in each pass of a full
         // device, and would try in vain each time.
-        if waits && self.not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common) {
+        if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)
+        {
             outcome.changes |= Changes::WRITABLE;
         }
         match why {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if outcome.changes.is_empty() => {
-                debug_assert_eq!(self.next_segment(), Err(cause));
+                debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
                 self.common.flags.clear(ConnectionFlags::WANTS);
                 self.settle_as(Err(cause), env);
             }
@@ -143,10 +145,6 @@ impl Connection {
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {
         &self.common.config
-    }
-    /// Whether the application holds small segments back.
-    pub fn is_corked(&self) -> bool {
-        self.sender.flags.has(SenderFlags::CORKED)
     }
     /// The state of RFC 9293 §3.3.2.
     pub fn state(&self) -> TcpState {
@@ -168,24 +166,11 @@ impl Connection {
     }
     /// All figures as they stand at `now`.
     pub fn info(&self, now: Instant) -> Info {
-        self.figures(now)
+        Info::of(self, now)
     }
     /// How the connection opened, as far as data came with the SYNs.
     pub fn fast_open(&self) -> FastOpenState {
-        self.fast_open
-    }
-    /// Bytes of the peer's stream that arrived in order.
-    pub fn received_bytes(&self) -> u64 {
-        self.receiver.received_bytes
-    }
-    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
-    pub fn progress_at(&self) -> Instant {
-        self.sender.timer.progress_at
-    }
-    /// Whether the peer's window has been closed for several probes while something waits to be sent.
-    pub fn waits_behind_closed_window(&self) -> bool {
-        let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
-        is_closed && self.sender.timer.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+        self.common.fast_open
     }
     /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
     /// what is in flight, and all lists.
@@ -194,10 +179,6 @@ impl Connection {
         let sending = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
         let receiving = self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
         history + sending + receiving
-    }
-    /// The smoothed round trip, once measured.
-    pub fn smoothed_round_trip(&self) -> Option<inhost_base::Duration> {
-        self.sender.timer.round_trip.smoothed()
     }
     /// The host is short of memory, and this connection holds much of it: what came out of order is given up, to come
     /// again (RFC 2018 §8), and the window grows from its beginning again. What was offered stays offered.
@@ -311,11 +292,6 @@ impl Connection {
             Event::Disconnected(Disconnected { socket, age, sent_bytes, received_bytes })
         });
     }
-    /// Bytes queued and never sent.
-    #[inline]
-    pub fn not_sent_bytes(&self) -> u32 {
-        self.sender.not_sent_bytes(&self.common)
-    }
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
@@ -404,97 +380,8 @@ impl Connection {
     /// Asks what is to be sent next, and keeps whether there is anything: it is asked for more often than it changes.
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
-        let next = self.next_segment();
+        let next = self.outgoing().next_segment();
         self.common.flags.put(ConnectionFlags::WANTS, next.is_ok());
         next
     }
-    fn figures(&self, now: Instant) -> Info {
-        let ledgers = self.accounts.at(now);
-        let buffers = self.sender.buffers.as_deref();
-        let received = self.receiver.buffers.as_deref();
-        let rate = buffers.and_then(|buffers| buffers.rate);
-        let history = self.sender.history.as_deref().copied().unwrap_or_default();
-        Info {
-            state: self.common.state,
-            age: ledgers.send.total(),
-            send_unacknowledged: self.sender.space.unacknowledged,
-            send_next: self.sender.space.next,
-            send_window_bytes: self.sender.space.window,
-            send_window_scale: self.sender.scale,
-            send_segment_bytes: self.sender.segment_bytes() as u16,
-            send_queue_bytes: buffers.map_or(0, |b| b.send.len()),
-            send_queue_capacity_bytes: buffers.map_or(0, |b| b.send.capacity_bytes()),
-            in_flight_bytes: self.sender.in_flight_bytes(),
-            receive_next: self.receiver.space.next,
-            receive_window_bytes: self.receiver.space.edge.since(self.receiver.space.next),
-            receive_window_scale: self.receiver.scale,
-            receive_queue_bytes: received.map_or(0, |b| b.receive.len()),
-            receive_queue_capacity_bytes: received.map_or(0, |b| b.receive.capacity_bytes()),
-            reassembly_pieces: received.map_or(0, |b| b.reassembly.pieces()),
-            reassembly_bytes: received.map_or(0, |b| b.reassembly.bytes()),
-            urgent_ahead_bytes: self.urgent_ahead(),
-            urgent_has_come: self.urgent_has_come(),
-            smoothed_round_trip: self.sender.timer.round_trip.smoothed(),
-            round_trip_variation: self.sender.timer.round_trip.variation(),
-            retransmission_timeout: self.sender.timer.round_trip.timeout(&self.common.config),
-            retransmission_backoff: self.sender.timer.round_trip.backoff,
-            congestion_control: self.sender.congestion.name(),
-            congestion_window_bytes: self.sender.congestion.window.window_bytes,
-            slow_start_threshold_bytes: self.sender.congestion.window.threshold_bytes,
-            timestamps: self.common.flags.has(ConnectionFlags::TIMESTAMPS),
-            window_scaling: self.common.flags.has(ConnectionFlags::SCALING),
-            sack: self.common.flags.has(ConnectionFlags::SACK),
-            ecn: self.common.flags.has(ConnectionFlags::ECN),
-            sent_bytes: self.sender.acknowledged_bytes,
-            received_bytes: self.receiver.received_bytes,
-            retransmitted_segments: history.retransmitted_segments,
-            retransmitted_bytes: history.retransmitted_bytes,
-            timeouts: history.timeouts,
-            recovery: self.sender.recovery.state,
-            fast_open: self.fast_open,
-            sacked_bytes: self.sender.sacked_bytes(),
-            lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
-            reorderings: history.reorderings,
-            delivered_segments: u32::from(!self.common.state.opens())
-                .wrapping_add(self.accounts.delivered_segments)
-                .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
-            syn_data_taken: self.common.flags.has(ConnectionFlags::SYN_DATA),
-            bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
-            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
-            unanswered_probes: self.sender.unanswered_probes(&self.common),
-            since_data_received: self.receiver.ack_timing.since_data(now),
-            receive_segment_bytes: self.receiver.receive_mss,
-            offered_segment_bytes: self.common.offered_mss.min(self.common.config.mss_limit_bytes),
-            reordering_segments: self.sender.reordering_segments(&self.common) as u16,
-            duplicate_sacks: history.duplicate_sacks,
-            delivered_bytes: self.sender.acknowledged_bytes + u64::from(self.sender.sacked_bytes()),
-            congestion_marks: history.congestion_marks,
-            min_round_trip: buffers.and_then(|b| b.flight.rack.least_round_trip()),
-            delivery_rate_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
-            delivery_rate_is_application_limited: rate.is_some_and(|rate| rate.application_limited),
-            pacing_rate_bytes_per_second: self.sender.pacing_rate(),
-            receive_round_trip: received.and_then(|b| b.sizing.round_trip()),
-            not_sent_bytes: self.not_sent_bytes() as usize,
-            send_buffer_bytes: self.sender.send_buffer_bytes(&self.common),
-            receive_buffer_bytes: self.receiver.receive_buffer_bytes(&self.common),
-            path_segment_bytes: self.common.path_mss,
-            peer_segment_bytes: self.common.peer_mss,
-            busy: busy_of(&ledgers.send),
-            receive_window_limited: ledgers.send.of(SendCause::ReceiverWindow)
-                + ledgers.send.of(SendCause::ClosedWindow),
-            send_buffer_limited: ledgers.send.of(SendCause::SendBuffer),
-            idle: now.since(self.receiver.received_at.max(self.sender.sent_at)),
-            error: self.error,
-            soft_error: self.soft_error,
-            send_cause: self.accounts.send_cause(),
-            receive_cause: self.accounts.receive_cause(),
-            ledgers,
-        }
-    }
-}
-
-/// Time with something to send or to have acknowledged.
-fn busy_of(send: &crate::SendLedger) -> Duration {
-    let idle = send.of(SendCause::Opening) + send.of(SendCause::ApplicationIdle) + send.of(SendCause::Closed);
-    send.total() - idle
 }

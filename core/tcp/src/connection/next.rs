@@ -2,16 +2,42 @@
 //! nothing of the stream. Most often all is out, or one small segment leaves while nothing else is (DEC §4): that is
 //! told at a glance, by the same rules.
 
+use super::Connection;
+use crate::common::Common;
+use crate::connection::handshake::Handshake;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::outcome::ResetReply;
+use crate::policy::PushPlacement;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
 use crate::sender::next::{Data, Next};
+use crate::sender::plan::Planner;
 use crate::state::Allows;
-use crate::{Connection, RecoveryState};
+use crate::{Environment, Header, RecoveryState};
+use inhost_base::{Instant, Sequence};
 use inhost_event::{SendCause, TcpState};
+use inhost_wire::tcp::Flags;
+
+/// What a connection sends next, and with which header: it only reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    common: &'a Common,
+    sender: &'a Sender,
+    receiver: &'a Receiver,
+}
 
 impl Connection {
+    /// What is to be sent next.
+    #[inline(always)]
+    pub(crate) fn outgoing(&self) -> Outgoing<'_> {
+        Outgoing { common: &self.common, sender: &self.sender, receiver: &self.receiver }
+    }
+}
+
+impl Outgoing<'_> {
     /// The next segment to send, or what keeps it from being sent.
     #[inline]
-    pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
+    pub(crate) fn next_segment(self) -> Result<Next, SendCause> {
         match self.next_plainly() {
             Some(next) => {
                 debug_assert_eq!(next, self.next_in_general());
@@ -23,7 +49,7 @@ impl Connection {
     /// The answer of [`Self::next_in_general`] where nothing is out of the ordinary, and either all that was queued is
     /// out, or nothing is and all goes in one segment.
     #[inline(always)]
-    fn next_plainly(&self) -> Option<Result<Next, SendCause>> {
+    fn next_plainly(self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
             || self.sender.flags.has(SenderFlags::STIRS)
             || self.sender.recovery.state != RecoveryState::Open
@@ -48,8 +74,8 @@ impl Connection {
     /// The one segment that all `queued` bytes leave in, if they do: nothing is out, so that neither the congestion
     /// window nor Nagle's algorithm has a say, they are pushed, and the peer's window takes them.
     #[inline]
-    fn lone(&self, queued: u32) -> Option<Data> {
-        let (send, start) = (&self.sender.space, self.sender.space.next);
+    fn lone(self, queued: u32) -> Option<Data> {
+        let (send, start) = (self.sender.space, self.sender.space.next);
         let end = start + queued;
         let goes = !self.sender.flags.has(SenderFlags::RARE)
             && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
@@ -59,11 +85,11 @@ impl Connection {
             && send.urgent.at_or_before(start)
             && queued <= self.sender.segment_bytes()
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.boundaries.is_empty())
-            && !self.receiver.has_sack_news(&self.common);
+            && !self.receiver.has_sack_news(self.common);
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
     }
     /// The same, whatever is out of the ordinary.
-    fn next_in_general(&self) -> Result<Next, SendCause> {
+    fn next_in_general(self) -> Result<Next, SendCause> {
         if self.common.state.opens()
             && (!self.common.flags.has(ConnectionFlags::EARLY)
                 || self.common.flags.has(ConnectionFlags::SYNCHRONISE))
@@ -72,7 +98,7 @@ impl Connection {
                 () if self.common.flags.has(ConnectionFlags::HELD) => Err(SendCause::Opening),
                 () if self.common.flags.has(ConnectionFlags::SYNCHRONISE) => Ok(Next::Synchronise),
                 () if self.handshake().ends_before_open() => {
-                    self.sender.planner(&self.common, 0).data_from_next(0, true).map(Next::Data)
+                    self.sender.planner(self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
                 () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
                     && self.common.state == TcpState::SynReceived =>
@@ -87,7 +113,7 @@ impl Connection {
         {
             return Ok(next);
         }
-        match self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).next_data() {
+        match self.planner().next_data() {
             Ok(data) => Ok(Next::Data(data)),
             // Data carries whatever else is due; only without any does that travel alone.
             Err(_) if self.sender.flags.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
@@ -102,12 +128,137 @@ impl Connection {
     }
     /// What leaves before any part of the stream.
     #[cold]
-    fn goes_first(&self) -> Option<Next> {
-        if self.sender.probes_empty(&self.common) {
+    fn goes_first(self) -> Option<Next> {
+        if self.sender.probes_empty(self.common) {
             // Urgent data is announced before the probe.
             let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
         if self.common.flags.has(ConnectionFlags::APART) { self.goes_apart() } else { None }
+    }
+    /// The segment that goes before all others, where [`ConnectionFlags::APART`] is set.
+    pub(crate) fn goes_apart(self) -> Option<Next> {
+        if self.ends_apart()
+            && let Ok(data) = self.planner().new_data()
+        {
+            return Some(Next::Data(data));
+        }
+        self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE).then_some(Next::Acknowledge)
+    }
+    /// Whether the FIN that is next waited for the acknowledgment of our SYN, and leaves as if nothing had come with that.
+    pub(crate) fn ends_apart(self) -> bool {
+        self.common.flags.has(ConnectionFlags::APART)
+            && self.common.flags.has(ConnectionFlags::ACTIVE)
+            && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
+                || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
+            && self.common.state.has_fin_outstanding()
+            && !self.sender.space.has_outstanding()
+            && self.sender.queued_bytes() == 0
+            && self.sender.acknowledged_bytes == 0
+    }
+    /// Whether `next`, with no SACK to tell, is one segment whose header tells nothing but its place, the window and the time.
+    #[inline]
+    pub(super) fn is_plain(self, next: Next) -> bool {
+        let is_ordinary = match next {
+            Next::Data(data) => {
+                let bears_no_more = !data.fin && !self.sender.flags.has(SenderFlags::WINDOW_REDUCED);
+                data.step == 0 && data.again.is_none() && bears_no_more
+            }
+            Next::Acknowledge => true,
+            Next::Synchronise | Next::KeepAlive => false,
+        };
+        is_ordinary
+            && !self.common.state.opens()
+            && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
+            && self.sender.space.urgent.at_or_before(self.sender.space.unacknowledged)
+    }
+    // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
+    pub(super) fn header_of(self, next: Next, env: &Environment<'_>) -> Header {
+        if next == Next::Synchronise {
+            return self.handshake().syn_header(env.now);
+        }
+        // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
+        let sequence = self.acknowledgment_sequence();
+        let mut header = self.receiver.plain_header(self.common, sequence, env).full();
+        match next {
+            Next::Data(data) => {
+                header.sequence = data.start;
+                let end = data.start + data.length;
+                let pushed = match data.again {
+                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
+                        self.planner().pushes_again(data.start, end)
+                    }
+                    _ => self.planner().pushes(data.start, data.first_end(), end),
+                };
+                if data.length > 0 && pushed {
+                    header.flags |= Flags::PSH;
+                }
+                if data.fin {
+                    header.flags |= Flags::FIN;
+                    if self.ends_apart() {
+                        header.acknowledgment = self.receiver.space.acknowledged;
+                        return header;
+                    }
+                }
+                if data.again.is_none()
+                    && data.length > 0
+                    && self.sender.flags.has(SenderFlags::WINDOW_REDUCED)
+                {
+                    header.flags |= Flags::CWR;
+                }
+            }
+            Next::Acknowledge
+                if self.common.state.opens()
+                    && self.sender.space.window == 0
+                    && self.common.config.policy.answers_crossing_syn =>
+            {
+                // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
+                header.sequence = self.sender.space.unacknowledged;
+            }
+            Next::Synchronise | Next::Acknowledge => {}
+            Next::KeepAlive => header.sequence = self.sender.space.unacknowledged.back(1),
+        }
+        if self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION) {
+            header.flags |= Flags::ECE;
+        }
+        self.receiver.add_sack(self.common, &mut header);
+        self.sender.announce_urgent(self.common, &mut header);
+        header
+    }
+    /// The number that a segment without data bears.
+    pub(crate) fn acknowledgment_sequence(self) -> Sequence {
+        let (next, edge) =
+            (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.space.edge()));
+        let is_beyond = edge.precedes(next);
+        if is_beyond && !self.receiver.is_rounded(self.common, next.since(edge)) { edge } else { next }
+    }
+    /// The reset that ends the connection from our side.
+    // spec: RFC7323 5.2-3
+    pub(crate) fn last_word(self, now: Instant) -> ResetReply {
+        let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
+        // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
+        let sequence = self.acknowledgment_sequence();
+        ResetReply {
+            sequence,
+            acknowledgment: Some(self.receiver.space.next),
+            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+            urgent_pointer: self
+                .common
+                .config
+                .policy
+                .resets_carry_urg_and_ece
+                .then(|| self.sender.urgent_pointer_from(self.common, sequence))
+                .flatten(),
+            echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
+                && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
+        }
+    }
+    /// The sender's part of the decision.
+    #[inline]
+    fn planner(&self) -> Planner<'_> {
+        self.sender.planner(self.common, self.receiver.sack_bytes(self.common))
+    }
+    fn handshake(&self) -> Handshake<'_> {
+        Handshake::of(self.common, self.sender, self.receiver)
     }
 }

@@ -1,12 +1,31 @@
 //! For tests: jumps of a connection's numbers, and whether one has become stale.
 
-use crate::Connection;
+use super::Connection;
+use crate::common::Common;
 use crate::numbers::{LAG_BYTES, LARGEST_WINDOW_BYTES, STEP_BYTES, STEP_SHIFT, URGENT_REACH_BYTES, Visit};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
 use crate::state::Allows;
 use inhost_base::Sequence;
 use inhost_event::TcpState;
 
+/// The sequence numbers that a connection keeps, for tests. From [`Connection::numbers`].
+#[doc(hidden)]
+pub struct KeptNumbers<'a> {
+    common: &'a Common,
+    sender: &'a mut Sender,
+    receiver: &'a mut Receiver,
+}
+
 impl Connection {
+    /// For tests: the sequence numbers that are kept.
+    #[doc(hidden)]
+    pub fn numbers(&mut self) -> KeptNumbers<'_> {
+        KeptNumbers { common: &self.common, sender: &mut self.sender, receiver: &mut self.receiver }
+    }
+}
+
+impl KeptNumbers<'_> {
     /// Whether both sides agree on numbers that a jump can move.
     fn may_jump(&self) -> bool {
         !self.common.state.opens() && self.common.state != TcpState::Closed
@@ -19,7 +38,6 @@ impl Connection {
             buffers.reassembly.numbers(visit);
         }
     }
-
     /// For tests of the whole host: moves the send space on as though `by` bytes had been sent and acknowledged, with no
     /// event since. False, and no change, during the handshake and after the end.
     ///
@@ -32,7 +50,7 @@ impl Connection {
     /// high for the peer. The acknowledgment number and the SACK blocks of the peer's segments are `by` too low for this
     /// end, and so are the numbers of a quoted segment. Jumps add up, modulo 2^32.
     #[doc(hidden)]
-    pub fn jump_send_sequence(&mut self, by: u64) -> bool {
+    pub fn jump_send(&mut self, by: u64) -> bool {
         if !self.may_jump() {
             return false;
         }
@@ -52,7 +70,7 @@ impl Connection {
     /// sequence number of the peer's segments is `by` too low for this end; the acknowledgment number and the SACK
     /// blocks of what this end sends are `by` too high for the peer.
     #[doc(hidden)]
-    pub fn jump_receive_sequence(&mut self, by: u64) -> bool {
+    pub fn jump_receive(&mut self, by: u64) -> bool {
         let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
         // After the peer's FIN nothing moves on what is still to be told.
         if !self.may_jump() || (holds_news && self.common.state.peer_has_closed()) {
@@ -69,7 +87,7 @@ impl Connection {
             let window_sequence = followed(self.sender.space.window_sequence);
             let duplicate = self.receiver.buffers.as_ref().and_then(|buffers| buffers.reassembly.duplicate);
             let duplicate = duplicate.map(|(start, end)| (start + step, end + step));
-            let first = self.receiver.read_position(&self.common);
+            let first = self.receiver.read_position(self.common);
             let length = (self.receiver.space.edge + URGENT_REACH_BYTES).since(first);
             self.visit_receive_space(&mut |_, number| {
                 if number.since(first) <= length {
@@ -87,7 +105,7 @@ impl Connection {
     /// For tests of the whole host: the name of a kept number that has fallen so far from its window that comparisons
     /// will go wrong.
     #[doc(hidden)]
-    pub fn stale_sequence(&mut self) -> Option<&'static str> {
+    pub fn stale(&mut self) -> Option<&'static str> {
         if self.common.state == TcpState::Closed {
             return None;
         }

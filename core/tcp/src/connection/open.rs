@@ -65,6 +65,7 @@ impl Connection {
                 path_mss,
                 offered_mss: path_mss,
                 timestamp_offset: open.timestamp_offset,
+                fast_open: FastOpenState::None,
             },
             sender: Sender::new(config, initial, now),
             receiver: Receiver::new(config, now),
@@ -74,7 +75,6 @@ impl Connection {
             challenges: 0,
             error: None,
             soft_error: None,
-            fast_open: FastOpenState::None,
         };
         connection.common.flags.put(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.sender.congestion.window.segment_bytes = u32::from(path_mss);

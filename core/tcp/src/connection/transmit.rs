@@ -3,7 +3,6 @@
 use crate::connection::run::lend_run;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::{Blocked, SegmentOutput};
-use crate::policy::PushPlacement;
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
 use crate::state::Allows;
@@ -70,7 +69,7 @@ impl Connection {
             && self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).payload_limit()
                 >= SHARED_FROM_BYTES;
         while left > 0 {
-            let next = match self.next_segment() {
+            let next = match self.outgoing().next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
                     why = Some(cause);
@@ -81,10 +80,11 @@ impl Connection {
             let most_bytes = if shares { 0 } else { out.large_bytes() };
             let next = self.sender.planner(&self.common, sack_bytes).widened(next, left, most_bytes, env.now);
             left -= next.segments();
-            let emitted = match sack_bytes == 0 && self.is_plain(next) && !(shares && next.is_shareable()) {
-                true => self.emit_plain(next, wants_sums, env, out),
-                false => self.emit(next, (wants_sums, shares), env, out),
-            };
+            let emitted =
+                match sack_bytes == 0 && self.outgoing().is_plain(next) && !(shares && next.is_shareable()) {
+                    true => self.emit_plain(next, wants_sums, env, out),
+                    false => self.emit(next, (wants_sums, shares), env, out),
+                };
             if !emitted {
                 break;
             }
@@ -100,22 +100,6 @@ impl Connection {
         self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
         why
     }
-    /// Whether `next`, with no SACK to tell, is one segment whose header tells nothing but its place, the window and the time.
-    #[inline]
-    fn is_plain(&self, next: Next) -> bool {
-        let is_ordinary = match next {
-            Next::Data(data) => {
-                let bears_no_more = !data.fin && !self.sender.flags.has(SenderFlags::WINDOW_REDUCED);
-                data.step == 0 && data.again.is_none() && bears_no_more
-            }
-            Next::Acknowledge => true,
-            Next::Synchronise | Next::KeepAlive => false,
-        };
-        is_ordinary
-            && !self.common.state.opens()
-            && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
-            && self.sender.space.urgent.at_or_before(self.sender.space.unacknowledged)
-    }
     /// Gives such a segment to `out`; false when that refuses it.
     // spec: RFC7323 3.2-2
     #[inline]
@@ -128,7 +112,7 @@ impl Connection {
     ) -> bool {
         let sequence = match next {
             Next::Data(data) => data.start,
-            _ => self.acknowledgment_sequence(),
+            _ => self.outgoing().acknowledgment_sequence(),
         };
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
@@ -161,7 +145,7 @@ impl Connection {
         env: &mut Environment<'_>,
         out: &mut O,
     ) -> bool {
-        let header = self.header_of(next, env);
+        let header = self.outgoing().header_of(next, env);
         let ecn = self.sender.ecn_of(&self.common, next);
         let syn_data_bytes =
             if next == Next::Synchronise { self.handshake().syn_data_bytes() as usize } else { 0 };
@@ -212,71 +196,6 @@ impl Connection {
             (Err(Blocked::Link), None) => {}
         }
         taken.is_ok()
-    }
-    /// The number that a segment without data bears.
-    pub(crate) fn acknowledgment_sequence(&self) -> Sequence {
-        let (next, edge) =
-            (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.space.edge()));
-        let is_beyond = edge.precedes(next);
-        if is_beyond && !self.receiver.is_rounded(&self.common, next.since(edge)) { edge } else { next }
-    }
-    // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
-    fn header_of(&self, next: Next, env: &Environment<'_>) -> Header {
-        if next == Next::Synchronise {
-            return self.handshake().syn_header(env.now);
-        }
-        // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
-        let sequence = self.acknowledgment_sequence();
-        let mut header = self.receiver.plain_header(&self.common, sequence, env).full();
-        match next {
-            Next::Data(data) => {
-                header.sequence = data.start;
-                let end = data.start + data.length;
-                let pushed = match data.again {
-                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => self
-                        .sender
-                        .planner(&self.common, self.receiver.sack_bytes(&self.common))
-                        .pushes_again(data.start, end),
-                    _ => self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).pushes(
-                        data.start,
-                        data.first_end(),
-                        end,
-                    ),
-                };
-                if data.length > 0 && pushed {
-                    header.flags |= Flags::PSH;
-                }
-                if data.fin {
-                    header.flags |= Flags::FIN;
-                    if self.ends_apart() {
-                        header.acknowledgment = self.receiver.space.acknowledged;
-                        return header;
-                    }
-                }
-                if data.again.is_none()
-                    && data.length > 0
-                    && self.sender.flags.has(SenderFlags::WINDOW_REDUCED)
-                {
-                    header.flags |= Flags::CWR;
-                }
-            }
-            Next::Acknowledge
-                if self.common.state.opens()
-                    && self.sender.space.window == 0
-                    && self.common.config.policy.answers_crossing_syn =>
-            {
-                // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
-                header.sequence = self.sender.space.unacknowledged;
-            }
-            Next::Synchronise | Next::Acknowledge => {}
-            Next::KeepAlive => header.sequence = self.sender.space.unacknowledged.back(1),
-        }
-        if self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION) {
-            header.flags |= Flags::ECE;
-        }
-        self.receiver.add_sack(&self.common, &mut header);
-        self.sender.announce_urgent(&self.common, &mut header);
-        header
     }
     /// `out` took the segment, with `lent` bytes of payload: now it counts.
     #[inline(always)]
@@ -417,5 +336,21 @@ impl Connection {
             buffers.aggregate_until = Instant::FAR_FUTURE;
             buffers.tail_probe.persists &= overrides;
         }
+    }
+    /// Our FIN left; data had left `before`.
+    #[cold]
+    pub(crate) fn fin_left(&mut self, before: Instant) {
+        if self.common.state.opens() && self.common.flags.has(ConnectionFlags::ACTIVE) {
+            // The FIN of a crossing call: what is measured is still our SYN.
+            self.sender.sent_at = before;
+        }
+        if self.common.flags.has(ConnectionFlags::APART)
+            && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
+                || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
+        {
+            // It has told nothing of what came.
+            self.receiver.ack_timing.duplicates_due = 1;
+        }
+        self.common.flags.clear(ConnectionFlags::APART);
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod loss;
 pub(crate) mod next;
 mod numbers;
 mod pace;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod recovery;
 pub(crate) mod repair;

@@ -247,7 +247,7 @@ fn a_writer_that_found_the_buffer_full_is_told() {
     assert!(!outcome.changes.contains(Changes::WRITABLE));
     let outcome = trial.give(segment(1, ACK, 3001), b"");
     assert!(outcome.changes.contains(Changes::WRITABLE));
-    assert_eq!(trial.connection.writable_bytes(), 3000);
+    assert_eq!(trial.connection.sender().writable_bytes(), 3000);
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn peek_and_consume_leave_and_take() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1, ACK, 1), b"hello");
     let mut into = [0; 3];
-    assert_eq!(trial.connection.peek(&mut into), Ok(3));
-    assert_eq!((&into, trial.connection.front()), (b"hel", &b"hello"[..]));
+    assert_eq!(trial.connection.receiver().peek(&mut into), Ok(3));
+    assert_eq!((&into, trial.connection.receiver().front()), (b"hel", &b"hello"[..]));
     trial.connection.consume(4, lend!(trial));
     assert_eq!(trial.read(9), b"o");
 }

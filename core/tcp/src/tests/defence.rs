@@ -58,7 +58,7 @@ fn an_acknowledgment_out_of_range_is_challenged_and_its_data_is_not_taken() {
         assert_eq!(outcome.dropped, Some(Drop::OutOfWindow), "{acknowledges}");
         trial.expect().is_ack(1);
     }
-    assert_eq!(trial.connection.readable_bytes(), 0);
+    assert_eq!(trial.connection.receiver().readable_bytes(), 0);
     // An old one from within the last window is fine.
     trial.give(with_window(segment(1, ACK, 4), 5000), b"");
     trial.give(with_window(segment(1, ACK, 1), 5000), b"good");
@@ -83,7 +83,7 @@ fn a_segment_without_acknowledgment_is_dropped() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1, PSH, 0), b"data");
     trial.give(segment(1, Flags::NONE, 0), b"data");
-    assert_eq!(trial.connection.readable_bytes(), 0);
+    assert_eq!(trial.connection.receiver().readable_bytes(), 0);
     trial.nothing();
 }
 

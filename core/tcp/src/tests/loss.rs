@@ -181,7 +181,7 @@ fn measured_with_timestamps() -> Trial {
         trial.pass_ms(100);
         trial.give(with_timestamps(segment(1, ACK, 2 + i), 2, stamp), b"");
     }
-    let smoothed_ms = trial.connection.smoothed_round_trip().unwrap().as_millis();
+    let smoothed_ms = trial.connection.sender().smoothed_round_trip().unwrap().as_millis();
     assert!((90..=100).contains(&smoothed_ms), "{smoothed_ms}");
     trial
 }
@@ -323,7 +323,7 @@ fn idle_time_closes_the_congestion_window_to_its_start() {
         let written = trial.write(&[1; 40_000]) as u32;
         trial.pass_ms(50);
         trial.sent.clear();
-        while trial.connection.unacknowledged_bytes() > 0 {
+        while trial.connection.sender().unacknowledged_bytes() > 0 {
             let info = trial.connection.info(trial.now);
             acknowledged = info.send_next.since(Sequence(OURS));
             trial.give(segment(1, ACK, acknowledged), b"");

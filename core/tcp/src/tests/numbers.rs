@@ -26,8 +26,8 @@ fn a_loss_is_repaired_by_time_after_gigabytes_without_one() {
     for by in JUMPS {
         let mut trial = measured();
         let at = stream(&mut trial) + by as u32;
-        assert!(trial.connection.jump_send_sequence(by));
-        assert_eq!(trial.connection.stale_sequence(), None);
+        assert!(trial.connection.numbers().jump_send(by));
+        assert_eq!(trial.connection.numbers().stale(), None);
         trial.pass_ms(50);
         trial.give(reports(at, &[(at + MSS, at + 5 * MSS)]), b"");
         trial.expect().is_data(at, MSS as usize);
@@ -40,7 +40,7 @@ fn without_sack_three_duplicates_count_after_gigabytes_without_a_loss() {
     for by in JUMPS {
         let mut trial = Trial::established(plain());
         let at = stream(&mut trial) + by as u32;
-        assert!(trial.connection.jump_send_sequence(by));
+        assert!(trial.connection.numbers().jump_send(by));
         for _ in 0..3 {
             trial.give(segment(1, ACK, at), b"");
         }
@@ -55,7 +55,7 @@ fn the_round_trip_is_measured_after_gigabytes() {
     for by in JUMPS {
         let mut trial = measured();
         let at = stream(&mut trial) + by as u32;
-        trial.connection.jump_send_sequence(by);
+        trial.connection.numbers().jump_send(by);
         let before = trial.connection.info(trial.now).smoothed_round_trip;
         trial.pass_ms(150);
         trial.give(segment(1, ACK, at + 8 * MSS), b"");
@@ -72,7 +72,7 @@ fn blocks_of_long_ago_hide_no_news() {
     trial.pass_ms(100);
     trial.give(segment(1, ACK, at + 5 * MSS), b"");
     // The numbers come round to where they were.
-    trial.connection.jump_send_sequence(2 * HALF - u64::from(5 * MSS));
+    trial.connection.numbers().jump_send(2 * HALF - u64::from(5 * MSS));
     assert_eq!(trial.connection.info(trial.now).sacked_bytes, 0);
     trial.give(reports(at, &[(at + MSS, at + 4 * MSS)]), b"");
     assert_eq!(trial.connection.info(trial.now).sacked_bytes, 3 * MSS);
@@ -92,7 +92,7 @@ fn each_report_of_a_duplicate_widens_the_reordering_window_after_gigabytes() {
             trial.write(b"x");
             trial.pass_ms(100);
             trial.give(segment(1, ACK, all + 1), b"");
-            trial.connection.jump_send_sequence(jump);
+            trial.connection.numbers().jump_send(jump);
         }
         trial.sent.clear();
         let at = next(&trial);
@@ -118,8 +118,8 @@ fn urgent_data_is_told_after_gigabytes_that_nobody_read() {
     }
     trial.sent.clear();
     trial.changed();
-    assert!(trial.connection.jump_receive_sequence(HALF));
-    assert_eq!(trial.connection.stale_sequence(), None);
+    assert!(trial.connection.numbers().jump_receive(HALF));
+    assert_eq!(trial.connection.numbers().stale(), None);
     let mut header = segment(3001 + HALF as u32, ACK | URG, 1);
     header.urgent_pointer = 1;
     trial.give(header, b"!");
@@ -131,7 +131,7 @@ fn what_is_out_of_order_moves_with_the_window() {
     let mut trial = measured();
     trial.give(segment(1001, ACK, next(&trial)), &pattern(1000, 1000));
     assert_eq!(trial.expect().header.options.sack.len(), 1);
-    assert!(trial.connection.jump_receive_sequence(HALF));
+    assert!(trial.connection.numbers().jump_receive(HALF));
     let moved = |at: u32| segment(at + HALF as u32, ACK, next(&trial));
     let (hole, later) = (moved(1), moved(5001));
     trial.give(hole, &pattern(0, 1000));
@@ -142,7 +142,7 @@ fn what_is_out_of_order_moves_with_the_window() {
     let blocks = trial.expect().header.options.sack;
     let start = Sequence(THEIRS) + 5001 + HALF as u32;
     assert_eq!(blocks.as_slice(), [(start, start + 10)]);
-    assert_eq!(trial.connection.stale_sequence(), None);
+    assert_eq!(trial.connection.numbers().stale(), None);
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn a_fin_in_whose_place_the_peer_sends_data_is_none() {
     assert_eq!(trial.read(2000).len(), 1200);
     trial.give(segment(1201, ACK | FIN, 1), b"");
     assert!(trial.changed().contains(Changes::PEER_CLOSED));
-    assert_eq!(trial.connection.stale_sequence(), None);
+    assert_eq!(trial.connection.numbers().stale(), None);
 }
 
 #[test]
 fn nothing_jumps_before_the_handshake_is_done() {
     let mut trial = Trial::calling(Config::default());
-    assert!(!trial.connection.jump_send_sequence(HALF) && !trial.connection.jump_receive_sequence(HALF));
+    assert!(!trial.connection.numbers().jump_send(HALF) && !trial.connection.numbers().jump_receive(HALF));
 }

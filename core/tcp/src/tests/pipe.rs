@@ -254,20 +254,20 @@ impl Run {
     /// The numbers of an end move, by half their space, by all of it, or by something else.
     fn jump(&mut self, i: usize) {
         let Some(connection) = &mut self.ends[i].connection else { return };
-        assert_eq!(connection.stale_sequence(), None, "seed {}", self.seed);
+        assert_eq!(connection.numbers().stale(), None, "seed {}", self.seed);
         if !self.random.public_chance(self.jumps) {
             return;
         }
         let drawn = 1 + u64::from(self.random.public_below(u32::MAX));
         let by = [1 << 31, 1 << 32, drawn, drawn + (1 << 31)][self.random.public_below(4) as usize];
         let Jumped { send, receive } = &mut self.ends[i].jumped;
-        if self.random.public_chance(0.6) && connection.jump_send_sequence(by) {
+        if self.random.public_chance(0.6) && connection.numbers().jump_send(by) {
             *send = send.wrapping_add(by as u32);
         }
-        if self.random.public_chance(0.6) && connection.jump_receive_sequence(by) {
+        if self.random.public_chance(0.6) && connection.numbers().jump_receive(by) {
             *receive = receive.wrapping_add(by as u32);
         }
-        assert_eq!(connection.stale_sequence(), None, "seed {}", self.seed);
+        assert_eq!(connection.numbers().stale(), None, "seed {}", self.seed);
     }
     fn connect(&mut self, i: usize) {
         let (open, config) = (open_from(&mut self.random), Arc::clone(&self.ends[i].config));
@@ -281,7 +281,9 @@ impl Run {
         for end in &self.ends {
             let Some(connection) = &end.connection else { continue };
             next = next.min(connection.deadline());
-            if connection.readable_bytes() > 0 || (connection.is_at_end() && !end.at_end) {
+            if connection.receiver().readable_bytes() > 0
+                || (connection.receiver().is_at_end() && !end.at_end)
+            {
                 next = next.min(end.next_read);
             }
             if connection.wants_transmit(self.now) {
@@ -349,7 +351,7 @@ impl Run {
         let (sent, to_send) = (self.ends[i].sent, self.ends[i].to_send);
         if sent < to_send {
             let size = if eager { to_send } else { 1 + self.random.public_below(5000) as usize };
-            let bytes = pattern(sent, size.min(to_send - sent).min(connection.writable_bytes() + 1));
+            let bytes = pattern(sent, size.min(to_send - sent).min(connection.sender().writable_bytes() + 1));
             match connection.send(&bytes, how, env_of!(self, i)) {
                 Ok(taken) => self.ends[i].sent += taken,
                 Err(SendError::WouldBlock) => {}

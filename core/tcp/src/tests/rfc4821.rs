@@ -133,7 +133,7 @@ fn a_size_that_was_lost_with_other_data_is_tried_again() {
     trial.give(telling(1, 1461, trial.connection.info(trial.now).send_next.since(Sequence(OURS))), b"");
     let mut sizes = Vec::new();
     for _ in 0..2 {
-        while trial.connection.unacknowledged_bytes() > 0 {
+        while trial.connection.sender().unacknowledged_bytes() > 0 {
             trial.pass_ms(50);
             let all = trial.connection.info(trial.now).send_next.since(Sequence(OURS));
             trial.give(segment(1, ACK, all), b"");

@@ -41,7 +41,7 @@ fn losses_in_two_windows_lower_the_window_twice() {
         trial.give(reports(at, &[(at + 1000, at + 4000)]), b"");
         let info = trial.connection.info(trial.now);
         assert_eq!(info.slow_start_threshold_bytes, threshold);
-        while trial.connection.unacknowledged_bytes() > 0 {
+        while trial.connection.sender().unacknowledged_bytes() > 0 {
             trial.pass_ms(100);
             acknowledge_all(&mut trial);
         }

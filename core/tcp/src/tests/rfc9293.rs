@@ -11,7 +11,7 @@ fn a_reset_may_bear_a_reason() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1, RST, 0), b"out of memory");
     assert_eq!(trial.connection.error(), Some(ConnectionError::Reset));
-    assert_eq!(trial.connection.readable_bytes(), 0);
+    assert_eq!(trial.connection.receiver().readable_bytes(), 0);
     trial.nothing();
 }
 

@@ -33,7 +33,7 @@ pub(super) fn through(trial: &mut Trial, most: usize) -> usize {
     let (mut ahead, mut lost) = (Vec::new(), 0);
     for _ in 0..4000 {
         trial.pass_ms(10);
-        if trial.connection.unacknowledged_bytes() == 0 {
+        if trial.connection.sender().unacknowledged_bytes() == 0 {
             return lost;
         }
         for sent in trial.sent.drain(..).collect::<Vec<_>>() {
@@ -72,7 +72,7 @@ fn a_hole_that_swallows_full_segments_gets_smaller_ones_and_then_the_largest_tha
     }
     let found = segment_bytes(&trial);
     assert!((1270..=1300).contains(&found), "{found}");
-    assert_eq!(trial.connection.unacknowledged_bytes(), 0);
+    assert_eq!(trial.connection.sender().unacknowledged_bytes(), 0);
 }
 
 // spec: RFC4821 7.7-2

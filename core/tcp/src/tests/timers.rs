@@ -90,7 +90,7 @@ fn a_leap_of_the_clock_is_survived_with_data_outstanding() {
     leap(&mut trial, 100_000);
     trial.expect().is_data(1, 1000);
     trial.give(segment(1, ACK, 3001), b"");
-    assert_eq!((trial.connection.error(), trial.connection.unacknowledged_bytes()), (None, 0));
+    assert_eq!((trial.connection.error(), trial.connection.sender().unacknowledged_bytes()), (None, 0));
     // The user timeout still ends it: time that was waited counts.
     trial.write(&[1; 1000]);
     trial.pass(Duration::from_secs(30));

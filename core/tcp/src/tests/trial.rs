@@ -199,7 +199,7 @@ impl Trial {
             assert!(
                 !self.connection.wants_transmit(self.now),
                 "transmits, and still wants to: {:?}",
-                self.connection.next_segment()
+                self.connection.outgoing().next_segment()
             );
         }
         let ledgers = self.connection.ledgers(self.now);

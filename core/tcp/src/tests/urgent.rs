@@ -69,20 +69,20 @@ fn the_mark_is_known_ahead_of_its_data_and_a_read_stops_at_it() {
     header.urgent_pointer = 6;
     let outcome = trial.give(header, b"de");
     assert!(outcome.changes.contains(Changes::URGENT));
-    assert_eq!(trial.connection.urgent_ahead(), Some(9), "four of them have yet to come");
+    assert_eq!(trial.connection.receiver().urgent_ahead(), Some(9), "four of them have yet to come");
     assert_eq!(trial.read(100), b"abcde");
-    assert_eq!(trial.connection.urgent_ahead(), Some(4));
+    assert_eq!(trial.connection.receiver().urgent_ahead(), Some(4));
     // The same mark again is no news.
     let outcome = trial.give(urgent_segment(6, 4), b"fghiCALM");
     assert!(!outcome.changes.contains(Changes::URGENT));
-    assert_eq!(trial.connection.front(), b"fghi");
+    assert_eq!(trial.connection.receiver().front(), b"fghi");
     assert_eq!(trial.read(100), b"fghi");
-    assert_eq!(trial.connection.urgent_ahead(), None);
+    assert_eq!(trial.connection.receiver().urgent_ahead(), None);
     assert_eq!(trial.read(100), b"CALM");
     // An old mark means nothing.
     let outcome = trial.give(urgent_segment(14, 0), b"x");
     assert!(!outcome.changes.contains(Changes::URGENT));
-    assert_eq!(trial.connection.urgent_ahead(), None);
+    assert_eq!(trial.connection.receiver().urgent_ahead(), None);
 }
 
 fn urgent_segment(at: u32, pointer: u16) -> crate::Header {

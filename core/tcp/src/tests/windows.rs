@@ -43,7 +43,7 @@ fn the_edge_never_moves_back_and_the_window_closes_on_a_reader_that_sleeps() {
         read += trial.read(500).len();
         last = trial.sent.back().cloned();
     }
-    assert!(read >= 4_000 && trial.connection.readable_bytes() >= 10_000, "{read}");
+    assert!(read >= 4_000 && trial.connection.receiver().readable_bytes() >= 10_000, "{read}");
     let update = last.unwrap();
     assert!(update.header.window >= 2000, "spec: RFC9293 MUST-39");
 }
@@ -60,7 +60,7 @@ fn a_reader_of_single_bytes_does_not_offer_single_bytes() {
         trial.pass_ms(50);
     }
     trial.sent.clear();
-    let unread = trial.connection.readable_bytes();
+    let unread = trial.connection.receiver().readable_bytes();
     for _ in 0..unread {
         trial.read(1);
     }
@@ -123,7 +123,7 @@ fn with_the_window_closed_acknowledgment_urgent_pointer_and_reset_count() {
     probe.urgent_pointer = 30;
     let outcome = trial.give(probe, b"!");
     assert!(outcome.changes.contains(Changes::URGENT));
-    assert_eq!(trial.connection.unacknowledged_bytes(), 0);
+    assert_eq!(trial.connection.sender().unacknowledged_bytes(), 0);
     let ack = trial.expect();
     assert_eq!(ack.is_ack(at).header.window, 0);
     trial.nothing();

@@ -110,7 +110,7 @@ impl Input<'_, '_> {
         self.outcome.reset = if self.tcb.common.config.policy.unread_data_has_no_connection {
             ResetReply::to(arrival.header, arrival.payload.len())
         } else {
-            Some(self.tcb.last_word(self.env.now))
+            Some(self.tcb.outgoing().last_word(self.env.now))
         };
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
     }

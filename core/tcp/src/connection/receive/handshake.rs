@@ -72,7 +72,7 @@ impl Input<'_, '_> {
         self.tcb.receiver.acknowledge_handshake(&self.tcb.common, self.env.now);
         self.tcb.receiver.take_urgent(&self.tcb.common, arrival, self.outcome);
         let is_fast_open =
-            matches!(self.tcb.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
+            matches!(self.tcb.common.fast_open, FastOpenState::Requested | FastOpenState::DataAcknowledged);
         if !self.tcb.common.config.policy.syn_ack_data_is_dropped || is_fast_open {
             self.take_data(arrival);
         }
@@ -177,7 +177,7 @@ impl Input<'_, '_> {
         }
         let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
         self.tcb.common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
-        self.tcb.fast_open =
+        self.tcb.common.fast_open =
             if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
         let (sent_at, end) = (self.tcb.sender.sent_at, open.initial + 1 + open.sent);
         buffers.send.discard(taken as usize, self.env.pool);

@@ -68,20 +68,6 @@ impl Connection {
         }
         self.take_predicted(header, payload, env, outcome);
     }
-    /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
-    /// [`Connection::receive_following`]: full ones, of a stream without a hole.
-    #[inline]
-    pub fn may_be_followed(&self, payload_bytes: usize) -> bool {
-        payload_bytes > 0
-            && payload_bytes >= usize::from(self.receiver.receive_mss)
-            && !self.common.acks_adapt()
-            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
-    }
-    /// Whether the window that was offered has room for `payload_bytes` more.
-    #[inline]
-    pub fn has_room_for(&self, payload_bytes: usize) -> bool {
-        payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
-    }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
     #[inline]

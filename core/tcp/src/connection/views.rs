@@ -1,0 +1,165 @@
+//! Read-only views of the two halves of a connection.
+
+use super::Connection;
+use crate::common::Common;
+use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::state::Allows;
+use crate::{ConnectionError, ReceiveError};
+use inhost_base::{Duration, Instant};
+use inhost_event::TcpState;
+
+/// Probes after which a closed window is no short pause of the application behind it.
+const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
+
+/// The receiving half, to be read: what arrived and waits for the application. From [`Connection::receiver`].
+#[derive(Clone, Copy)]
+pub struct ReceiveView<'a> {
+    common: &'a Common,
+    receiver: &'a Receiver,
+    error: Option<ConnectionError>,
+}
+
+/// The sending half, to be read: what is queued and not acknowledged. From [`Connection::sender`].
+#[derive(Clone, Copy)]
+pub struct SendView<'a> {
+    common: &'a Common,
+    sender: &'a Sender,
+}
+
+impl Connection {
+    /// The receiving half, to be read.
+    #[inline(always)]
+    pub fn receiver(&self) -> ReceiveView<'_> {
+        ReceiveView { common: &self.common, receiver: &self.receiver, error: self.error }
+    }
+    /// The sending half, to be read.
+    #[inline(always)]
+    pub fn sender(&self) -> SendView<'_> {
+        SendView { common: &self.common, sender: &self.sender }
+    }
+}
+
+impl<'a> ReceiveView<'a> {
+    /// Bytes that wait to be read.
+    #[inline]
+    pub fn readable_bytes(self) -> usize {
+        self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
+    }
+    /// Whether all that the peer sent was read and no more comes.
+    pub fn is_at_end(self) -> bool {
+        self.readable_bytes() == 0
+            && (self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
+                || self.common.state.peer_has_closed()
+                || self.common.state == TcpState::Closed)
+    }
+    /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by
+    /// [`Connection::consume`].
+    pub fn front(self) -> &'a [u8] {
+        let front = self.receiver.buffers.as_ref().map_or(&[][..], |buffers| buffers.receive.front());
+        let most = self.urgent_ahead().unwrap_or(usize::MAX).min(front.len());
+        front.get(..most).unwrap_or(front)
+    }
+    /// Copies bytes without taking them; otherwise as [`Connection::read`].
+    ///
+    /// # Errors
+    /// As [`Connection::read`].
+    pub fn peek(self, into: &mut [u8]) -> Result<usize, ReceiveError> {
+        let most = self.readable_to_mark(into.len())?;
+        let Some(into) = into.get_mut(..most) else { return Ok(0) };
+        Ok(self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
+    }
+    /// Bytes of the stream that are still to be read up to and with the last urgent one, arrived or not; `None` when
+    /// nothing is urgent. A read stops there.
+    // spec: RFC9293 MUST-33 (the application learns how much)
+    #[inline]
+    pub fn urgent_ahead(self) -> Option<usize> {
+        let position = self.receiver.read_position(self.common);
+        position
+            .precedes(self.receiver.space.urgent)
+            .then(|| self.receiver.space.urgent.since(position) as usize)
+    }
+    /// Whether something is urgent, and its last byte is here, be it ahead of a gap.
+    pub(super) fn urgent_has_come(self) -> bool {
+        let Some(buffers) = self.receiver.buffers.as_ref().filter(|_| self.urgent_ahead().is_some()) else {
+            return false;
+        };
+        let last = self.receiver.space.urgent.back(1);
+        last.precedes(self.receiver.space.next) || buffers.reassembly.holds(last)
+    }
+    /// How many of `most` bytes a read may give now.
+    #[inline]
+    pub(super) fn readable_to_mark(self, most: usize) -> Result<usize, ReceiveError> {
+        let readable = self.readable_bytes();
+        if readable == 0 {
+            return match self.error {
+                // What follows the end of the stream takes nothing from it.
+                Some(ConnectionError::ResetAfterEnd | ConnectionError::ResetAtEnd) => Ok(0),
+                Some(error) => Err(ReceiveError::Connection(error)),
+                None if self.is_at_end() || most == 0 => Ok(0),
+                None => Err(ReceiveError::WouldBlock),
+            };
+        }
+        Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))
+    }
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn received_bytes(self) -> u64 {
+        self.receiver.received_bytes
+    }
+    /// Whether the window that was offered has room for `payload_bytes` more.
+    #[inline]
+    pub fn has_room_for(self, payload_bytes: usize) -> bool {
+        payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
+    }
+    /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
+    /// [`Connection::receive_following`]: full ones, of a stream without a hole.
+    #[inline]
+    pub fn may_be_followed(self, payload_bytes: usize) -> bool {
+        payload_bytes > 0
+            && payload_bytes >= usize::from(self.receiver.receive_mss)
+            && !self.common.acks_adapt()
+            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+    }
+}
+
+impl SendView<'_> {
+    /// Bytes queued and never sent.
+    #[inline]
+    pub fn not_sent_bytes(self) -> u32 {
+        self.sender.not_sent_bytes(self.common)
+    }
+    /// Bytes that [`Connection::send`] would take now, memory permitting.
+    #[inline]
+    pub fn writable_bytes(self) -> usize {
+        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            return 0;
+        }
+        let room =
+            self.sender.send_buffer_bytes(self.common).saturating_sub(self.sender.queued_bytes() as usize);
+        // A write may go beyond the low water, so that it is not cut up; the next waits.
+        let low_water = self.common.config.not_sent_low_water_bytes;
+        if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
+    }
+    /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
+    pub fn unacknowledged_bytes(self) -> usize {
+        self.sender.queued_bytes() as usize
+    }
+    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    pub fn progress_at(self) -> Instant {
+        self.sender.timer.progress_at
+    }
+    /// The smoothed round trip, once measured.
+    pub fn smoothed_round_trip(self) -> Option<Duration> {
+        self.sender.timer.round_trip.smoothed()
+    }
+    /// Whether the peer's window has been closed for several probes while something waits to be sent.
+    pub fn waits_behind_closed_window(self) -> bool {
+        let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
+        is_closed && self.sender.timer.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+    }
+    /// Whether the application holds small segments back.
+    pub fn is_corked(self) -> bool {
+        self.sender.flags.has(SenderFlags::CORKED)
+    }
+}
