@@ -103,7 +103,7 @@ impl Planner<'_> {
     /// Whether new data that leaves from `start` to `end` has PSH, at its end where it is a run whose first segment ends
     /// at `first_end`.
     #[inline]
-    pub fn pushes(&self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
+    pub fn pushes(self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
         match self.common.config.policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
@@ -119,7 +119,7 @@ impl Planner<'_> {
         }
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
-    pub fn burst_of(&self, start: Sequence, end: Sequence) -> Burst {
+    pub fn burst_of(self, start: Sequence, end: Sequence) -> Burst {
         let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
         let leaving = buffers.burst;
         if leaving.start.precedes(start) && start.precedes(leaving.end) {
@@ -149,7 +149,7 @@ impl Planner<'_> {
         Burst { start, end: end.later(start + length) }
     }
     /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
-    pub fn burst_again(&self, start: Sequence, end: Sequence) -> Burst {
+    pub fn burst_again(self, start: Sequence, end: Sequence) -> Burst {
         let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
         let leaving = buffers.burst_again;
         if leaving.start.precedes(start) && start.precedes(leaving.end) {
@@ -161,17 +161,17 @@ impl Planner<'_> {
         Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
     }
     /// Whether a repair from `start` to `end` has PSH.
-    pub fn pushes_again(&self, start: Sequence, end: Sequence) -> bool {
+    pub fn pushes_again(self, start: Sequence, end: Sequence) -> bool {
         let burst = self.burst_again(start, end);
         (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
     }
-    fn ends_write(&self, end: Sequence) -> bool {
+    fn ends_write(self, end: Sequence) -> bool {
         end == self.sender.space.push
             || self.sender.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
     }
     /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
     /// their way.
-    fn burst_room(&self, segment: u32) -> u32 {
+    fn burst_room(self, segment: u32) -> u32 {
         let window = self.sender.congestion.window.window_bytes;
         let room = match self.common.config.policy.congestion_window_counts_segments {
             true => self.sender.room_in_segments(),
@@ -180,7 +180,7 @@ impl Planner<'_> {
         room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
     }
     /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
-    fn burst_segments(&self, segment: u32) -> u32 {
+    fn burst_segments(self, segment: u32) -> u32 {
         let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
         let least = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
@@ -189,7 +189,7 @@ impl Planner<'_> {
         ((bytes / u64::from(segment)) as u32).max(u32::from(self.common.config.least_burst_segments)).max(1)
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
-    fn rate_bytes_per_second(&self, segment: u32) -> u64 {
+    fn rate_bytes_per_second(self, segment: u32) -> u64 {
         let Some(smoothed) = self.sender.timer.round_trip.smoothed() else { return u64::MAX };
         let window = self.sender.congestion.window;
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
@@ -199,7 +199,7 @@ impl Planner<'_> {
     /// What Nagle's algorithm asks of a small segment (RFC 9293 §3.7.4), in Minshall's form (appendix A.3): that no small
     /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
     /// first, and of many small writes all but one wait.
-    pub fn nagle_lets_go(&self) -> bool {
+    pub fn nagle_lets_go(self) -> bool {
         if !self.common.config.nagle || !self.sender.space.has_outstanding() {
             return true;
         }

@@ -65,14 +65,14 @@ impl Next {
 
 impl Planner<'_> {
     // spec: RFC6675 4-5
-    pub fn next_data(&self) -> Result<Data, SendCause> {
+    pub fn next_data(self) -> Result<Data, SendCause> {
         if self.common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
         if self.sender.flags.has(SenderFlags::REFUSED) {
             return Err(SendCause::Link);
         }
-        let (send, end) = (&self.sender.space, self.sender.stream_end());
+        let (send, end) = (self.sender.space, self.sender.stream_end());
         if self.sender.flags.has(SenderFlags::PROBE) && send.window == 0 {
             return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
@@ -89,8 +89,8 @@ impl Planner<'_> {
         self.new_data()
     }
     /// What was never sent.
-    pub fn new_data(&self) -> Result<Data, SendCause> {
-        let (send, end) = (&self.sender.space, self.sender.stream_end());
+    pub fn new_data(self) -> Result<Data, SendCause> {
+        let (send, end) = (self.sender.space, self.sender.stream_end());
         if self.sender.flags.has(SenderFlags::REPAIRS_ONLY) {
             return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
         }
@@ -129,7 +129,7 @@ impl Planner<'_> {
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
-    pub fn sendable_bytes(&self, unsent: u32) -> Result<u32, SendCause> {
+    pub fn sendable_bytes(self, unsent: u32) -> Result<u32, SendCause> {
         let send = &self.sender.space;
         let edge = self.sender.space.edge();
         // The peer may have taken back what it offered: then the edge lies behind.
@@ -175,7 +175,7 @@ impl Planner<'_> {
     }
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
-    fn next_repair(&self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+    fn next_repair(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
         let again = self.data_again(buffers, end);
         if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
             return again;
@@ -195,7 +195,7 @@ impl Planner<'_> {
     }
     /// The first of what is lost, if the congestion window allows.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
-    fn data_again(&self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+    fn data_again(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
         if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
@@ -261,7 +261,7 @@ impl Planner<'_> {
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
-    pub fn tail_probe(&self, end: Sequence) -> Option<Data> {
+    pub fn tail_probe(self, end: Sequence) -> Option<Data> {
         let (next, edge) = (self.sender.space.next, self.sender.space.edge());
         if next.precedes(end) && next.precedes(edge) {
             let unsent = end.since(next);
@@ -295,12 +295,12 @@ impl Planner<'_> {
         let again = Some(RetransmittedWhy::TailProbe);
         Some(Data { start: data_end.back(length), length, fin, step: 0, again })
     }
-    pub fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
+    pub fn data_from_next(self, length: u32, fin: bool) -> Result<Data, SendCause> {
         Ok(Data { start: self.sender.space.next, length, fin, step: 0, again: None })
     }
     /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
     #[inline]
-    fn is_congestion_window_full(&self, length: u32) -> bool {
+    fn is_congestion_window_full(self, length: u32) -> bool {
         if self.common.config.policy.congestion_window_counts_segments {
             return self.is_full_of_segments();
         }
@@ -310,20 +310,20 @@ impl Planner<'_> {
         room < length && in_flight > 0
     }
     /// Whether the congestion window counts segments, and has no room for one more.
-    fn is_full_of_segments(&self) -> bool {
+    fn is_full_of_segments(self) -> bool {
         self.common.config.policy.congestion_window_counts_segments && self.sender.room_in_segments() == 0
     }
     /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
     /// that the congestion window bounds that too.
     #[inline]
-    fn excess_of_records(&self) -> u32 {
+    fn excess_of_records(self) -> u32 {
         let outstanding = self.sender.space.outstanding_bytes();
         let records = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
         records.saturating_sub(outstanding)
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
-    pub fn goes_small(&self, length: u32, unsent: u32) -> bool {
+    pub fn goes_small(self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.sender.space.has_outstanding();
         if self.sender.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
             return true;
@@ -358,13 +358,13 @@ impl Planner<'_> {
         last || (pushed && self.nagle_lets_go())
     }
     /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
-    fn may_override_cuts(&self) -> bool {
+    fn may_override_cuts(self) -> bool {
         let persists = self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
         !self.common.config.policy.fills_window_behind_full_segments || persists
     }
     /// One byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
-    pub fn probe(&self, end: Sequence) -> Option<Data> {
+    pub fn probe(self, end: Sequence) -> Option<Data> {
         let start = self.sender.space.unacknowledged;
         let length = end.since(start).min(1);
         let fin = length == 0 && self.common.state.has_fin_outstanding();
@@ -372,7 +372,7 @@ impl Planner<'_> {
         (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
     }
     /// The cause of waiting while a repair is under way, or `otherwise`.
-    pub fn repair_cause_or(&self, otherwise: SendCause) -> SendCause {
+    pub fn repair_cause_or(self, otherwise: SendCause) -> SendCause {
         match self.sender.recovery.state {
             RecoveryState::Recovery => SendCause::LossRecovery,
             RecoveryState::Loss => SendCause::Timeout,

@@ -16,7 +16,7 @@ pub(crate) struct Planner<'a> {
 impl Planner<'_> {
     /// Payload of a full segment that leaves now: what the SACK option takes is not there for data (RFC 9293 §3.7.1).
     #[inline]
-    pub fn payload_limit(&self) -> u32 {
+    pub fn payload_limit(self) -> u32 {
         let segment = self.sender.segment_bytes();
         if self.sack_bytes == 0 { segment } else { segment.saturating_sub(self.sack_bytes).max(1) }
     }

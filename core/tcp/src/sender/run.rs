@@ -12,7 +12,7 @@ impl Planner<'_> {
     /// `next`, and as many full segments behind it as would be let go one after another, at most `segments` in all and
     /// `most_bytes` of payload.
     #[inline]
-    pub fn widened(&self, next: Next, segments: u32, most_bytes: u32, now: Instant) -> Next {
+    pub fn widened(self, next: Next, segments: u32, most_bytes: u32, now: Instant) -> Next {
         let Next::Data(data) = next else { return next };
         let step = self.payload_limit();
         if data.length != step || data.again.is_some() || data.fin {
@@ -27,7 +27,7 @@ impl Planner<'_> {
     }
     /// Bytes of the run that begins with `data`, and whether the FIN goes with them. Every limit is that of
     /// `sendable_bytes`, for each segment in its turn.
-    fn run_length(&self, data: Data, step: u32, most: u32, now: Instant) -> (u32, bool) {
+    fn run_length(self, data: Data, step: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.sender.stream_end().since(data.start);
         let window = match self.common.config.policy.congestion_window_counts_segments {
             true => self.sender.room_in_segments().saturating_mul(step),
@@ -51,7 +51,7 @@ impl Planner<'_> {
         if ends { (unsent, true) } else { (full, false) }
     }
     /// Whether nothing asks for one segment in particular.
-    fn may_run(&self) -> bool {
+    fn may_run(self) -> bool {
         !self.common.state.opens()
             && !self.sender.recovery.forward
             && !self.sender.flags.has(SenderFlags::PROBE)

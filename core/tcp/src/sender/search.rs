@@ -111,7 +111,7 @@ impl Planner<'_> {
     /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
     /// window: larger than a full segment, and followed by enough to find its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
-    pub fn search_probe(&self, unsent: u32, usable: u32) -> Option<u32> {
+    pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
         if !self.sender.flags.has(SenderFlags::SEARCHES)
             || self.sender.recovery.state != RecoveryState::Open
             || self.common.state.opens()
