@@ -34,7 +34,12 @@ impl Arrival<'_> {
     /// It as data: how much it bore, and how it was marked.
     pub fn coming(&self) -> Coming {
         let flags = self.header.flags;
-        Coming { bytes: self.whole_bytes, push: flags.psh(), is_marked: flags.fin() || flags.urg() }
+        Coming {
+            bytes: self.whole_bytes,
+            new_bytes: self.payload.len() as u32,
+            push: flags.psh(),
+            is_marked: flags.fin() || flags.urg(),
+        }
     }
     /// Whether it carries a part of a stream that goes on: data or FIN, and no SYN.
     pub fn bears_stream(&self) -> bool {
@@ -48,6 +53,8 @@ impl Arrival<'_> {
 pub(crate) struct Coming {
     /// Its payload, with what of it had come before.
     pub bytes: u32,
+    /// Payload that is new.
+    pub new_bytes: u32,
     pub push: bool,
     /// It bears FIN or URG.
     pub is_marked: bool,

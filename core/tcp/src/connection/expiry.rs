@@ -67,7 +67,7 @@ impl Expiry<'_, '_> {
             self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
             self.tcb.sender.space.push = self.tcb.sender.stream_end();
             if self.tcb.common.config.policy.cork_lasts_rto {
-                self.tcb.sender.override_small(&self.tcb.common);
+                self.override_small();
             } else if self.tcb.sender.flags.has(SenderFlags::CORKED) {
                 self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
             }
@@ -84,7 +84,10 @@ impl Expiry<'_, '_> {
         let Some(buffers) = &self.tcb.sender.buffers else { return };
         let (reorder_at, probe_at, pace_at) = (buffers.reorder_at, buffers.tail_probe.at, buffers.pace_at);
         if pace_at <= self.env.now {
-            self.tcb.sender.fire_pace();
+            if let Some(buffers) = &mut self.tcb.sender.buffers {
+                buffers.pace_at = Instant::FAR_FUTURE;
+            }
+            self.tcb.sender.flags.clear(SenderFlags::PACED);
         }
         if reorder_at <= self.env.now {
             self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
@@ -95,14 +98,41 @@ impl Expiry<'_, '_> {
         }
         if matches!(self.tcb.sender.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
             self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
-            self.tcb.sender.fire_tail_probe(&self.tcb.common, self.tcb.receiver.sack_bytes(&self.tcb.common));
-            if !self.tcb.sender.flags.has(SenderFlags::TAIL_PROBE) {
-                // RFC 8985 §7.3: without a probe, too, the time-out begins anew.
-                self.tcb.sender.skip_tail_probe(&self.tcb.common, self.env.now);
-            }
+            self.fire_tail_probe();
         } else if let Some(buffers) = &mut self.tcb.sender.buffers {
             // What is lost is known now, without a probe.
             buffers.tail_probe.at = Instant::FAR_FUTURE;
+        }
+    }
+    /// A probe of the tail is due: the next segment is one, unless none may be sent (RFC 8985 §7.3).
+    fn fire_tail_probe(&mut self) {
+        let sack_bytes = self.tcb.receiver.sack_bytes(&self.tcb.common);
+        let (common, sender, now) = (&self.tcb.common, &mut self.tcb.sender, self.env.now);
+        let whole = common.config.policy.tail_probes_are_full_segments;
+        let may_leave = sender.buffers.as_mut().is_none_or(|buffers| {
+            buffers.tail_probe.at = Instant::FAR_FUTURE;
+            buffers.tail_probe.may_leave()
+        });
+        let planner = sender.planner(common, sack_bytes);
+        if may_leave && !(whole && planner.tail_probe(sender.stream_end()).is_none()) {
+            sender.flags.set(SenderFlags::TAIL_PROBE);
+        }
+        if sender.flags.has(SenderFlags::TAIL_PROBE) {
+            return;
+        }
+        // Without a probe, too, the time-out begins anew, or counts from when the oldest left.
+        // spec: RFC8985 7.3-1
+        sender.timer.arm(common, now);
+        if let Some(at) = sender.timeout_of_oldest(common).filter(|_| whole) {
+            let soonest = now + common.config.recovery_timer_slack;
+            sender.timer.at = sender.timer.at.min(at.max(soonest));
+        }
+    }
+    /// The persist timer lets go what silly-window avoidance holds back.
+    fn override_small(&mut self) {
+        self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
+        if let Some(buffers) = &mut self.tcb.sender.buffers {
+            buffers.tail_probe.persists = self.tcb.common.config.policy.tail_probes_are_full_segments;
         }
     }
     fn fire_keep_alive(&mut self) {
@@ -179,7 +209,7 @@ impl Expiry<'_, '_> {
         } else if self.tcb.sender.space.has_outstanding() {
             self.tcb.sender.loss_recovery(&self.tcb.common, self.env).recover_by_timer();
         } else {
-            self.tcb.sender.override_small(&self.tcb.common);
+            self.override_small();
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.tcb.sender.space.window == 0 && !self.tcb.common.state.opens();

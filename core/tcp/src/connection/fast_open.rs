@@ -77,7 +77,7 @@ impl Connection {
         self.common.flags.put(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
-            let coming = Coming { bytes, push: syn.flags.psh(), is_marked: false };
+            let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN tells nothing about the pace of what follows.
             let ack_timing = self.receiver.ack_timing;
             let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);

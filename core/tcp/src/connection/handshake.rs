@@ -5,6 +5,7 @@ use crate::flags::ConnectionFlags;
 use crate::receiver::Receiver;
 use crate::receiver::window::scale_for;
 use crate::sender::Sender;
+use crate::sender::handshake::FastOpen;
 use crate::{Connection, EcnMode, FastOpenState, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
@@ -105,14 +106,14 @@ impl<'a> Handshake<'a> {
     /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
     /// (RFC 7413 §4.1.3.1).
     pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
-        match self.sender.fast_open_ref() {
+        match self.fast_open() {
             Some(open) if self.sender.space.next == open.initial => (open.option, open.experimental),
             _ => (None, false),
         }
     }
     /// Queued bytes that go with the first SYN.
     pub(crate) fn syn_data_bytes(&self) -> u32 {
-        match self.sender.fast_open_ref() {
+        match self.fast_open() {
             Some(open)
                 if self.common.state == TcpState::SynSent && self.sender.space.next == open.initial =>
             {
@@ -123,7 +124,7 @@ impl<'a> Handshake<'a> {
     }
     /// Bytes that the SYN, which has not left, will bear of what is queued.
     pub fn syn_data_room(&self) -> usize {
-        let open = self.sender.fast_open_ref().filter(|open| self.sender.space.next == open.initial);
+        let open = self.fast_open().filter(|open| self.sender.space.next == open.initial);
         open.filter(|_| self.common.state == TcpState::SynSent).map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether a SYN was sent as often as it may be.
@@ -188,7 +189,7 @@ impl<'a> Handshake<'a> {
         self.may_end_before_open()
             && !waits
             && self.sender.space.next == self.syn_sequence() + 1
-            && !self.sender.is_window_shut(self.common)
+            && !self.sender.planner(self.common, 0).is_window_shut()
     }
     /// Whether that FIN has left.
     pub(crate) fn ended_before_open(&self) -> bool {
@@ -198,5 +199,8 @@ impl<'a> Handshake<'a> {
         let closed = self.common.flags.has(ConnectionFlags::ACTIVE)
             && self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
         self.common.state == TcpState::SynReceived && closed && self.sender.queued_bytes() == 0
+    }
+    fn fast_open(&self) -> Option<&FastOpen> {
+        self.sender.buffers.as_deref()?.fast_open.as_deref()
     }
 }

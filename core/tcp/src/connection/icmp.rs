@@ -4,7 +4,7 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
-use inhost_base::Sequence;
+use inhost_base::{Instant, Sequence};
 use inhost_event::{Drop, TcpState};
 
 /// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
@@ -43,7 +43,7 @@ impl Connection {
             NetworkErrorKind::Soft(soft) => {
                 self.note(soft, &mut outcome);
                 if soft == SoftError::Unreachable && self.common.config.policy.icmp_reverts_back_off {
-                    self.sender.revert_back_off(&self.common, error.sequence, env.now);
+                    self.revert_back_off(error.sequence, env.now);
                 }
             }
             NetworkErrorKind::Hard(hard)
@@ -136,6 +136,19 @@ impl Connection {
                 return;
             }
             self.sender.timer.arm(&self.common, env.now);
+        }
+    }
+    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
+    fn revert_back_off(&mut self, sequence: Sequence, now: Instant) {
+        let oldest = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !self.common.state.opens())
+        else {
+            return;
+        };
+        if self.sender.timer.round_trip.backoff > 0 && sequence == self.sender.space.unacknowledged {
+            self.sender.timer.round_trip.backoff -= 1;
+            self.sender.timer.at =
+                (oldest.sent_at + self.sender.timer.round_trip.timeout(&self.common.config)).max(now);
         }
     }
 }

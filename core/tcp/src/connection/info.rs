@@ -62,7 +62,7 @@ impl Info {
             syn_data_taken: connection.common.flags.has(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
-            unanswered_probes: connection.sender.unanswered_probes(&connection.common),
+            unanswered_probes: unanswered_probes(connection),
             since_data_received: connection.receiver.ack_timing.since_data(now),
             receive_segment_bytes: connection.receiver.receive_mss,
             offered_segment_bytes: connection
@@ -77,7 +77,7 @@ impl Info {
             min_round_trip: buffers.and_then(|b| b.flight.rack.least_round_trip()),
             delivery_rate_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
             delivery_rate_is_application_limited: rate.is_some_and(|rate| rate.application_limited),
-            pacing_rate_bytes_per_second: connection.sender.pacing_rate(),
+            pacing_rate_bytes_per_second: buffers.map_or(0, |b| b.pacing_rate()),
             receive_round_trip: received.and_then(|b| b.sizing.round_trip()),
             not_sent_bytes: connection.sender().not_sent_bytes() as usize,
             send_buffer_bytes: connection.sender.send_buffer_bytes(&connection.common),
@@ -102,4 +102,11 @@ impl Info {
 fn busy_of(send: &crate::SendLedger) -> Duration {
     let idle = send.of(SendCause::Opening) + send.of(SendCause::ApplicationIdle) + send.of(SendCause::Closed);
     send.total() - idle
+}
+
+/// Probes, of the window or of an idle peer, that the peer has not answered.
+fn unanswered_probes(connection: &Connection) -> u8 {
+    let sender = &connection.sender;
+    let probes_window = sender.space.window == 0 && !connection.common.state.opens();
+    if probes_window { sender.timer.round_trip.backoff } else { sender.keep_alive_probes }
 }

@@ -13,7 +13,7 @@ use crate::sender::Sender;
 use crate::sender::next::{Data, Next};
 use crate::sender::plan::Planner;
 use crate::state::Allows;
-use crate::{Environment, Header, RecoveryState};
+use crate::{Ecn, Environment, Header, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_event::{SendCause, TcpState};
 use inhost_wire::tcp::Flags;
@@ -36,14 +36,14 @@ impl Connection {
 
 impl Outgoing<'_> {
     /// The next segment to send, or what keeps it from being sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_segment(self) -> Result<Next, SendCause> {
         match self.next_plainly() {
             Some(next) => {
                 debug_assert_eq!(next, self.next_in_general());
                 next
             }
-            None => self.next_in_general(),
+            None => decide_in_general(self.common, self.sender, self.receiver),
         }
     }
     /// The answer of [`Self::next_in_general`] where nothing is out of the ordinary, and either all that was queued is
@@ -129,7 +129,7 @@ impl Outgoing<'_> {
     /// What leaves before any part of the stream.
     #[cold]
     fn goes_first(self) -> Option<Next> {
-        if self.sender.probes_empty(self.common) {
+        if self.probes_empty() {
             // Urgent data is announced before the probe.
             let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
@@ -222,7 +222,7 @@ impl Outgoing<'_> {
             header.flags |= Flags::ECE;
         }
         self.receiver.add_sack(self.common, &mut header);
-        self.sender.announce_urgent(self.common, &mut header);
+        self.announce_urgent(&mut header);
         header
     }
     /// The number that a segment without data bears.
@@ -247,7 +247,7 @@ impl Outgoing<'_> {
                 .config
                 .policy
                 .resets_carry_urg_and_ece
-                .then(|| self.sender.urgent_pointer_from(self.common, sequence))
+                .then(|| self.urgent_pointer_from(sequence))
                 .flatten(),
             echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
                 && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
@@ -261,4 +261,48 @@ impl Outgoing<'_> {
     fn handshake(&self) -> Handshake<'_> {
         Handshake::of(self.common, self.sender, self.receiver)
     }
+    /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
+    // spec: RFC9293 MUST-30 (the mechanism is there)
+    // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
+    // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
+    fn announce_urgent(self, header: &mut Header) {
+        if let Some(pointer) = self.urgent_pointer_from(header.sequence) {
+            header.flags |= Flags::URG;
+            header.urgent_pointer = pointer;
+        }
+    }
+    /// The urgent pointer of a segment that begins at `sequence`, while urgent data lies ahead of that.
+    fn urgent_pointer_from(self, sequence: Sequence) -> Option<u16> {
+        let urgent = self.sender.space.urgent;
+        let outstanding = self.sender.space.unacknowledged.precedes(urgent) && !self.common.state.opens();
+        (outstanding && sequence.precedes(urgent)).then(|| urgent.since(sequence).min(0xffff) as u16)
+    }
+    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
+    /// of a closed window (§6.1.6).
+    pub(super) fn ecn_of(self, next: Next) -> Ecn {
+        match next {
+            Next::Data(data)
+                if data.again.is_none()
+                    && data.length > 0
+                    && self.sender.space.window > 0
+                    && self.common.flags.has(ConnectionFlags::ECN) =>
+            {
+                Ecn::Capable0
+            }
+            _ => Ecn::NotCapable,
+        }
+    }
+    /// Whether a closed window is due to be probed by an old number.
+    fn probes_empty(self) -> bool {
+        self.common.config.policy.window_probes_are_empty
+            && self.sender.flags.has(SenderFlags::PROBE)
+            && self.sender.space.window == 0
+            && !self.sender.space.has_outstanding()
+    }
+}
+
+/// The slow path of the decision. It takes the parts one by one, so that the fast path does not write them to memory.
+#[inline(never)]
+fn decide_in_general(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
+    Outgoing { common, sender, receiver }.next_in_general()
 }

@@ -26,6 +26,10 @@ impl Connection {
 }
 
 impl KeptNumbers<'_> {
+    /// After the last number of the send space that can be in use: what is sent, or queued with a FIN behind it.
+    fn send_space_end(&self) -> Sequence {
+        self.sender.space.next.later(self.sender.stream_end() + 2)
+    }
     /// Whether both sides agree on numbers that a jump can move.
     fn may_jump(&self) -> bool {
         !self.common.state.opens() && self.common.state != TcpState::Closed
@@ -56,7 +60,7 @@ impl KeptNumbers<'_> {
         }
         for step in steps(by) {
             let first = self.sender.space.unacknowledged;
-            let length = self.sender.send_space_end().since(first);
+            let length = self.send_space_end().since(first);
             self.sender.visit_send_space(&mut |_, number| {
                 if number.since(first) <= length {
                     *number += step;
@@ -111,7 +115,7 @@ impl KeptNumbers<'_> {
         }
         let mut stale = None;
         let first = self.sender.space.unacknowledged.back(LAG_BYTES + STEP_BYTES);
-        let length = self.sender.send_space_end().since(first);
+        let length = self.send_space_end().since(first);
         let is_wide = length >= 1 << 31;
         self.sender.visit_send_space(&mut |name, number| {
             if is_wide || number.since(first) > length {

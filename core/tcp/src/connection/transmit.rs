@@ -120,7 +120,7 @@ impl Connection {
             header.push =
                 data.length > 0 && self.sender.planner(&self.common, 0).pushes(data.start, end, end);
         }
-        let ecn = self.sender.ecn_of(&self.common, next);
+        let ecn = self.outgoing().ecn_of(next);
         let payload = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
                 let offset = data.start.since(self.sender.space.unacknowledged) as usize;
@@ -146,7 +146,7 @@ impl Connection {
         out: &mut O,
     ) -> bool {
         let header = self.outgoing().header_of(next, env);
-        let ecn = self.sender.ecn_of(&self.common, next);
+        let ecn = self.outgoing().ecn_of(next);
         let syn_data_bytes =
             if next == Next::Synchronise { self.handshake().syn_data_bytes() as usize } else { 0 };
         let (mut lent, before) = (0, self.sender.space.unacknowledged);
@@ -327,7 +327,12 @@ impl Connection {
             self.sender.timer.arm(&self.common, now);
         }
         if probe {
-            self.sender.tail_probe_left(&self.common, data.start, data.again.is_some(), now);
+            self.sender.flags.clear(SenderFlags::TAIL_PROBE);
+            let next = self.sender.space.next;
+            if let Some(buffers) = &mut self.sender.buffers {
+                buffers.tail_probe.left(next, data.again.map(|_| data.start));
+            }
+            self.sender.timer.arm(&self.common, now);
         }
         let all_sent = !self.sender.space.next.precedes(self.sender.stream_end());
         if let Some(buffers) = &mut self.sender.buffers

@@ -251,7 +251,7 @@ impl Receiver {
     }
     /// What a full segment of the peer's is: the longest, or two of the same length in a row.
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
-        let Coming { bytes, push, is_marked } = coming;
+        let Coming { bytes, push, is_marked, new_bytes: _ } = coming;
         let options = common.options_bytes();
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
         if bytes >= u32::from(self.receive_mss) {

@@ -20,12 +20,14 @@ const GROWING_AHEAD_BYTES: u32 = 8;
 const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
 
 /// What data in order led to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InOrder {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InOrder {
+    /// Nothing was held ahead of it.
+    Plain,
     /// Data was held ahead of it.
-    pub fills_hole: bool,
-    /// The peer's FIN, which came before, is next.
-    pub reaches_fin: bool,
+    FillsHole,
+    /// It reaches the peer's FIN, which came before.
+    ReachesFin,
 }
 
 impl Receiver {
@@ -42,9 +44,9 @@ impl Receiver {
         timestamps: Option<(u32, u32)>,
         env: &mut Environment<'_>,
     ) -> InOrder {
-        let length: u32 = payload.iter().map(|piece| piece.len() as u32).sum();
+        let length = coming.new_bytes;
         if length == 0 {
-            return InOrder::default();
+            return InOrder::Plain;
         }
         self.note_data(common, round_trip, coming, env.now);
         if coming.bytes >= u32::from(self.receive_mss) {
@@ -61,9 +63,13 @@ impl Receiver {
         self.ack_timing.duplicates_due = 0;
         self.received_bytes += u64::from(length + joined);
         self.flags.set(ReceiverFlags::SCHEDULED);
-        let reaches_fin =
-            fills_hole && self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.space.next));
-        InOrder { fills_hole, reaches_fin }
+        if !fills_hole {
+            return InOrder::Plain;
+        }
+        match self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.space.next)) {
+            true => InOrder::ReachesFin,
+            false => InOrder::FillsHole,
+        }
     }
     /// What comes in order reaches to `next`: the bytes that follow it were here already. What fills a hole is
     /// acknowledged at once (RFC 5681 §4.2).

@@ -3,7 +3,7 @@
 pub(crate) mod acceptability;
 pub(crate) mod ack_timing;
 pub(crate) mod buffers;
-mod data;
+pub(crate) mod data;
 mod ecn;
 pub(crate) mod reassembly;
 pub(crate) mod sack;

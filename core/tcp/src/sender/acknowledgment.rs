@@ -2,14 +2,12 @@
 //! (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
 
 use super::Sender;
-use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::STEP_SHIFT;
 use crate::sender::flight::{Bounds, DeliveryInfo};
 use crate::sender::recovery::AckSample;
-use crate::state::Allows;
-use crate::{Environment, Header, RecoveryState};
+use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
@@ -89,7 +87,8 @@ impl Sender {
             delivery.oldest_round_trip = delivery.newest_round_trip;
         }
         sample.round_trip = delivery.newest_round_trip;
-        sample.rate = self.sample_rate(delivery.builder, now);
+        sample.rate =
+            self.buffers.as_deref_mut().and_then(|buffers| buffers.sample_rate(delivery.builder, now));
         self.count_duplicates(common, &mut sample);
         let calm = self.recovery.state == RecoveryState::Open
             && !duplicate
@@ -104,7 +103,8 @@ impl Sender {
         }
         self.release_small(common);
         let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
-        if self.judge_tail_probe(pure) {
+        let unacknowledged = self.space.unacknowledged;
+        if self.buffers.as_mut().is_some_and(|b| b.tail_probe.acknowledged(unacknowledged, pure)) {
             self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
         }
         if self.flags.has(SenderFlags::SEARCHES) {
@@ -115,29 +115,6 @@ impl Sender {
         self.restart_timers(common, restarts, restarts || delivery.sacked_bytes > 0, now);
         Acknowledged { advanced, fin: fin_acknowledged }
     }
-    /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
-    /// acknowledged at all.
-    pub fn is_recent(&self, common: &Common, acknowledgment: Sequence) -> bool {
-        let others = u64::from(common.flags.has(ConnectionFlags::ACTIVE))
-            + u64::from(common.state.has_fin_acknowledged());
-        let acknowledged = self.acknowledged_bytes + others;
-        let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
-        acknowledgment.within(self.space.unacknowledged.back(old_bytes), old_bytes + 1)
-    }
-    /// The round trip of the handshake, unless the SYN was repeated.
-    // spec: RFC7323 3.2-3
-    pub fn measure_syn(&mut self, common: &Common, header: &Header, now: Instant) {
-        // What a timestamp measures is told apart from what a repeated SYN left in undo.
-        if common.flags.has(ConnectionFlags::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
-            return;
-        }
-        let measured = common.flags.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
-        let echoed = common
-            .echo_of(header.options.timestamps)
-            .and_then(|echo| self.echoed_round_trip(common, echo, now));
-        let acknowledgment = header.acknowledgment;
-        self.timer.round_trip.acknowledged(acknowledgment, acknowledgment, measured, echoed, &common.config);
-    }
     /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
     /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
     /// the first (RFC 7323 §5.3, R2 before R3), however long ago that left. That is Karn's ambiguity over again.
@@ -147,19 +124,6 @@ impl Sender {
         let elapsed_ms = stamp.wrapping_sub(echo);
         let counts = elapsed_ms <= stamp.wrapping_sub(self.least_echo);
         counts.then(|| Duration::from_millis(u64::from(elapsed_ms.max(1))))
-    }
-    /// What a segment acknowledges.
-    pub fn ack_info<'a>(&self, common: &Common, header: &'a Header) -> AckInfo<'a> {
-        let sack = &header.options.sack;
-        AckInfo {
-            acknowledgment: header.acknowledgment,
-            window_bytes: u32::from(header.window) << self.scale,
-            echo: common.echo_of(header.options.timestamps),
-            sack: (common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: common.flags.has(ConnectionFlags::ECN)
-                && header.flags.ece()
-                && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
-        }
     }
     #[inline(always)]
     pub fn deliver(
@@ -301,16 +265,5 @@ impl Sender {
                 self.timer.at = self.timer.at.min(at);
             }
         }
-    }
-    /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
-    pub fn is_duplicate(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        let window = u32::from(header.window) << self.scale;
-        // One that is not believed changes nothing.
-        let same_window = window == self.space.window
-            || (common.config.policy.same_sequence_only_widens_window
-                && self.space.narrows_again(header.sequence, header.acknowledgment, window));
-        let empty = arrival.payload.is_empty() && !header.flags.fin();
-        self.space.has_outstanding() && same_window && empty && self.space.window > 0
     }
 }

@@ -10,7 +10,7 @@ use crate::sender::handshake::FastOpen;
 use crate::sender::probe::TailProbe;
 use crate::sender::repair::{RateReduction, UndoState};
 use crate::state::Allows;
-use inhost_base::{Instant, Sequence};
+use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{BlockLayout, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
 
@@ -137,6 +137,41 @@ impl SendBuffers {
         let lists = self.flight.capacity_bytes() + self.boundaries.capacity_bytes();
         let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
         size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
+    }
+    /// A segment of `burst` left, from `start` to `end`, with [`crate::PushPlacement::WritesAndHalfWindows`].
+    #[inline(never)]
+    pub fn burst_segment_left(
+        &mut self,
+        burst: Burst,
+        (start, end, record_end): (Sequence, Sequence, Sequence),
+        in_flight: u32,
+        now: Instant,
+    ) {
+        self.burst = burst;
+        self.flight.sent(start, record_end, in_flight, now);
+        self.flight.ended(end == burst.end, self.boundaries.is_at(end, WriteBoundary::Record));
+    }
+    /// The pace in force, in bytes a second; 0 for none.
+    pub fn pacing_rate(&self) -> u64 {
+        let rate = self.pacer.rate_bytes_per_s();
+        if rate == u64::MAX { 0 } else { rate }
+    }
+    /// What an acknowledgment showed of the rate of delivery.
+    #[inline]
+    pub fn sample_rate(
+        &mut self,
+        builder: inhost_congestion::SampleBuilder,
+        now: Instant,
+    ) -> Option<inhost_congestion::RateSample> {
+        let least = self.flight.rack.least_round_trip().unwrap_or(Duration::ZERO);
+        let sample = self.flight.rates.sample(builder, least, now)?;
+        // An application that had too little to send shows at least so much.
+        let tells = !sample.application_limited
+            || self.rate.is_none_or(|known| sample.bytes_per_s() >= known.bytes_per_s());
+        if tells {
+            self.rate = Some(sample);
+        }
+        Some(sample)
     }
     /// Gives all memory back to `pool` that is its.
     pub fn end(&mut self, pool: &mut Pool) {

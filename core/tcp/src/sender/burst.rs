@@ -174,7 +174,7 @@ impl Planner<'_> {
     fn burst_room(self, segment: u32) -> u32 {
         let window = self.sender.congestion.window.window_bytes;
         let room = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.sender.room_in_segments(),
+            true => self.room_in_segments(),
             false => window.saturating_sub(self.sender.in_flight_bytes()) / segment,
         };
         room.min(window / segment / 2).clamp(1, self.burst_segments(segment))

@@ -1,11 +1,10 @@
 //! What has left counts as sent: in the flight, in the bursts, in the counts and for the timers.
 
 use super::Sender;
-use crate::Environment;
 use crate::common::Common;
 use crate::policy::PushPlacement;
-use crate::sender::burst::WriteBoundary;
 use crate::sender::next::Data;
+use crate::{Environment, RecoveryState};
 use inhost_base::{Instant, Sequence};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
 
@@ -51,14 +50,13 @@ impl Sender {
         now: Instant,
     ) {
         if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-            self.burst_leaves(common, sack_bytes, start, end);
-            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
-            self.burst_left(end);
+            let burst = self.planner(common, sack_bytes).burst_of(start, end);
+            self.buffers_mut().burst_segment_left(burst, (start, end, record_end), in_flight, now);
         } else {
             self.buffers_mut().flight.sent(start, record_end, in_flight, now);
         }
     }
-    /// The same for what left before.
+    /// Data that had left before left again.
     // spec: RFC8985 7.3-4
     pub fn committed_again(
         &mut self,
@@ -71,7 +69,10 @@ impl Sender {
     ) {
         let now = env.now;
         let stamp = common.timestamp(now);
-        self.burst_left_again(common, sack_bytes, data.start, data.start + data.length);
+        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+            let burst = self.planner(common, sack_bytes).burst_again(data.start, data.start + data.length);
+            self.buffers_mut().burst_again = burst;
+        }
         self.history_mut().retransmitted_segments += 1;
         self.history_mut().retransmitted_bytes += u64::from(data.length);
         if data.start != self.space.unacknowledged {
@@ -109,9 +110,15 @@ impl Sender {
     #[inline]
     pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Sequence, now: Instant) {
         match cause {
-            // Only a full window or the pace proves anything about it.
+            // All that there was to send is out, and the window has room: only a full window or the pace says anything of it.
             SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
-                self.note_application_limit();
+                let in_flight = self.in_flight_bytes();
+                if in_flight < self.congestion.window.window_bytes
+                    && self.recovery.state == RecoveryState::Open
+                    && let Some(buffers) = &mut self.buffers
+                {
+                    buffers.flight.rates.application_limited(in_flight);
+                }
             }
             _ => {}
         }
@@ -123,7 +130,8 @@ impl Sender {
             }
             _ => false,
         };
-        let (acknowledged, sent) = (self.acknowledged_bytes, self.sent_bytes());
+        let (acknowledged, sent) =
+            (self.acknowledged_bytes, self.acknowledged_bytes + u64::from(self.space.outstanding_bytes()));
         self.congestion.transmitted(self.counted_in_flight_bytes(common), limited, acknowledged, sent);
         let next = self.space.next;
         let arms = match &self.buffers {
@@ -137,26 +145,5 @@ impl Sender {
         if arms {
             self.arm_tail_probe(common, false, now);
         }
-    }
-    /// New data from `start` to `end` is about to count as sent, with [`PushPlacement::WritesAndHalfWindows`].
-    #[inline(never)]
-    pub fn burst_leaves(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
-        let burst = self.planner(common, sack_bytes).burst_of(start, end);
-        self.buffers_mut().burst = burst;
-    }
-    /// A repair from `start` to `end` left.
-    pub fn burst_left_again(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
-        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-            let burst = self.planner(common, sack_bytes).burst_again(start, end);
-            self.buffers_mut().burst_again = burst;
-        }
-    }
-    /// It left, up to `end`.
-    #[inline(never)]
-    pub fn burst_left(&mut self, end: Sequence) {
-        let buffers = self.buffers_mut();
-        let ends_burst = end == buffers.burst.end;
-        let ends_record = buffers.boundaries.is_at(end, WriteBoundary::Record);
-        buffers.flight.ended(ends_burst, ends_record);
     }
 }

@@ -47,20 +47,15 @@ impl Sender {
         let options = common.options_bytes();
         let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
         if common.config.policy.mss_at_most_half_window {
-            self.halved_by_window(common, size, options)
+            // As by Linux's tcp_bound_to_half_wnd: half of the largest window that the peer has offered, or a small one whole.
+            let most = self.space.window_bound();
+            if common.state.opens() || most == 0 || size <= most {
+                return size;
+            }
+            most.max(u32::from(LEAST_HALVED_BYTES - options))
         } else {
             size
         }
-    }
-
-    /// `size` bounded by half of the largest window that the peer has offered, or by a small one whole, as by Linux's
-    /// tcp_bound_to_half_wnd.
-    fn halved_by_window(&self, common: &Common, size: u32, options: u16) -> u32 {
-        let most = self.space.window_bound();
-        if common.state.opens() || most == 0 || size <= most {
-            return size;
-        }
-        most.max(u32::from(LEAST_HALVED_BYTES - options))
     }
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
         let initial = self.space.unacknowledged;
@@ -75,17 +70,5 @@ impl Sender {
                 learned: None,
             })
         })
-    }
-    pub fn fast_open_ref(&self) -> Option<&FastOpen> {
-        self.buffers.as_deref()?.fast_open.as_deref()
-    }
-    /// Both called at once. What of our data the other takes with our SYN it says when it acknowledges that; whatever
-    /// is not sent yet waits for the handshake.
-    pub fn syn_crossed(&mut self) {
-        if let Some(buffers) = &mut self.buffers
-            && buffers.fast_open.as_ref().is_some_and(|open| open.sent == 0)
-        {
-            buffers.fast_open = None;
-        }
     }
 }

@@ -11,6 +11,7 @@ use crate::sender::repair::{RateReduction, UndoState};
 use crate::sender::search::{Search, base_mss, least_mss};
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
+use inhost_event::{Event, Mask, WindowChanged};
 
 /// As much reordering is believed of a path, in segments.
 const MOST_REORDERING: u32 = 300;
@@ -89,7 +90,7 @@ impl LossRecovery<'_, '_> {
         }
         self.move_window(delivery, &sample, newly_lost, state);
         if state != self.sender.recovery.state || newly_lost {
-            self.sender.tell_window(self.env);
+            self.tell_window();
         }
     }
 
@@ -180,7 +181,7 @@ impl LossRecovery<'_, '_> {
         if !repairing || !self.common.config.policy.congestion_window_counts_segments {
             self.move_window(&DeliveryInfo::default(), &sample, true, self.sender.recovery.state);
         }
-        self.sender.tell_window(self.env);
+        self.tell_window();
     }
 
     // spec: RFC5681 3.2-8, 4.3-1, 4.3-4; RFC6675 5-3; RFC2018 5.1-1; RFC9438 4.6-1
@@ -303,7 +304,7 @@ impl LossRecovery<'_, '_> {
         if !self.sender.recovery.forward {
             return;
         }
-        if self.sender.send_has_passed_recover() {
+        if self.sender.recovery.recover.precedes(self.sender.space.next) {
             if sample.duplicate || delivery.sacked_bytes > 0 {
                 // RFC 5682 §2.1, step 3a: the loss was real.
                 self.sender.recovery.forward = false;
@@ -480,7 +481,7 @@ impl LossRecovery<'_, '_> {
         self.sender.congestion.lost(in_flight, self.env.now);
         self.sender.congestion.recovered(self.env.now);
         self.sender.tell_of_reduction(self.common);
-        self.sender.tell_window(self.env);
+        self.tell_window();
     }
     /// The timer has expired again and again: a hole in the path may swallow what is lost. That decides, full segment or
     /// not, for a search that leaves it as large as it is helps nobody.
@@ -519,5 +520,17 @@ impl LossRecovery<'_, '_> {
             search.failed(self.env.now);
         }
         only
+    }
+    fn tell_window(&mut self) {
+        let (socket, sender) = (self.env.socket, &*self.sender);
+        self.env.emit(Mask::RECOVERY, || {
+            Event::WindowChanged(WindowChanged {
+                socket,
+                congestion_window_bytes: sender.congestion.window.window_bytes,
+                slow_start_threshold_bytes: sender.congestion.window.threshold_bytes,
+                send_window_bytes: sender.space.window,
+                smoothed_round_trip: sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            })
+        });
     }
 }

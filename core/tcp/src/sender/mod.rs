@@ -21,7 +21,6 @@ pub(crate) mod search;
 pub(crate) mod space;
 pub(crate) mod timer;
 mod timers;
-mod urgent;
 mod window;
 
 use crate::common::Common;
@@ -123,10 +122,6 @@ impl Sender {
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
         let absent = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.absent_bytes());
         outstanding.saturating_sub(absent + counted)
-    }
-    /// Bytes of the stream ever sent.
-    pub fn sent_bytes(&self) -> u64 {
-        self.acknowledged_bytes + u64::from(self.space.outstanding_bytes())
     }
     /// Loss recovery, for one event.
     #[inline(always)]

@@ -2,13 +2,13 @@
 //! cause in the send ledger.
 
 use super::Sender;
+use crate::RecoveryState;
 use crate::common::Common;
-use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::flags::SenderFlags;
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
-use crate::{Ecn, RecoveryState};
 use inhost_base::Sequence;
 use inhost_event::{RetransmittedWhy, SendCause};
 
@@ -101,7 +101,7 @@ impl Planner<'_> {
         let unsent = end.since(send.next);
         if unsent == 0 {
             return match () {
-                () if self.common.state.has_fin_outstanding() && self.sender.is_window_shut(self.common) => {
+                () if self.common.state.has_fin_outstanding() && self.is_window_shut() => {
                     Err(self.repair_cause_or(SendCause::ClosedWindow))
                 }
                 () if self.common.state.has_fin_outstanding() && self.is_full_of_segments() => {
@@ -188,9 +188,9 @@ impl Planner<'_> {
             }
             _ if !self.sender.recovery.progressed => Err(SendCause::Timeout),
             // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
-            _ => self
-                .new_data()
-                .or_else(|cause| if self.sender.send_has_passed_recover() { Err(cause) } else { again }),
+            _ => self.new_data().or_else(|cause| {
+                if self.sender.recovery.recover.precedes(self.sender.space.next) { Err(cause) } else { again }
+            }),
         }
     }
     /// The first of what is lost, if the congestion window allows.
@@ -243,7 +243,7 @@ impl Planner<'_> {
         }
         let in_flight = self.sender.in_flight_bytes();
         let fits = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.sender.room_in_segments() > 0,
+            true => self.room_in_segments() > 0,
             false => in_flight + length <= self.sender.congestion.window.window_bytes,
         };
         if !(buffers.force || in_flight == 0 || fits) {
@@ -311,7 +311,7 @@ impl Planner<'_> {
     }
     /// Whether the congestion window counts segments, and has no room for one more.
     fn is_full_of_segments(self) -> bool {
-        self.common.config.policy.congestion_window_counts_segments && self.sender.room_in_segments() == 0
+        self.common.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
     }
     /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
     /// that the congestion window bounds that too.
@@ -382,20 +382,21 @@ impl Planner<'_> {
             _ => otherwise,
         }
     }
-}
-
-impl Sender {
     /// Whether a FIN, which takes a number, waits for the peer's window.
-    pub fn is_window_shut(&self, common: &Common) -> bool {
-        common.config.policy.window_probes_are_empty && !self.space.next.precedes(self.space.edge())
+    pub fn is_window_shut(self) -> bool {
+        self.common.config.policy.window_probes_are_empty
+            && !self.sender.space.next.precedes(self.sender.space.edge())
     }
     /// Segments for which the congestion window has room, where it counts them.
     #[inline(never)]
-    pub fn room_in_segments(&self) -> u32 {
-        let out = self.segments_on_their_way();
-        let most = self.congestion.window.window_bytes / self.segment_bytes().max(1);
+    pub fn room_in_segments(self) -> u32 {
+        let out = self.sender.segments_on_their_way();
+        let most = self.sender.congestion.window.window_bytes / self.sender.segment_bytes().max(1);
         most.max(1).saturating_sub(out)
     }
+}
+
+impl Sender {
     /// Bytes thought to be in the network, as the congestion window counts them.
     #[inline]
     pub fn counted_in_flight_bytes(&self, common: &Common) -> u32 {
@@ -407,27 +408,5 @@ impl Sender {
     fn segments_on_their_way(&self) -> u32 {
         let out = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.on_their_way());
         out.saturating_sub(u32::from(self.recovery.duplicates))
-    }
-    /// Whether a closed window is due to be probed by an old number.
-    pub fn probes_empty(&self, common: &Common) -> bool {
-        common.config.policy.window_probes_are_empty
-            && self.flags.has(SenderFlags::PROBE)
-            && self.space.window == 0
-            && !self.space.has_outstanding()
-    }
-    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
-    /// of a closed window (§6.1.6).
-    pub fn ecn_of(&self, common: &Common, next: Next) -> Ecn {
-        match next {
-            Next::Data(data)
-                if data.again.is_none()
-                    && data.length > 0
-                    && self.space.window > 0
-                    && common.flags.has(ConnectionFlags::ECN) =>
-            {
-                Ecn::Capable0
-            }
-            _ => Ecn::NotCapable,
-        }
     }
 }

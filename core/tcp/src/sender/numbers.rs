@@ -2,7 +2,6 @@
 
 use super::Sender;
 use crate::numbers::{LAG_BYTES, Visit};
-use inhost_base::Sequence;
 
 impl Sender {
     /// Visits every number of the send space that means something now.
@@ -38,9 +37,5 @@ impl Sender {
     pub fn pull_numbers_along(&mut self) {
         let least = self.space.unacknowledged.back(LAG_BYTES);
         self.visit_send_space(&mut |_, number| *number = least.later(*number));
-    }
-    /// After the last number of the send space that can be in use: what is sent, or queued with a FIN behind it.
-    pub fn send_space_end(&self) -> Sequence {
-        self.space.next.later(self.stream_end() + 2)
     }
 }

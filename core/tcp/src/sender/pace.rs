@@ -1,11 +1,10 @@
 //! When the next data may leave, so that a window goes out over its round trip (RFC 9002 §7.7 says why).
 
 use super::Sender;
-use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::state::Allows;
-use inhost_base::{Duration, Instant};
+use inhost_base::Instant;
 use inhost_congestion::PacingGains;
 
 impl Sender {
@@ -38,47 +37,6 @@ impl Sender {
         if let Some(at) = buffers.pacer.holds_until(segment, now) {
             buffers.pace_at = at;
             self.flags.set(SenderFlags::PACED);
-        }
-    }
-    /// The time has come.
-    pub fn fire_pace(&mut self) {
-        if let Some(buffers) = &mut self.buffers {
-            buffers.pace_at = Instant::FAR_FUTURE;
-        }
-        self.flags.clear(SenderFlags::PACED);
-    }
-    /// The pace in force; 0 for none.
-    pub fn pacing_rate(&self) -> u64 {
-        let rate = self.buffers.as_ref().map_or(u64::MAX, |buffers| buffers.pacer.rate_bytes_per_s());
-        if rate == u64::MAX { 0 } else { rate }
-    }
-    /// What an acknowledgment showed of the rate of delivery.
-    #[inline]
-    pub fn sample_rate(
-        &mut self,
-        builder: inhost_congestion::SampleBuilder,
-        now: Instant,
-    ) -> Option<inhost_congestion::RateSample> {
-        let buffers = self.buffers.as_deref_mut()?;
-        let least = buffers.flight.rack.least_round_trip().unwrap_or(Duration::ZERO);
-        let sample = buffers.flight.rates.sample(builder, least, now)?;
-        // An application that had too little to send shows at least so much.
-        let tells = !sample.application_limited
-            || buffers.rate.is_none_or(|known| sample.bytes_per_s() >= known.bytes_per_s());
-        if tells {
-            buffers.rate = Some(sample);
-        }
-        Some(sample)
-    }
-    /// Everything there is to send was sent, and the window would take more.
-    #[inline]
-    pub fn note_application_limit(&mut self) {
-        let in_flight = self.in_flight_bytes();
-        if in_flight < self.congestion.window.window_bytes
-            && self.recovery.state == RecoveryState::Open
-            && let Some(buffers) = &mut self.buffers
-        {
-            buffers.flight.rates.application_limited(in_flight);
         }
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).

@@ -4,7 +4,7 @@
 use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
-use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::flags::ConnectionFlags;
 use crate::numbers::Visit;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
@@ -65,6 +65,39 @@ impl TailProbe {
     pub fn ends_at(&self, next: Sequence) -> bool {
         self.end == Some(next)
     }
+    /// An acknowledgment up to `unacknowledged` came while a probe is out (RFC 8985 §7.4.2). `pure`: it says nothing new at
+    /// all. True when the probe repaired a loss, for which congestion control has to reduce the window.
+    // spec: RFC8985 7.4.2-1
+    #[inline]
+    pub fn acknowledged(&mut self, unacknowledged: Sequence, pure: bool) -> bool {
+        let Some(end) = self.end else { return false };
+        if unacknowledged.precedes(end) {
+            return false;
+        }
+        if self.again_from.is_none() || self.was_duplicate {
+            self.end();
+            return false;
+        }
+        if end.precedes(unacknowledged) {
+            self.end();
+            return true;
+        }
+        if pure {
+            // Both copies arrived.
+            self.end();
+        }
+        false
+    }
+    /// The probe left, with everything up to `next` sent; `again_from`: where it begins if it had been sent before.
+    // spec: RFC8985 7.3-5
+    pub fn left(&mut self, next: Sequence, again_from: Option<Sequence>) {
+        *self = TailProbe { end: Some(next), again_from, unmeasured: true, ..TailProbe::default() };
+    }
+    /// Whether another probe may leave: none is out, and a round trip was measured since the last (RFC 8985 §7.3).
+    // spec: RFC8985 7.3-1a
+    pub fn may_leave(&self) -> bool {
+        !self.unmeasured && !self.is_out()
+    }
     /// Whether a duplicate from `start` to `end` is the probe's own doing.
     pub fn explains(&self, start: Sequence, end: Sequence) -> bool {
         matches!((self.again_from, self.end), (Some(from), Some(to))
@@ -84,22 +117,6 @@ fn tail_probe_timeout(smoothed: Option<Duration>, segments: usize, slack: Durati
 }
 
 impl Sender {
-    /// The timer expired: the next segment is a probe, unless nothing was measured since the last (RFC 8985 §7.3).
-    pub fn fire_tail_probe(&mut self, common: &Common, sack_bytes: u32) {
-        if let Some(buffers) = &mut self.buffers {
-            buffers.tail_probe.at = Instant::FAR_FUTURE;
-            // spec: RFC8985 7.3-1a
-            if buffers.tail_probe.unmeasured || buffers.tail_probe.is_out() {
-                return;
-            }
-        }
-        if common.config.policy.tail_probes_are_full_segments
-            && self.planner(common, sack_bytes).tail_probe(self.stream_end()).is_none()
-        {
-            return;
-        }
-        self.flags.set(SenderFlags::TAIL_PROBE);
-    }
     /// Sets the timer of the probe anew, after new data left, or with `advances` after an acknowledgment came (RFC 8985
     /// §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
@@ -154,63 +171,9 @@ impl Sender {
                 false => self.recovery.state == RecoveryState::Open && self.space.window > 0,
             }
     }
-    /// A probe is due, and none may be sent: the time-out begins anew, or counts from when the oldest left.
-    // spec: RFC8985 7.3-1
-    pub fn skip_tail_probe(&mut self, common: &Common, now: Instant) {
-        self.timer.arm(common, now);
-        if common.config.policy.tail_probes_are_full_segments
-            && let Some(at) = self.timeout_of_oldest(common)
-        {
-            let soonest = now + common.config.recovery_timer_slack;
-            self.timer.at = self.timer.at.min(at.max(soonest));
-        }
-    }
     /// When the time-out is over, counted from when the oldest that is out left.
-    fn timeout_of_oldest(&self, common: &Common) -> Option<Instant> {
+    pub fn timeout_of_oldest(&self, common: &Common) -> Option<Instant> {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
         oldest.map(|oldest| oldest.sent_at + self.timer.round_trip.timeout(&common.config))
-    }
-    /// The probe left, `again` when it was data that had been sent before.
-    // spec: RFC8985 7.3-5
-    pub fn tail_probe_left(&mut self, common: &Common, start: Sequence, again: bool, now: Instant) {
-        self.flags.clear(SenderFlags::TAIL_PROBE);
-        let next = self.space.next;
-        if let Some(buffers) = &mut self.buffers {
-            buffers.tail_probe = TailProbe {
-                at: Instant::FAR_FUTURE,
-                end: Some(next),
-                again_from: again.then_some(start),
-                was_duplicate: false,
-                unmeasured: true,
-                persists: false,
-            };
-        }
-        self.timer.arm(common, now);
-    }
-    /// An acknowledgment came while a probe is out (RFC 8985 §7.4.2). `pure`: it said nothing new at all. True when
-    /// the probe repaired a loss, which congestion control has to hear of.
-    // spec: RFC8985 7.4.2-1
-    #[inline]
-    pub fn judge_tail_probe(&mut self, pure: bool) -> bool {
-        let unacknowledged = self.space.unacknowledged;
-        let Some(buffers) = &mut self.buffers else { return false };
-        let Some(end) = buffers.tail_probe.end else { return false };
-        if unacknowledged.precedes(end) {
-            return false;
-        }
-        let again = buffers.tail_probe.again_from.is_some();
-        if !again || buffers.tail_probe.was_duplicate {
-            buffers.tail_probe.end();
-            return false;
-        }
-        if end.precedes(unacknowledged) {
-            buffers.tail_probe.end();
-            return true;
-        }
-        if pure {
-            // Both copies arrived.
-            buffers.tail_probe.end();
-        }
-        false
     }
 }

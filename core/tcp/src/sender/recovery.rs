@@ -1,13 +1,12 @@
 //! Where loss recovery stands, and what moves it (RFC 5681 §3, RFC 6582, RFC 6675 §5, RFC 8985, RFC 5682).
 
 use super::Sender;
+use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::numbers::Visit;
-use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::{Acknowledged, RateSample};
-use inhost_event::{Event, Mask, WindowChanged};
 
 /// The little that outlives what is in flight.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +75,6 @@ impl Sender {
     pub fn tell_of_reduction(&mut self, common: &Common) {
         self.flags.put(SenderFlags::WINDOW_REDUCED, common.flags.has(ConnectionFlags::ECN));
     }
-    pub fn send_has_passed_recover(&self) -> bool {
-        self.recovery.recover.precedes(self.space.next)
-    }
     /// Tells congestion control of an acknowledgment.
     #[inline]
     pub fn grow(&mut self, bytes: u32, sample: &AckSample, now: Instant) {
@@ -115,17 +111,5 @@ impl Sender {
     pub fn reordering_segments(&self, common: &Common) -> u32 {
         let learned = self.buffers.as_ref().map_or(0, |buffers| buffers.reordering);
         u32::from(learned.max(u16::from(common.config.reordering_segments))).max(1)
-    }
-    pub fn tell_window(&self, env: &mut Environment<'_>) {
-        let socket = env.socket;
-        env.emit(Mask::RECOVERY, || {
-            Event::WindowChanged(WindowChanged {
-                socket,
-                congestion_window_bytes: self.congestion.window.window_bytes,
-                slow_start_threshold_bytes: self.congestion.window.threshold_bytes,
-                send_window_bytes: self.space.window,
-                smoothed_round_trip: self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
-            })
-        });
     }
 }

@@ -30,7 +30,7 @@ impl Planner<'_> {
     fn run_length(self, data: Data, step: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.sender.stream_end().since(data.start);
         let window = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.sender.room_in_segments().saturating_mul(step),
+            true => self.room_in_segments().saturating_mul(step),
             false => self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes()),
         };
         let mut room = self.sender.space.edge().since(data.start).min(window);

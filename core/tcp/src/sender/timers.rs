@@ -3,33 +3,9 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::state::Allows;
-use inhost_base::{Instant, Sequence};
+use inhost_base::Instant;
 
 impl Sender {
-    /// Probes, of the window or of an idle peer, that the peer has not answered.
-    pub fn unanswered_probes(&self, common: &Common) -> u8 {
-        let probes_window = self.space.window == 0 && !common.state.opens();
-        if probes_window { self.timer.round_trip.backoff } else { self.keep_alive_probes }
-    }
-    /// The persist timer lets go what silly-window avoidance holds back.
-    pub fn override_small(&mut self, common: &Common) {
-        self.flags.set(SenderFlags::OVERRIDE);
-        if let Some(buffers) = &mut self.buffers {
-            buffers.tail_probe.persists = common.config.policy.tail_probes_are_full_segments;
-        }
-    }
-    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
-    pub fn revert_back_off(&mut self, common: &Common, sequence: Sequence, now: Instant) {
-        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !common.state.opens()) else {
-            return;
-        };
-        if self.timer.round_trip.backoff > 0 && sequence == self.space.unacknowledged {
-            self.timer.round_trip.backoff -= 1;
-            self.timer.at = (oldest.sent_at + self.timer.round_trip.timeout(&common.config)).max(now);
-        }
-    }
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
     pub fn aggregate(&mut self, common: &Common, now: Instant) {

@@ -5,6 +5,9 @@ use crate::Header;
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
 use crate::outcome::ResetReply;
+use crate::sender::acknowledgment::AckInfo;
+use crate::state::Allows;
+use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -39,9 +42,7 @@ impl Input<'_, '_> {
             self.open_by(header);
         } else if is_new {
             self.advance(header, false);
-        } else if acknowledgment != unacknowledged
-            && !self.tcb.sender.is_recent(&self.tcb.common, acknowledgment)
-        {
+        } else if acknowledgment != unacknowledged && !self.is_recent(acknowledgment) {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
             self.challenge();
             return false;
@@ -49,8 +50,7 @@ impl Input<'_, '_> {
             if acknowledgment == unacknowledged && self.tcb.common.config.policy.icmp_may_quote_snd_nxt {
                 self.tcb.soft_error = None;
             }
-            let duplicate =
-                acknowledgment == unacknowledged && self.tcb.sender.is_duplicate(&self.tcb.common, arrival);
+            let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
                 self.advance(header, duplicate);
             }
@@ -68,12 +68,26 @@ impl Input<'_, '_> {
     }
     /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
     pub(super) fn advance(&mut self, header: &Header, duplicate: bool) {
+        let info = self.ack_info(header);
         let tcb = &mut *self.tcb;
-        let info = tcb.sender.ack_info(&tcb.common, header);
         let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
         tcb.note_acknowledged(came, self.outcome);
         if came.fin {
             self.fin_acknowledged();
+        }
+    }
+    /// What a segment acknowledges.
+    fn ack_info<'a>(&self, header: &'a Header) -> AckInfo<'a> {
+        let sack = &header.options.sack;
+        AckInfo {
+            acknowledgment: header.acknowledgment,
+            window_bytes: u32::from(header.window) << self.tcb.sender.scale,
+            echo: self.tcb.common.echo_of(header.options.timestamps),
+            sack: (self.tcb.common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: self.tcb.common.flags.has(ConnectionFlags::ECN)
+                && header.flags.ece()
+                && (self.tcb.sender.space.has_outstanding()
+                    || !self.tcb.common.config.policy.ece_needs_data_in_flight),
         }
     }
     /// Our FIN is acknowledged.
@@ -89,5 +103,25 @@ impl Input<'_, '_> {
             TcpState::LastAck => self.tcb.finish(None, self.env, self.outcome),
             _ => {}
         }
+    }
+    /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
+    /// acknowledged at all.
+    fn is_recent(&self, acknowledgment: Sequence) -> bool {
+        let others = u64::from(self.tcb.common.flags.has(ConnectionFlags::ACTIVE))
+            + u64::from(self.tcb.common.state.has_fin_acknowledged());
+        let acknowledged = self.tcb.sender.acknowledged_bytes + others;
+        let old_bytes = u64::from(self.tcb.sender.space.largest_window).min(acknowledged) as u32;
+        acknowledgment.within(self.tcb.sender.space.unacknowledged.back(old_bytes), old_bytes + 1)
+    }
+    /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
+    fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
+        let header = arrival.header;
+        let window = u32::from(header.window) << self.tcb.sender.scale;
+        // One that is not believed changes nothing.
+        let same_window = window == self.tcb.sender.space.window
+            || (self.tcb.common.config.policy.same_sequence_only_widens_window
+                && self.tcb.sender.space.narrows_again(header.sequence, header.acknowledgment, window));
+        let empty = arrival.payload.is_empty() && !header.flags.fin();
+        self.tcb.sender.space.has_outstanding() && same_window && empty && self.tcb.sender.space.window > 0
     }
 }

@@ -6,6 +6,7 @@ use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Changes, ResetReply};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
+use crate::receiver::data::InOrder;
 use crate::state::Allows;
 use core::slice::from_mut;
 use inhost_event::TcpState;
@@ -56,8 +57,9 @@ impl Input<'_, '_> {
             timestamps,
             self.env,
         );
-        if *fin || came.reaches_fin {
-            self.take_fin(came.reaches_fin);
+        let reaches_fin = came == InOrder::ReachesFin;
+        if *fin || reaches_fin {
+            self.take_fin(reaches_fin);
         }
     }
     /// What goes on behind the peer's FIN: data has nobody to read it, and another FIN, in the next place, is as the first.

@@ -56,7 +56,13 @@ impl Input<'_, '_> {
             // Both called at once.
             // spec: RFC9293 MUST-10 (simultaneous open)
             // spec: RFC9293 MUST-11 (that we called is remembered)
-            self.tcb.sender.syn_crossed();
+            // What of our data the peer takes with our SYN it acknowledges with that. Data that is not sent yet waits for the
+            // handshake.
+            if let Some(buffers) = &mut self.tcb.sender.buffers
+                && buffers.fast_open.as_ref().is_some_and(|open| open.sent == 0)
+            {
+                buffers.fast_open = None;
+            }
             self.tcb.enter(TcpState::SynReceived, self.env);
             self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
             return;
@@ -64,7 +70,7 @@ impl Input<'_, '_> {
         self.syn_answered(header);
         self.tcb.sender.space.unacknowledged = header.acknowledgment;
         self.tcb.sender.space.window_acknowledgment = header.acknowledgment;
-        self.tcb.sender.measure_syn(&self.tcb.common, header, self.env.now);
+        self.measure_syn(header);
         self.establish();
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
         self.tcb.receiver.space.edge =
@@ -79,7 +85,7 @@ impl Input<'_, '_> {
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     pub(super) fn open_by(&mut self, header: &Header) {
-        self.tcb.sender.measure_syn(&self.tcb.common, header, self.env.now);
+        self.measure_syn(header);
         self.tcb.sender.space.window = u32::from(header.window) << self.tcb.sender.scale;
         self.tcb.sender.space.largest_window =
             self.tcb.sender.space.largest_window.max(self.tcb.sender.space.window);
@@ -216,5 +222,34 @@ impl Input<'_, '_> {
                 self.tcb.orphaned(self.env.now);
             }
         }
+    }
+    /// The round trip of the handshake, unless the SYN was repeated.
+    // spec: RFC7323 3.2-3
+    fn measure_syn(&mut self, header: &Header) {
+        // What a timestamp measures is told apart from what a repeated SYN left in undo.
+        if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED)
+            && !self.tcb.common.config.policy.rtt_sample_for_each_ack
+        {
+            return;
+        }
+        let measured = self
+            .tcb
+            .common
+            .flags
+            .has(ConnectionFlags::SYN_TIMED)
+            .then(|| self.env.now.since(self.tcb.sender.sent_at));
+        let echoed = self
+            .tcb
+            .common
+            .echo_of(header.options.timestamps)
+            .and_then(|echo| self.tcb.sender.echoed_round_trip(&self.tcb.common, echo, self.env.now));
+        let acknowledgment = header.acknowledgment;
+        self.tcb.sender.timer.round_trip.acknowledged(
+            acknowledgment,
+            acknowledgment,
+            measured,
+            echoed,
+            &self.tcb.common.config,
+        );
     }
 }

@@ -5,6 +5,7 @@ use super::Input;
 use crate::arrival::Coming;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Changes, Outcome};
+use crate::receiver::data::InOrder;
 use crate::receiver::window::tighten;
 use crate::sender::acknowledgment::{AckInfo, Acknowledged};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
@@ -123,15 +124,15 @@ impl Connection {
         self.sender.take_window(&self.common, self.receiver.space.next, numbers, env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
-            let what = (Coming { bytes, push: header.push, is_marked: false }, false);
+            let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
             let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
             let came = self.receiver.take_in_order(common, round_trip, payload, what, header.timestamps, env);
             outcome.changes |= Changes::READABLE;
-            if came.fills_hole {
+            if came != InOrder::Plain {
                 self.sender.release_small(&self.common);
-            }
-            if came.reaches_fin {
-                Input { tcb: self, env, outcome }.take_fin(true);
+                if came == InOrder::ReachesFin {
+                    Input { tcb: self, env, outcome }.take_fin(true);
+                }
             }
             if !self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
                 self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, env.now);
