@@ -90,4 +90,12 @@ impl Common {
         let user = self.config.user_timeout;
         if self.state.opens() { self.config.connect_timeout.min(user) } else { user }
     }
+    /// Whether the application may write although the handshake is not done.
+    pub fn is_early(&self) -> bool {
+        self.state == TcpState::SynReceived && self.fast_open == FastOpenState::Accepted
+    }
+    /// Whether a SYN of the peer's began it, and it is not done.
+    pub fn is_handshake_of_a_listener(&self) -> bool {
+        self.state == TcpState::SynReceived && !self.flags.has(ConnectionFlags::ACTIVE) && !self.is_early()
+    }
 }

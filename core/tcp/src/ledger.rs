@@ -1,7 +1,8 @@
 //! Where a connection's time went: each nanosecond of its age in exactly one cause of each ledger.
 
+use crate::Environment;
 use inhost_base::{Duration, Instant};
-use inhost_event::{ReceiveCause, SendCause};
+use inhost_event::{CauseChanged, Event, Mask, ReceiveCause, SendCause};
 
 /// Time by cause of the sending side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,6 +94,11 @@ impl Accounts {
             send: SendCause::Opening,
             receive: ReceiveCause::Opening,
         }
+    }
+    /// Tells the sink what sending and receiving wait for.
+    pub fn tell(&self, env: &mut Environment<'_>) {
+        let (socket, send, receive) = (env.socket, self.send_cause(), self.receive_cause());
+        env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
     }
     /// What sending waits for.
     pub fn send_cause(&self) -> SendCause {

@@ -172,7 +172,7 @@ impl Reception<'_> {
         let Some(found) = found else { return false };
         match sockets.any(found) {
             Some(Socket::Tcp(flow)) => {
-                quoted.tcp_sequence.is_some_and(|sequence| flow.connection().was_sent_lately(sequence))
+                quoted.tcp_sequence.is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence))
             }
             Some(Socket::Udp(udp)) => udp.recent().has_recent(remote, now),
             Some(Socket::Echo(echo)) => echo.recent().has_recent(remote, now),

@@ -19,7 +19,7 @@ impl Parts {
     ) -> Result<(), Drop> {
         let key = self.demux.search_tcp(&self.sockets, local, remote).ok_or(Drop::NoSocket)?;
         let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
-        if !self.sockets.tcp(key).is_some_and(|flow| flow.connection().is_in_flight(sequence)) {
+        if !self.sockets.tcp(key).is_some_and(|flow| flow.connection().sender().is_in_flight(sequence)) {
             return Err(Drop::NotCredible);
         }
         if error.kind == ErrorKind::PacketTooBig && self.may_be_fragmented(key) {

@@ -159,21 +159,18 @@ impl Connection {
         let Some(buffers) =
             self.receiver.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
         else {
-            return self.borrow_copied(most, env);
+            // The urgent mark lies within the first packet: what is before it is copied out.
+            let Some(mut packet) = env.pool.take_bare(most).filter(|_| most > 0) else {
+                return Ok(Packet::default());
+            };
+            if let Some(place) = packet.extend(most) {
+                self.read(place, env)?;
+            }
+            return Ok(packet);
         };
         let packet = buffers.receive.take().unwrap_or_default();
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, packet.len(), env);
         self.after_reading(env);
-        Ok(packet)
-    }
-    /// The urgent mark lies within the first packet: what is before it is copied out.
-    fn borrow_copied(&mut self, most: usize, env: &mut Environment<'_>) -> Result<Packet, ReceiveError> {
-        let Some(mut packet) = env.pool.take_bare(most).filter(|_| most > 0) else {
-            return Ok(Packet::default());
-        };
-        if let Some(place) = packet.extend(most) {
-            self.read(place, env)?;
-        }
         Ok(packet)
     }
     /// Drops up to `bytes` bytes from the front of what waits.
@@ -245,7 +242,7 @@ impl Connection {
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.receiver().readable_bytes() > 0
-            && (!self.common.state.opens() || self.handshake().is_early())
+            && (!self.common.state.opens() || self.common.is_early())
             && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
             return self.end_with_reset(env);

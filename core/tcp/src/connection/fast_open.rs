@@ -117,19 +117,4 @@ impl Connection {
             state: self.common.fast_open,
         })
     }
-    /// The SYN, or SYN and ACK, left with `sent` bytes of data.
-    pub(crate) fn syn_left(&mut self, sent: u32) {
-        let Some(open) = self.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) else {
-            return;
-        };
-        if sent > 0 {
-            open.sent = sent;
-            self.common.fast_open = FastOpenState::DataSent;
-        }
-        if open.accepted && !self.common.flags.has(ConnectionFlags::EARLY) {
-            // The queue begins after the SYN, so that what is sent now has its place in it.
-            self.common.flags.set(ConnectionFlags::EARLY);
-            self.sender.space.unacknowledged = open.initial + 1;
-        }
-    }
 }

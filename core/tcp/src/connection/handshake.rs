@@ -6,10 +6,13 @@ use crate::receiver::Receiver;
 use crate::receiver::window::scale_for;
 use crate::sender::Sender;
 use crate::sender::handshake::FastOpen;
-use crate::{Connection, EcnMode, FastOpenState, Header};
+use crate::{Connection, EcnMode, Header};
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, Flags, TcpOptions};
+
+/// How far beyond the numbers of a connection in TIME-WAIT Linux begins the next one.
+const SMALL_STATE_DISTANCE: u32 = 65_537;
 
 /// A view of the handshake: what our SYN carries, and which data it covers. From [`Connection::handshake`].
 #[derive(Clone, Copy)]
@@ -142,21 +145,6 @@ impl<'a> Handshake<'a> {
     pub fn is_held(&self) -> bool {
         self.common.flags.has(ConnectionFlags::HELD)
     }
-    /// Whether the application may write although the handshake is not done.
-    pub fn is_early(&self) -> bool {
-        self.common.state == TcpState::SynReceived && self.common.fast_open == FastOpenState::Accepted
-    }
-    /// Whether a SYN of the peer's began it, and it is not done.
-    pub(crate) fn is_handshake_of_a_listener(&self) -> bool {
-        self.common.state == TcpState::SynReceived
-            && !self.common.flags.has(ConnectionFlags::ACTIVE)
-            && !self.is_early()
-    }
-    /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
-    /// has not acknowledged yet.
-    pub fn is_answer_to_early_data(&self, sequence: Sequence) -> bool {
-        self.is_early() && sequence + 1 == self.sender.space.unacknowledged
-    }
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub(crate) fn echo_is_foreign(&self, header: &Header, now: Instant) -> bool {
         let Some((_, echo)) = header.options.timestamps.filter(|_| self.common.config.timestamps) else {
@@ -202,5 +190,32 @@ impl<'a> Handshake<'a> {
     }
     fn fast_open(&self) -> Option<&FastOpen> {
         self.sender.buffers.as_deref()?.fast_open.as_deref()
+    }
+    /// Whether the application may write although the handshake is not done.
+    pub fn is_early(&self) -> bool {
+        self.common.is_early()
+    }
+    /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
+    /// RFC 6191): the least initial sequence number that the new connection must choose.
+    // spec: RFC9293 SHLD-4
+    pub fn yields_to(&self, header: &Header) -> Option<Sequence> {
+        let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        if self.common.state != TcpState::TimeWait || flags != Flags::SYN {
+            return None;
+        }
+        let newer_number = self.receiver.space.next.precedes(header.sequence);
+        let newer = match header.options.timestamps {
+            Some((value, _)) if self.common.flags.has(ConnectionFlags::TIMESTAMPS) => {
+                let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
+                ahead > 0 || (ahead == 0 && newer_number)
+            }
+            _ => newer_number,
+        };
+        // A distance that no earlier segment of ours can bridge.
+        let distance = match self.common.config.policy.minimal_last_states {
+            true => SMALL_STATE_DISTANCE,
+            false => self.sender.space.largest_window.max(0xffff),
+        };
+        newer.then(|| self.sender.space.next + distance)
     }
 }

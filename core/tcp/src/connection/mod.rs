@@ -35,9 +35,9 @@ use crate::sender::history::History;
 use crate::sender::next::Next;
 use crate::state::Allows;
 use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
-use inhost_base::{Instant, Sequence};
+use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{CauseChanged, Disconnected, Event, Mask, PhaseChanged, SendCause, TcpState};
+use inhost_event::{Disconnected, Event, Mask, PhaseChanged, SendCause, TcpState};
 use std::sync::Arc;
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
@@ -74,9 +74,6 @@ pub struct Connection {
 /// In `challenges`: the peer's SYN came again and acknowledged ours, which in the Linux profile makes a connection of a
 /// listener's handshake, with a count of its own.
 const CHALLENGED_AS_CONNECTION: u8 = 2;
-
-/// How far beyond the numbers of a connection in TIME-WAIT Linux begins the next one.
-const SMALL_STATE_DISTANCE: u32 = 65_537;
 
 impl Connection {
     /// Takes a segment for this connection. `payload`'s window is the segment's data; what is kept of it is taken,
@@ -210,30 +207,6 @@ impl Connection {
         self.sender.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
     }
-    /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
-    /// RFC 6191): the least initial sequence number that the new connection must choose.
-    // spec: RFC9293 SHLD-4
-    pub fn yields_to(&self, header: &Header) -> Option<Sequence> {
-        use inhost_wire::tcp::Flags;
-        let flags = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
-        if self.common.state != TcpState::TimeWait || flags != Flags::SYN {
-            return None;
-        }
-        let newer_number = self.receiver.space.next.precedes(header.sequence);
-        let newer = match header.options.timestamps {
-            Some((value, _)) if self.common.flags.has(ConnectionFlags::TIMESTAMPS) => {
-                let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
-                ahead > 0 || (ahead == 0 && newer_number)
-            }
-            _ => newer_number,
-        };
-        // A distance that no earlier segment of ours can bridge.
-        let distance = match self.common.config.policy.minimal_last_states {
-            true => SMALL_STATE_DISTANCE,
-            false => self.sender.space.largest_window.max(0xffff),
-        };
-        newer.then(|| self.sender.space.next + distance)
-    }
 
     // What the rest of the crate shares.
 
@@ -343,7 +316,7 @@ impl Connection {
     pub(crate) fn settle_sending(&mut self, env: &mut Environment<'_>) {
         let next = self.decide();
         if self.send_waits_as(next, env.now) {
-            self.tell_causes(env);
+            self.accounts.tell(env);
         }
     }
     /// Brings the ledger of sending in line with `next`; true when its cause is another than before.
@@ -370,12 +343,8 @@ impl Connection {
     pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
         changed |= self.accounts.receive_waits_for(self.receiver.receive_cause(&self.common), env.now);
         if changed {
-            self.tell_causes(env);
+            self.accounts.tell(env);
         }
-    }
-    fn tell_causes(&self, env: &mut Environment<'_>) {
-        let (socket, send, receive) = (env.socket, self.accounts.send_cause(), self.accounts.receive_cause());
-        env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
     }
     /// Asks what is to be sent next, and keeps whether there is anything: it is asked for more often than it changes.
     #[inline]

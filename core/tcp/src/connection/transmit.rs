@@ -6,7 +6,7 @@ use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
 use crate::state::Allows;
-use crate::{Connection, Environment, Header, PlainHeader};
+use crate::{Connection, Environment, FastOpenState, Header, PlainHeader};
 use inhost_base::{Instant, Sequence};
 use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpState};
@@ -271,7 +271,17 @@ impl Connection {
             self.sender.timer.progress_at = now;
             self.sender.space.next = end + lent;
         }
-        self.syn_left(lent);
+        if let Some(open) = self.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
+            if lent > 0 {
+                open.sent = lent;
+                self.common.fast_open = FastOpenState::DataSent;
+            }
+            if open.accepted && !self.common.flags.has(ConnectionFlags::EARLY) {
+                // The queue begins after the SYN, so that what is sent now has its place in it.
+                self.common.flags.set(ConnectionFlags::EARLY);
+                self.sender.space.unacknowledged = open.initial + 1;
+            }
+        }
         self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
         let running = self.sender.timer.at;
         self.sender.timer.arm(&self.common, now);

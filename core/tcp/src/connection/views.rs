@@ -7,7 +7,7 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::state::Allows;
 use crate::{ConnectionError, ReceiveError};
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
 /// Probes after which a closed window is no short pause of the application behind it.
@@ -161,5 +161,22 @@ impl SendView<'_> {
     /// Whether the application holds small segments back.
     pub fn is_corked(self) -> bool {
         self.sender.flags.has(SenderFlags::CORKED)
+    }
+    /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
+    /// (RFC 5927 §4.1).
+    pub fn is_in_flight(self, sequence: Sequence) -> bool {
+        let next =
+            self.common.config.policy.icmp_may_quote_snd_nxt && !self.common.is_handshake_of_a_listener();
+        let in_flight = self.sender.space.outstanding_bytes() + u32::from(next);
+        sequence.within(self.sender.space.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
+    }
+    /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
+    pub fn was_sent_lately(self, sequence: Sequence) -> bool {
+        self.is_in_flight(sequence) || sequence == self.sender.space.next
+    }
+    /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
+    /// has not acknowledged yet.
+    fn is_answer_to_early_data(self, sequence: Sequence) -> bool {
+        self.common.is_early() && sequence + 1 == self.sender.space.unacknowledged
     }
 }

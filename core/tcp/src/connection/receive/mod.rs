@@ -5,6 +5,7 @@ mod acknowledgment;
 mod data;
 mod handshake;
 mod last_states;
+mod network_error;
 mod predicted;
 mod reset;
 

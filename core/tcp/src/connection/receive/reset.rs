@@ -48,7 +48,7 @@ impl Input<'_, '_> {
         let header = arrival.header;
         if self.tcb.common.state != TcpState::SynReceived
             || self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
-            || self.tcb.handshake().is_early()
+            || self.tcb.common.is_early()
         {
             return false;
         }

@@ -1,0 +1,85 @@
+//! ICMP errors about our segments (RFC 9293 §3.9.2.2, RFC 5927).
+
+use super::Input;
+use crate::flags::ConnectionFlags;
+use crate::outcome::Changes;
+use crate::state::Allows;
+use crate::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
+use inhost_base::Sequence;
+use inhost_event::{Drop, TcpState};
+
+impl Input<'_, '_> {
+    /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
+    // spec: RFC9293 MUST-54 (errors are acted on)
+    pub fn network_error(&mut self, error: NetworkError) {
+        if self.tcb.common.state == TcpState::Closed || !self.tcb.sender().is_in_flight(error.sequence) {
+            self.outcome.dropped = Some(Drop::NotCredible);
+            return;
+        }
+        match error.kind {
+            kind if self.tcb.common.is_handshake_of_a_listener()
+                && self.tcb.common.config.policy.soft_errors_end_handshakes =>
+            {
+                if self.forgets_caller(kind) {
+                    self.tcb.finish(Some(ConnectionError::Unreachable), self.env, self.outcome);
+                }
+            }
+            // spec: RFC9293 MUST-56 (soft errors never abort)
+            NetworkErrorKind::Soft(soft) => {
+                self.note(soft);
+                if soft == SoftError::Unreachable && self.tcb.common.config.policy.icmp_reverts_back_off {
+                    self.revert_back_off(error.sequence);
+                }
+            }
+            NetworkErrorKind::Hard(hard)
+                if self.tcb.common.state.opens() && !self.tcb.handshake().ended_before_open() =>
+            {
+                self.tcb.finish(Some(hard), self.env, self.outcome);
+            }
+            // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
+            NetworkErrorKind::Hard(ConnectionError::Refused) => {
+                self.note(SoftError::Refused);
+            }
+            NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable),
+            NetworkErrorKind::TooBig { path_mtu_mss } => {
+                self.tcb.path_shrank(path_mtu_mss, self.env);
+                if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
+                {
+                    // It was the data with the SYN that did not fit.
+                    self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
+                }
+            }
+        }
+        self.tcb.settle(self.env);
+    }
+    /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
+    /// where what icmpv6_err_convert makes of it is fatal.
+    fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
+        match (kind, self.tcb.common.flags.has(ConnectionFlags::IPV6)) {
+            (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
+            (NetworkErrorKind::Soft(soft), true) => {
+                matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
+            }
+            (NetworkErrorKind::Hard(_), is_ipv6) => is_ipv6,
+            (NetworkErrorKind::TooBig { .. }, _) => false,
+        }
+    }
+    fn note(&mut self, soft: SoftError) {
+        self.tcb.soft_error = Some(soft);
+        self.outcome.changes |= Changes::ERROR;
+    }
+    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
+    fn revert_back_off(&mut self, sequence: Sequence) {
+        let oldest = self.tcb.sender.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == sequence && !self.tcb.common.state.opens())
+        else {
+            return;
+        };
+        if self.tcb.sender.timer.round_trip.backoff > 0 && sequence == self.tcb.sender.space.unacknowledged {
+            self.tcb.sender.timer.round_trip.backoff -= 1;
+            self.tcb.sender.timer.at = (oldest.sent_at
+                + self.tcb.sender.timer.round_trip.timeout(&self.tcb.common.config))
+            .max(self.env.now);
+        }
+    }
+}
