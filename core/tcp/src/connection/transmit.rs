@@ -50,6 +50,130 @@ impl From<&PlainHeader> for EmittedSegment {
     }
 }
 
+/// A segment, or run of segments, that was given to the device: what follows from its being taken or refused.
+pub(super) struct Departure<'a, 'e> {
+    pub tcb: &'a mut Connection,
+    pub env: &'a mut Environment<'e>,
+    pub next: Next,
+    pub left: &'a EmittedSegment,
+}
+
+impl Departure<'_, '_> {
+    /// `out` was given `next`, with `lent` bytes of payload, and took so much of it.
+    #[inline(always)]
+    fn emitted(mut self, lent: u32, taken: Result<u32, Blocked>) -> bool {
+        match (taken, self.tcb.common.config.refusal_retry) {
+            (Ok(taken), _) => self.committed(taken),
+            (Err(Blocked::Link), Some(retry)) => self.refused_by_link(lent, retry),
+            (Err(Blocked::Link), None) => {}
+        }
+        taken.is_ok()
+    }
+    /// `out` took the segment, with `lent` bytes of payload: now it counts.
+    #[inline(always)]
+    pub(super) fn committed(&mut self, lent: u32) {
+        let (next, left) = (self.next, self.left);
+        match next {
+            Next::Synchronise => self.tcb.committed_syn(lent, self.env.now),
+            Next::Data(data) => {
+                let before = self.tcb.sender.sent_at;
+                self.committed_data(data, lent);
+                if data.fin {
+                    self.tcb.fin_left(before);
+                }
+            }
+            Next::Acknowledge => self.tcb.common.flags.clear(ConnectionFlags::APART),
+            Next::KeepAlive => {
+                self.tcb.sender.flags.clear(SenderFlags::KEEP_ALIVE);
+                self.tcb.sender.flags.clear(SenderFlags::PROBE);
+            }
+        }
+        if left.flags.ack() {
+            self.tcb.receiver.acknowledgment_left(&self.tcb.common, next, left.window);
+        }
+        let is_burst = self.tcb.common.acks_adapt() && matches!(next, Next::Data(Data { again: None, .. }));
+        if left.sack_bytes > 0 && !is_burst {
+            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+        }
+        if left.flags.urg() {
+            self.tcb.sender.flags.clear(SenderFlags::ANNOUNCE_URGENT);
+        }
+        let socket = self.env.socket;
+        self.env.emit(Mask::SEGMENT, || {
+            Event::SegmentSent(SegmentSent {
+                socket,
+                sequence: left.sequence,
+                acknowledgment: left.flags.ack().then_some(left.acknowledgment),
+                flags: left.flags.bits(),
+                payload_bytes: lent,
+                window_field: left.window,
+            })
+        });
+    }
+    /// The same for a part of the stream; compiled for each road by itself.
+    #[inline(always)]
+    fn committed_data(&mut self, data: Data, lent: u32) {
+        let (now, sack_bytes) = (self.env.now, self.left.sack_bytes);
+        // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
+        let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
+        let end = data.end();
+        if !self.tcb.sender.space.has_outstanding() && self.tcb.sender.space.window > 0 {
+            self.tcb.sender.timer.progress_at = now;
+            if self.tcb.common.config.refusal_retry.is_some() {
+                // What ran so far was for what could not leave.
+                self.tcb.sender.timer.stop();
+            }
+        }
+        let in_flight = self.tcb.sender.in_flight_bytes();
+        let probe = self.tcb.sender.flags.has(SenderFlags::TAIL_PROBE);
+        match data.again {
+            None => {
+                if data.length > 0 {
+                    self.tcb.receiver.note_answer(&self.tcb.common, now);
+                }
+                self.tcb.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
+                self.tcb.sender.left_first(&self.tcb.common, sack_bytes, data, in_flight, now);
+            }
+            Some(why) => {
+                self.tcb.sender.committed_again(&self.tcb.common, sack_bytes, data, why, in_flight, self.env)
+            }
+        }
+        if self.tcb.sender.recovery.reduces()
+            && let Some(buffers) = &mut self.tcb.sender.buffers
+        {
+            buffers.reduction.sent(end.since(data.start));
+        }
+        self.tcb.sender.space.next = self.tcb.sender.space.next.later(end);
+        self.tcb.sender.sent_at = now;
+        self.tcb.sender.paced(&self.tcb.common, data.length, now);
+        let overrides = self.tcb.sender.flags.has(SenderFlags::OVERRIDE);
+        self.tcb.sender.flags.clear(SenderFlags::OCCASIONS);
+        if overrides && self.tcb.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
+            // What the persist timer sent is data like any other.
+            self.tcb.sender.timer.round_trip.backoff = 0;
+            self.tcb.sender.timer.stop();
+        }
+        if !self.tcb.sender.timer.is_running() {
+            self.tcb.sender.timer.arm(&self.tcb.common, now);
+        }
+        if probe {
+            self.tcb.sender.flags.clear(SenderFlags::TAIL_PROBE);
+            let next = self.tcb.sender.space.next;
+            if let Some(buffers) = &mut self.tcb.sender.buffers {
+                buffers.tail_probe.left(next, data.again.map(|_| data.start));
+            }
+            self.tcb.sender.timer.arm(&self.tcb.common, now);
+        }
+        let all_sent = !self.tcb.sender.space.next.precedes(self.tcb.sender.stream_end());
+        if let Some(buffers) = &mut self.tcb.sender.buffers
+            && (all_sent || self.tcb.common.config.policy.cork_lasts_rto)
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            buffers.tail_probe.persists &= overrides;
+        }
+    }
+}
+
 impl Connection {
     /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
     pub(crate) fn transmit_pass<O: SegmentOutput + ?Sized>(
@@ -135,7 +259,8 @@ impl Connection {
         };
         let lent = payload.len() as u32;
         let taken = out.plain(&header, payload, ecn).map(|()| lent);
-        self.emitted(next, &EmittedSegment::from(&header), lent, taken, env)
+        let left = &EmittedSegment::from(&header);
+        Departure { tcb: self, env, next, left }.emitted(lent, taken)
     }
     /// Gives any segment, or run of segments, to `out`; false when that refuses it.
     fn emit<O: SegmentOutput + ?Sized>(
@@ -178,70 +303,8 @@ impl Connection {
             }
             _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
         };
-        self.emitted(next, &EmittedSegment::from(&header), lent, taken, env)
-    }
-    /// `out` was given `next`, with `lent` bytes of payload, and took so much of it.
-    #[inline(always)]
-    fn emitted(
-        &mut self,
-        next: Next,
-        left: &EmittedSegment,
-        lent: u32,
-        taken: Result<u32, Blocked>,
-        env: &mut Environment<'_>,
-    ) -> bool {
-        match (taken, self.common.config.refusal_retry) {
-            (Ok(taken), _) => self.committed(next, left, taken, env),
-            (Err(Blocked::Link), Some(retry)) => self.refused_by_link(next, left, lent, retry, env),
-            (Err(Blocked::Link), None) => {}
-        }
-        taken.is_ok()
-    }
-    /// `out` took the segment, with `lent` bytes of payload: now it counts.
-    #[inline(always)]
-    pub(crate) fn committed(
-        &mut self,
-        next: Next,
-        left: &EmittedSegment,
-        lent: u32,
-        env: &mut Environment<'_>,
-    ) {
-        match next {
-            Next::Synchronise => self.committed_syn(lent, env.now),
-            Next::Data(data) => {
-                let before = self.sender.sent_at;
-                self.committed_data(data, lent, left.sack_bytes, env);
-                if data.fin {
-                    self.fin_left(before);
-                }
-            }
-            Next::Acknowledge => self.common.flags.clear(ConnectionFlags::APART),
-            Next::KeepAlive => {
-                self.sender.flags.clear(SenderFlags::KEEP_ALIVE);
-                self.sender.flags.clear(SenderFlags::PROBE);
-            }
-        }
-        if left.flags.ack() {
-            self.receiver.acknowledgment_left(&self.common, next, left.window);
-        }
-        let is_burst = self.common.acks_adapt() && matches!(next, Next::Data(Data { again: None, .. }));
-        if left.sack_bytes > 0 && !is_burst {
-            self.receiver.sack_told(&self.common, env.pool);
-        }
-        if left.flags.urg() {
-            self.sender.flags.clear(SenderFlags::ANNOUNCE_URGENT);
-        }
-        let socket = env.socket;
-        env.emit(Mask::SEGMENT, || {
-            Event::SegmentSent(SegmentSent {
-                socket,
-                sequence: left.sequence,
-                acknowledgment: left.flags.ack().then_some(left.acknowledgment),
-                flags: left.flags.bits(),
-                payload_bytes: lent,
-                window_field: left.window,
-            })
-        });
+        let left = &EmittedSegment::from(&header);
+        Departure { tcb: self, env, next, left }.emitted(lent, taken)
     }
     /// The same for our SYN.
     #[inline(never)]
@@ -290,66 +353,6 @@ impl Connection {
         if crossed && self.common.config.policy.answers_crossing_syn && running > now {
             // The timer of our first SYN goes on.
             self.sender.timer.at = self.sender.timer.at.min(running);
-        }
-    }
-    /// The same for a part of the stream; compiled for each road by itself.
-    #[inline(always)]
-    fn committed_data(&mut self, data: Data, lent: u32, sack_bytes: u32, env: &mut Environment<'_>) {
-        let now = env.now;
-        // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
-        let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
-        let end = data.end();
-        if !self.sender.space.has_outstanding() && self.sender.space.window > 0 {
-            self.sender.timer.progress_at = now;
-            if self.common.config.refusal_retry.is_some() {
-                // What ran so far was for what could not leave.
-                self.sender.timer.stop();
-            }
-        }
-        let in_flight = self.sender.in_flight_bytes();
-        let probe = self.sender.flags.has(SenderFlags::TAIL_PROBE);
-        match data.again {
-            None => {
-                if data.length > 0 {
-                    self.receiver.note_answer(&self.common, now);
-                }
-                self.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
-                self.sender.left_first(&self.common, sack_bytes, data, in_flight, now);
-            }
-            Some(why) => self.sender.committed_again(&self.common, sack_bytes, data, why, in_flight, env),
-        }
-        if self.sender.recovery.reduces()
-            && let Some(buffers) = &mut self.sender.buffers
-        {
-            buffers.reduction.sent(end.since(data.start));
-        }
-        self.sender.space.next = self.sender.space.next.later(end);
-        self.sender.sent_at = now;
-        self.sender.paced(&self.common, data.length, now);
-        let overrides = self.sender.flags.has(SenderFlags::OVERRIDE);
-        self.sender.flags.clear(SenderFlags::OCCASIONS);
-        if overrides && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
-            // What the persist timer sent is data like any other.
-            self.sender.timer.round_trip.backoff = 0;
-            self.sender.timer.stop();
-        }
-        if !self.sender.timer.is_running() {
-            self.sender.timer.arm(&self.common, now);
-        }
-        if probe {
-            self.sender.flags.clear(SenderFlags::TAIL_PROBE);
-            let next = self.sender.space.next;
-            if let Some(buffers) = &mut self.sender.buffers {
-                buffers.tail_probe.left(next, data.again.map(|_| data.start));
-            }
-            self.sender.timer.arm(&self.common, now);
-        }
-        let all_sent = !self.sender.space.next.precedes(self.sender.stream_end());
-        if let Some(buffers) = &mut self.sender.buffers
-            && (all_sent || self.common.config.policy.cork_lasts_rto)
-        {
-            buffers.aggregate_until = Instant::FAR_FUTURE;
-            buffers.tail_probe.persists &= overrides;
         }
     }
     /// Our FIN left; data had left `before`.
