@@ -75,7 +75,11 @@ impl Reception<'_> {
         }
         let PlainPacket { header, header_bytes, ip: IpFront { total_bytes, .. }, .. } = plain;
         let untold = !mask.wants(Mask::LINK) && !mask.wants(Mask::SEGMENT);
-        if more && untold && pieces.is_empty() && flow.connection().receiver().may_be_followed(plain.payload_bytes()) {
+        if more
+            && untold
+            && pieces.is_empty()
+            && flow.connection().receiver().may_be_followed(plain.payload_bytes())
+        {
             self.merge.next = NextSegment::new(packet.bytes(), at, &plain);
         }
         packet.truncate(at + total_bytes);

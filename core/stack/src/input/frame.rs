@@ -171,9 +171,9 @@ impl Reception<'_> {
         let found = found.or_else(|| demux.find_binding(sockets, ip, quoted.protocol, link, local));
         let Some(found) = found else { return false };
         match sockets.any(found) {
-            Some(Socket::Tcp(flow)) => {
-                quoted.tcp_sequence.is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence))
-            }
+            Some(Socket::Tcp(flow)) => quoted
+                .tcp_sequence
+                .is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence)),
             Some(Socket::Udp(udp)) => udp.recent().has_recent(remote, now),
             Some(Socket::Echo(echo)) => echo.recent().has_recent(remote, now),
             Some(Socket::Probe(prober)) => prober.has_sent_recently(quoted, now),
