@@ -1,4 +1,4 @@
-//! What is told of a fast opening (RFC 7413).
+//! TCP Fast Open (RFC 7413): its outcome, for the application and for the cookie cache.
 
 use inhost_wire::tcp::FastOpenCookie;
 

@@ -98,7 +98,7 @@ impl SenderFlags {
     pub const PROBE: SenderFlags = SenderFlags(1);
     /// A keep-alive probe is due now.
     pub const KEEP_ALIVE: SenderFlags = SenderFlags(1 << 1);
-    /// The peer is to be told of urgent data now, with data or without.
+    /// A segment with URG is due now, with data or without.
     pub const ANNOUNCE_URGENT: SenderFlags = SenderFlags(1 << 2);
     /// The next small segment goes whatever silly-window avoidance says (RFC 9293 §3.8.6.2.1, override).
     pub const OVERRIDE: SenderFlags = SenderFlags(1 << 3);

@@ -8,7 +8,7 @@ use inhost_event::Drop;
 use inhost_wire::tcp::{Flags, TcpOptions};
 
 /// What has changed about a connection in one call: a set. When it wants to be called next, and whether it would send,
-/// are asked of it after every call and not told here.
+/// are queried after every call and are not part of this set.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes(u16);
 

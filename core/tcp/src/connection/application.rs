@@ -132,7 +132,7 @@ impl Connection {
     }
 
     /// Moves bytes of the stream into `into`, in order; `Ok(0)` at the stream's end (or for an empty `into`). A read
-    /// stops at the urgent mark, so that [`Connection::urgent_ahead`] tells on which side of it the next byte lies.
+    /// stops at the urgent mark, so that [`ReceiveView::urgent_ahead`](crate::ReceiveView::urgent_ahead) tells on which side of it the next byte lies.
     ///
     /// # Errors
     /// [`ReceiveError::WouldBlock`] while nothing is there, [`ReceiveError::Connection`] after an end by error.

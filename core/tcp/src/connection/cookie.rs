@@ -4,8 +4,8 @@ use crate::flags::ConnectionFlags;
 use crate::{Connection, Environment};
 
 impl Connection {
-    /// The SYN and ACK left already, from whoever answers without keeping state: what follows is the peer's
-    /// acknowledgment. No round trip is measured by it, for nobody noted when it left. Of use only straight after
+    /// The SYN and ACK left already, as a SYN cookie, which keeps no state: the peer's acknowledgment follows. It measures no
+    /// round trip, because the time of departure is not known. Of use only directly after
     /// [`Connection::accept`], which was given the number that the SYN and ACK bore.
     pub fn answered(&mut self, env: &mut Environment<'_>) {
         if !self.common.flags.has(ConnectionFlags::SYNCHRONISE)

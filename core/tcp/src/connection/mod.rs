@@ -122,7 +122,7 @@ impl Connection {
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = self.transmit_pass(env, budget_segments, out);
-        // A pass in which nothing left makes no room: a writer that lacks memory would be told in each pass of a full
+        // A pass in which nothing left makes no room: a writer that lacks memory would be woken in each pass of a full
         // device, and would try in vain each time.
         if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)
         {
@@ -306,13 +306,13 @@ impl Connection {
         let next = self.decide();
         self.settle_as(next, env);
     }
-    /// The same, where what is to be sent next is known.
+    /// As [`Self::settle`], where the next segment is known.
     #[inline]
     pub(crate) fn settle_as(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
         let changed = self.send_waits_as(next, env.now);
         self.settle_receiving(changed, env);
     }
-    /// The same, where nothing has happened to the receiving side.
+    /// As [`Self::settle`], where the receiving side has not changed.
     pub(crate) fn settle_sending(&mut self, env: &mut Environment<'_>) {
         let next = self.decide();
         if self.send_waits_as(next, env.now) {

@@ -1,6 +1,6 @@
-//! What a connection sends next, and why not more: what the sender says ([`crate::sender::next`]), and what goes with
-//! nothing of the stream. Most often all is out, or one small segment leaves while nothing else is (DEC §4): that is
-//! told at a glance, by the same rules.
+//! What a connection sends next, and why not more: data, as the sender decides ([`crate::sender::next`]), or a segment
+//! without data. Most often all data is out, or one small segment leaves while nothing else is out (DEC §4): the fast path
+//! decides these two by the same rules.
 
 use super::Connection;
 use crate::common::Common;
@@ -88,7 +88,7 @@ impl Outgoing<'_> {
             && !self.receiver.has_sack_news(self.common);
         goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
     }
-    /// The same, whatever is out of the ordinary.
+    /// The decision in every case.
     fn next_in_general(self) -> Result<Next, SendCause> {
         if self.common.state.opens()
             && (!self.common.flags.has(ConnectionFlags::EARLY)

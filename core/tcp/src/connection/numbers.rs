@@ -49,7 +49,7 @@ impl KeptNumbers<'_> {
     /// stay. A number that the stream has left behind moves only as far as the connection brings it along, so that a
     /// number which nothing brings along is wrong after 2^31, as it is after 2 GiB of data.
     ///
-    /// The peer knows nothing of it: whoever calls this translates what passes between the two from now on. In segments
+    /// The peer knows nothing of it: the caller translates what passes between the two from now on. In segments
     /// that this end sends, and in datagrams quoted in ICMP errors that it gets, the sequence number is `by` too
     /// high for the peer. The acknowledgment number and the SACK blocks of the peer's segments are `by` too low for this
     /// end, and so are the numbers of a quoted segment. Jumps add up, modulo 2^32.
@@ -70,7 +70,7 @@ impl KeptNumbers<'_> {
         }
         true
     }
-    /// The same for the receive space, as though `by` bytes had been received, read or discarded, and acknowledged. The
+    /// Moves the receive space on, as though `by` bytes had been received, read or discarded, and acknowledged. The
     /// sequence number of the peer's segments is `by` too low for this end; the acknowledgment number and the SACK
     /// blocks of what this end sends are `by` too high for the peer.
     #[doc(hidden)]

@@ -12,7 +12,7 @@ use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpState};
 use inhost_wire::tcp::Flags;
 
-/// What the header of a segment that left told.
+/// Fields of the header of a segment that left.
 pub(crate) struct EmittedSegment {
     sequence: Sequence,
     acknowledgment: Sequence,
@@ -110,7 +110,7 @@ impl Departure<'_, '_> {
             })
         });
     }
-    /// The same for a part of the stream; compiled for each road by itself.
+    /// A part of the stream left. It is inlined in the fast path and in the slow path.
     #[inline(always)]
     fn committed_data(&mut self, data: Data, lent: u32) {
         let (now, sack_bytes) = (self.env.now, self.left.sack_bytes);
@@ -218,7 +218,7 @@ impl Connection {
             && first != self.sender.space.next
             && self.receiver.has_sack_news(&self.common)
         {
-            // All segments of a burst have told the same.
+            // All segments of a burst carried the same SACK blocks.
             self.receiver.sack_told(&self.common, env.pool);
         }
         self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
@@ -366,7 +366,7 @@ impl Connection {
             && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
                 || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
         {
-            // It has told nothing of what came.
+            // It acknowledged nothing of what came.
             self.receiver.ack_timing.duplicates_due = 1;
         }
         self.common.flags.clear(ConnectionFlags::APART);

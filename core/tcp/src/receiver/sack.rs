@@ -59,7 +59,7 @@ impl Receiver {
             blocks => sack_option_bytes(blocks),
         }
     }
-    /// What lies from `start` to `end` came again: the peer is told so (RFC 2883 §4).
+    /// What lies from `start` to `end` came again: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Sequence, end: Sequence) {
         if common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack && start.precedes(end) {
             self.buffers_mut().reassembly.duplicate = Some((start, end));

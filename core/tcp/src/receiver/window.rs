@@ -1,4 +1,4 @@
-//! The window that we offer: how large, when it moves, and when the peer is told (RFC 9293 §3.8.6.2.2, MIT §7.1).
+//! The window that we advertise: its size, when it moves, and when a window update is due (RFC 9293 §3.8.6.2.2, MIT §7.1).
 
 use super::Receiver;
 use crate::Config;
@@ -23,7 +23,7 @@ struct Space {
     used_bytes: usize,
 }
 
-/// The least shift by which the whole window can be told (RFC 7323 §2.3).
+/// The least shift with which the whole window can be advertised (RFC 7323 §2.3).
 // spec: RFC7323 2.3-2
 pub(crate) fn scale_for(config: &Config) -> u8 {
     let mut scale = 0;
@@ -77,7 +77,7 @@ impl Receiver {
     pub fn window_space(&self, common: &Common) -> u32 {
         self.space(common).now_bytes
     }
-    /// How far the right edge would move if the peer were told of `space` now.
+    /// How far the right edge would move if `space` were advertised now.
     #[inline]
     fn edge_advance(&self, space: &Space) -> u32 {
         let edge = self.space.next + space.now_bytes;

@@ -42,7 +42,7 @@ const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
     /// Takes an acknowledgment: what it delivers, what it says of losses and of the path, and the timers of what is still
-    /// out. It is inlined in the fast path and in the slow path, so that the fast one makes no test whose answer is known.
+    /// out. It is inlined in the fast path and in the slow path, so that the fast path is compiled without the tests whose answers it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
     pub fn acknowledge(
@@ -196,7 +196,7 @@ impl Sender {
         let segment = self.segment_bytes().max(1);
         if sample.advanced_bytes > 0 {
             if self.recovery.state == RecoveryState::Recovery {
-                // One of the segments acknowledged filled the hole; the others the duplicates had told of.
+                // One of the segments acknowledged filled the hole; the duplicates stood for the others.
                 let others =
                     (sample.advanced_bytes.div_ceil(segment) - 1).min(u32::from(self.recovery.duplicates));
                 self.recovery.duplicates -= others as u8;

@@ -14,7 +14,7 @@ use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{BlockLayout, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
 
-/// Segments of this length or more are written so that each lies in one piece, whoever makes their checksums.
+/// Segments of this length or more are written so that each lies in one piece, with hardware checksums or without.
 const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
 /// What is to be sent, and what is known of what was.

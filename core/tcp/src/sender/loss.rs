@@ -310,7 +310,7 @@ impl LossRecovery<'_, '_> {
                 self.sender.recovery.forward = false;
             }
         } else if sample.advanced_bytes > 0 {
-            // Step 2b: new data goes out, whose acknowledgment will tell. Where there is none, no more can be told.
+            // Step 2b: new data goes out, and its acknowledgment decides. Without new data the question stays open.
             if self.may_send_new(sample.edge) {
                 self.sender.recovery.recover = self.sender.space.next;
             } else {

@@ -71,7 +71,7 @@ impl Recovery {
 }
 
 impl Sender {
-    /// The peer is to be told with the next new data that the window is smaller, whatever for (RFC 3168 §6.1.2).
+    /// The next new data carries CWR, for any reduction of the window (RFC 3168 §6.1.2).
     pub fn tell_of_reduction(&mut self, common: &Common) {
         self.flags.put(SenderFlags::WINDOW_REDUCED, common.flags.has(ConnectionFlags::ECN));
     }

@@ -17,7 +17,7 @@ pub(crate) struct RateReduction {
 
 impl RateReduction {
     /// Begins with `outstanding_bytes` sent and not acknowledged, of which the peer had `sacked_bytes` before the
-    /// acknowledgment that told of the loss, and with what that one delivered.
+    /// acknowledgment that showed the loss, and with what that one delivered.
     pub fn new(outstanding_bytes: u32, sacked_bytes: u32) -> Self {
         RateReduction {
             start_bytes: outstanding_bytes.saturating_sub(sacked_bytes).max(1),
@@ -30,7 +30,7 @@ impl RateReduction {
         self.sent_bytes = self.sent_bytes.saturating_add(bytes);
     }
     /// An acknowledgment delivered `delivered` bytes: the window, with `in_flight` bytes still on their way.
-    /// `good`: it moved `SND.UNA` and told of no further loss (`SafeACK`).
+    /// `good`: it moved `SND.UNA` and showed no further loss (`SafeACK`).
     // spec: RFC5681 3.2-10, 4.3-2; RFC8985 9.3-2
     pub fn window(
         &mut self,

@@ -90,7 +90,7 @@ impl Input<'_, '_> {
         }
     }
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
-    /// closed the peer is told by a reset that its data is lost (RFC 9293 §3.6.1).
+    /// closed, a reset tells the peer that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>) {
         if self.tcb.common.state != TcpState::Established {
             return self.refuse_data(arrival);

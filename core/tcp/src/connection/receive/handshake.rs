@@ -226,7 +226,8 @@ impl Input<'_, '_> {
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3
     fn measure_syn(&mut self, header: &Header) {
-        // What a timestamp measures is told apart from what a repeated SYN left in undo.
+        // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
+        // relies on the timestamp then.
         if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED)
             && !self.tcb.common.config.policy.rtt_sample_for_each_ack
         {

@@ -52,8 +52,8 @@ impl Input<'_, '_> {
         }
         self.tcb.settle(self.env);
     }
-    /// Whether Linux forgets a caller of which it hears that: over IPv4 where the way is gone (tcp_req_err), over IPv6
-    /// where what icmpv6_err_convert makes of it is fatal.
+    /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
+    /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.
     fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
         match (kind, self.tcb.common.flags.has(ConnectionFlags::IPV6)) {
             (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,

@@ -91,9 +91,8 @@ impl Connection {
     pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
         self.settle(env);
     }
-    /// What a router said is over with an acknowledgment, where it is so: not with one that is in its place as header
-    /// prediction has it, window and all, for Linux does not look at that. It does where the first data comes with it, for
-    /// which the socket has no memory yet.
+    /// An acknowledgment ends a soft error where the policy says so. As in Linux, one that its own header prediction takes
+    /// does not: in order, with the same window, and not the first data.
     #[cold]
     fn forget_soft_error(&mut self, header: &PlainHeader) {
         let same_window = u32::from(header.window) << self.sender.scale == self.sender.space.window;

@@ -89,7 +89,7 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::RateLimited);
         }
     }
-    /// The same for a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
+    /// Challenges a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
     /// Linux, with a count of its own.
     pub(super) fn challenge_syn(&mut self) {
         let begins = self.tcb.common.config.policy.challenge_interval.is_some()
