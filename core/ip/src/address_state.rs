@@ -80,7 +80,7 @@ pub struct Assigned {
     next_at: Instant,
     defended_at: Option<Instant>,
     /// How many stable identifiers were tried before this one (RFC 7217 `DAD_Counter`).
-    pub(crate) attempts: u8,
+    attempts: u8,
 }
 
 impl Assigned {
@@ -98,6 +98,14 @@ impl Assigned {
             defended_at: None,
             attempts: 0,
         }
+    }
+    /// A stable address (RFC 7217) after so many that were in use already.
+    pub(crate) fn stable(cidr: Cidr, attempts: u8) -> Self {
+        Assigned { attempts, ..Assigned::new(cidr, AddressOrigin::Autoconfigured) }
+    }
+    /// How many stable addresses were tried before this one (RFC 7217 `DAD_Counter`).
+    pub(crate) fn attempts(&self) -> u8 {
+        self.attempts
     }
     /// Begins the test; until it has passed the address is not ours when `before_use`.
     // spec: RFC5227 2.1.1, RFC4862 5.4.2

@@ -4,16 +4,16 @@ use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Arrived;
 use crate::clock::Clock;
 use crate::icmp::limits::{ErrorLimit, ErrorLimits};
-use crate::ident::{Identifications, write_address};
-use crate::interface::{DuplicateDetection, Interface, InterfaceConfig, Interfaces, Medium};
+use crate::ident::Identifications;
+use crate::interface::{Interface, InterfaceConfig, Interfaces, Medium};
+use crate::link::StableKey;
 use crate::reassembly::Reassembly;
 use crate::routing::{PREFERENCE_CONFIGURED, Route, RouteOrigin, Routing};
 use crate::table::Keyed;
-use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, StableKey, limits, scope};
-use inhost_base::{Cidr, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
+use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, limits, scope};
+use inhost_base::{Cidr, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
 use inhost_buf::Pool;
 use inhost_wire::ipv6;
-use inhost_wire::ndp::solicited_node_multicast;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -54,7 +54,7 @@ impl Ip {
             errors_each: ErrorLimits::new(errors_each, keyed),
             errors_have_precedence,
             resolved: VecDeque::new(),
-            stable_key: StableKey { key: random.private_key(), secret: stable_secret },
+            stable_key: StableKey::new(random.private_key(), stable_secret),
             forwarding,
             hop_limit: hop_limit.max(1),
             accept_source_routes,
@@ -88,7 +88,8 @@ impl Ip {
         self.interfaces.push(interface);
         let configured = self.set_up(link, &addresses, &gateways, env);
         if let Err(error) = configured {
-            self.remove_routes_of(link);
+            self.routing.remove_where(|route| route.link == link);
+            self.paths_changed();
             if let Some(mut interface) = self.interfaces.pop() {
                 interface.control.clear(env.pool);
                 interface.forward.clear(env.pool);
@@ -131,7 +132,9 @@ impl Ip {
             addresses.iter().any(|cidr| cidr.address().is_ipv6() && scope::is_link_local(cidr.address()));
         if ipv6 && link_local && !has_link_local {
             let prefix = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
-            self.make_stable_address(link, prefix, 0, env);
+            if let Some(mut link) = self.link(link) {
+                link.make_stable_address(prefix, 0, env);
+            }
         }
         for (index, gateway) in gateways.iter().enumerate() {
             self.add_gateway(link, *gateway, PREFERENCE_CONFIGURED + index as u32)?;
@@ -145,7 +148,8 @@ impl Ip {
         address: Cidr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.assign(link, Assigned::new(address, AddressOrigin::Configured), true, env)
+        let assigned = Assigned::new(address, AddressOrigin::Configured);
+        self.link(link).ok_or(ConfigureError::NoLink)?.assign(assigned, true, env)
     }
     /// Adds an address that a server lends, or that was drawn from the link-local block, as [`Ip::add_address`] does. It
     /// is given up when another host insists on it: then it stays, of no use, as [`crate::AddressState::Duplicate`].
@@ -155,62 +159,8 @@ impl Ip {
         address: Cidr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.assign(link, Assigned::new(address, AddressOrigin::Leased), true, env)
-    }
-    /// Gives a link an address; `connects` when its prefix is on the link.
-    // spec: RFC5227 2.1, RFC4862 5.4
-    pub(crate) fn assign(
-        &mut self,
-        link: LinkId,
-        mut assigned: Assigned,
-        connects: bool,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<(), ConfigureError> {
-        let (cidr, address) = (assigned.cidr, assigned.address());
-        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
-        // spec: RFC1122 3.2.1.3-5, 3.2.2.9-1, 3.2.2.9-3, 3.3.1.6-1
-        let is_wrong = !scope::is_unicast(address)
-            || scope::is_loopback(address) != interface.is_loopback()
-            || address.is_ipv6() && !interface.config.ipv6
-            || address.is_ipv4()
-                && cidr.prefix_bits() < 31
-                && (cidr.network() == address || cidr.broadcast().map(IpAddr::V4) == Some(address));
-        if is_wrong {
-            return Err(ConfigureError::Invalid);
-        }
-        if interface.assigned(address).is_some() {
-            return Err(ConfigureError::Exists);
-        }
-        if !interface.has_address_room() {
-            return Err(ConfigureError::Limit);
-        }
-        if let IpAddr::V6(v6) = address {
-            interface.groups.join(solicited_node_multicast(v6).into(), env.now)?;
-        }
-        match (interface.hardware(), interface.config.duplicate_detection) {
-            (None, _) => {}
-            (Some(_), DuplicateDetection::Off) => assigned.announce(env.now),
-            (Some(_), how) => {
-                assigned.test(how == DuplicateDetection::BeforeUse, env.now, env.random);
-            }
-        }
-        interface.addresses.push(assigned);
-        if connects {
-            let network =
-                Cidr::new(cidr.network(), cidr.prefix_bits()).map_err(|_| ConfigureError::Invalid)?;
-            let route = Route {
-                destination: network,
-                link,
-                gateway: None,
-                preference: 0,
-                origin: RouteOrigin::Connected,
-            };
-            if !self.routing.add(route) {
-                return Err(ConfigureError::Limit);
-            }
-        }
-        self.paths_changed();
-        Ok(())
+        let assigned = Assigned::new(address, AddressOrigin::Leased);
+        self.link(link).ok_or(ConfigureError::NoLink)?.assign(assigned, true, env)
     }
     /// Removes an address. Connections that use it are not notified; they no longer get a path.
     pub fn remove_address(
@@ -219,29 +169,7 @@ impl Ip {
         address: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
-        let at = interface
-            .addresses
-            .iter()
-            .position(|assigned| assigned.address() == address)
-            .ok_or(ConfigureError::Absent)?;
-        let gone = interface.addresses.remove(at);
-        let still = interface.addresses.iter().any(|other| {
-            other.cidr.network() == gone.cidr.network() && other.cidr.prefix_bits() == gone.cidr.prefix_bits()
-        });
-        if let IpAddr::V6(v6) = address {
-            self.leave_group(link, solicited_node_multicast(v6).into(), env).ok();
-        }
-        if !still {
-            self.routing.remove_where(|route| {
-                route.link == link
-                    && route.origin == RouteOrigin::Connected
-                    && route.destination.network() == gone.cidr.network()
-                    && route.destination.prefix_bits() == gone.cidr.prefix_bits()
-            });
-        }
-        self.paths_changed();
-        Ok(())
+        self.link(link).ok_or(ConfigureError::NoLink)?.remove_address(address, env)
     }
     /// Adds a gateway for everything that no other route covers. Those of lower preference are tried first.
     pub fn add_gateway(
@@ -292,13 +220,7 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
-        if group.is_ipv6() && !interface.config.ipv6 {
-            return Err(ConfigureError::Invalid);
-        }
-        interface.groups.join(group, env.now)?;
-        self.deadline_moved();
-        Ok(())
+        self.link(link).ok_or(ConfigureError::NoLink)?.interface.join_group(group, env.now)
     }
     /// Takes back one [`Ip::join_group`].
     pub fn leave_group(
@@ -307,15 +229,7 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
-        if interface.groups.leave(group, env.now)? {
-            match group {
-                IpAddr::V4(group) => crate::group::igmp::send_leave(interface, group, env.pool),
-                IpAddr::V6(group) => crate::group::mld::send_done(interface, group, env.pool),
-            }
-        }
-        self.deadline_moved();
-        Ok(())
+        self.link(link).ok_or(ConfigureError::NoLink)?.interface.leave_group(group, env)
     }
     /// Changes the largest packet that a link takes, IP header included: at least 68, and 1280 where the link speaks
     /// IPv6. Paths are to be asked for anew.
@@ -339,61 +253,4 @@ impl Ip {
         self.reassembly.clear(pool);
         self.deadline_moved();
     }
-
-    fn remove_routes_of(&mut self, link: LinkId) {
-        self.routing.remove_where(|route| route.link == link);
-        self.paths_changed();
-    }
-    /// Makes a stable address under a /64 prefix (RFC 7217): the same on each visit to a network, different on every
-    /// network, and independent of the hardware address. `attempts` counts the addresses that were in use already.
-    // spec: RFC7217 5
-    pub(crate) fn make_stable_address(
-        &mut self,
-        link: LinkId,
-        prefix: Ipv6Addr,
-        attempts: u8,
-        env: &mut IpEnvironment<'_>,
-    ) -> Option<IpAddr> {
-        let name = self.interface(link)?.config.name.clone();
-        let [a, b, c, d, ..] = prefix.segments();
-        let hash = self.stable_key.hash(prefix, &name, attempts);
-        let bits = u128::from(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)) | u128::from(hash);
-        let address = IpAddr::V6(Ipv6Addr::from(bits));
-        let mut assigned = Assigned::new(Cidr::new(address, 64).ok()?, AddressOrigin::Autoconfigured);
-        assigned.attempts = attempts;
-        let connects = scope::is_link_local(address);
-        self.assign(link, assigned, connects, env).ok().map(|()| address)
-    }
-    /// Removes addresses whose lifetime has ended.
-    pub(crate) fn expired_address(&self, link: LinkId, now: Instant) -> Option<IpAddr> {
-        let interface = self.interface(link)?;
-        interface.addresses.iter().find(|assigned| assigned.valid_until <= now).map(Assigned::address)
-    }
-}
-
-impl StableKey {
-    fn hash(&self, prefix: Ipv6Addr, name: &str, attempts: u8) -> u64 {
-        let mut bytes = Vec::with_capacity(64);
-        bytes.extend_from_slice(self.secret.as_ref().map_or(&[], |secret| secret.as_slice()));
-        let mut octets = [0; 16];
-        write_address(&mut octets, IpAddr::V6(prefix));
-        bytes.extend_from_slice(&octets);
-        bytes.push(attempts);
-        bytes.extend_from_slice(name.as_bytes());
-        match self.secret {
-            // With a secret of the owner's the key must not be this start's.
-            Some(_) => keyed_by_secret(&bytes),
-            None => self.key.hash(&bytes),
-        }
-    }
-}
-
-/// A hash of bytes that begin with a secret of 16.
-fn keyed_by_secret(bytes: &[u8]) -> u64 {
-    use core::hash::Hasher;
-    let mut key = [0; 16];
-    inhost_buf::copy(&mut key, bytes);
-    let mut hasher = siphasher::sip::SipHasher24::new_with_key(&key);
-    hasher.write(bytes.get(16..).unwrap_or(&[]));
-    hasher.finish()
 }

@@ -127,11 +127,6 @@ impl Ip {
         self.send_error(link, error, packet.bytes(), env);
         Err(why)
     }
-    /// Our address on `link`, of the family of `like`, for options and errors.
-    pub(crate) fn own_address(&self, link: LinkId, like: IpAddr) -> Option<IpAddr> {
-        let interface = self.interface(link)?;
-        crate::select::select_source(interface, like, None).map(|assigned| assigned.address())
-    }
 }
 
 /// Whether an address means the same on every link, so that packets may cross from one to another with it.

@@ -55,7 +55,7 @@ fn write(
     match (path.source, path.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let Ok(payload_length) = u16::try_from(payload_bytes) else { return 0 };
-            let destination = options.and_then(|options| options.first_hop).unwrap_or(destination);
+            let destination = options.and_then(HeaderOptions::first_hop).unwrap_or(destination);
             ipv4::Ipv4Header {
                 dscp_ecn: how.dscp_ecn,
                 identification: identification as u16,
@@ -65,7 +65,7 @@ fn write(
                 time_to_live: hops,
                 ..ipv4::Ipv4Header::new(source, destination, how.protocol, payload_length)
             }
-            .emit_with_options(options.map_or(&[], |options| options.bytes.as_bytes()), into)
+            .emit_with_options(options.map_or(&[], HeaderOptions::as_bytes), into)
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let (next_header, extra) = match place {

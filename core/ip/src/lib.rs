@@ -16,7 +16,7 @@
 //! use inhost_base::{Instant, Random};
 //! use inhost_buf::{Device, Frame, Full, Pool};
 //! use inhost_event::Ignore;
-//! use inhost_ip::{InterfaceConfig, Ip, IpConfig, IpEnvironment, Medium, Received, Resolution};
+//! use inhost_ip::{EchoMessage, InterfaceConfig, Ip, IpConfig, IpEnvironment, Medium, Received, Resolution};
 //!
 //! /// A wire that remembers its last frame.
 //! struct Wire(Vec<u8>);
@@ -39,7 +39,8 @@
 //! let mut wire = Wire(Vec::new());
 //! let path = ip.route("10.9.0.1".parse()?, None, None, now)?;
 //! assert!(matches!(ip.resolve(&path, &mut env), Resolution::Ready(_)));
-//! ip.echo_request(&path, 7, 1, b"anybody there?", &mut env, &mut wire)?;
+//! let echo = EchoMessage { identifier: 7, sequence: 1, data: b"anybody there?" };
+//! ip.echo_request(&path, &echo, &mut env, &mut wire)?;
 //! assert_eq!(wire.0.len(), 20 + 8 + 14);
 //!
 //! // … and comes to a host there.
@@ -73,6 +74,7 @@ mod group;
 mod icmp;
 mod ident;
 mod interface;
+mod link;
 mod neighbour;
 mod options;
 mod path;
@@ -98,8 +100,9 @@ pub use options::{HeaderOptions, Ipv4Options};
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 pub use routing::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
+pub use transmit::EchoMessage;
 
-use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, LinkId, Random, SipKey};
+use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, LinkId, Random};
 use inhost_buf::Pool;
 use inhost_event::Sink;
 pub use inhost_wire::ipv4::SourceRoute;
@@ -120,7 +123,7 @@ pub mod limits {
     /// Routes.
     pub const ROUTES: usize = crate::routing::ROUTE_LIMIT;
     /// Routers that advertise themselves, of one link.
-    pub const ADVERTISED_ROUTERS: usize = crate::neighbour::ndp::ROUTER_LIMIT;
+    pub const ADVERTISED_ROUTERS: usize = crate::routing::ROUTER_LIMIT;
     /// Gateways watched for their health.
     pub const GATEWAYS: usize = crate::routing::GATEWAY_LIMIT;
     /// Redirects accepted at a time.
@@ -239,7 +242,7 @@ pub struct Ip {
     errors_each: icmp::limits::ErrorLimits,
     errors_have_precedence: bool,
     resolved: VecDeque<(LinkId, IpAddr)>,
-    stable_key: StableKey,
+    stable_key: link::StableKey,
     forwarding: Option<Forwarding>,
     hop_limit: u8,
     accept_source_routes: bool,
@@ -252,13 +255,6 @@ pub struct Ip {
     /// Where the frame that was received last came from.
     sender: Option<(LinkId, HardwareAddress)>,
     deadline: Cell<Option<Instant>>,
-}
-
-/// Inputs of stable addresses.
-#[derive(Clone, Debug)]
-struct StableKey {
-    key: SipKey,
-    secret: Option<[u8; 16]>,
 }
 
 impl Ip {
@@ -353,6 +349,12 @@ impl Ip {
     }
     pub(crate) fn interface_mut(&mut self, link: LinkId) -> Option<&mut Interface> {
         self.interfaces.get_mut(link)
+    }
+    /// One link, to be changed. Its deadlines are computed anew afterwards.
+    pub(crate) fn link(&mut self, link: LinkId) -> Option<link::Link<'_>> {
+        self.deadline.set(None);
+        let Ip { interfaces, routing, stable_key, .. } = self;
+        Some(link::Link { interface: interfaces.get_mut(link)?, routing, stable_key })
     }
     /// A path given earlier may be wrong now.
     pub(crate) fn paths_changed(&mut self) {

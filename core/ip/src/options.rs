@@ -23,12 +23,20 @@ pub struct Ipv4Options {
 /// Options as they stand behind a header: what [`Ip::header_options`] makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeaderOptions {
-    pub(crate) bytes: OptionBytes,
+    bytes: OptionBytes,
     /// Whom the header is addressed to instead of the destination.
-    pub(crate) first_hop: Option<Ipv4Addr>,
+    first_hop: Option<Ipv4Addr>,
 }
 
 impl HeaderOptions {
+    /// The options as they are written.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_bytes()
+    }
+    /// The first hop of a source route, to which the header is addressed.
+    pub(crate) fn first_hop(&self) -> Option<Ipv4Addr> {
+        self.first_hop
+    }
     /// Bytes that they take in each header.
     pub fn length(&self) -> usize {
         self.bytes.as_bytes().len()

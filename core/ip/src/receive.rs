@@ -75,7 +75,10 @@ impl Ip {
         match ethertype {
             EtherType::IPV4 => self.receive_ipv4(link, to == own, packet, env),
             EtherType::IPV6 => self.receive_ipv6(link, to == own, packet, env),
-            EtherType::ARP => self.receive_arp(link, from, packet.bytes(), env).map(|()| Received::Handled),
+            EtherType::ARP => {
+                let mut link = self.link(link).ok_or(Drop::NotForUs)?;
+                link.receive_arp(from, packet.bytes(), env).map(|()| Received::Handled)
+            }
             _ => Err(Drop::UnknownProtocol),
         }
     }
@@ -378,7 +381,8 @@ impl Ip {
             protocol::ICMPV4 if is_ipv4 => self.receive_icmpv4(arrival, packet, env),
             protocol::ICMPV6 if !is_ipv4 => self.receive_icmpv6(arrival, packet, env),
             protocol::IGMP if is_ipv4 => {
-                self.receive_igmp(arrival.link, packet.bytes(), env).map(|()| Received::Handled)
+                let link = self.link(arrival.link).ok_or(Drop::NotForUs)?;
+                link.interface.receive_igmp(packet.bytes(), env).map(|()| Received::Handled)
             }
             protocol::NO_NEXT_HEADER if !is_ipv4 => Ok(Received::Handled),
             // Only duplicate address detection and listener reports use the unspecified source.

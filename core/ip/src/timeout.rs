@@ -2,6 +2,7 @@
 
 use crate::address_state::{AddressAction, Conflict};
 use crate::group::{igmp, mld};
+use crate::link::Link;
 use crate::neighbour::cache::Action;
 use crate::neighbour::{arp, ndp};
 use crate::{Ip, IpEnvironment};
@@ -21,12 +22,12 @@ impl Ip {
         self.deadline_moved();
         for index in 0..self.interfaces.len() {
             let link = LinkId(index as u16);
-            self.timeout_addresses(link, env);
-            if let Some(interface) = self.interface_mut(link) {
-                interface.neighbours.timeout(env.now);
+            if let Some(mut link) = self.link(link) {
+                link.timeout_addresses(env);
+                link.interface.neighbours.timeout(env.now);
+                ndp::solicit_routers(link.interface, env);
+                link.timeout_groups(env);
             }
-            ndp::solicit_routers(self, link, env);
-            self.timeout_groups(link, env);
         }
         let (is_changed, silent) = self.routing.timeout(env.now);
         for (link, gateway) in silent {
@@ -45,57 +46,6 @@ impl Ip {
         }
         for index in 0..self.interfaces.len() {
             self.run_actions(LinkId(index as u16), env);
-        }
-    }
-    fn timeout_addresses(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
-        let addresses: Vec<IpAddr> = match self.interface(link) {
-            Some(interface) if interface.deadline() <= env.now => {
-                interface.addresses.iter().map(|assigned| assigned.address()).collect()
-            }
-            _ => return,
-        };
-        for address in addresses {
-            for _ in 0..STEP_LIMIT {
-                let before = self.interface(link).and_then(|interface| interface.assigned(address)).copied();
-                let Some(interface) = self.interface_mut(link) else { return };
-                let Some(assigned) = interface.assigned_mut(address) else { break };
-                let action = assigned.timeout(env.now, env.random);
-                let is_changed = before.is_some_and(|before| before.state() != assigned.state());
-                let is_done = action.is_none();
-                match action {
-                    Some(AddressAction::Probe) => match address {
-                        IpAddr::V4(v4) => arp::send_probe(interface, v4, env.pool),
-                        IpAddr::V6(v6) => ndp::send_duplicate_test(interface, v6, env.pool),
-                    },
-                    Some(AddressAction::Announce) => {
-                        if let IpAddr::V4(v4) = address {
-                            arp::send_announcement(interface, v4, env.pool);
-                        }
-                    }
-                    Some(AddressAction::Passed) | None => {}
-                }
-                if is_changed {
-                    self.paths_changed();
-                }
-                if is_done {
-                    break;
-                }
-            }
-        }
-        while let Some(address) = self.expired_address(link, env.now) {
-            if self.remove_address(link, address, env).is_err() {
-                break;
-            }
-        }
-    }
-    fn timeout_groups(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
-        let Some(interface) = self.interface_mut(link) else { return };
-        for _ in 0..STEP_LIMIT {
-            match interface.groups.pop_report(env.now, env.random) {
-                Some(IpAddr::V4(group)) => igmp::send_report(interface, group, env.now, env.pool),
-                Some(IpAddr::V6(group)) => mld::send_report(interface, group, env.pool),
-                None => break,
-            }
         }
     }
     /// Runs the pending actions of the neighbour cache of `link`.
@@ -153,16 +103,69 @@ impl Ip {
             self.paths_changed();
         }
     }
-    /// An address under test, or in use, shows up elsewhere.
-    pub(crate) fn address_conflict(&mut self, link: LinkId, address: IpAddr, env: &mut IpEnvironment<'_>) {
-        let Some(interface) = self.interface_mut(link) else { return };
+}
+
+impl Link<'_> {
+    fn timeout_addresses(&mut self, env: &mut IpEnvironment<'_>) {
+        if self.interface.deadline() > env.now {
+            return;
+        }
+        let addresses: Vec<IpAddr> =
+            self.interface.addresses.iter().map(|assigned| assigned.address()).collect();
+        for address in addresses {
+            for _ in 0..STEP_LIMIT {
+                let Link { interface, routing, .. } = self;
+                let before = interface.assigned(address).copied();
+                let Some(assigned) = interface.assigned_mut(address) else { break };
+                let action = assigned.timeout(env.now, env.random);
+                let is_changed = before.is_some_and(|before| before.state() != assigned.state());
+                let is_done = action.is_none();
+                match action {
+                    Some(AddressAction::Probe) => match address {
+                        IpAddr::V4(v4) => arp::send_probe(interface, v4, env.pool),
+                        IpAddr::V6(v6) => ndp::send_duplicate_test(interface, v6, env.pool),
+                    },
+                    Some(AddressAction::Announce) => {
+                        if let IpAddr::V4(v4) = address {
+                            arp::send_announcement(interface, v4, env.pool);
+                        }
+                    }
+                    Some(AddressAction::Passed) | None => {}
+                }
+                if is_changed {
+                    routing.changed();
+                }
+                if is_done {
+                    break;
+                }
+            }
+        }
+        while let Some(address) = self.expired_address(env.now) {
+            if self.remove_address(address, env).is_err() {
+                break;
+            }
+        }
+    }
+    fn timeout_groups(&mut self, env: &mut IpEnvironment<'_>) {
+        let interface = &mut *self.interface;
+        for _ in 0..STEP_LIMIT {
+            match interface.groups.pop_report(env.now, env.random) {
+                Some(IpAddr::V4(group)) => igmp::send_report(interface, group, env.now, env.pool),
+                Some(IpAddr::V6(group)) => mld::send_report(interface, group, env.pool),
+                None => break,
+            }
+        }
+    }
+    /// Handles an address that another host uses or tests, too.
+    pub(crate) fn address_conflict(&mut self, address: IpAddr, env: &mut IpEnvironment<'_>) {
+        let interface = &mut *self.interface;
         interface.counters.address_conflicts += 1;
         let Some(assigned) = interface.assigned_mut(address) else { return };
         match assigned.conflict(env.now) {
             Conflict::Lost => {
                 let assigned = *assigned;
-                self.paths_changed();
-                self.try_next_stable(link, assigned, env);
+                self.routing.changed();
+                self.try_next_stable(assigned, env);
             }
             Conflict::Defended => match address {
                 IpAddr::V4(v4) => arp::send_announcement(interface, v4, env.pool),
@@ -170,6 +173,5 @@ impl Ip {
             },
             Conflict::Ignored => {}
         }
-        self.deadline_moved();
     }
 }

@@ -18,6 +18,17 @@ const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS
 /// The longest echo data that fits a datagram.
 const ECHO_LIMIT_BYTES: usize = u16::MAX as usize - ipv6::LENGTH - icmpv4::LENGTH;
 
+/// The variable part of an echo request or reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EchoMessage<'a> {
+    /// The identifier: which conversation the request belongs to.
+    pub identifier: u16,
+    /// The sequence number of the request.
+    pub sequence: u16,
+    /// The data, which the reply repeats.
+    pub data: &'a [u8],
+}
+
 impl Ip {
     /// Writes the link's and the IP header of a packet that carries `payload_bytes` to the front of `into`, and gives
     /// their length; 0 when they do not fit, or the packet would be longer than 65,535 bytes. Nothing is fragmented:
@@ -103,22 +114,19 @@ impl Ip {
         interface.counters.sent_fragments += u64::from(fragments);
         Ok(())
     }
-    /// Sends an echo request with `data`. An unpredictable `identifier` keeps others' answers out.
+    /// Sends an echo request. Its identifier must be unpredictable, or others can forge replies.
     // spec: RFC1122 3.2.2.6-2; RFC4443 4.1
-    #[allow(clippy::too_many_arguments)]
     pub fn echo_request(
         &mut self,
         path: &Path,
-        identifier: u16,
-        sequence: u16,
-        data: &[u8],
+        echo: &EchoMessage<'_>,
         env: &mut IpEnvironment<'_>,
         device: &mut dyn Device,
     ) -> Result<(), SendDatagramError> {
-        let Some(mut message) = env.pool.take(icmpv4::LENGTH + data.len()) else {
-            return Err(too_long_or_no_memory(data));
+        let Some(mut message) = env.pool.take(icmpv4::LENGTH + echo.data.len()) else {
+            return Err(too_long_or_no_memory(echo.data));
         };
-        let written = write_echo(path, true, identifier, sequence, data, message.spare_mut());
+        let written = write_echo(path, true, echo, message.spare_mut());
         message.extend(written);
         let how = HeaderHow::new(echo_protocol(path));
         let sent = self.send_datagram(path, &how, Slices::one(message.bytes()), env, device);
@@ -130,27 +138,23 @@ impl Ip {
     pub fn echo_reply(
         &mut self,
         path: &Path,
-        identifier: u16,
-        sequence: u16,
-        data: &[u8],
+        echo: &EchoMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
-        self.echo_reply_with(path, None, identifier, sequence, data, env)
+        self.echo_reply_with(path, None, echo, env)
     }
     /// As [`Ip::echo_reply`], with `options` behind the IP header.
     pub(crate) fn echo_reply_with(
         &mut self,
         path: &Path,
         options: Option<&HeaderOptions>,
-        identifier: u16,
-        sequence: u16,
-        data: &[u8],
+        echo: &EchoMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
-        let Some(mut message) = env.pool.take(icmpv4::LENGTH + data.len()) else {
-            return Err(too_long_or_no_memory(data));
+        let Some(mut message) = env.pool.take(icmpv4::LENGTH + echo.data.len()) else {
+            return Err(too_long_or_no_memory(echo.data));
         };
-        let written = write_echo(path, false, identifier, sequence, data, message.spare_mut());
+        let written = write_echo(path, false, echo, message.spare_mut());
         message.extend(written);
         let how = HeaderHow::new(echo_protocol(path));
         let queued = self.queue_datagram(path, &how, options, message.bytes(), env);
@@ -256,14 +260,8 @@ fn echo_protocol(path: &Path) -> u8 {
     if path.destination.is_ipv4() { protocol::ICMPV4 } else { protocol::ICMPV6 }
 }
 
-fn write_echo(
-    path: &Path,
-    is_request: bool,
-    identifier: u16,
-    sequence: u16,
-    data: &[u8],
-    into: &mut [u8],
-) -> usize {
+fn write_echo(path: &Path, is_request: bool, echo: &EchoMessage<'_>, into: &mut [u8]) -> usize {
+    let EchoMessage { identifier, sequence, data } = *echo;
     match (path.source, path.destination) {
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let message = match is_request {

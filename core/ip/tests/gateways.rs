@@ -232,7 +232,8 @@ fn a_link_that_takes_any_address_answers_from_any() {
     let (received, data) = host.hear_all(link, &icmp4("10.9.0.2", "93.184.216.34", ping));
     let Received::EchoRequest(request) = received else { panic!("{received:?}") };
     assert_eq!((request.identifier, request.sequence, data.as_slice()), (5, 6, b"who".as_slice()));
-    host.with(|ip, env| ip.echo_reply(&path, 5, 6, &data, env)).unwrap();
+    host.with(|ip, env| ip.echo_reply(&path, &EchoMessage { identifier: 5, sequence: 6, data: &data }, env))
+        .unwrap();
     assert_eq!(host.said(link).len(), 1);
     assert_eq!(host.hear_all(link, &icmp4("10.9.0.2", "10.9.0.1", ping)).0, Received::Handled);
     assert_eq!(host.said(link).len(), 1);

@@ -24,7 +24,15 @@ fn two_hosts_find_each_other_and_ping() {
         assert_eq!(a.ip.take_resolved(), Some((LinkId(1), ip(to))));
         assert!(matches!(a.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == PEER_CARD.0));
         let mut wire = Wire::default();
-        a.with(|ip, env| ip.echo_request(&path, 0xbeef, 3, b"hello", env, &mut wire)).unwrap();
+        a.with(|ip, env| {
+            ip.echo_request(
+                &path,
+                &EchoMessage { identifier: 0xbeef, sequence: 3, data: b"hello" },
+                env,
+                &mut wire,
+            )
+        })
+        .unwrap();
         // b learnt of a from the question, so that it answers at once.
         assert_eq!(b.hear(&wire.frames[0]), Received::Handled);
         let answers = b.says();

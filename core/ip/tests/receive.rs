@@ -466,7 +466,10 @@ fn within_the_host_everything_of_ours_can_be_reached() {
     assert_eq!((path.link, host.resolve(&path)), (own, Resolution::Ready(LinkHeader::NONE)));
     // A ping to ourselves goes round.
     let mut wire = Wire::default();
-    host.with(|ip, env| ip.echo_request(&path, 1, 2, b"me", env, &mut wire)).unwrap();
+    host.with(|ip, env| {
+        ip.echo_request(&path, &EchoMessage { identifier: 1, sequence: 2, data: b"me" }, env, &mut wire)
+    })
+    .unwrap();
     assert_eq!(host.hear_all(own, &wire.frames[0]).0, Received::Handled);
     let answer = host.said(own).remove(0);
     assert!(matches!(host.hear_all(own, &answer).0, Received::EchoReply(_)));

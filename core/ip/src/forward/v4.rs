@@ -114,7 +114,11 @@ impl Ip {
         now: Instant,
     ) -> Result<(), BadOption> {
         let like = IpAddr::V4(Ipv4Addr::BROADCAST);
-        let Some(IpAddr::V4(own)) = self.own_address(route.link, like) else { return Ok(()) };
+        let own = self
+            .interface(route.link)
+            .and_then(|link| crate::select::select_source(link, like, None))
+            .map(|assigned| assigned.address());
+        let Some(IpAddr::V4(own)) = own else { return Ok(()) };
         let header_bytes = Ipv4View::new(packet.bytes()).map_or(0, |view| view.header_length());
         let time = self.clock.time_of_day(now);
         let Some(header) = packet.bytes_mut().get_mut(..header_bytes) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! The host part of IGMPv2 (RFC 2236). It runs on Ethernet links only.
 
-use crate::{Interface, Ip, IpEnvironment, scope};
-use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
+use crate::{Interface, IpEnvironment, scope};
+use inhost_base::{Instant, IpAddr, Ipv4Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;
 use inhost_wire::ethernet::EtherType;
@@ -53,37 +53,30 @@ fn send(interface: &mut Interface, destination: Ipv4Addr, message: &IgmpMessage,
     interface.push_frame(packet, EtherType::IPV4, to, pool);
 }
 
-impl Ip {
+impl Interface {
     /// Takes a message.
     // spec: RFC2236 3, 4
-    pub(crate) fn receive_igmp(
-        &mut self,
-        link: LinkId,
-        bytes: &[u8],
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<(), Drop> {
+    pub(crate) fn receive_igmp(&mut self, bytes: &[u8], env: &mut IpEnvironment<'_>) -> Result<(), Drop> {
         let view = IgmpView::new(bytes).map_err(|_| Drop::Malformed)?;
         if !view.checksum_ok() {
             return Err(Drop::Checksum);
         }
         let message = IgmpMessage::parse(&view).map_err(|_| Drop::Malformed)?;
-        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
         match message {
             IgmpMessage::Query { version, group, .. } => {
                 if version == QueryVersion::V1 {
-                    interface.groups.querier_is_version_1(env.now);
+                    self.groups.querier_is_version_1(env.now);
                 }
                 let group = Some(IpAddr::V4(group)).filter(|group| !group.is_unspecified());
                 let within = message.max_response();
-                interface.groups.queried(group, false, within, env.now, env.random);
+                self.groups.queried(group, false, within, env.now, env.random);
             }
             IgmpMessage::Report { group } | IgmpMessage::ReportV1 { group } => {
-                interface.groups.reported_by_other(group.into());
+                self.groups.reported_by_other(group.into());
             }
             // For routers.
             IgmpMessage::Leave { .. } => {}
         }
-        self.deadline_moved();
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The host part of MLDv1 (RFC 2710). It runs on Ethernet links only.
 
 use crate::arrival::Envelope;
-use crate::{Interface, Ip, IpEnvironment, scope};
+use crate::{Interface, IpEnvironment, scope};
 use inhost_base::{IpAddr, Ipv6Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;
@@ -53,7 +53,7 @@ fn send(interface: &mut Interface, destination: Ipv6Addr, message: MldMessage, p
     interface.push_frame(packet, EtherType::IPV6, to, pool);
 }
 
-impl Ip {
+impl Interface {
     /// Takes a message. It must come from the link itself, with a router alert.
     // spec: RFC2710 3, 4, 5
     pub(crate) fn receive_mld(
@@ -68,17 +68,15 @@ impl Ip {
         if envelope.hop_limit != mld::HOP_LIMIT || !has_router_alert || !is_local {
             return Err(Drop::NotCredible);
         }
-        let interface = self.interface_mut(envelope.link).ok_or(Drop::NotForUs)?;
         match *message {
             MldMessage::Query { group, .. } => {
                 let group = Some(IpAddr::V6(group)).filter(|group| !group.is_unspecified());
-                interface.groups.queried(group, true, message.max_response(), env.now, env.random);
+                self.groups.queried(group, true, message.max_response(), env.now, env.random);
             }
-            MldMessage::Report { group } => interface.groups.reported_by_other(group.into()),
+            MldMessage::Report { group } => self.groups.reported_by_other(group.into()),
             // For routers.
             MldMessage::Done { .. } => {}
         }
-        self.deadline_moved();
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! ICMP errors sent: when one is allowed, and how much of the invoking packet it quotes.
 
+use crate::interface::Interface;
 use crate::path::HeaderHow;
 use crate::received::Datagram;
 use crate::{Ip, IpEnvironment, scope};
@@ -130,13 +131,16 @@ impl Ip {
     ) {
         let is_multicast_allowed = matches!(error, IcmpError::ParameterProblem { .. })
             && invoking.first().is_some_and(|byte| byte >> 4 == 6);
-        let Some((reply_to, about)) = self.may_send_error(link, invoking, is_multicast_allowed) else {
+        let addresses =
+            self.interface(link).and_then(|link| link.may_send_error(invoking, is_multicast_allowed));
+        let Some((reply_to, about)) = addresses else {
             return;
         };
         // A router answers on the link of the route to the source, from its address on that link.
         // spec: RFC1812 4.3.2.4
         let is_of_a_router = error.is_of_a_router();
-        let is_ours = scope::is_unicast(about) && !is_of_a_router && !self.is_for_others(link, about);
+        let any_address = self.interface(link).is_some_and(|interface| interface.config.any_address);
+        let is_ours = scope::is_unicast(about) && !is_of_a_router && (self.is_local(about) || any_address);
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
         let Ok(path) = self.route(reply_to, source, bound, env.now) else { return };
@@ -171,54 +175,6 @@ impl Ip {
         }
         self.deadline_moved();
     }
-    /// Whether `destination` is neither ours nor one that we stand in for.
-    fn is_for_others(&self, link: LinkId, destination: IpAddr) -> bool {
-        !self.is_local(destination)
-            && !self.interface(link).is_some_and(|interface| interface.config.any_address)
-    }
-    /// Whether an error about this packet is allowed; if so, its source and destination.
-    // spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-7, 3.2.2-8; RFC4443 2.4
-    fn may_send_error(
-        &self,
-        link: LinkId,
-        invoking: &[u8],
-        is_multicast_allowed: bool,
-    ) -> Option<(IpAddr, IpAddr)> {
-        let interface = self.interface(link)?;
-        let (source, destination, is_error) = match invoking.first()? >> 4 {
-            4 => {
-                let view = Ipv4View::new(invoking).ok()?;
-                let header = Ipv4Header::parse(&view);
-                if header.fragment_offset_bytes != 0 {
-                    return None;
-                }
-                let is_error = header.protocol == protocol::ICMPV4
-                    && Icmpv4View::new(view.payload())
-                        .map_or(true, |icmp| Icmpv4Message::parse(&icmp).is_error());
-                (IpAddr::V4(header.source), IpAddr::V4(header.destination), is_error)
-            }
-            6 => {
-                let view = Ipv6View::new(invoking).ok()?;
-                let upper = ipv6::walk(&view).ok();
-                let is_later_part = upper
-                    .is_some_and(|upper| upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0));
-                if is_later_part {
-                    return None;
-                }
-                let is_error = upper.is_some_and(|upper| {
-                    // Types below 128 are errors, and nothing is said about redirects.
-                    upper.protocol == protocol::ICMPV6
-                        && upper.payload.first().is_none_or(|kind| *kind < 128 || *kind == 137)
-                });
-                (IpAddr::V6(view.source()), IpAddr::V6(view.destination()), is_error)
-            }
-            _ => return None,
-        };
-        let is_for_many = destination.is_multicast() || interface.is_broadcast(destination);
-        let is_single_source = scope::is_unicast(source) && !interface.is_broadcast(source);
-        let is_allowed = !is_error && is_single_source && (!is_for_many || is_multicast_allowed);
-        is_allowed.then_some((source, destination))
-    }
     /// Discards incomplete datagrams whose time is over, and sends time exceeded for those whose first fragment
     /// arrived.
     // spec: RFC1122 3.3.2-4; RFC8200 4.5
@@ -251,6 +207,46 @@ impl Ip {
         if let Some(first) = claimed.and_then(|claimed| bytes.get(..claimed)) {
             self.send_error(link, IcmpError::ReassemblyTimeExceeded, first, env);
         }
+    }
+}
+
+impl Interface {
+    /// Whether an error about this packet is allowed; if so, its source and destination.
+    // spec: RFC1122 3.2.2-5, 3.2.2-6, 3.2.2-7, 3.2.2-8; RFC4443 2.4
+    fn may_send_error(&self, invoking: &[u8], is_multicast_allowed: bool) -> Option<(IpAddr, IpAddr)> {
+        let (source, destination, is_error) = match invoking.first()? >> 4 {
+            4 => {
+                let view = Ipv4View::new(invoking).ok()?;
+                let header = Ipv4Header::parse(&view);
+                if header.fragment_offset_bytes != 0 {
+                    return None;
+                }
+                let is_error = header.protocol == protocol::ICMPV4
+                    && Icmpv4View::new(view.payload())
+                        .map_or(true, |icmp| Icmpv4Message::parse(&icmp).is_error());
+                (IpAddr::V4(header.source), IpAddr::V4(header.destination), is_error)
+            }
+            6 => {
+                let view = Ipv6View::new(invoking).ok()?;
+                let upper = ipv6::walk(&view).ok();
+                let is_later_part = upper
+                    .is_some_and(|upper| upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0));
+                if is_later_part {
+                    return None;
+                }
+                let is_error = upper.is_some_and(|upper| {
+                    // Types below 128 are errors, and nothing is said about redirects.
+                    upper.protocol == protocol::ICMPV6
+                        && upper.payload.first().is_none_or(|kind| *kind < 128 || *kind == 137)
+                });
+                (IpAddr::V6(view.source()), IpAddr::V6(view.destination()), is_error)
+            }
+            _ => return None,
+        };
+        let is_for_many = destination.is_multicast() || self.is_broadcast(destination);
+        let is_single_source = scope::is_unicast(source) && !self.is_broadcast(source);
+        let is_allowed = !is_error && is_single_source && (!is_for_many || is_multicast_allowed);
+        is_allowed.then_some((source, destination))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::neighbour::cache::Claim;
 use crate::path::HeaderHow;
 use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 use crate::routing::{IPV4_FLOOR_BYTES, plateau_below};
+use crate::transmit::EchoMessage;
 use crate::{Ip, IpEnvironment, scope};
 use inhost_base::{Instant, IpAddr, Ipv6Addr};
 use inhost_buf::Packet;
@@ -101,7 +102,7 @@ impl Ip {
                     // Between two ends nothing is resolved.
                     return Ok(Received::Handled);
                 }
-                self.receive_ndp(&envelope, &message, env)?;
+                self.link(envelope.link).ok_or(Drop::NotForUs)?.receive_ndp(&envelope, &message, env)?;
                 match message {
                     NdpMessage::Redirect { target, destination, options } => {
                         self.redirect_v6(arrival, target, destination, &options)
@@ -109,9 +110,11 @@ impl Ip {
                     _ => Ok(Received::Handled),
                 }
             }
-            Icmpv6Message::Mld(message) => self
-                .receive_mld(&envelope, arrival.has_router_alert, &message, env)
-                .map(|()| Received::Handled),
+            Icmpv6Message::Mld(message) => {
+                let link = self.link(envelope.link).ok_or(Drop::NotForUs)?;
+                link.interface.receive_mld(&envelope, arrival.has_router_alert, &message, env)?;
+                Ok(Received::Handled)
+            }
             _ if is_from_nobody => Err(Drop::BadSource),
             Icmpv6Message::EchoRequest { identifier, sequence, data } => {
                 if arrival.target == Target::Anybody {
@@ -151,7 +154,9 @@ impl Ip {
             return;
         }
         let Ok((path, options)) = self.way_back(arrival, source, env.now) else { return };
-        if self.echo_reply_with(&path, options.as_ref(), echo.identifier, echo.sequence, data, env).is_ok()
+        let Echo { identifier, sequence } = echo;
+        let reply = EchoMessage { identifier, sequence, data };
+        if self.echo_reply_with(&path, options.as_ref(), &reply, env).is_ok()
             && let Some(interface) = self.interface_mut(arrival.link)
         {
             interface.counters.answered_echoes += 1;

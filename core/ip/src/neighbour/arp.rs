@@ -1,8 +1,9 @@
 //! ARP (RFC 826): requests, replies, cache updates, and address conflict detection (RFC 5227).
 
 use super::cache::Claim;
-use crate::{Interface, Ip, IpEnvironment, scope};
-use inhost_base::{HardwareAddress, Instant, IpAddr, Ipv4Addr, LinkId};
+use crate::link::Link;
+use crate::{Interface, IpEnvironment, scope};
+use inhost_base::{HardwareAddress, Instant, IpAddr, Ipv4Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;
 use inhost_wire::arp::{self, ArpOperation, ArpPacket, ArpView};
@@ -73,7 +74,7 @@ fn send_about_ourselves(interface: &mut Interface, sender: Ipv4Addr, address: Ip
     send(interface, &packet, HardwareAddress::BROADCAST, pool);
 }
 
-impl Ip {
+impl Link<'_> {
     /// Takes an ARP packet from the card `from`.
     ///
     /// Cache updates: a request *for us* creates or refreshes the sender's entry; a reply *to us* fills an entry that
@@ -83,14 +84,13 @@ impl Ip {
     // spec: RFC826, RFC5227 2.1.1, 2.4
     pub(crate) fn receive_arp(
         &mut self,
-        link: LinkId,
         from: HardwareAddress,
         bytes: &[u8],
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
         let view = ArpView::new(bytes).map_err(|_| Drop::Malformed)?;
         let packet = ArpPacket::parse(&view);
-        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        let interface = &mut *self.interface;
         let own_hardware = interface.hardware().ok_or(Drop::NotForUs)?;
         if packet.sender_hardware == own_hardware {
             // Our own packet, or one with our hardware address: nothing to learn.
@@ -108,13 +108,13 @@ impl Ip {
             return Err(Drop::NotCredible);
         }
         if interface.assigned(sender).is_some() {
-            self.address_conflict(link, sender, env);
+            self.address_conflict(sender, env);
             return Ok(());
         }
         let is_tested = interface.assigned(target).is_some_and(|assigned| assigned.is_tested());
         if is_probe && is_tested && packet.operation == ArpOperation::Request {
             // Two hosts test one address at the same time: neither may have it.
-            self.address_conflict(link, target, env);
+            self.address_conflict(target, env);
             return Ok(());
         }
         learn(interface, &packet, env.now);
@@ -128,7 +128,6 @@ impl Ip {
             };
             send(interface, &reply, packet.sender_hardware, env.pool);
         }
-        self.deadline_moved();
         Ok(())
     }
 }

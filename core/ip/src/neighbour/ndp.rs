@@ -3,9 +3,10 @@
 use super::cache::{Claim, Lookup};
 use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Envelope;
-use crate::routing::{PREFERENCE_ADVERTISED, Route, RouteOrigin};
-use crate::{Interface, Ip, IpEnvironment, scope};
-use inhost_base::{Cidr, Duration, HardwareAddress, Instant, IpAddr, Ipv6Addr, LinkId};
+use crate::link::Link;
+use crate::routing::end_of;
+use crate::{Interface, IpEnvironment, scope};
+use inhost_base::{Cidr, Duration, HardwareAddress, IpAddr, Ipv6Addr};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
 use inhost_wire::ethernet::EtherType;
@@ -14,10 +15,6 @@ use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::ndp::{self, NdpMessage, NdpOptions, PrefixInformation, solicited_node_multicast};
 use inhost_wire::protocol;
 
-/// Most routers accepted on one link.
-pub(crate) const ROUTER_LIMIT: usize = 8;
-/// Most prefixes of one link that are on it because a router says so.
-const PREFIX_LIMIT: usize = 16;
 /// Upper bound of an advertised Retrans Timer, so that resolution fails within half a minute whatever an advertisement
 /// says.
 const LONGEST_RETRANSMIT: Duration = Duration::from_secs(10);
@@ -119,8 +116,7 @@ fn advertisement(interface: &Interface, target: Ipv6Addr, solicited: bool) -> Nd
 
 /// Asks for routers when that is due.
 // spec: RFC4861 6.3.7
-pub(crate) fn solicit_routers(ip: &mut Ip, link: LinkId, env: &mut IpEnvironment<'_>) {
-    let Some(interface) = ip.interface_mut(link) else { return };
+pub(crate) fn solicit_routers(interface: &mut Interface, env: &mut IpEnvironment<'_>) {
     if !interface.discovery.is_due(env.now) {
         return;
     }
@@ -134,7 +130,7 @@ pub(crate) fn solicit_routers(ip: &mut Ip, link: LinkId, env: &mut IpEnvironment
     send_to_group(interface, source, scope::ALL_ROUTERS, message, env.pool);
 }
 
-impl Ip {
+impl Link<'_> {
     /// Takes a message of neighbour discovery.
     // spec: RFC4861 6.1, 7.1, 8.1, RFC6980 5
     pub(crate) fn receive_ndp(
@@ -143,7 +139,7 @@ impl Ip {
         message: &NdpMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
-        let Envelope { link, source, destination, hop_limit, was_fragmented } = *envelope;
+        let Envelope { source, destination, hop_limit, was_fragmented, .. } = *envelope;
         let is_acceptable = message.acceptable(hop_limit, source, destination).is_ok();
         if was_fragmented || !is_acceptable {
             return Err(Drop::NotCredible);
@@ -155,12 +151,11 @@ impl Ip {
         if claims_group {
             return Err(Drop::NotCredible);
         }
-        self.deadline_moved();
         match message {
             NdpMessage::NeighbourSolicitation { target, options } => {
                 self.receive_solicitation(envelope, *target, options, env)
             }
-            NdpMessage::NeighbourAdvertisement { .. } => self.receive_advertisement(link, message, env),
+            NdpMessage::NeighbourAdvertisement { .. } => self.receive_advertisement(message, env),
             NdpMessage::RouterAdvertisement { .. } => self.receive_router(envelope, message, env),
             // Redirects are verified elsewhere. As a router we send no advertisements (RFC 4861 §6.2.1 allows that).
             NdpMessage::Redirect { .. } | NdpMessage::RouterSolicitation { .. } => Ok(()),
@@ -174,12 +169,12 @@ impl Ip {
         options: &NdpOptions<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
-        let Envelope { link, source, .. } = *envelope;
-        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        let source = envelope.source;
+        let interface = &mut *self.interface;
         let Some(assigned) = interface.assigned(target.into()) else { return Err(Drop::NotForUs) };
         let (is_tested, is_usable) = (assigned.is_tested(), assigned.is_usable());
         if is_tested && source.is_unspecified() {
-            self.address_conflict(link, target.into(), env);
+            self.address_conflict(target.into(), env);
             return Ok(());
         }
         if !is_usable {
@@ -227,7 +222,6 @@ impl Ip {
     // spec: RFC4861 7.2.5, RFC4862 5.4.4
     fn receive_advertisement(
         &mut self,
-        link: LinkId,
         message: &NdpMessage<'_>,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), Drop> {
@@ -236,10 +230,10 @@ impl Ip {
         else {
             return Err(Drop::NotCredible);
         };
-        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        let interface = &mut *self.interface;
         let address = IpAddr::V6(target);
         if interface.assigned(address).is_some() {
-            self.address_conflict(link, address, env);
+            self.address_conflict(address, env);
             return Ok(());
         }
         if interface.neighbours.state(address).is_none() {
@@ -255,17 +249,10 @@ impl Ip {
         };
         interface.neighbours.claim(address, claim, env.now);
         // A router that says it is none is no gateway any more.
-        if !router && self.remove_router(link, address) {
-            self.paths_changed();
+        if !router && self.routing.forget_router(interface.link, address) {
+            self.routing.changed();
         }
         Ok(())
-    }
-    fn remove_router(&mut self, link: LinkId, address: IpAddr) -> bool {
-        self.routing.remove_where(|route| {
-            route.link == link
-                && route.gateway == Some(address)
-                && matches!(route.origin, RouteOrigin::Advertised(_))
-        })
     }
     // spec: RFC4861 6.3.4
     fn receive_router(
@@ -286,8 +273,9 @@ impl Ip {
         else {
             return Err(Drop::NotCredible);
         };
-        let (link, router) = (envelope.link, IpAddr::V6(envelope.source));
-        let interface = self.interface_mut(link).ok_or(Drop::NotForUs)?;
+        let router = IpAddr::V6(envelope.source);
+        let Link { interface, routing, .. } = self;
+        let link = interface.link;
         if !interface.listens_to_routers() {
             return Err(Drop::NotCredible);
         }
@@ -307,13 +295,11 @@ impl Ip {
         let dhcpv6 = *managed || *other_configuration;
         let is_news = interface.discovery.dhcpv6 != dhcpv6;
         interface.discovery.dhcpv6 = dhcpv6;
-        if is_news {
-            self.paths_changed();
+        let is_narrower = options.mtu.is_some_and(|mtu_bytes| learn_mtu(interface, mtu_bytes));
+        if is_news || is_narrower {
+            routing.changed();
         }
-        if let Some(mtu) = options.mtu {
-            self.learn_mtu(link, mtu);
-        }
-        if let (Some(hardware), Some(interface)) = (options.source_link_layer, self.interface_mut(link)) {
+        if let Some(hardware) = options.source_link_layer {
             let claim = Claim {
                 hardware: Some(hardware),
                 solicited: false,
@@ -323,67 +309,14 @@ impl Ip {
             };
             interface.neighbours.claim(router, claim, env.now);
         }
-        self.learn_router(link, router, *router_lifetime_s, env.now);
+        routing.learn_router(link, router, *router_lifetime_s, env.now);
         for prefix in options.prefixes.iter() {
-            self.learn_prefix(link, router, prefix, env);
+            self.learn_prefix(router, prefix, env);
         }
         Ok(())
     }
-    // spec: RFC4861 6.3.4
-    fn learn_mtu(&mut self, link: LinkId, mtu_bytes: u32) {
-        let Some(interface) = self.interface_mut(link) else { return };
-        let mtu_bytes = u16::try_from(mtu_bytes).unwrap_or(u16::MAX).min(interface.config.mtu_bytes);
-        if usize::from(mtu_bytes) >= ipv6::MINIMUM_MTU_BYTES && mtu_bytes != interface.ipv6_mtu_bytes {
-            interface.ipv6_mtu_bytes = mtu_bytes;
-            self.paths_changed();
-        }
-    }
-    // spec: RFC4861 6.3.4
-    fn learn_router(&mut self, link: LinkId, router: IpAddr, lifetime_s: u16, now: Instant) {
-        if lifetime_s == 0 {
-            if self.remove_router(link, router) {
-                self.paths_changed();
-            }
-            return;
-        }
-        let advertised = |route: &&Route| {
-            route.link == link
-                && route.gateway.is_some()
-                && matches!(route.origin, RouteOrigin::Advertised(_))
-        };
-        let known = self.routing.routes().iter().filter(advertised);
-        let is_known = known.clone().any(|route| route.gateway == Some(router));
-        if !is_known && known.count() >= ROUTER_LIMIT {
-            return;
-        }
-        let configured = |route: &Route| {
-            route.gateway == Some(router) && route.link == link && route.origin == RouteOrigin::Configured
-        };
-        if self.routing.routes().iter().any(configured) {
-            return;
-        }
-        let Ok(destination) = Cidr::new(Ipv6Addr::UNSPECIFIED, 0) else { return };
-        let until = now + Duration::from_secs(u64::from(lifetime_s));
-        let route = Route {
-            destination,
-            link,
-            gateway: Some(router),
-            preference: PREFERENCE_ADVERTISED,
-            origin: RouteOrigin::Advertised(until),
-        };
-        self.routing.add(route);
-        if !is_known {
-            self.paths_changed();
-        }
-    }
     // spec: RFC4861 6.3.4, RFC4862 5.5.3
-    fn learn_prefix(
-        &mut self,
-        link: LinkId,
-        router: IpAddr,
-        prefix: &PrefixInformation,
-        env: &mut IpEnvironment<'_>,
-    ) {
+    fn learn_prefix(&mut self, router: IpAddr, prefix: &PrefixInformation, env: &mut IpEnvironment<'_>) {
         let is_wrong = prefix.prefix.is_unicast_link_local()
             || !scope::is_unicast(prefix.prefix.into())
             || prefix.prefix_bits == 0
@@ -392,62 +325,19 @@ impl Ip {
             return;
         }
         if prefix.on_link {
-            self.learn_on_link(link, prefix, env.now);
+            self.routing.learn_prefix(self.interface.link, prefix, env.now);
         }
         if prefix.autonomous && prefix.prefix_bits == 64 {
-            self.learn_autonomous(link, router, prefix, env);
-        }
-    }
-    fn learn_on_link(&mut self, link: LinkId, prefix: &PrefixInformation, now: Instant) {
-        let Ok(cidr) = Cidr::new(prefix.prefix, prefix.prefix_bits) else { return };
-        let Ok(destination) = Cidr::new(cidr.network(), prefix.prefix_bits) else { return };
-        let same =
-            |route: &Route| route.link == link && route.gateway.is_none() && route.destination == destination;
-        let is_advertised = |route: &Route| {
-            route.gateway.is_none()
-                && route.link == link
-                && matches!(route.origin, RouteOrigin::Advertised(_))
-        };
-        let held = self.routing.routes().iter().find(|route| same(route)).copied();
-        if held.is_some_and(|route| !is_advertised(&route)) {
-            return;
-        }
-        if held.is_none()
-            && self.routing.routes().iter().filter(|route| is_advertised(route)).count() >= PREFIX_LIMIT
-        {
-            return;
-        }
-        let until = end_of(prefix.valid_lifetime_s, now);
-        let route = Route {
-            destination,
-            link,
-            gateway: None,
-            preference: PREFERENCE_ADVERTISED,
-            origin: RouteOrigin::Advertised(until),
-        };
-        let is_change = if until <= now {
-            self.routing.remove(&route)
-        } else {
-            self.routing.add(route) && held.is_none()
-        };
-        if is_change {
-            self.paths_changed();
+            self.learn_autonomous(router, prefix, env);
         }
     }
     // spec: RFC4862 5.5.3
-    fn learn_autonomous(
-        &mut self,
-        link: LinkId,
-        router: IpAddr,
-        prefix: &PrefixInformation,
-        env: &mut IpEnvironment<'_>,
-    ) {
+    fn learn_autonomous(&mut self, router: IpAddr, prefix: &PrefixInformation, env: &mut IpEnvironment<'_>) {
         let now = env.now;
         let (preferred_until, mut valid_until) =
             (end_of(prefix.preferred_lifetime_s, now), end_of(prefix.valid_lifetime_s, now));
         let Ok(network) = Cidr::new(prefix.prefix, 64) else { return };
-        let Some(interface) = self.interface_mut(link) else { return };
-        let mut made = interface.addresses.iter_mut().filter(|assigned| {
+        let mut made = self.interface.addresses.iter_mut().filter(|assigned| {
             assigned.origin == AddressOrigin::Autoconfigured && network.contains(assigned.address())
         });
         if let Some(assigned) = made.next() {
@@ -463,37 +353,38 @@ impl Ip {
         if prefix.valid_lifetime_s == 0 {
             return;
         }
-        let Some(address) = self.make_stable_address(link, prefix.prefix, 0, env) else { return };
-        let made = self.interface_mut(link).and_then(|interface| interface.assigned_mut(address));
-        if let Some(assigned) = made {
+        let Some(address) = self.make_stable_address(prefix.prefix, 0, env) else { return };
+        if let Some(assigned) = self.interface.assigned_mut(address) {
             assigned.router = Some(router);
             assigned.set_lifetimes(preferred_until, valid_until, now);
         }
     }
     /// A stable address is a duplicate: another is made, a limited number of times.
     // spec: RFC7217 6
-    pub(crate) fn try_next_stable(&mut self, link: LinkId, lost: Assigned, env: &mut IpEnvironment<'_>) {
+    pub(crate) fn try_next_stable(&mut self, lost: Assigned, env: &mut IpEnvironment<'_>) {
         let IpAddr::V6(address) = lost.address() else { return };
-        if lost.origin != AddressOrigin::Autoconfigured || lost.attempts >= STABLE_ATTEMPTS {
+        if lost.origin != AddressOrigin::Autoconfigured || lost.attempts() >= STABLE_ATTEMPTS {
             return;
         }
-        if self.remove_address(link, lost.address(), env).is_err() {
+        if self.remove_address(lost.address(), env).is_err() {
             return;
         }
-        let Some(next) = self.make_stable_address(link, address, lost.attempts + 1, env) else { return };
-        let made = self.interface_mut(link).and_then(|interface| interface.assigned_mut(next));
-        if let Some(assigned) = made {
+        let Some(next) = self.make_stable_address(address, lost.attempts() + 1, env) else { return };
+        if let Some(assigned) = self.interface.assigned_mut(next) {
             assigned.router = lost.router;
             assigned.set_lifetimes(lost.preferred_until, lost.valid_until, env.now);
         }
     }
 }
 
-/// When a lifetime of so many seconds ends.
-fn end_of(lifetime_s: u32, now: Instant) -> Instant {
-    if lifetime_s == u32::MAX {
-        Instant::FAR_FUTURE
-    } else {
-        now + Duration::from_secs(u64::from(lifetime_s))
+/// Applies an advertised MTU. True when it changed.
+// spec: RFC4861 6.3.4
+fn learn_mtu(interface: &mut Interface, mtu_bytes: u32) -> bool {
+    let mtu_bytes = u16::try_from(mtu_bytes).unwrap_or(u16::MAX).min(interface.config.mtu_bytes);
+    let is_change =
+        usize::from(mtu_bytes) >= ipv6::MINIMUM_MTU_BYTES && mtu_bytes != interface.ipv6_mtu_bytes;
+    if is_change {
+        interface.ipv6_mtu_bytes = mtu_bytes;
     }
+    is_change
 }

@@ -8,7 +8,7 @@ use crate::sockets::{AnySocketId, EchoInfo, EchoSocketId, Socket, SocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
-use inhost_ip::{EchoReply, SendDatagramError, TransportError};
+use inhost_ip::{EchoMessage, EchoReply, SendDatagramError, TransportError};
 
 /// Identifiers that are tried for a free one.
 const TRIES: usize = 64;
@@ -148,15 +148,8 @@ impl<'a> EchoSockets<'a> {
                 return Turn::Done;
             }
             let mut environment = ip_environment!(self.parts, now, sink);
-            let data = next.data.bytes();
-            let sent = self.parts.ip.echo_request(
-                &next.path,
-                identifier,
-                next.sequence,
-                data,
-                &mut environment,
-                device,
-            );
+            let message = EchoMessage { identifier, sequence: next.sequence, data: next.data.bytes() };
+            let sent = self.parts.ip.echo_request(&next.path, &message, &mut environment, device);
             let failure = match sent {
                 Ok(()) => None,
                 Err(SendDatagramError::Full) => return Turn::Full,
