@@ -13,8 +13,7 @@ pub enum ConnectError {
     BadRemote,
     /// The same two ends are connected already, or the local port asked for is a listener's own.
     InUse,
-    /// Every ephemeral port is taken towards that remote end, or what comes to the one asked for belongs to another
-    /// shard.
+    /// No ephemeral port is free towards that remote endpoint, or the requested port belongs to another shard.
     NoPort,
     /// As many sockets as the host may have.
     TooManySockets,
@@ -71,7 +70,7 @@ impl core::error::Error for BindError {}
 pub enum SocketError {
     /// The socket was closed, or never was.
     NoSocket,
-    /// It is of another kind, or not in a state for this.
+    /// The socket is of another kind, or in the wrong state.
     WrongKind,
     /// The value is out of range.
     Invalid,

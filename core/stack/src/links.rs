@@ -18,7 +18,7 @@ struct Link {
 #[derive(Debug)]
 pub(crate) struct Links {
     links: Vec<Link>,
-    /// The lengths of the frames of a pass, when a sink wants to be told of them; empty between passes.
+    /// The lengths of the frames of a pass, when a sink wants their events; empty between passes.
     sent_lengths: Vec<u32>,
 }
 
@@ -74,7 +74,7 @@ impl Links {
             link.counters.dropped[why as usize] += 1;
         }
     }
-    /// Counts and tells why a frame went no further.
+    /// Counts and reports a dropped frame.
     pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
         self.count_drop(link, why);
         sink.emit(Mask::LINK, now, || Event::FrameDropped(FrameDropped { link, why }));

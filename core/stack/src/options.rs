@@ -8,16 +8,16 @@ use inhost_tcp::Config;
 /// How a host is configured. Begin with [`StackConfig::default`].
 #[derive(Clone, Debug)]
 pub struct StackConfig {
-    /// Memory for packets and queues of the whole host, in bytes. Default: 64 MiB. Cost: what is refused when it is
-    /// spent is sent again by somebody.
+    /// Memory for packets and queues of the whole host, in bytes. Default: 64 MiB. Cost: segments refused at the limit
+    /// are retransmitted.
     pub memory_limit_bytes: usize,
     /// Sockets of all kinds. Default: 65,536. Each connection takes less than 512 bytes while it is idle.
     pub socket_limit: usize,
     /// UDP sockets and echo sockets, of the above. Default: 4,096.
     pub datagram_socket_limit: usize,
-    /// Connections that nobody holds any more and that are still closing, TIME-WAIT included. Default: 16,384. Beyond
-    /// it the next one to close ends another's TIME-WAIT. Where none is found, a connection gets a reset whose peer keeps
-    /// its window closed, or else the one without progress for longest.
+    /// Most orphans: connections that the application has closed and that still close, TIME-WAIT included. Default:
+    /// 16,384. At the limit another's TIME-WAIT is ended. Without one, a connection with a closed window is reset, or
+    /// else the one without progress for longest.
     pub orphan_limit: usize,
     /// Stateless resets in a second, of the host, on average: the edge is blurred. Default: 1,000. Cost: a scanner's or a reborn peer's segments beyond
     /// it stay unanswered and are tried again.
@@ -28,12 +28,12 @@ pub struct StackConfig {
     pub ephemeral_ports_last: u16,
     /// How ephemeral ports are chosen. Default: [`PortSelection::DoubleHash`].
     pub port_selection: PortSelection,
-    /// What belongs to this stack, where several with the same addresses stand for one host: see
-    /// [`StackConfig::shares`]. Default: everything.
+    /// The share of this stack, where several with the same addresses form one host: see [`StackConfig::shares`].
+    /// Default: everything.
     pub share: Option<Share>,
     /// How connections open with data in their SYN. Whether they do is said for each listener and each call.
     pub fast_open: FastOpenConfig,
-    /// What every connection begins with, where its own options do not say otherwise.
+    /// Defaults of connections' options.
     pub tcp: Config,
     /// The knobs of IP.
     pub ip: IpConfig,
@@ -91,8 +91,7 @@ pub struct FastOpenConfig {
     /// How long a destination is called without the option after two SYNs with it had to be sent again; doubled for
     /// each that follows. Default: a minute (RFC 7413 §4.1.3.1).
     pub destination_pause: Duration,
-    /// Believe of a peer that never said so that it takes in a segment what the path does, not 536 or 1220 bytes.
-    /// Default: no.
+    /// Assume that a peer without an MSS option accepts segments of the path MTU, not 536 or 1220 bytes. Default: no.
     pub assumes_path_mss: bool,
     /// How long no data goes into SYNs after a connection that began with it fell silent; it doubles with each time
     /// that follows, at most sixfold. Default: one hour.
@@ -118,14 +117,14 @@ pub enum FastOpenCall {
     /// Never.
     #[default]
     Off,
-    /// What is sent before the round's [`crate::Stack::transmit`] goes with the SYN, when a cookie is known; otherwise
-    /// the SYN asks for one.
+    /// Data sent before the round's [`crate::Stack::transmit`] goes with the SYN, when a cookie is known; otherwise the
+    /// SYN asks for one.
     Now,
     /// The SYN waits for the first send, when a cookie is known: until then the socket is as if connected.
     OnFirstSend,
 }
 
-/// What may be said about a connection before it is opened.
+/// Options of a connection before it is opened.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     /// Our end. An address of `None` and a port of 0 are chosen by the host. Default: both chosen.
@@ -133,8 +132,8 @@ pub struct ConnectOptions {
     pub local: Local,
     /// The only link to use. Default: whichever leads there.
     pub link: Option<LinkId>,
-    /// Whether the SYN may bear data (RFC 7413). What it bears may reach the application twice, so it must do no harm
-    /// to repeat it. Default: [`FastOpenCall::Off`].
+    /// Whether the SYN may carry data (RFC 7413). The data may reach the application twice, so it must be idempotent.
+    /// Default: [`FastOpenCall::Off`].
     pub fast_open: FastOpenCall,
     /// Send data in the SYN without a cookie, where both sides have agreed to that. Default: no.
     pub fast_open_without_cookie: bool,
@@ -207,8 +206,8 @@ impl Default for ListenOptions {
 }
 
 /// When a listener answers SYNs without keeping anything of them (RFC 4987 §3.6). Such a connection is like any other,
-/// but for what the caller's timestamps did not bring back: without timestamps it has neither window scale nor SACK nor
-/// ECN, and its segment size is rounded down to a common one.
+/// except for options that the caller's timestamps did not return: without timestamps it has neither window scale nor
+/// SACK nor ECN, and its segment size is rounded down to a common one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SynCookies {
     /// Never: a SYN for which there is no room stays unanswered.
@@ -223,11 +222,11 @@ pub enum SynCookies {
 /// How a UDP socket behaves.
 #[derive(Clone, Debug)]
 pub struct UdpOptions {
-    /// Receive what is sent to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`],
-    /// with port 0 on any port, and send from any address there. For gateways. Default: no.
+    /// Receive datagrams to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`], with
+    /// port 0 on any port, and send from any address there. For gateways. Default: no.
     pub any_address: bool,
-    /// Whether broadcast destinations are allowed, and binding to a broadcast address, at which the socket takes only
-    /// what is sent to that. Default: no.
+    /// Whether broadcast destinations are allowed, and binding to a broadcast address, where the socket receives only
+    /// datagrams to that address. Default: no.
     pub broadcast: bool,
     /// Whether an ICMP error about a datagram of an unconnected socket is reported, too. Default: no, for one
     /// destination's error says nothing about the next one's.
@@ -240,17 +239,16 @@ pub struct UdpOptions {
     pub hop_limit: Option<u8>,
     /// Differentiated services, six bits. Default: 0.
     pub differentiated_services: u8,
-    /// Whether routers, and the host itself, are kept from fragmenting. Default: no. What is too long for the path is not
-    /// taken then.
+    /// Whether don't-fragment is set. Default: no. Datagrams longer than the path MTU are then refused.
     pub dont_fragment: bool,
     /// Whether routers are kept from fragmenting what fits the path, and the host fragments what does not, as on Linux
     /// (IP_PMTUDISC_WANT). Default: no.
     pub fragments_at_source: bool,
     /// Whether errors after which another datagram may arrive (the network or the host cannot be reached, a time is
     /// exceeded) are reported only where `report_unconnected_errors` asks for every error, as on Linux. Default: no, a
-    /// connected socket hears of them all (RFC 1122 §4.1.3.3).
+    /// connected socket gets all of them (RFC 1122 §4.1.3.3).
     pub soft_errors_on_request: bool,
-    /// Whether datagrams may be longer than what is known to pass, up to what the link takes: probes of the path, which
+    /// Whether datagrams may be longer than the path MTU, up to the link MTU: probes of the path, which
     /// [`UdpOptions::dont_fragment`] goes with (RFC 4821 §9). Default: no.
     pub beyond_path_mtu: bool,
     /// The only link to use. Default: whichever leads there.

@@ -15,8 +15,8 @@ use inhost_ip::Ip;
 use inhost_tcp::Config;
 use std::sync::Arc;
 
-/// What a host is made of. Each part owns its state and keeps it private; this has no state or rule of its own, but where a
-/// rule needs several parts at once, it takes all of them.
+/// The parts of a host. Each owns its private state. This struct has no state or rules of its own; a rule that needs
+/// several parts borrows it.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) config: StackConfig,
@@ -33,7 +33,7 @@ pub(crate) struct Parts {
     pub(crate) links: Links,
     pub(crate) replies: Replies,
     pub(crate) counters: Counters,
-    /// The latest time told.
+    /// The time of the latest call.
     pub(crate) now: Instant,
 }
 

@@ -19,11 +19,11 @@ const TIMERS_PER_CALL: usize = 1024;
 /// Timer entries that one [`Stack::timeout`] moves.
 const TIMER_MOVES_PER_CALL: usize = 8192;
 
-/// Passes over the loopback of one call. What is left makes the deadline pass at once.
+/// Most loopback passes of one call. If frames are left, the deadline is now.
 const LOOPBACK_PASSES_PER_CALL: usize = 16;
 const LOOPBACK: LinkId = LinkId(0);
 
-/// Neighbours whose decision one call looks at.
+/// Most resolved neighbours that one call handles.
 const RESOLVED_PER_CALL: usize = 64;
 
 /// A whole host: interfaces, neighbours, routes, connections, sockets, and their timers.
@@ -106,16 +106,16 @@ impl Stack {
     pub fn pool(&mut self) -> &mut Pool {
         self.parts.memory.pool_mut()
     }
-    /// The memory of the host, to look at.
+    /// The memory pool of the host.
     pub fn memory(&self) -> &Pool {
         self.parts.memory.pool()
     }
-    /// Changes the host's memory limit. What is out stays out; nothing is added until it is below.
+    /// Changes the host's memory limit. Memory in use above it is kept; nothing is allocated until usage is below.
     pub fn set_memory_limit(&mut self, limit_bytes: usize) {
         self.parts.config.memory_limit_bytes = limit_bytes;
         self.parts.memory.pool_mut().set_limit_bytes(limit_bytes);
     }
-    /// The Internet Protocol of the host, to look at.
+    /// The IP layer of the host.
     pub fn ip(&self) -> &Ip {
         &self.parts.ip
     }
@@ -147,7 +147,7 @@ impl Stack {
         self.wake_resolved();
         self.run_loopback(now, sink);
     }
-    /// Does what is due at `now`.
+    /// Runs the timers that are due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
         self.parts.tick(now);
         if self.parts.ip.deadline() <= now {
@@ -176,8 +176,8 @@ impl Stack {
         }
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
     }
-    /// A socket whose readiness changed since it was last named, and what it is ready for now. Each is named once
-    /// however much happened to it; a socket that was closed is not named.
+    /// Takes a socket whose readiness changed, with its readiness now. Each socket is returned once, however many
+    /// changes it had; closed sockets are not returned.
     #[inline]
     pub fn ready(&mut self) -> Option<(SocketId, Readiness)> {
         if self.has_ready() { self.next_ready() } else { None }
@@ -225,11 +225,11 @@ impl Stack {
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
         self.parts.links.ids()
     }
-    /// Lets go of the socket, whatever it is. A connection finishes by itself: what was sent still goes and is sent
-    /// again as long as it takes, the FIN follows, TIME-WAIT is kept. Where received data was not read it is reset
-    /// instead, so that the peer knows that data was lost. Where too many connections are closing, one of them ends: a
-    /// TIME-WAIT, or else one whose peer takes nothing. A listener takes the connections with it that nobody accepted. The datagrams that a UDP socket has queued still leave, within ten
-    /// seconds.
+    /// Closes a socket of any kind. A connection finishes by itself: queued data is sent and retransmitted as needed,
+    /// then the FIN, then TIME-WAIT. With unread received data it is reset instead, so that the peer knows that data
+    /// was lost. At the limit on orphans one of them ends: a TIME-WAIT, or else one whose peer keeps its window closed.
+    /// A listener takes the connections with it that nobody accepted. The datagrams that a UDP socket has queued still
+    /// leave, within ten seconds.
     pub fn close(
         &mut self,
         socket: impl Into<SocketId>,
@@ -243,7 +243,7 @@ impl Stack {
     pub fn typed(&self, socket: SocketId) -> Option<AnySocketId> {
         self.parts.sockets.typed(socket)
     }
-    /// What a socket is ready for.
+    /// The readiness of a socket.
     #[inline]
     pub fn readiness(&self, socket: impl Into<SocketId>) -> Readiness {
         self.parts.readiness(socket.into())
@@ -287,7 +287,7 @@ impl Stack {
     pub fn probe(&mut self) -> ProbeSockets<'_> {
         ProbeSockets::new(&mut self.parts)
     }
-    /// What instruments see.
+    /// Read-only access for instruments.
     #[inline]
     pub fn instruments(&self) -> Instruments<'_> {
         Instruments::new(&self.parts)
@@ -375,7 +375,7 @@ impl Stack {
             deadline = deadline.min(self.parts.optional.until(key));
         }
         if deadline > now {
-            // It moved on since it was armed.
+            // Its deadline has moved since it was armed.
             self.parts.schedule.arm(place, deadline);
             return;
         }

@@ -8,7 +8,7 @@ use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_event::TcpState;
 use inhost_tcp::SoftError;
 
-/// What waits in a connection.
+/// Queued bytes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Queued {
     /// Bytes in order that the application has not read.
@@ -19,7 +19,7 @@ pub struct Queued {
     pub unacknowledged_bytes: usize,
 }
 
-/// What instruments see: see [`crate::Stack::instruments`].
+/// Read-only access for instruments: see [`crate::Stack::instruments`].
 #[derive(Clone, Copy, Debug)]
 pub struct Instruments<'a> {
     parts: &'a Parts,
@@ -34,7 +34,7 @@ impl<'a> Instruments<'a> {
         let socket = socket.into();
         self.parts.sockets.any(socket).map(|entry| self.describe(socket, entry, now))
     }
-    /// What waits in a connection, cheaply: for applications that look after each read or write.
+    /// Queued bytes of a connection, cheaply: for applications that ask after each read or write.
     pub fn queued(self, socket: TcpSocketId) -> Option<Queued> {
         let connection = &self.parts.sockets.tcp(socket)?.connection();
         let unacknowledged_bytes = connection.sender().unacknowledged_bytes();
@@ -44,8 +44,7 @@ impl<'a> Instruments<'a> {
             unacknowledged_bytes,
         })
     }
-    /// Bytes that a SYN which has not left will bear of what is sent before it does: none without fast open, or without
-    /// a cookie.
+    /// Bytes of data that an unsent SYN will carry: none without Fast Open, or without a cookie.
     pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
         self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().handshake().syn_data_room())
     }
@@ -71,7 +70,7 @@ impl<'a> Instruments<'a> {
     pub fn state(self, socket: TcpSocketId) -> Option<TcpState> {
         Some(self.parts.sockets.tcp(socket)?.connection().state())
     }
-    /// Everything about every socket, those included that nobody holds any more, in order of their places.
+    /// Information about every socket, orphans included, in table order.
     pub fn sockets(self, now: Instant) -> impl Iterator<Item = SocketInfo> + 'a {
         self.parts.sockets.iter().map(move |(key, entry)| self.describe(key, entry, now))
     }
@@ -79,11 +78,11 @@ impl<'a> Instruments<'a> {
     pub fn socket_places(self) -> usize {
         self.parts.sockets.places()
     }
-    /// Everything about the socket at a place of the table, for who looks at all of them in turns.
+    /// Information about the socket at a place of the table, for callers that scan the table in steps.
     pub fn socket_at(self, place: usize, now: Instant) -> Option<SocketInfo> {
         self.info(self.parts.sockets.at_place(place)?, now)
     }
-    /// What kind each socket is of, cheaply: for counting.
+    /// The kind of each socket, cheaply: for counting.
     pub fn socket_kinds(self) -> impl Iterator<Item = SocketKind> + 'a {
         self.parts.sockets.iter().map(|(_, entry)| kind(entry))
     }
@@ -101,11 +100,11 @@ impl<'a> Instruments<'a> {
     pub fn socket_count(self) -> usize {
         self.parts.sockets.len()
     }
-    /// What was counted on the whole host.
+    /// Counters of the host.
     pub fn counters(self) -> &'a Counters {
         &self.parts.counters
     }
-    /// What was counted on a link.
+    /// Counters of a link.
     pub fn link_counters(self, link: LinkId) -> Option<&'a LinkCounters> {
         self.parts.links.counters(link)
     }

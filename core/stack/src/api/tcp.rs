@@ -33,7 +33,7 @@ impl<'a> TcpSockets<'a> {
     }
 
     /// Opens a connection to `remote`. Its SYN leaves with the next [`crate::Stack::transmit`];
-    /// [`crate::Readiness::CONNECTED`] or [`crate::Readiness::ERROR`] tells how it ended.
+    /// [`crate::Readiness::CONNECTED`] or [`crate::Readiness::ERROR`] reports the result.
     pub fn connect(
         self,
         remote: Endpoint,
@@ -73,7 +73,7 @@ impl<'a> TcpSockets<'a> {
         }
         .ok_or(ConnectError::NoPort)?;
         let local = Endpoint { address: path.source, port };
-        // What a host sends to itself no device brings to another shard.
+        // Loopback traffic never crosses to another shard.
         let comes_by_device = path.link != LinkId(0);
         if self.parts.config.share.is_some_and(|share| comes_by_device && !share.has(local, remote)) {
             return Err(ConnectError::NoPort);
@@ -124,8 +124,8 @@ impl<'a> TcpSockets<'a> {
         let socket = self.again().connect(remote, options, now, sink)?;
         Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
     }
-    /// With [`inhost_tcp::PushPlacement::WritesAndHalfWindows`]: what was sent so far is one burst with nothing that follows, and when
-    /// it was `pushed`, PSH says so.
+    /// With [`inhost_tcp::PushPlacement::WritesAndHalfWindows`]: the data sent so far ends a burst; if `pushed`, its
+    /// last segment has PSH.
     pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
         if let Some(flow) = self.parts.sockets.tcp_mut(socket) {
             flow.connection_mut().end_burst(pushed);
@@ -133,8 +133,8 @@ impl<'a> TcpSockets<'a> {
     }
 
     /// Listens for connections to `local`. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,
-    /// `::` for both families. An address that is still tested for a double can be listened at; callers come when the test
-    /// has passed.
+    /// `::` for both families. A tentative address is allowed; callers can connect when duplicate address detection has
+    /// passed.
     // spec: RFC9293 MUST-41
     // spec: RFC9293 MUST-42
     pub fn listen(
@@ -230,8 +230,9 @@ impl<'a> TcpSockets<'a> {
     ) -> Result<usize, StreamError> {
         self.add_to_stream(socket, now, sink, |connection, env| connection.send(bytes, how, env))
     }
-    /// As [`TcpSockets::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until the
-    /// peer has acknowledged it. The sum of each segment is made once, when it first leaves by a device that wants it.
+    /// As [`TcpSockets::send`], without a copy: accepted data is split from the front of `bytes` and kept until the
+    /// peer has acknowledged it. The checksum of each segment is computed once, when it is first sent on a device that
+    /// needs it.
     pub fn lend(
         self,
         socket: TcpSocketId,
@@ -335,7 +336,7 @@ impl<'a> TcpSockets<'a> {
     pub fn peek(self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
         self.parts.sockets.held_tcp(socket)?.connection().receiver().peek(into).map_err(StreamError::from)
     }
-    /// Closes our side: what was sent before still goes, then a FIN. The other side can still be read.
+    /// Closes the sending side: queued data is still sent, then a FIN. The receiving side can still be read.
     pub fn shutdown(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         self.parts.tick(now);
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
@@ -363,9 +364,9 @@ impl<'a> TcpSockets<'a> {
         self.parts.listening.fast_open().set_keys(key, previous);
     }
 
-    /// For tests of the whole host: moves the sequence numbers of a connection on, as though so many bytes had been sent
-    /// and received, with no event since; see [`inhost_tcp::Connection::jump_send_sequence`] for what the caller has to
-    /// translate. What did jump: the send space, the receive space.
+    /// For tests of the whole host: moves the sequence numbers of a connection on, as though so many bytes had been
+    /// sent and received, with no event since; see [`inhost_tcp::Connection::jump_send_sequence`] for the values that
+    /// the caller must translate. Returns whether the send space and the receive space moved.
     #[doc(hidden)]
     pub fn jump_sequence(self, socket: TcpSocketId, send_by: u64, receive_by: u64) -> (bool, bool) {
         let Some(flow) = self.parts.sockets.tcp_mut(socket) else { return (false, false) };
@@ -385,7 +386,7 @@ impl<'a> TcpSockets<'a> {
 /// How a caller is refused whose SYN was held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Refusal {
-    /// As if nobody listened.
+    /// As if no listener existed.
     #[default]
     Reset,
     /// As if its SYN was lost: it tries again, and is held again.
@@ -394,7 +395,7 @@ pub enum Refusal {
     Unreachable,
 }
 
-/// What an ICMP error quotes of a held SYN: an IP header and that of the segment, as long as they say.
+/// The packet of a held SYN for an ICMP error to quote: its IP header and TCP header, with their original lengths.
 fn quoted_syn(flow: &TcpSocket, now: Instant) -> Vec<u8> {
     let (caller, called) = (flow.remote(), flow.local());
     let sequence = flow.connection().info(now).receive_next.back(1);

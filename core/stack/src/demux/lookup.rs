@@ -17,9 +17,9 @@ pub(crate) struct Demux {
     flows: Table,
     bindings: Table,
     identity: Identity,
-    /// Some binding takes, or took, what is for any address.
+    /// Some binding accepts, or accepted, every address.
     any_address: bool,
-    /// The last end that a binding was looked up for, by transport and link, and what was found: until another is bound.
+    /// The last binding look-up, by transport and link, and its result. Valid until a socket is bound.
     last_binding: Option<((u8, LinkId, Endpoint), SocketId)>,
     /// The flow that the last segment was for; it may be gone.
     last_flow: Option<TcpSocketId>,
@@ -160,8 +160,8 @@ impl Demux {
         self.last_binding = None;
         self.bindings.remove(sockets, socket);
     }
-    /// The socket of a transport that takes what is for `local` on `link`: the one at that very address before one at
-    /// any, that one before one that takes every address, and that one before one that takes every port as well.
+    /// The bound socket of a transport for `local` on `link`. In order of preference: bound to this address, to the
+    /// unspecified address, to every address, to every address and port.
     pub(crate) fn find_binding(
         &mut self,
         sockets: &Sockets,
@@ -177,7 +177,7 @@ impl Demux {
             return Some(id);
         }
         let found = self.search_binding(sockets, ip, number, link, local);
-        // What takes every address depends on which are ours.
+        // A binding to every address depends on the host's own addresses.
         self.last_binding = found.filter(|_| !self.any_address).map(|id| (wanted, id));
         found
     }

@@ -2,7 +2,7 @@
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, SipKey};
 
-/// What a table finds sockets by.
+/// The key of a socket in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
     /// The transport, or a transport with [`ANY_ADDRESS`].
@@ -14,7 +14,7 @@ pub(crate) struct Name {
 /// Added to a protocol number in the names of any-address bindings, so that they do not meet the others.
 pub(crate) const ANY_ADDRESS: u8 = 0x80;
 
-/// The other end of what has none.
+/// The remote endpoint of an unconnected socket.
 pub(crate) const NOWHERE: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
 
 /// The name of a binding.

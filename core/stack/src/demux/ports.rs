@@ -27,10 +27,10 @@ pub(crate) struct Identity {
     counters: [u16; COUNTERS],
 }
 
-/// A protocol, two ends with IPv6 addresses, and what a SYN cookie adds.
+/// A protocol, two endpoints with IPv6 addresses, and the inputs of a SYN cookie.
 const TUPLE_BYTES: usize = 1 + 2 * 18 + 9;
 
-/// The bytes by which two ends are told apart, for keyed hashes.
+/// The bytes of two endpoints, as input of a keyed hash.
 pub(crate) struct Tuple {
     bytes: [u8; TUPLE_BYTES],
     length: usize,
@@ -109,7 +109,7 @@ impl Identity {
     ) -> Option<u16> {
         let first = first.max(1);
         let count = u32::from(last.checked_sub(first)?) + 1;
-        // The port is what is asked for, so the local end is hashed without one.
+        // The port is the result, so the local endpoint is hashed without one.
         let unspecified = IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED);
         let local = Endpoint { address: local.unwrap_or(unspecified), port: 0 };
         // The two hashes of algorithm 4 are the halves of one.

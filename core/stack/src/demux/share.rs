@@ -2,8 +2,8 @@
 //! no state.
 //!
 //! A flow belongs to one shard for its life, and both of its ends follow from the packet alone, so that no shard asks
-//! another: an ephemeral port belongs to one shard, which gives out no others, and at any other port the two ends are
-//! hashed. The hash is keyed, so that nobody else can choose flows that meet in one shard.
+//! another: an ephemeral port belongs to one shard, which uses no others, and for any other port the two endpoints are
+//! hashed. The hash is keyed, so that peers cannot direct flows at one shard.
 
 use inhost_wire::ethernet::{EtherType, EthernetView};
 use inhost_wire::{arp, ipv4, ipv6, protocol};
@@ -13,7 +13,7 @@ const ICMPV4_ECHO_REQUEST: u8 = 8;
 const ICMPV6_ECHO_REQUEST: u8 = 128;
 const ICMPV6_NEIGHBOUR_SOLICITATION: u8 = 135;
 
-/// What belongs to one shard of several.
+/// The share of one shard of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
     index: u16,
@@ -29,7 +29,7 @@ pub enum Steer {
     Here,
     /// To this shard.
     To(u16),
-    /// To all, for nobody can tell whom it concerns: answers of neighbours, and ICMP.
+    /// To all shards, because any may need it: neighbours' answers, and ICMP.
     All,
     /// Dropped: a fragmented TCP segment, whose later fragments have no ports. A sender with path MTU discovery never
     /// sends one.
@@ -109,7 +109,7 @@ impl Share {
         }
         self.by_hash(ends, u64::from(u32::from_be_bytes([a, b, c, d])))
     }
-    /// Two words, each mixed with a secret, multiplied: what a peer varies moves all bits of the middle.
+    /// Two words, each mixed with a secret, multiplied. Every bit that a peer can vary affects all middle bits.
     #[inline]
     fn by_hash(&self, ends: u64, rest: u64) -> Steer {
         let product = u128::from(ends ^ self.key[0]) * u128::from(rest.wrapping_mul(SPREAD) ^ self.key[1]);

@@ -6,9 +6,9 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use inhost_base::SipKey;
 
-/// A hash table of sockets. The hash is keyed, so that a peer cannot choose ends that collide; nothing iterates over the
-/// table, so that runs repeat. What a name is compared with stands in the socket; an entry has enough of the hash that
-/// few others are looked at, and that the table grows without a look at any.
+/// A hash table of sockets. The hash is keyed, so that a peer cannot choose endpoints that collide; nothing iterates
+/// over the table, so that simulations are reproducible. The socket holds its name; an entry holds enough of the hash
+/// that few sockets are compared, and that the table grows without reading any.
 #[derive(Debug)]
 pub(crate) struct Table {
     entries: HashTable<Listed>,
@@ -37,7 +37,7 @@ impl Table {
         let is_it = |key| sockets.any(key).and_then(self.name).as_ref() == Some(name);
         self.find_hashed(sockets, self.hash(name), is_it)
     }
-    /// The socket whose name has this hash, told by `is_it`.
+    /// The socket whose name has this hash and for which `is_it` holds.
     #[inline]
     pub(crate) fn find_hashed(
         &self,

@@ -83,7 +83,7 @@ impl<'a> EchoSockets<'a> {
         }
         Ok(())
     }
-    /// Takes the next answer: as much of its data as `into` has room for, and what came with it.
+    /// Receives the next reply: as much of its data as `into` has room for, and its addresses.
     pub fn receive(
         self,
         socket: EchoSocketId,
@@ -110,7 +110,7 @@ impl<'a> EchoSockets<'a> {
         self.parts.tell(id.into());
         Ok(())
     }
-    /// Takes an error about a request; a quoted request's identifier stands where ports do.
+    /// Handles an error about a request. A quoted request has its identifier in place of ports.
     pub(crate) fn error(self, error: &TransportError, now: Instant) -> Result<(), Drop> {
         let found = self
             .parts

@@ -14,7 +14,7 @@ use inhost_wire::protocol;
 
 /// Ports or identifiers that are tried for free ones.
 const TRIES: usize = 64;
-/// The first port that calls may come from; above it lies room for [`CALL_PORTS`], three times over.
+/// The first source port of SYN probes; above it is room for three times [`CALL_PORTS`].
 const FIRST_CALL_PORT: u16 = 36_864;
 
 /// Calls on probe sockets: see [`crate::Stack::probe`].
@@ -52,8 +52,8 @@ impl<'a> ProbeSockets<'a> {
         }
         Err(BindError::InUse)
     }
-    /// Sends a probe. It leaves with the next [`crate::Stack::transmit`], whole, as long as the link takes it: what is known
-    /// of the path behind it does not count, and no router is to fragment it.
+    /// Sends a probe. It leaves with the next [`crate::Stack::transmit`], unfragmented, if it fits the link. The known
+    /// path MTU is ignored, and don't-fragment is set.
     pub fn send(self, socket: ProbeSocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
         self.parts.tick(now);
         let prober = self.parts.sockets.probe_mut(socket).ok_or(SocketError::NoSocket)?;
@@ -100,7 +100,7 @@ impl<'a> ProbeSockets<'a> {
         let Parts { demux, config, sockets, random, .. } = &mut *self.parts;
         demux.choose_udp_port(sockets, config, any, random)
     }
-    /// Gives an answer to its socket; what there is no room for is lost, as on the way.
+    /// Queues an answer on its socket. It is dropped when the queue is full.
     fn answered(self, id: ProbeSocketId, answer: ProbeAnswer) {
         if self.parts.sockets.probe_mut(id).is_some_and(|prober| prober.deliver(answer)) {
             self.parts.tell(id.into());
@@ -110,7 +110,7 @@ impl<'a> ProbeSockets<'a> {
     pub(crate) fn echo_input(self, id: ProbeSocketId, from: IpAddr, number: u16) {
         self.answered(id, ProbeAnswer { number, to: from, from, news: ProbeNews::Answered });
     }
-    /// Takes a datagram in answer to a probe; false when nobody has sent one there.
+    /// Handles a datagram in answer to a probe; false when no socket sent one there.
     pub(crate) fn udp_input(self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
         let found =
             self.parts.demux.find_binding(&self.parts.sockets, &self.parts.ip, protocol::UDP, link, local);

@@ -20,12 +20,12 @@ use std::collections::VecDeque;
 const QUEUED: usize = 256;
 /// Ports that the calls of one socket come from, each in turn: every call is a connection of its own to who answers.
 pub(crate) const CALL_PORTS: u16 = 8192;
-/// What a probe is filled with.
+/// The payload pattern of a probe.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 /// The window that a call offers.
 const CALL_WINDOW: u16 = 5840;
 
-/// What a probe looks like.
+/// The protocol of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeMethod {
     /// An ICMP echo request. All have the same identifier and checksum, so that routers that share out the load by
@@ -48,7 +48,7 @@ pub enum ProbeMethod {
 pub struct Probe {
     /// Where it would go.
     pub to: IpAddr,
-    /// What its answer is known by.
+    /// The key by which its answer is recognised.
     pub number: u16,
     /// Hops that it may take.
     pub hop_limit: u8,
@@ -63,20 +63,20 @@ pub struct ProbeAnswer {
     pub number: u16,
     /// Whom the probe was for.
     pub to: IpAddr,
-    /// Who answers.
+    /// Source of the answer.
     pub from: IpAddr,
-    /// What.
+    /// Kind of answer.
     pub news: ProbeNews,
 }
 
-/// What became of a probe.
+/// The result of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeNews {
-    /// It arrived, and its destination answers: an echo, a datagram, a SYN accepted.
+    /// It arrived, and the destination answered: an echo reply, a datagram, or a SYN-ACK.
     Answered,
-    /// It arrived, and its destination refuses the connection.
+    /// It arrived, and the destination refused the connection.
     Refused,
-    /// It came to grief on its way, or where it arrived.
+    /// An ICMP error from a router or the destination.
     Error {
         /// Why.
         kind: ErrorKind,
@@ -91,7 +91,7 @@ pub(crate) struct Prober {
     method: ProbeMethod,
     /// The identifier or source port of all probes, or the first port that calls come from.
     port: u16,
-    /// Of calls; nobody can guess it.
+    /// Initial sequence number of SYN probes, unpredictable.
     sequence: Sequence,
     opened: Instant,
     incoming: VecDeque<ProbeAnswer>,
@@ -189,9 +189,9 @@ impl Prober {
         self.quoted_number(quoted)
             .filter(|&number| self.recent.has(Endpoint { address: quoted.destination, port: number }, now))
     }
-    /// What the answer to a call says that was a probe, from port `other` to port `own`.
+    /// The result of a SYN probe, from the segment that answers it from port `other` to port `own`.
     pub(crate) fn call_answer(&self, header: &Header, own: u16, other: u16) -> Option<(u16, ProbeNews)> {
-        // The SYN is one number, and what it bore may count as well.
+        // The SYN takes one sequence number; its data may be acknowledged, too.
         let acknowledged = header.acknowledgment.since(self.sequence);
         let answers = header.flags.ack() && (1..=1 + u32::from(u16::MAX)).contains(&acknowledged);
         let number = self.number_of(own, other).filter(|_| answers)?;
@@ -220,7 +220,7 @@ impl Prober {
     pub(crate) fn clear(self, pool: &mut Pool) {
         self.outgoing.into_iter().for_each(|probe| pool.give(probe.message));
     }
-    /// Under which it stands in the table of bindings.
+    /// Its name in the table of bindings.
     pub(crate) fn binding(&self) -> (u8, Endpoint, bool) {
         let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         match self.method {
@@ -228,7 +228,7 @@ impl Prober {
             ProbeMethod::Datagram { .. } => {
                 (protocol::UDP, Endpoint { address: any, port: self.port }, false)
             }
-            // It takes what comes to any port that nobody else has.
+            // It receives datagrams to any port without a socket.
             ProbeMethod::Call { .. } => (protocol::TCP, Endpoint { address: any, port: 0 }, true),
         }
     }
@@ -260,7 +260,7 @@ impl Prober {
     /// The number of the probe that went from port `own` to port `other`.
     pub(crate) fn number_of(&self, own: u16, other: u16) -> Option<u16> {
         match self.method {
-            // What stands for ports in an echo request.
+            // The identifier of an echo request, in place of ports.
             ProbeMethod::Echo => (own == self.port).then_some(other),
             ProbeMethod::Datagram { port } => (own == self.port).then_some(other.wrapping_sub(port)),
             ProbeMethod::Call { port } => {

@@ -1,5 +1,5 @@
 //! The direct path of a TCP segment to its connection or listener, from any packet without IP options or fragments that
-//! the fast path leaves. IP's own steps are spared for what it knows already.
+//! the fast path leaves. It skips the steps of IP whose result is known.
 
 use crate::demux::NameHash;
 use crate::input::Reception;
@@ -70,7 +70,7 @@ impl Reception<'_> {
         }
         true
     }
-    /// The listener that a SYN calls. Whatever else is for no connection is left for the slow path.
+    /// The listener that a SYN calls. Other segments without a connection are left to the slow path.
     fn called(&mut self, header: &TcpHeader, datagram: &Datagram) -> Option<ListenerId> {
         let has_ports = header.source_port != 0 && header.destination_port != 0;
         if !has_ports || !can_talk(datagram.source) {
@@ -82,7 +82,7 @@ impl Reception<'_> {
             _ => None,
         }
     }
-    /// Counts and tells of a frame, and leaves the segment's payload, which lies `from..to` in it.
+    /// Counts and reports a frame, and trims it to the segment's payload, `from..to`.
     fn arrived(&mut self, packet: &mut Packet, (from, to): (usize, usize)) {
         let link = self.link;
         let length_bytes = packet.len() as u32;
@@ -111,8 +111,8 @@ impl Reception<'_> {
     }
 }
 
-/// Whether a packet is TCP's with SYN, FIN or RST, as far as a glance at its usual place tells: whatever this says, some
-/// path takes it.
+/// Whether a packet has SYN, FIN or RST at the usual place of TCP's flags. It is only a hint: either path handles the
+/// packet.
 #[inline]
 pub(super) fn opens_or_closes(packet: &Packet) -> bool {
     const FLAGS_AT: usize = ipv4::LENGTH + 13;
@@ -123,7 +123,7 @@ pub(super) fn opens_or_closes(packet: &Packet) -> bool {
     }
 }
 
-/// What IP says of such a segment.
+/// The IP fields of such a segment.
 fn datagram_of(link: LinkId, direct: &TcpPacket<'_>) -> Datagram {
     let (source, destination) = direct.ip.addresses();
     Datagram {

@@ -1,5 +1,5 @@
-//! The fast path of a frame to its connection: one look at the headers, one look-up, one set of flags. It takes what an
-//! established connection gets unless something is out of the ordinary; everything else is left untouched for the slow
+//! The fast path of input (header prediction): one parse of the headers, one look-up, one set of flags. It takes
+//! in-order data and new acknowledgments of established connections. Any other frame is left untouched for the slow
 //! path (DEC §4).
 
 use crate::input::Reception;
@@ -12,7 +12,7 @@ use inhost_tcp::Environment;
 use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
 
 impl Reception<'_> {
-    /// Takes a frame if it continues `run` and is like the one before it. False leaves the packet as it was.
+    /// GRO: takes a frame if it is the next segment of the merged connection. False leaves the packet as it was.
     #[inline(always)]
     pub(super) fn gro_input(&mut self, packet: &mut Packet) -> bool {
         let (Some(next), Some(key)) = (&mut self.merge.next, self.merge.key) else { return false };
@@ -36,8 +36,8 @@ impl Reception<'_> {
         self.merge.merged += 1;
         true
     }
-    /// Takes a frame that came in by a link and continues `run`, or begins another. Where there are `pieces`, `packet` has
-    /// the headers alone, and they have the payload. False leaves the packets as they were.
+    /// Takes a frame on the fast path, and lets GRO merge the next ones with it. With `pieces`, `packet` has only the
+    /// headers, and they have the payload. False leaves the packets as they were.
     #[inline(always)]
     pub(super) fn fast_input(&mut self, packet: &mut Packet, pieces: &mut [Packet], more: bool) -> bool {
         let (link, mask, now) = (self.link, self.mask, self.now);
@@ -100,7 +100,7 @@ impl Reception<'_> {
         }
         true
     }
-    /// The connection that a packet is for: mostly that of the last, be it of the batch before.
+    /// The connection of a packet, in most cases that of the previous packet.
     #[inline]
     fn fast_flow(&self, plain: &PlainPacket<'_>) -> Option<TcpSocketId> {
         match self.merge.key.or(self.parts.demux.last_flow()) {
@@ -141,7 +141,7 @@ impl Reception<'_> {
             self.parts.ip.count_delivered(self.link, u64::from(segments));
         }
     }
-    /// Does what the segments of `run` made due. Nothing else may happen to its flow before that.
+    /// Applies the outcome of the merged segments. This must precede any other change of their connection.
     #[inline]
     pub(crate) fn flush_gro(&mut self) {
         let Some(key) = self.merge.key.take() else { return };

@@ -142,8 +142,7 @@ impl Reception<'_> {
         }
     }
 
-    /// Takes a router's word for a better first hop, if it quotes what was sent just now: a router that forwards a packet
-    /// by a detour says so at once.
+    /// Accepts a redirect if it quotes a packet that was sent recently: a router sends a redirect at once.
     // spec: RFC5927 4
     // spec: RFC1122 3.2.2.2-2
     fn redirected(&mut self, redirect: &Redirect) {

@@ -6,8 +6,8 @@ use inhost_buf::{Packet, Slices};
 use inhost_event::Drop;
 
 impl Reception<'_> {
-    /// Takes a frame whose headers are in `packet`, and whose payload is in the packets that `next` gives. Only the fast
-    /// path takes it as it lies; for every other it is copied together.
+    /// Takes a frame whose headers are in `packet`, and whose payload is in the packets that `next` gives. Only the
+    /// fast path takes it without a copy; for every other path it is copied into one packet.
     #[inline(never)]
     pub(crate) fn scattered(
         &mut self,

@@ -11,12 +11,12 @@ const LIFE_MS: u32 = 2 * COUNT_MS as u32;
 const SIZES: [u16; 8] = [216, 536, 1220, 1360, 1440, 1452, 1460, 8960];
 /// Bits of a cookie that name the size.
 const SIZE_BITS: u32 = SIZES.len().ilog2();
-/// Low bits of our timestamp that hold what else was agreed on.
+/// Low bits of our timestamp that hold the negotiated options.
 const TERMS_BITS: u32 = 6;
 /// In place of a window scale: none.
 const NO_SCALE: u8 = 15;
 
-/// What is agreed on in a handshake beside the size, as far as it fits into the low bits of a timestamp.
+/// Negotiated options besides the MSS, as far as they fit the low bits of a timestamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Terms {
     /// Bits by which the caller's windows are shifted.

@@ -84,7 +84,7 @@ impl IncomingSyn<'_> {
         syn: &Header,
         now: Instant,
     ) -> Option<Header> {
-        // Nobody hears of a connection that is none.
+        // A connection that was not established causes no events.
         let mut environment = tcp_environment!(parts, now, listener, &mut Ignore);
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
         let mut first = First(None);
@@ -124,7 +124,7 @@ impl IncomingSyn<'_> {
             return terms.is_some().then_some(Err(Drop::NotCredible));
         };
         if parts.listening.acceptable(listener) >= backlog {
-            // The caller believes that it is connected, and repeats what it says until there is room.
+            // The caller is connected from its point of view, and retransmits until there is room.
             return Some(Err(Drop::QueueFull));
         }
         let syn = syn_of(header, mss, terms);

@@ -13,7 +13,7 @@ const LOSSES_FOR_PAUSE: u8 = 2;
 /// Most doublings of a pause.
 const MOST_DOUBLINGS: u8 = 6;
 
-/// What the host knows.
+/// The Fast Open state of the host.
 #[derive(Debug)]
 pub(crate) struct FastOpen {
     key: SipKey,
@@ -26,7 +26,7 @@ pub(crate) struct FastOpen {
     pauses: u8,
 }
 
-/// What is known of one destination.
+/// The Fast Open state of one destination.
 #[derive(Clone, Copy, Debug)]
 struct Destination {
     cookie: FastOpenCookie,
@@ -39,14 +39,14 @@ struct Destination {
     used_at: Instant,
 }
 
-/// What the next SYN to a destination bears.
+/// Fast Open content of the next SYN to a destination.
 struct Offer {
     cookie: FastOpenCookie,
     experimental: bool,
     mss: u16,
 }
 
-/// What a listener makes of a SYN.
+/// The decision of a listener about a SYN.
 #[derive(Default)]
 pub(crate) struct Verdict {
     /// Its data is taken.
@@ -91,7 +91,7 @@ impl FastOpen {
             self.rotates_at = now + config.key_life;
         }
     }
-    /// What to put into a SYN to `remote`, `None` for nothing.
+    /// The Fast Open option and data for a SYN to `remote`, or `None`.
     fn offer(&mut self, remote: IpAddr, default_mss: u16, pause: Duration, now: Instant) -> Option<Offer> {
         if now < self.paused_until {
             return None;
@@ -125,7 +125,7 @@ impl FastOpen {
         })
     }
 
-    /// What a listener makes of the fast-open option, or of the data, of a SYN.
+    /// Decides about the Fast Open option and the data of a SYN.
     // RFC 7413 §4.1.2, §4.2.2
     pub(crate) fn decide(
         &mut self,
@@ -196,8 +196,8 @@ impl FastOpen {
         }
         known.losses = 0;
     }
-    /// Looks at the end of a call for signs of a middlebox that swallows what follows data in a SYN (RFC 7413 §4.1.3.1,
-    /// §7.3). True when SYNs bear no data for a while because of it.
+    /// Checks the end of a connection for signs of a middlebox that drops packets after data in a SYN (RFC 7413
+    /// §4.1.3.1, §7.3). True when SYNs carry no data for a while because of it.
     pub(crate) fn decide_experiment(
         &mut self,
         flow: &TcpSocket,

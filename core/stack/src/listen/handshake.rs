@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A handshake in progress that is older than this gives way to a new one when the SYN queue is full.
 const HALF_OPEN_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
 
-/// A segment for a listener, and what it came in.
+/// A segment for a listener, with its IP fields.
 #[derive(Clone, Copy)]
 pub(crate) struct IncomingSyn<'a> {
     pub(crate) header: &'a Header,
@@ -83,7 +83,7 @@ impl IncomingSyn<'_> {
         let Some(held) = parts.sockets.listener(listener) else { return Err(Drop::NoSocket) };
         let (hold, config) = (held.options().hold_syn, held.tcp().clone());
         let cookies = if hold { SynCookies::Off } else { held.options().syn_cookies };
-        // What nobody takes from the accept queue is not added to, with or without state.
+        // A full accept queue admits no SYN, with or without state.
         if parts.listening.acceptable(listener) >= held.backlog() {
             return Err(Drop::QueueFull);
         }
@@ -170,7 +170,7 @@ impl IncomingSyn<'_> {
         parts.reap(key);
         Ok(())
     }
-    /// What a listener makes of the fast-open option, or of the data, of a SYN.
+    /// Decides about the Fast Open option and the data of a SYN.
     fn decide_fast_open(
         self,
         parts: &mut Parts,

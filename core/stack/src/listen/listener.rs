@@ -18,7 +18,7 @@ pub(crate) struct Listener {
     local: Endpoint,
     options: ListenOptions,
     tcp: Arc<Config>,
-    /// What its connections begin with beside that.
+    /// Other options that its connections inherit.
     inherited: Inherited,
     opened: Instant,
     /// SYNs that were not taken for want of room.
@@ -68,7 +68,7 @@ impl Listener {
     pub(crate) fn tcp(&self) -> &Arc<Config> {
         &self.tcp
     }
-    /// What its connections begin with beside that.
+    /// Other options that its connections inherit.
     pub(crate) fn inherited(&self) -> Inherited {
         self.inherited
     }

@@ -16,8 +16,7 @@ const fn accept_queue_of(listener: ListenerId) -> usize {
     listener.place() * 2 + 1
 }
 
-/// The queues of all listeners, the key of SYN cookies, and what is known of Fast Open. A connection is in one queue at
-/// most.
+/// The queues of all listeners, the key of SYN cookies, and the Fast Open state. A connection is in one queue at most.
 #[derive(Debug)]
 pub(crate) struct Listening {
     queues: Lists,

@@ -14,32 +14,33 @@ use inhost_tcp::Environment;
 const MEMORY_RETRY: Duration = Duration::from_millis(50);
 /// The list of sockets that wait for memory.
 const WAITING: usize = 0;
-/// Sockets that one call looks at while memory is short.
+/// Sockets that one call checks while memory is short.
 const LOOKED_AT: usize = 8;
-/// What everybody may hold however short memory is: one chunk of a send queue, and four full segments in their buffers.
+/// Memory that every socket may hold under pressure: one chunk of a send queue, and four full segments in their
+/// buffers.
 const LEAST_BYTES: usize = (17 << 10) + 4 * 2048;
 
-/// Who holds less than the level divided by this does not come near it.
+/// A socket that holds less than the level divided by this counts as small.
 const FAR_BELOW: usize = 4;
 
-/// The level, and the look at all sockets by which the next one is found.
+/// The level, and the scan of all sockets that computes the next one.
 #[derive(Debug, Default)]
 struct Shares {
-    /// `None` until a look was complete: then it is an equal part for each connection.
+    /// `None` until the first scan is complete; until then each connection has an equal part.
     level_bytes: Option<usize>,
     place: usize,
-    /// What those hold that the look found far below the level: they do not come near it.
+    /// Memory held by the small sockets found in the scan.
     small_bytes: usize,
     /// How many others there are.
     large: usize,
-    /// Somebody above the level has given something up since the look began.
+    /// A socket above the level has released memory since the scan began.
     gave_way: bool,
     /// The last pass found memory short and no socket above the level. Connections behind a closed window are then
     /// shrunk, whatever they hold.
     is_desperate: bool,
 }
 
-/// What is looked at, and changed, while memory is short.
+/// The sockets that a scan reads and changes.
 pub(crate) struct Holders<'a> {
     pub(crate) sockets: &'a mut Sockets,
     pub(crate) schedule: &'a mut Schedule,
@@ -102,14 +103,15 @@ impl Memory {
         self.waiting.remove(place);
     }
 
-    /// What each socket may hold while memory is short. The last sixteenth is for those who have next to nothing.
+    /// The share of each socket while memory is short. The last sixteenth is reserved for sockets that hold almost
+    /// nothing.
     pub(crate) fn share_bytes(&self, sockets: &Sockets) -> usize {
         match self.pool.pressure() {
             Pressure::Scarce => LEAST_BYTES,
             Pressure::Short | Pressure::Plenty => self.level_bytes(sockets),
         }
     }
-    /// What each socket may hold to send while memory is short. Senders have three quarters of the memory.
+    /// The share of each socket for data to send while memory is short. Senders have three quarters of the memory.
     pub(crate) fn send_share_bytes(&self, sockets: &Sockets) -> usize {
         send_share_of(self.share_bytes(sockets))
     }
@@ -117,8 +119,8 @@ impl Memory {
         let equal = self.pool.limit_bytes() / sockets.connections().max(2);
         self.shares.level_bytes.unwrap_or(equal).max(LEAST_BYTES)
     }
-    /// Looks at a few sockets, so that the shares are right, and so that those above theirs give up what can be had again.
-    /// A connection that has to be reset because its peer takes nothing, if there is one.
+    /// Scans a few sockets to update the shares, and drops recoverable data of sockets above theirs. Returns a
+    /// connection that must be reset because its peer keeps the window closed, if there is one.
     pub(crate) fn check_some(
         &mut self,
         holders: &mut Holders<'_>,
@@ -162,7 +164,7 @@ impl Memory {
         self.shares.gave_way = true;
         Some(key)
     }
-    /// Takes what a peer will send again (RFC 2018 §8).
+    /// Drops out-of-order data, which the peer will retransmit (RFC 2018 §8).
     fn shrink(&mut self, key: TcpSocketId, holders: &mut Holders<'_>, now: Instant, sink: &mut dyn Sink) {
         let Holders { sockets, schedule, random, counters } = holders;
         let Some(flow) = sockets.tcp_mut(key) else { return };
@@ -178,7 +180,7 @@ impl Memory {
     fn find_level(&mut self) {
         let Shares { level_bytes, small_bytes, large, gave_way, is_desperate, .. } = self.shares;
         let usable = self.pool.limit_bytes() / 8 * 7;
-        // Where nobody is near the level there is no reason to move it.
+        // Without a socket near the level there is no reason to move it.
         let level_bytes = usable.saturating_sub(small_bytes).checked_div(large).or(level_bytes);
         let is_desperate = match is_desperate {
             true => self.pool.is_full_to_send(),

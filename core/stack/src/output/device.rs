@@ -2,7 +2,7 @@
 
 use inhost_buf::{Device, Frame, Full, Offers, Shareable};
 
-/// What one [`crate::Stack::transmit`] did.
+/// The result of one [`crate::Stack::transmit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Transmitted {
     /// Frames that the device accepted.
@@ -13,12 +13,12 @@ pub struct Transmitted {
     pub device_full: bool,
 }
 
-/// What became of a socket's turn.
+/// The result of a socket's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
-    /// It has nothing more to send.
+    /// The socket has nothing more to send.
     Done,
-    /// It would send more.
+    /// The socket has more to send.
     More,
     /// The device is full.
     Full,
@@ -35,7 +35,7 @@ pub(crate) struct Counting<'a> {
     bytes: u64,
     full: bool,
     offers: Offers,
-    /// Lengths of the frames accepted, when somebody wants to hear of them.
+    /// Lengths of the accepted frames, when the sink wants them.
     lengths: Option<&'a mut Vec<u32>>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Counting<'a> {
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
-    /// What the device does.
+    /// The offloads of the device.
     #[inline]
     pub(crate) fn features(&self) -> Offers {
         self.offers

@@ -24,7 +24,7 @@ impl RateLimit {
         let price = if per_second == 0 { Duration::MAX } else { second.divided_by(tokens) };
         RateLimit { price, credit: second, last: now }
     }
-    /// Takes what one admission costs, if there is a token.
+    /// Pays for one admission, if there is a token.
     pub(crate) fn admit(&mut self, now: Instant, random: &mut Random) -> bool {
         self.credit = (self.credit + now.since(self.last)).min(Duration::from_secs(1));
         self.last = now;

@@ -89,7 +89,7 @@ impl Device for Loopback {
         };
         let _ = frame.write_to(packet.spare_mut());
         let _ = packet.extend(length);
-        // It never leaves this memory.
+        // It never leaves this host, so checksums are not needed.
         packet.checksum = frame.verified_checksum();
         self.queue.push_back(packet);
         Ok(())

@@ -81,7 +81,7 @@ impl Pass<'_> {
         }
         // No socket has more turns in a pass than there are frames to send.
         let mut turns = self.parts.schedule.ready_count(link) + budget_frames;
-        // Where frames are large, fewer of them: what one pass sends stays in the cache until it is acknowledged.
+        // Fewer large frames, so that the data of one pass stays in the processor's cache until it is acknowledged.
         let budget_bytes = budget_frames as u64 * PASS_BYTES_A_FRAME;
         while self.device.frames() < budget_frames
             && self.device.bytes() < budget_bytes
@@ -131,7 +131,7 @@ impl Pass<'_> {
             Turn::More if !self.parts.schedule.is_sending(place) => {
                 self.parts.schedule.make_ready(link, place);
             }
-            // It had its turn, as far as the device went; at the front it would have every turn of a slow device.
+            // The socket had its turn. If it stayed in front, it would get every turn of a slow device.
             Turn::Full if self.device.frames() > before => self.parts.schedule.make_ready(link, place),
             Turn::Full => self.parts.schedule.make_ready_first(link, place),
             Turn::Pending => {

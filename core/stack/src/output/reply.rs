@@ -6,7 +6,7 @@ use inhost_ip::Path;
 use inhost_tcp::{Header, ResetReply};
 use std::collections::VecDeque;
 
-/// Replies that may wait on one link to be sent: what a few batches of frames bring.
+/// Most replies that wait on one link: enough for a few batches of frames.
 const WAITING_PER_LINK: usize = 4 * inhost_buf::Batch::LIMIT;
 /// Replies that may wait on one link for a neighbour each.
 const NEIGHBOUR_WAITS_PER_LINK: usize = 64;

@@ -18,8 +18,8 @@ const PLAIN_BYTES: usize = 96;
 /// The longest IP header: IPv4 with all options, which is more than IPv6.
 const IP_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 
-/// Puts link and IP headers before segments and gives them to the device: each header is written once, the payload
-/// stays where it lies.
+/// Puts link and IP headers before segments and gives them to the device: each header is written once, and the payload
+/// is not copied.
 pub(super) struct Segments<'a, 'b> {
     pub(super) ip: &'a mut Ip,
     pub(super) device: &'a mut Counting<'b>,
@@ -58,8 +58,8 @@ impl Segments<'_, '_> {
         ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
         Some((front, front + tcp_bytes))
     }
-    /// The same where IP has nothing to add, by whichever `emit` suits the header; gives what stands before the IP header and
-    /// what was written.
+    /// Writes the headers without IP options, with the given `emit`. Returns the length of the link header and the
+    /// written headers.
     #[inline(always)]
     fn direct_headers(
         &self,
@@ -145,7 +145,7 @@ impl Segments<'_, '_> {
     fn pseudo(&self, segment_bytes: usize) -> Sum {
         pseudo_header(self.path.source, self.path.destination, protocol::TCP, segment_bytes as u32)
     }
-    /// Whether a run may be one large frame: its pieces differ in nothing that only IP knows.
+    /// Whether GSO is possible: the segments differ in nothing that only IP knows.
     fn takes_gso(&self) -> bool {
         self.gso && self.how.dont_fragment && self.options.is_none()
     }

@@ -17,7 +17,7 @@ const BACK_OFF: Duration = Duration::from_secs(1);
 const CHANGED: usize = 0;
 /// The list of closed UDP sockets whose last datagrams have not left, the oldest first.
 const CLOSING_UDP: usize = 0;
-/// The list of connections that nobody holds, those that were not looked at for longest first.
+/// The list of orphans, the least recently checked first.
 const ORPHANS: usize = 1;
 
 /// The list of a link's sockets that are ready to send.
@@ -33,7 +33,7 @@ const fn backing_off_on(link: LinkId) -> usize {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     timers: Wheel,
-    /// For each link what is ready to send and what backs off, and for each neighbour what waits for it.
+    /// For each link the sockets that are ready to send or back off, and for each neighbour those that wait for it.
     sending: Lists,
     waiting: WaitingForNeighbours,
     changed: Lists,
@@ -209,15 +209,15 @@ impl Schedule {
     pub(crate) fn oldest_closing_udp(&self) -> Option<usize> {
         self.closing.first(CLOSING_UDP)
     }
-    /// Adds a connection that nobody holds.
+    /// Adds an orphan.
     pub(crate) fn add_orphan(&mut self, place: usize) {
         self.closing.push_back(ORPHANS, place);
     }
-    /// Connections that nobody holds.
+    /// Number of orphans.
     pub(crate) fn orphans(&self) -> usize {
         self.closing.count(ORPHANS)
     }
-    /// The connection that nobody holds and that was not looked at for longest.
+    /// The least recently checked orphan.
     pub(crate) fn next_orphan(&mut self) -> Option<usize> {
         let place = self.closing.pop_front(ORPHANS)?;
         self.closing.push_back(ORPHANS, place);

@@ -18,7 +18,7 @@ const fn waiting_list(number: usize) -> usize {
 pub(crate) struct WaitingForNeighbours {
     numbers: BTreeMap<(LinkId, IpAddr), usize>,
     free: Vec<usize>,
-    /// Neighbours at which the next look for empty lists is due.
+    /// Number of neighbours at which empty lists are removed next.
     next_look: usize,
 }
 
@@ -35,7 +35,7 @@ impl WaitingForNeighbours {
         self.numbers.insert((link, neighbour), number);
         waiting_list(number)
     }
-    /// The same, of a neighbour that is decided: nobody waits for it any more.
+    /// The same, for a resolved or failed neighbour, whose list is removed.
     pub(crate) fn take(&mut self, link: LinkId, neighbour: IpAddr) -> Option<usize> {
         let number = self.numbers.remove(&(link, neighbour))?;
         self.free.push(number);

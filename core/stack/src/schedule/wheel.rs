@@ -10,14 +10,14 @@ const LEVEL_BITS: u32 = 6;
 const SLOTS: usize = 1 << LEVEL_BITS;
 /// Eight levels of 64 slots of 2^16 ns span the whole clock.
 const LEVELS: usize = 8;
-/// The list of what has expired.
+/// The list of expired entries.
 const DUE: usize = LEVELS * SLOTS;
 
 /// A hierarchical timing wheel with one entry for each place in the socket table.
 ///
-/// Levels differ by a factor of 64. An entry lies in the level of the highest group of bits in which its tick
-/// differs from the present one, so all of a lower level comes before all of a higher. Instants are kept exactly:
-/// an entry expires at its own nanosecond and not at its tick.
+/// Levels differ by a factor of 64. An entry is in the level of the highest group of bits in which its tick differs
+/// from the present one, so all of a lower level comes before all of a higher. Instants are kept exactly: an entry
+/// expires at its own nanosecond and not at its tick.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     lists: Lists,
@@ -122,8 +122,8 @@ impl Wheel {
                 left = self.expire(list, now, left);
             }
         }
-        // Nothing armed lies at or before `now` any more, but the slot that contains `now` may hold later entries;
-        // a higher slot that contains it must be spread before the wheel may stand inside it.
+        // No armed entry is at or before `now` any more, but the slot that contains `now` may hold later entries; a
+        // higher slot that contains it must be spread before the wheel may stand inside it.
         match self.first_slot() {
             Some((list, start)) if list >= SLOTS && start <= now_tick => {}
             _ => self.tick = self.tick.max(now_tick),

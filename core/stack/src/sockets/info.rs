@@ -17,7 +17,7 @@ pub struct Accepted {
     pub held: bool,
 }
 
-/// What arrived with a datagram.
+/// Information received with a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatagramInfo {
     /// Its length in bytes; more than were copied when the place was too small, and the rest is lost.
@@ -32,12 +32,12 @@ pub struct DatagramInfo {
     pub hop_limit: u8,
 }
 
-/// What arrived in answer to an echo request.
+/// An echo reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EchoInfo {
     /// Bytes of data; more than were copied when the place was too small.
     pub length_bytes: usize,
-    /// Who answered.
+    /// Source of the reply.
     pub from: inhost_base::IpAddr,
     /// The number of the request.
     pub sequence: u16,
@@ -60,14 +60,14 @@ pub enum SocketKind {
     Probe,
 }
 
-/// What instruments show of a socket.
+/// Socket information for instruments.
 #[derive(Clone, Debug)]
 pub struct SocketInfo {
     /// Its name.
     pub socket: SocketId,
     /// Its kind.
     pub kind: SocketKind,
-    /// Our end; port 0 stands for every port, an echo socket's identifier stands in its place.
+    /// Local endpoint. Port 0 means every port; for an echo socket it is the identifier.
     pub local: Endpoint,
     /// The other end, where there is one.
     pub remote: Option<Endpoint>,

@@ -25,8 +25,8 @@ pub enum SocketOption {
     UserTimeout(Duration),
     /// Connections: how long FIN-WAIT-2 lasts once the application has let go, or reads no more.
     FinWait2(Duration),
-    /// Connections: how long what was sent survives the socket's close. `None` is as long as it takes; with a time
-    /// the peer gets a reset when it is over; with no time at all closing is resetting.
+    /// Connections: linger time, for which unsent data outlives the socket (SO_LINGER). `None`: as long as needed. With
+    /// a time, the connection is reset when it is over; with zero, closing resets at once.
     Linger(Option<Duration>),
     /// Connections, UDP: the limit on what waits to be sent.
     SendBufferLimit(usize),
@@ -36,7 +36,7 @@ pub enum SocketOption {
     NotSentLowWater(Option<usize>),
     /// Connections: the longest wait before data is acknowledged.
     AcknowledgmentDelay(Duration),
-    /// Connections: how much may be in flight, and how that follows what the network does.
+    /// Connections: the congestion control algorithm.
     Congestion(CongestionChoice),
     /// Connections: no segment leaves faster than this many bytes a second; `None` for no limit of its own.
     MaxPacingRate(Option<u64>),
@@ -89,14 +89,14 @@ impl SocketOption {
     }
 }
 
-/// The options of a connection as they stand, or what a listener's connections begin with.
+/// The current options of a connection, or those that a listener's connections inherit.
 #[derive(Clone, Debug)]
 pub struct ConnectionOptions {
     /// Everything that belongs to TCP.
     pub tcp: Arc<Config>,
     /// Small segments are held back by the application's wish. Never of a listener.
     pub cork: bool,
-    /// How long what was sent survives the socket.
+    /// Linger time.
     pub linger: Option<Duration>,
     /// Differentiated services, six bits.
     pub differentiated_services: u8,
@@ -106,7 +106,7 @@ pub struct ConnectionOptions {
     pub dont_fragment: bool,
 }
 
-/// What a listener's connections begin with, beside TCP's own.
+/// Options that a listener's connections inherit, beside TCP's own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inherited {
     pub(crate) linger: Option<Duration>,

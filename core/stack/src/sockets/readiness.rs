@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What a socket is ready for: a set.
+/// The readiness of a socket, as a set of flags.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Readiness(u8);
 
@@ -17,7 +17,7 @@ impl Readiness {
     pub const ACCEPTABLE: Readiness = Readiness(1 << 2);
     /// The handshake is done.
     pub const CONNECTED: Readiness = Readiness(1 << 3);
-    /// The peer has closed its side; what it sent before can still be read.
+    /// The peer has closed its side; data received before can still be read.
     pub const PEER_CLOSED: Readiness = Readiness(1 << 4);
     /// Urgent data is ahead in the stream.
     // spec: RFC9293 MUST-32

@@ -3,10 +3,10 @@
 
 use inhost_base::{Duration, Endpoint, Instant};
 
-/// How long an error about a datagram is believed. A receiver that waits for fragments reports after a minute.
+/// Time for which an error about a datagram is accepted. A receiver that waits for fragments reports after a minute.
 const REPORT_WITHIN: Duration = Duration::from_secs(120);
-/// How long a router is believed that says something of a packet on its way, of a narrow path or a better one. It comes
-/// within a round trip.
+/// Time for which a router's error about a packet in transit is accepted: packet too big or a redirect. It comes within
+/// a round trip.
 const WITHIN_A_ROUND_TRIP: Duration = Duration::from_secs(10);
 
 /// The latest destinations of a socket, at most a given number of them.
@@ -69,7 +69,7 @@ impl RecentlySent {
     pub(crate) fn has(&self, destination: Endpoint, now: Instant) -> bool {
         self.find(destination).is_some_and(|sent| now.since(sent.at) <= REPORT_WITHIN)
     }
-    /// Whether a router can have something to say of a datagram to `destination` on its way there.
+    /// Whether a datagram to `destination` may still be in transit.
     pub(crate) fn has_recent(&self, destination: Endpoint, now: Instant) -> bool {
         self.find(destination).is_some_and(|sent| now.since(sent.at) <= WITHIN_A_ROUND_TRIP)
     }

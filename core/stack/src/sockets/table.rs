@@ -139,7 +139,7 @@ impl Sockets {
         self.datagram_sockets -= usize::from(removed.as_ref().is_some_and(Socket::takes_datagrams));
         removed
     }
-    /// Drops a connection where it lies.
+    /// Drops a connection in place.
     pub(crate) fn discard_tcp(&mut self, id: TcpSocketId) {
         self.connections -= usize::from(self.slab.discard(id.key()));
     }
@@ -147,7 +147,7 @@ impl Sockets {
     pub(crate) fn is_full(&self) -> bool {
         self.slab.is_full()
     }
-    /// Connections, those included that nobody holds.
+    /// Number of connections, orphans included.
     pub(crate) fn connections(&self) -> usize {
         self.connections
     }
@@ -168,7 +168,7 @@ impl Sockets {
     }
 }
 
-/// One entry. A connection lies in it whole; the other kinds are few, and boxed.
+/// One entry. Connections are stored inline; sockets of other kinds are few, and boxed.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // Connections are what there are many of.
 pub(crate) enum Socket {
@@ -179,7 +179,7 @@ pub(crate) enum Socket {
     Probe(Box<Prober>),
 }
 
-// What a million of them cost is decided here.
+// This size decides the memory of a million connections.
 const _: () = assert!(size_of::<Socket>() <= 416);
 
 impl Socket {
@@ -196,7 +196,7 @@ impl Socket {
             Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }
-    /// Whether it takes what is for others' addresses.
+    /// Whether it receives packets to any address.
     pub(crate) fn is_any_address(&self) -> bool {
         match self {
             Socket::Listener(listener) => listener.options().any_address,
@@ -228,7 +228,7 @@ impl Socket {
             Socket::Listener(_) => 0,
         }
     }
-    /// Whether it takes what comes in by `link`.
+    /// Whether it receives packets of `link`.
     pub(crate) fn is_open_to(&self, link: LinkId) -> bool {
         let bound = match self {
             Socket::Listener(listener) => listener.options().link,

@@ -30,7 +30,7 @@ pub(crate) struct TcpSocket {
     flags: ConnectionFlags,
     /// Differentiated services, shifted into place.
     traffic_class: u8,
-    /// What the application asks for instead of the path's own.
+    /// Values that the application set instead of the path's.
     hop_limit: Option<u8>,
 }
 
@@ -47,9 +47,9 @@ impl ConnectionFlags {
     pub(crate) const HELD: ConnectionFlags = ConnectionFlags(1 << 2);
     /// The application has let go of it.
     pub(crate) const ORPHAN: ConnectionFlags = ConnectionFlags(1 << 3);
-    /// It is no longer found by its ends.
+    /// Removed from demultiplexing.
     pub(crate) const UNLISTED: ConnectionFlags = ConnectionFlags(1 << 4);
-    /// It keeps to its link, whatever the routes say.
+    /// Bound to its link, whatever the routes say.
     pub(crate) const BOUND: ConnectionFlags = ConnectionFlags(1 << 5);
     /// We called.
     pub(crate) const ACTIVE: ConnectionFlags = ConnectionFlags(1 << 6);
@@ -63,10 +63,10 @@ impl ConnectionFlags {
     pub(crate) const AWAITS_DATA: ConnectionFlags = ConnectionFlags(1 << 11);
     /// Its packets may be fragmented on their way.
     pub(crate) const FRAGMENTS: ConnectionFlags = ConnectionFlags(1 << 12);
-    /// Incoming segments need a look before the connection gets them.
+    /// Received segments need checks before the connection gets them.
     pub(crate) const CHECK_INPUT: ConnectionFlags =
         ConnectionFlags(ConnectionFlags::HALF_OPEN.0 | ConnectionFlags::HELD.0);
-    /// Changes are nobody's business.
+    /// No notices of changes.
     pub(crate) const SILENT: ConnectionFlags =
         ConnectionFlags(ConnectionFlags::UNCLAIMED.0 | ConnectionFlags::ORPHAN.0);
 
@@ -204,7 +204,7 @@ impl TcpSocket {
     pub(crate) fn is_over(&self) -> bool {
         self.connection.state() == TcpState::Closed
     }
-    /// What the application can do, as far as it holds the socket.
+    /// The readiness for the application, if it holds the socket.
     pub(crate) fn readiness(&self) -> Readiness {
         if self.has(ConnectionFlags::SILENT) {
             return Readiness::NONE;

@@ -48,7 +48,7 @@ impl Parts {
         let waits = self.is_given_out_all_the_same(key);
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         let kind = match kind {
-            // Linux gives up a caller before it is accepted, and leaves what came with its SYN to be read.
+            // Linux closes a connection that is not yet accepted, and keeps the data of its SYN readable.
             NetworkErrorKind::Soft(_) if waits && flow.connection().handshake().is_early() => {
                 NetworkErrorKind::Hard(ConnectionError::Unreachable)
             }

@@ -19,9 +19,9 @@ impl Parts {
         flow.clear(ConnectionFlags::DEFERRED);
         flow.connection_mut().release(&mut tcp_environment!(self, now, key, sink));
     }
-    /// A connection in TIME-WAIT that nobody holds makes way for a call of our own with the same ends, which only
-    /// happens when the application insists on its port: our clock has moved on since, so that sequence numbers of
-    /// old segments do not fit (RFC 9293 §3.4.3). Whether there is none any more.
+    /// Ends an orphan in TIME-WAIT in favour of an active open with the same endpoints, which happens only when the
+    /// application chose its port. The initial sequence number has moved on since, so that old segments do not fit (RFC
+    /// 9293 §3.4.3). True when the endpoints are free.
     pub(crate) fn replace_time_wait(&mut self, local: Endpoint, remote: Endpoint, now: Instant) -> bool {
         let Some(key) = self.demux.search_tcp(&self.sockets, local, remote) else { return true };
         let Some(flow) = self.sockets.tcp(key) else { return true };
@@ -54,7 +54,7 @@ impl Parts {
         if flow.has(ConnectionFlags::OPTIONAL_STATE)
             && let Some(linger) = self.optional.linger(key)
         {
-            // What is not delivered by then is lost, and the peer is told so.
+            // Data not delivered by then is lost, and the peer gets a reset.
             self.look_at(key, now + linger);
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return };

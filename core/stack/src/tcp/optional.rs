@@ -13,7 +13,7 @@ pub(crate) struct OptionalState {
 /// One connection's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// How long what was sent survives the socket.
+    /// Linger time.
     linger: Option<Duration>,
     /// When that, or the wait for the first data, is over.
     until: Option<Instant>,
@@ -26,7 +26,7 @@ impl OptionalState {
         }
         self.by_place.entry(id.place()).or_default()
     }
-    /// How long what was sent survives the socket.
+    /// Linger time.
     pub(crate) fn linger(&self, id: TcpSocketId) -> Option<Duration> {
         self.by_place.get(&id.place())?.linger
     }

@@ -20,8 +20,8 @@ impl Parts {
             self.end_an_orphan(now, sink);
         }
     }
-    /// Ends an orphan. TIME-WAIT is given up first: what it guards against is rare, and what a reset loses is not. Next
-    /// comes a connection behind a window that stays closed, and then whichever has gone longest without progress.
+    /// Ends an orphan. TIME-WAIT comes first: it guards against a rare case, while a reset loses data. Next comes a
+    /// connection with a closed window, then the one without progress for longest.
     fn end_an_orphan(&mut self, now: Instant, sink: &mut dyn Sink) {
         let mut worst: Option<((bool, Duration), TcpSocketId)> = None;
         for _ in 0..LOOKED_AT.min(self.schedule.orphans()) {

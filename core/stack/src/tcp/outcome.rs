@@ -76,8 +76,8 @@ impl Parts {
         }
     }
 
-    /// The timer of a flow that is in TIME-WAIT now is armed for its end at once: what it was armed for before is over,
-    /// and serving it would cost more.
+    /// Arms the timer of a connection in TIME-WAIT for its end. Earlier deadlines no longer apply, and letting them
+    /// expire would cost more.
     fn time_wait_began(&mut self, key: TcpSocketId) {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let until = flow.connection().deadline();
@@ -85,14 +85,14 @@ impl Parts {
             self.schedule.arm(key.place(), until);
         }
     }
-    /// Names a connection in the next [`crate::Stack::ready`], unless nobody holds it.
+    /// Queues a readiness notice for [`crate::Stack::ready`], unless the connection is an orphan.
     #[inline]
     pub(crate) fn notify_tcp(&mut self, key: TcpSocketId) {
         if !self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::SILENT)) {
             self.tell(key.into());
         }
     }
-    /// Names a socket of any kind in the next [`crate::Stack::ready`], unless nobody holds it.
+    /// Queues a readiness notice of a socket of any kind, unless it is an orphan.
     pub(crate) fn notify_holder(&mut self, socket: SocketId) {
         match self.sockets.typed(socket) {
             Some(AnySocketId::Tcp(key)) => self.notify_tcp(key),
@@ -205,7 +205,7 @@ impl Parts {
             self.counters.resets_limited += 1;
             return;
         }
-        // What came in by a link is answered by it, the loopback's own included.
+        // A segment is answered on the link that it came in by, the loopback included.
         if let Ok(path) = self.ip.route(remote.address, Some(local.address), Some(link), now) {
             let fits = self.replies.push_reset(path, local, remote, reply);
             self.counters.resets_limited += u64::from(!fits);

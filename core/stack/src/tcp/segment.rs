@@ -11,7 +11,7 @@ use inhost_tcp::{Ecn, Header, Open, Outcome, ResetReply};
 use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;
 
-/// What a peer takes that names no maximum (RFC 9293 §3.7.1).
+/// The MSS of a peer without an MSS option (RFC 9293 §3.7.1).
 // spec: RFC9293 MUST-15
 const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
@@ -33,7 +33,7 @@ impl Parts {
         self.apply(key, outcome, now, sink);
         Ok(())
     }
-    /// Gives a segment to its connection; what follows from it is for the caller to do.
+    /// Passes a segment to its connection. The caller applies the outcome.
     #[inline]
     pub(crate) fn flow_segment(
         &mut self,
@@ -57,7 +57,7 @@ impl Parts {
         Ok(flow.connection_mut().receive(header, packet, ecn, &mut tcp_environment!(self, now, key, sink)))
     }
 
-    /// What an unfinished handshake does not get to see.
+    /// Checks of a segment before a half-open connection receives it.
     fn check_half_open(
         &self,
         flags: ConnectionFlags,
@@ -118,8 +118,8 @@ impl Parts {
         Some(key)
     }
 
-    /// Lets a connection in TIME-WAIT give way to a new one of the same ends, where that is safe and somebody listens:
-    /// the least initial sequence number that the new one may choose.
+    /// Ends a connection in TIME-WAIT in favour of a new one with the same endpoints, where that is safe and a listener
+    /// exists. Returns the least initial sequence number of the new one.
     // spec: RFC9293 MAY-2
     pub(crate) fn yield_time_wait(
         &mut self,
@@ -136,14 +136,14 @@ impl Parts {
         if self.sockets.tcp(key)?.has(ConnectionFlags::ORPHAN) {
             self.reap(key);
         } else {
-            // The application still holds it, and keeps what it can read of it.
+            // The application still holds the socket and can read its received data.
             self.demux.unlist_tcp(&mut self.sockets, key);
         }
         self.counters.time_wait_reused += 1;
         Some(least)
     }
 
-    /// What the host decides for a new connection.
+    /// Parameters of a new connection that the host chooses.
     pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
         let (initial_sequence, timestamp_offset) = self.demux.initial_sequence(local, remote, now);
         let default_mss = if remote.address.is_ipv4() { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 };

@@ -47,7 +47,7 @@ impl SourceRoutes {
             false => Err(RouteError::NoRoute),
         }
     }
-    /// What the headers of a connection have that keeps to a source route.
+    /// Header options of a connection with a source route.
     // spec: RFC9293 MUST-51
     pub(crate) fn header_options(
         &self,

@@ -22,7 +22,7 @@ impl UdpSockets<'_> {
         let Some(udp) = self.parts.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         let packet_bytes = error.quoted.packet_length;
         let is_credible = match (error.kind, error.mtu_bytes) {
-            // What would have passed was not refused.
+            // A datagram that fits was not the one refused.
             // spec: RFC5927 7
             (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
                 u32::from(mtu_bytes) < packet_bytes && udp.recent().has_whole(remote, packet_bytes, now)

@@ -13,13 +13,13 @@ use inhost_wire::checksum::pseudo_header;
 use inhost_wire::offload::{Segmenter, UDP_CHECKSUM_OFFSET, segments, sum_of};
 use inhost_wire::{ethernet, ipv4, protocol, udp};
 
-/// Most datagrams of a run: as many as Linux takes in one of its own (`UDP_MAX_SEGMENTS`), so that a kernel at the other
-/// end of a device never refuses one.
+/// Most datagrams of one UDP GSO send: Linux's `UDP_MAX_SEGMENTS`, so that a kernel behind the device never refuses
+/// one.
 pub const MAX_GSO_DATAGRAMS: usize = 64;
 /// Room for the largest headers: link, IPv4 with all options, which is more than IPv6, and UDP.
 const HEADERS_BYTES: usize = ethernet::LENGTH + ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES + udp::LENGTH;
 
-/// The headers of a run, as they stand before all of its datagrams at once.
+/// The headers of a GSO frame.
 struct Headers {
     bytes: [u8; HEADERS_BYTES],
     length: usize,
@@ -28,8 +28,8 @@ struct Headers {
 }
 
 impl UdpSockets<'_> {
-    /// Sends the run that is first in a socket's queue: as one frame where the device cuts it, else as many of its
-    /// datagrams as the device takes, at most `most`; the rest stays first. Gives the number of frames.
+    /// Sends the GSO datagram that is first in a socket's queue: as one frame if the device segments it, otherwise as
+    /// many of its datagrams as the device takes, at most `most`; the rest stays first. Returns the number of frames.
     pub(super) fn gso_turn(
         &mut self,
         key: UdpSocketId,
@@ -85,8 +85,8 @@ impl UdpSockets<'_> {
         Ok(frames)
     }
 
-    /// All headers of a run, with the lengths of one datagram that carries all of it, and the pseudo-header's sum where
-    /// the checksum belongs.
+    /// Writes all headers of a GSO frame, with the lengths of one datagram that carries all data, and the pseudo-header
+    /// sum in the checksum field.
     fn gso_headers(
         &mut self,
         path: &Path,
@@ -111,8 +111,8 @@ impl UdpSockets<'_> {
     }
 }
 
-/// Sends the first datagrams of a run one by one, at most `most`, to a device that does not cut it; gives how many it
-/// took, at least one.
+/// Software segmentation: sends the first datagrams one by one, at most `most`. Returns how many the device took, at
+/// least one.
 fn cut(
     frame: &Frame<'_>,
     network_offset: usize,

@@ -86,7 +86,7 @@ impl UdpSockets<'_> {
             return Some(key);
         }
         let key = self.find_bound(link, local)?;
-        // A connected socket takes from nobody else.
+        // A connected socket receives only from its peer.
         self.parts.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
     }
     /// The UDP socket that is bound to `local`.

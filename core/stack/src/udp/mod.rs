@@ -33,8 +33,8 @@ impl<'a> UdpSockets<'a> {
         UdpSockets { parts }
     }
     /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
-    /// 0 for one that the host chooses, and on an any-address socket for every port. An address that is still tested for
-    /// a double can be bound; datagrams come and go when the test has passed.
+    /// 0 for one that the host chooses, and on an any-address socket for every port. A tentative address can be bound;
+    /// datagrams are sent and received when duplicate address detection has passed.
     // spec: RFC1122 4.1.3.5-2
     pub fn bind(
         mut self,
@@ -62,8 +62,8 @@ impl<'a> UdpSockets<'a> {
         Ok(UdpSocketId::of(key))
     }
 
-    /// Connects a UDP socket: it sends to `remote`, takes datagrams from nowhere else, and hears of ICMP errors. Its
-    /// source address is chosen now. A connected socket can be connected anew.
+    /// Connects a UDP socket: it sends to `remote`, receives only from there, and gets ICMP errors. Its source address
+    /// is chosen now. A connected socket can be connected anew.
     pub fn connect(
         mut self,
         socket: UdpSocketId,
@@ -111,11 +111,11 @@ impl<'a> UdpSockets<'a> {
     /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
     /// [`DatagramError::TooLong`].
     ///
-    /// What fits one datagram is sent as one, with all that its socket's options say.
+    /// Data that fits one datagram is sent as one, as [`UdpSockets::send_to`] does.
     ///
     /// # Errors
     /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
-    /// those of [`UdpSockets::send_to`]. Nothing of the run is sent then.
+    /// those of [`UdpSockets::send_to`]. Nothing is sent then.
     pub fn send_gso(
         self,
         socket: UdpSocketId,
@@ -136,8 +136,8 @@ impl<'a> UdpSockets<'a> {
         }
         self.queue_to(socket, (bytes, segment_bytes), to, from, now)
     }
-    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: what a host may say on a link that has given
-    /// it no address yet (RFC 2131 §4.1). The socket is bound to its port at any address.
+    /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
+    /// The socket is bound to its port at any address.
     pub fn send_unaddressed(
         mut self,
         socket: UdpSocketId,
@@ -198,7 +198,7 @@ impl<'a> UdpSockets<'a> {
         if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
             return Err(DatagramError::TooLong);
         }
-        // A call that could not be done anyway tells nothing of earlier ones.
+        // A call that fails anyway does not report earlier errors.
         if let Some(error) = error {
             self.held_mut(socket)?.take_error();
             return Err(error);
@@ -231,7 +231,7 @@ impl<'a> UdpSockets<'a> {
         Ok(())
     }
 
-    /// Takes the next datagram: as much of it as `into` has room for, and what came with it.
+    /// Receives the next datagram: as much of it as `into` has room for, and its addresses.
     pub fn receive_from(
         self,
         socket: UdpSocketId,
@@ -287,7 +287,7 @@ fn unspecified_like(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The end to send from, of what the socket has and what is asked for.
+/// The local endpoint to send from, given the socket's and the requested one.
 // spec: RFC1122 4.1.3.6-2
 fn source_of(
     local: Endpoint,

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 const QUEUED_DATAGRAMS: usize = 4096;
 /// Destinations of which a socket remembers that it sent there.
 const RECENT_DESTINATIONS: usize = 32;
-/// No path is narrower than this, so no report about a shorter packet is believed.
+/// No path MTU is smaller than this, so errors about shorter packets are ignored.
 const LEAST_PATH_MTU: u16 = 552;
 /// Memory that a datagram of no bytes counts.
 pub(crate) const LEAST_BYTES: usize = 64;
@@ -27,7 +27,7 @@ pub(crate) struct Udp {
     /// Our end: as bound, or with the source address chosen when it was connected.
     local: Endpoint,
     remote: Option<Endpoint>,
-    /// It is bound to a group or to a broadcast address.
+    /// Bound to a multicast group or a broadcast address.
     takes_group: bool,
     options: UdpOptions,
     opened: Instant,
@@ -57,7 +57,7 @@ pub(crate) struct Outgoing {
     pub(crate) path: Path,
     pub(crate) source_port: u16,
     pub(crate) destination: Endpoint,
-    /// Of a run of datagrams, the payload of each but the last; 0 of one datagram.
+    /// GSO size: the payload of each datagram but the last; 0 for a single datagram.
     pub(crate) segment_bytes: u16,
 }
 
@@ -125,7 +125,7 @@ impl Udp {
     pub(crate) fn connect(&mut self, local: Endpoint, remote: Endpoint) {
         (self.local, self.remote) = (local, Some(remote));
     }
-    /// Makes it what it was before it was connected.
+    /// Undoes [`connect`](crate::UdpSockets::connect).
     pub(crate) fn disconnect(&mut self) {
         (self.local, self.remote) = (self.bound, None);
     }
@@ -149,7 +149,7 @@ impl Udp {
     pub(crate) fn is_idle(&self) -> bool {
         self.outgoing.is_empty()
     }
-    /// The datagram, or the run of datagrams, that is sent next.
+    /// The datagram, or GSO datagram, that is sent next.
     pub(crate) fn first(&self) -> Option<&Outgoing> {
         self.outgoing.front()
     }
@@ -230,7 +230,7 @@ impl Udp {
         pool.give(payload);
         Ok(info)
     }
-    /// Lets go of what came in. It has no name any more, so nothing else comes.
+    /// Drops received datagrams. The socket is no longer bound, so no more arrive.
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         self.closed = true;
         self.discard_incoming(pool);
@@ -296,7 +296,7 @@ impl Udp {
             self.recent.note_aside(datagram.destination, whole_bytes, now);
         }
     }
-    /// Gives the memory of what came in back.
+    /// Releases the memory of received datagrams.
     fn discard_incoming(&mut self, pool: &mut Pool) {
         self.incoming.drain(..).for_each(|datagram| pool.give(datagram.payload));
         self.incoming_capacity = 0;
