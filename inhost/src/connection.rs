@@ -167,7 +167,8 @@ fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result
             false => "",
         };
         // What is said here is said in turns, a few octets at a time.
-        let calling = CallOptions { nagle: false, ..CallOptions::default() };
+        let mut calling = CallOptions::default();
+        calling.nagle = false;
         match client.connect_with(Endpoint::new(address, port), calling) {
             Ok(connected) => return Ok(connected),
             Err(error) => why = format!("cannot connect to {name} port {port}: {address}: {error}{hint}"),

@@ -238,7 +238,8 @@ fn through_running(
     let addresses = addresses.iter().filter_map(|address| address.as_str()?.parse::<IpAddr>().ok());
     for address in addresses.filter(|address| family.wants(address)) {
         for from in ports() {
-            let calling = CallOptions { from_port: Some(from), nagle: false };
+            let mut calling = CallOptions::default();
+            (calling.from_port, calling.nagle) = (Some(from), false);
             match client.connect_with(Endpoint::new(address, port), calling) {
                 Ok(connected) => return Ok(connected),
                 Err(error) => why = format!("cannot connect to {name} port {port}: {address}: {error}"),

@@ -5,6 +5,14 @@ use core::ops::{Add, AddAssign};
 
 /// A TCP sequence number (RFC 9293 §3.4). Comparison is modular: `a.precedes(b)` means that `b` is
 /// less than 2^31 ahead of `a`. There is no `Ord` on purpose: the order is not transitive.
+///
+/// ```
+/// use inhost_base::Sequence;
+/// let last = Sequence(u32::MAX);
+/// let next = last + 10;
+/// assert!(last.precedes(next));
+/// assert_eq!(next.since(last), 10);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Sequence(pub u32);
 

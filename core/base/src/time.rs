@@ -4,10 +4,23 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// A point in time, in nanoseconds since an origin that the host's driver chooses.
+///
+/// ```
+/// use inhost_base::{Duration, Instant};
+/// let sent = Instant::from_millis(10);
+/// let acknowledged = sent + Duration::from_micros(1_500);
+/// assert_eq!(acknowledged.since(sent), Duration::from_micros(1_500));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
 /// A length of time in nanoseconds. Arithmetic saturates; it never wraps.
+///
+/// ```
+/// use inhost_base::Duration;
+/// let timeout = Duration::from_secs(1).times(3).divided_by(2);
+/// assert_eq!(timeout.as_millis(), 1_500);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 

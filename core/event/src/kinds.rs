@@ -16,7 +16,7 @@ pub enum Event {
     SegmentSent(SegmentSent),
     Connected(Connected),
     Disconnected(Disconnected),
-    PhaseChanged(PhaseChanged),
+    StateChanged(StateChanged),
     Retransmitted(Retransmitted),
     WindowChanged(WindowChanged),
     CauseChanged(CauseChanged),
@@ -258,7 +258,7 @@ impl TcpState {
 
 /// A connection changed its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PhaseChanged {
+pub struct StateChanged {
     /// Its socket.
     pub socket: Key,
     /// From this.

@@ -20,7 +20,7 @@ mod sink;
 pub use cause::{ReceiveCause, SendCause};
 pub use kinds::{
     CauseChanged, Connected, Disconnected, Drop, Event, FrameDropped, FrameReceived, FrameSent,
-    NeighbourChanged, NeighbourState, PhaseChanged, Retransmitted, RetransmittedWhy, SegmentReceived,
-    SegmentSent, TcpState, WindowChanged,
+    NeighbourChanged, NeighbourState, Retransmitted, RetransmittedWhy, SegmentReceived, SegmentSent,
+    StateChanged, TcpState, WindowChanged,
 };
 pub use sink::{Ignore, Mask, Recorded, Sink};

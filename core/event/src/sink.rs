@@ -65,6 +65,16 @@ impl Sink for Ignore {
 }
 
 /// Keeps the latest events, for tests and post-mortems.
+///
+/// ```
+/// use inhost_base::{Instant, LinkId};
+/// use inhost_event::{Event, FrameReceived, Mask, Recorded};
+/// let mut recorded = Recorded::new(Mask::LINK, 100);
+/// let frame = FrameReceived { link: LinkId(1), length_bytes: 60 };
+/// recorded.emit(Mask::LINK, Instant::ZERO, || Event::FrameReceived(frame));
+/// recorded.emit(Mask::IP, Instant::ZERO, || unreachable!("events that are not wanted are not built"));
+/// assert_eq!(recorded.events().collect::<Vec<_>>(), [&(Instant::ZERO, Event::FrameReceived(frame))]);
+/// ```
 #[derive(Debug)]
 pub struct Recorded {
     mask: Mask,

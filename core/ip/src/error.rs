@@ -75,6 +75,7 @@ impl core::error::Error for SendDatagramError {}
 
 /// Why an interface, address, route, gateway or group was not added or not removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ConfigureError {
     /// The link does not exist.
     NoLink,

@@ -80,6 +80,7 @@ impl StackConfig {
 
 /// How the host opens connections fast; each listener and each call decides whether it does.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FastOpenConfig {
     /// The key of the cookies that are given away. Default: random. Hosts that share an address share it, too.
     pub key: Option<[u8; 16]>,

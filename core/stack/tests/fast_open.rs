@@ -7,8 +7,7 @@ use common::{Net, endpoint};
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_event::{Ignore, TcpState};
 use inhost_stack::{
-    ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, ListenerId, Readiness, StackConfig,
-    TcpSocketId,
+    ConnectOptions, FastOpenCall, ListenOptions, ListenerId, Readiness, StackConfig, TcpSocketId,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::tcp::{FastOpenCookie, Flags, TcpHeader, TcpOptions};
@@ -173,10 +172,8 @@ fn too_many_at_once_are_ordinary_calls() {
 #[test]
 fn keys_change_and_the_one_before_still_holds() {
     let life = Duration::from_secs(100);
-    let config = StackConfig {
-        fast_open: FastOpenConfig { key_life: life, ..FastOpenConfig::default() },
-        ..StackConfig::default()
-    };
+    let mut config = StackConfig::default();
+    config.fast_open.key_life = life;
     let mut host = SingleHost::with(config, |link| link);
     listen(&mut host, queue(100));
     let first = ask(&mut host);
@@ -304,8 +301,9 @@ fn silence_after_data_in_a_syn_stops_it_everywhere() {
 
 #[test]
 fn what_is_known_of_destinations_is_bounded() {
-    let fast_open = FastOpenConfig { destinations_limit: 2, ..FastOpenConfig::default() };
-    let mut host = SingleHost::with(StackConfig { fast_open, ..StackConfig::default() }, |link| link);
+    let mut config = StackConfig::default();
+    config.fast_open.destinations_limit = 2;
+    let mut host = SingleHost::with(config, |link| link);
     let cookie = learned(&mut host);
     for last in [20, 21] {
         host.pass(Duration::from_secs(1));

@@ -140,6 +140,21 @@ impl<'a> Ipv4View<'a> {
 }
 
 /// The header as a value.
+///
+/// ```
+/// use inhost_base::Ipv4Addr;
+/// use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
+/// use inhost_wire::protocol;
+/// let (source, destination) = (Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 1));
+/// let header = Ipv4Header::new(source, destination, protocol::UDP, 5);
+/// let mut packet = [0; 25];
+/// let length = header.emit(&mut packet);
+/// packet[length..].copy_from_slice(b"hello");
+///
+/// let view = Ipv4View::new(&packet).unwrap();
+/// assert!(view.checksum_ok());
+/// assert_eq!((Ipv4Header::parse(&view), view.payload()), (header, &b"hello"[..]));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4Header {
     /// Differentiated services (six bits) and ECN (two bits).

@@ -396,6 +396,27 @@ impl PlainHeader {
 }
 
 /// A segment without its payload, to be written in front of data that lies elsewhere.
+///
+/// ```
+/// use inhost_base::Sequence;
+/// use inhost_wire::tcp::{Flags, Segment, TcpHeader, TcpView};
+/// let header = TcpHeader {
+///     source_port: 49_152,
+///     destination_port: 80,
+///     sequence: Sequence(100),
+///     flags: Flags::SYN,
+///     window: 65_535,
+///     ..TcpHeader::default()
+/// };
+/// let (source, destination) = ("10.0.0.2".parse()?, "10.0.0.1".parse()?);
+/// let mut bytes = [0; 64];
+/// let length = header.with_payload(b"").emit(source, destination, &mut bytes);
+///
+/// let view = TcpView::new(&bytes[..length]).unwrap();
+/// assert!(view.checksum_ok(source, destination));
+/// assert_eq!(Segment::parse(&view).header(), header);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpHeader {
     /// The sender's port.

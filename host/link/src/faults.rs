@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 
 /// How often each fault happens, as shares of the frames from 0 to 1, in each direction.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Rates {
     /// Frames lost.
     pub loss: f64,
@@ -99,6 +100,19 @@ const HELD_FRAMES: usize = 1024;
 const OVERTAKEN_BY: Duration = Duration::from_millis(5);
 
 /// A driver with faults: what its host sends and what it receives pass through here.
+///
+/// ```
+/// use inhost_buf::{Batch, Device, Frame, Offload, Pool, Slices};
+/// use inhost_link::{Driver, Faults, Rates, memory};
+///
+/// let (near, mut far) = memory::pair(&memory::Config::default())?;
+/// let mut rates = Rates::default();
+/// rates.loss = 1.0;
+/// let mut lossy = Faults::new(Box::new(near), rates);
+/// lossy.transmit(&Frame { header: b"frame", payload: Slices::EMPTY, offload: Offload::None }).unwrap();
+/// assert_eq!(far.receive(&mut Pool::new(1 << 20), &mut Batch::new())?, 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Faults {
     inner: Box<dyn Driver>,
     rates: Rates,

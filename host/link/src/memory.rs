@@ -56,6 +56,20 @@ pub fn pair(config: &Config) -> io::Result<(Memory, Memory)> {
 }
 
 /// One end of a link inside the process.
+///
+/// ```
+/// use inhost_buf::{Batch, Device, Frame, Offload, Pool, Slices};
+/// use inhost_link::{Driver, memory};
+///
+/// let (mut near, mut far) = memory::pair(&memory::Config::default())?;
+/// let frame = Frame { header: b"header, ", payload: Slices::one(b"payload"), offload: Offload::None };
+/// near.transmit(&frame).unwrap();
+///
+/// let (mut pool, mut batch) = (Pool::new(1 << 20), Batch::new());
+/// assert_eq!(far.receive(&mut pool, &mut batch)?, 1);
+/// assert_eq!(batch.pop().unwrap().bytes(), b"header, payload");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Memory {
     name: String,

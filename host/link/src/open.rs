@@ -11,6 +11,7 @@ const SERIAL_MTU_BYTES: usize = inhost_wire::slip::CUSTOMARY_MTU_BYTES;
 
 /// Why a link could not be opened.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The system refused a step.
     Device {

@@ -36,6 +36,26 @@ const ALARM: u32 = u32::MAX;
 /// A round is: a bounded batch of frames up from each link; due timers and ready tasks, within a budget; what is due
 /// down to each link; then sleep until the earliest deadline, a descriptor, or another thread. Mostly there is one
 /// host; a second one, such as a gateway's, joins by [`Runtime::add_host`] and shares the loop.
+///
+/// ```
+/// use inhost_base::Duration;
+/// use inhost_link::memory;
+/// use inhost_runtime::{Runtime, interface};
+/// use inhost_stack::StackConfig;
+///
+/// let mut runtime = Runtime::new(StackConfig::default())?;
+/// let (near, _far) = memory::pair(&memory::Config::default())?;
+/// let config = interface("memory", &near).with_address("10.9.0.2/24".parse().unwrap());
+/// let host = runtime.host().clone();
+/// runtime.add_link(&host, config, Box::new(near)).unwrap();
+/// let slept = runtime.run(async {
+///     let before = host.now();
+///     host.sleep(Duration::from_millis(1)).await;
+///     host.now().since(before)
+/// })?;
+/// assert!(slept >= Duration::from_millis(1));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Runtime {
     reactor: Reactor,
     clock: Clock,
@@ -59,6 +79,7 @@ type LinkListener = Box<dyn FnMut(&LinkChange)>;
 
 /// Why a link was not added.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum AddLinkError {
     /// The interface's configuration was refused.
     Configure(ConfigureError),

@@ -179,7 +179,8 @@ fn a_connection_by_descriptor_carries_bytes_and_half_closes() {
 #[test]
 fn a_connection_without_nagle_holds_nothing_back() {
     with_host("nagle", |client, _| {
-        let calling = CallOptions { nagle: false, ..CallOptions::default() };
+        let mut calling = CallOptions::default();
+        calling.nagle = false;
         let mut connected = client.connect_with(here(12), calling).unwrap();
         for _ in 0..50 {
             connected.stream.write_all(b"x").unwrap();

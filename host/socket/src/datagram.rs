@@ -34,6 +34,23 @@ impl Ends {
 }
 
 /// A UDP socket. Dropping it closes it.
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
+/// use inhost_socket::Host;
+/// use inhost_stack::{Stack, StackConfig, UdpOptions};
+///
+/// let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+/// let server = host.udp(Endpoint::new(Ipv4Addr::LOCALHOST, 7), UdpOptions::default())?;
+/// let client = host.udp(Endpoint::new(Ipv4Addr::LOCALHOST, 0), UdpOptions::default())?;
+/// host.run_alone(async {
+///     client.send_to(b"ping", server.local()).await.unwrap();
+///     let mut place = [0; 16];
+///     let info = server.receive_from(&mut place).await.unwrap();
+///     assert_eq!((&place[..info.length_bytes], info.from.port), (&b"ping"[..], client.local().port));
+/// });
+/// # Ok::<(), inhost_socket::ListenError>(())
+/// ```
 #[derive(Debug)]
 pub struct UdpSocket {
     host: Host,
@@ -144,6 +161,22 @@ impl Drop for UdpSocket {
 }
 
 /// A socket for echo requests, with an identifier of its own. Dropping it closes it.
+///
+/// ```
+/// use inhost_base::{Instant, Ipv4Addr};
+/// use inhost_socket::Host;
+/// use inhost_stack::{Stack, StackConfig};
+///
+/// let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+/// let ping = host.echo()?;
+/// host.run_alone(async {
+///     ping.send(Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?").await.unwrap();
+///     let mut place = [0; 32];
+///     let reply = ping.receive(&mut place).await.unwrap();
+///     assert_eq!(reply.sequence, 1);
+/// });
+/// # Ok::<(), inhost_socket::ListenError>(())
+/// ```
 #[derive(Debug)]
 pub struct EchoSocket {
     host: Host,

@@ -8,6 +8,7 @@ pub use inhost_tcp::ConnectionError;
 
 /// Why a connection was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// It was not even begun.
     Begin(stack::ConnectError),
@@ -19,6 +20,7 @@ pub enum ConnectError {
 
 /// Why there is no listener or no datagram socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ListenError {
     /// The local end was not bound.
     Bind(BindError),
@@ -28,6 +30,7 @@ pub enum ListenError {
 
 /// Why no connection was accepted, and none will be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum AcceptError {
     /// The listener is gone.
     Closed,
@@ -37,6 +40,7 @@ pub enum AcceptError {
 
 /// Why bytes of a stream were not sent or not received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StreamError {
     /// The connection is over, and this is why.
     Connection(ConnectionError),
@@ -48,6 +52,7 @@ pub enum StreamError {
 
 /// Why a datagram was not sent or not received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum DatagramError {
     /// What the stack says; never `WouldBlock`.
     Stack(stack::DatagramError),

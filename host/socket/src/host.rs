@@ -51,6 +51,28 @@ const POLLS_ALONE: usize = 256;
 /// unless [`has_runnable`](Host::has_runnable); [`Host::doorbell`] ends its sleep. Every call may be spurious. Tasks
 /// are woken only after the stack's call has returned, so a task may call anything of the host. At the end
 /// [`stop`](Host::stop) drops the tasks; without it they and the host keep each other alive.
+///
+/// # Example
+///
+/// ```
+/// use inhost_base::{Duration, Instant};
+/// use inhost_socket::Host;
+/// use inhost_stack::{Stack, StackConfig};
+///
+/// let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+/// let task = host.spawn({
+///     let host = host.clone();
+///     async move {
+///         host.sleep(Duration::from_secs(5)).await;
+///         host.now()
+///     }
+/// });
+/// // The driver supplies the time: five seconds pass at once.
+/// host.run(Instant::ZERO, 10);
+/// host.run(host.deadline().unwrap(), 10);
+/// assert_eq!(host.run_alone(task), Some(Instant::from_millis(5_000)));
+/// host.stop();
+/// ```
 #[derive(Clone)]
 pub struct Host {
     inner: Rc<Inner>,

@@ -14,6 +14,24 @@ use crate::stream::Stream;
 use crate::waiters::Wait;
 
 /// A place where callers are accepted. Dropping it stops listening; connections that were not accepted are reset.
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
+/// use inhost_socket::Host;
+/// use inhost_stack::{ListenOptions, Stack, StackConfig};
+///
+/// let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 80);
+/// let listener = host.listen(here, ListenOptions::default())?;
+/// assert_eq!(listener.local(), here);
+/// let callers = host.run_alone(async {
+///     let calls = [host.connect(here).await.unwrap(), host.connect(here).await.unwrap()];
+///     let accepted = [listener.accept().await.unwrap(), listener.accept().await.unwrap()];
+///     calls.iter().zip(&accepted).filter(|(call, caller)| call.local() == caller.remote()).count()
+/// });
+/// assert_eq!(callers, Some(2));
+/// # Ok::<(), inhost_socket::ListenError>(())
+/// ```
 #[derive(Debug)]
 pub struct Listener {
     host: Host,

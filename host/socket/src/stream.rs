@@ -22,6 +22,26 @@ use crate::waiters::Wait;
 /// flush. `&Stream` reads and writes too, so that one task may do both at once, without a lock. Dropping the stream
 /// closes it: what was written is still delivered, by the host, in the background; where received bytes were not
 /// read, the peer is sent a reset, as it must know that they were lost.
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
+/// use inhost_socket::Host;
+/// use inhost_stack::{ListenOptions, Stack, StackConfig};
+///
+/// let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 80);
+/// let listener = host.listen(here, ListenOptions::default())?;
+/// host.run_alone(async {
+///     let stream = host.connect(here).await.unwrap();
+///     stream.send(b"hello", Default::default()).await.unwrap();
+///     let accepted = listener.accept().await.unwrap();
+///     let mut place = [0; 16];
+///     let length = accepted.receive(&mut place).await.unwrap();
+///     assert_eq!(&place[..length], b"hello");
+///     assert_eq!(accepted.remote(), stream.local());
+/// });
+/// # Ok::<(), inhost_socket::ListenError>(())
+/// ```
 #[derive(Debug)]
 pub struct Stream {
     host: Host,

@@ -37,7 +37,7 @@ use crate::state::Allows;
 use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Disconnected, Event, Mask, PhaseChanged, SendCause, TcpState};
+use inhost_event::{Disconnected, Event, Mask, SendCause, StateChanged, TcpState};
 use std::sync::Arc;
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
@@ -221,7 +221,7 @@ impl Connection {
         }
         let from = core::mem::replace(&mut self.common.state, state);
         let socket = env.socket;
-        env.emit(Mask::CONNECTION, || Event::PhaseChanged(PhaseChanged { socket, from, to: state }));
+        env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
     }
     /// The connection is over: CLOSED, no timers, nothing to send. What was received stays readable unless the
     /// end is an error (RFC 9293 §3.10.7.4: a reset flushes the queues).

@@ -40,6 +40,7 @@ const MEMORY_RETRY: Duration = Duration::from_millis(10);
 
 /// What a serial line is opened with.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct SerialConfig {
     /// The tty's path; `/dev/ptmx` makes a new pty, and [`Driver::describe`] says where its other end is.
     pub path: String,

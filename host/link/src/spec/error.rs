@@ -28,6 +28,7 @@ pub(super) const KEYS: &[&str] = &[
 
 /// Why a text is no SPEC: what stands there, and what could.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SpecError {
     /// The kind is unknown.
     Kind(String),

@@ -81,6 +81,7 @@ pub enum Framing {
 
 /// A link as it was asked for.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Spec {
     /// Its kind.
     pub kind: Kind,

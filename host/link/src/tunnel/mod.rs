@@ -61,6 +61,17 @@ const GATHERED_HERE_BYTES: usize = 2048;
 const PIECES: usize = 2 + Slices::MOST;
 
 /// A TUN or TAP device. It disappears with its last user unless somebody made it persistent.
+///
+/// ```no_run
+/// use inhost_link::{Driver, Tunnel, TunnelConfig};
+///
+/// // Needs CAP_NET_ADMIN.
+/// let mut config = TunnelConfig::new("in0", false);
+/// config.host_addresses.push("10.9.0.1/24".parse().unwrap());
+/// let tunnel = Tunnel::open(config)?;
+/// assert_eq!(tunnel.mtu_bytes(), 1500);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Tunnel {
     descriptor: OwnedFd,

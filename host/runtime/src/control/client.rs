@@ -25,6 +25,7 @@ pub struct Client {
 
 /// Why a request failed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ClientError {
     /// The conversation broke off.
     Io(io::Error),
@@ -57,6 +58,7 @@ impl From<io::Error> for ClientError {
 
 /// How the host is to call somebody.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CallOptions {
     /// From this port. Default any.
     pub from_port: Option<u16>,

@@ -293,7 +293,7 @@ fn next_datagram(
             }
             // An error that an earlier datagram met has no place on the descriptor.
             Poll::Ready(Err(DatagramError::Stack(_))) => {}
-            Poll::Ready(Err(DatagramError::Stopped)) | Poll::Pending => return None,
+            Poll::Ready(Err(_)) | Poll::Pending => return None,
         }
     }
 }
